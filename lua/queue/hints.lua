@@ -15,7 +15,11 @@ local HINTS_KEPT = 1000  -- engines choose their lists of models
 local FRESH_MS = 3000   -- nodes with parked polls state them each second
 local HOPS_MAX, QUIET_MS = 2, 50
 
+-- Once a turn, which may park many polls.
 local function state(turn, class)
+    local stated = turn.hints_stated or {}
+    if stated[class] then return end
+    turn.hints_stated, stated[class] = stated, true
     call('ZADD', turn.prefix .. 'hints', turn.now_text, turn.node .. ' ' .. class)
 end
 

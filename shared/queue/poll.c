@@ -80,7 +80,8 @@ static void claim_at(struct poll *poll, unsigned shard, bool is_parking, struct 
 static bool may_take_credit(const struct poll_class *class, unsigned shard, uint64_t but)
 {
     unsigned least = credits_least_shard(class, but);
-    return least != SHARDS_MAX && class->credits[shard] <= class->credits[least] + UNEVEN_CREDITS;
+    return least != SHARDS_MAX &&
+           credits_to_come(class, shard) <= credits_to_come(class, least) + UNEVEN_CREDITS;
 }
 
 /* May it park with this look? It saves a call, where nothing is Open on a shard that it has not

@@ -41,18 +41,29 @@ static unsigned shard_with_most(const struct poll_class *class)
     return most;
 }
 
+int credits_to_come(const struct poll_class *class, unsigned shard)
+{
+    return (int)class->credits[shard] + (int)class->looks[shard] -
+           (int)turn_adds_n(class->queue->shards.turns[shard]);
+}
+
 /* Of equal ones, the next in turn. */
 unsigned credits_least_shard(const struct poll_class *class, uint64_t but)
 {
     const struct queue *queue = class->queue;
     unsigned n = queue->shards.n, least = SHARDS_MAX;
+    int least_n = 0;
     if (n == 1 || class->work == WORK_LOOKUPS)
         return 0;
     for (unsigned i = 0; i < n; i++) {
         unsigned shard = (class->rotor + i) % n;
-        if ((but & shard_bit(shard)) == 0 && part_is_usable(&queue->parts[shard]) &&
-            (least == SHARDS_MAX || class->credits[shard] < class->credits[least]))
+        if ((but & shard_bit(shard)) != 0 || !part_is_usable(&queue->parts[shard]))
+            continue;
+        int credit_n = credits_to_come(class, shard);
+        if (least == SHARDS_MAX || credit_n < least_n) {
             least = shard;
+            least_n = credit_n;
+        }
     }
     return least;
 }

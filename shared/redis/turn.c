@@ -517,6 +517,11 @@ bool turn_is_collecting(const struct turn *turn)
     return turn->collecting->call_n > 0 || (turn->slow != NULL && !turn->is_slow_in_flight);
 }
 
+unsigned turn_adds_n(const struct turn *turn)
+{
+    return turn->collecting->lanes[LANE_ADD].call_n;
+}
+
 size_t turn_pending_n(const struct turn *turn)
 {
     return turn->pending_n;

@@ -80,6 +80,9 @@ unsigned turn_warnings(const struct turn *turn);
 bool turn_is_confirmed(const struct turn *turn);
 /* Calls that wait for a reply or to be sent, or whose reply is held (fence.h). */
 size_t turn_pending_n(const struct turn *turn);
+/* Verbs of LANE_ADD that are collected: they run after the claims that are begun until they are
+ * sent. */
+unsigned turn_adds_n(const struct turn *turn);
 
 /* Returns how to start a verb whose reply goes to `call`, or to nobody; without a nonce. Allowed at
  * any time except while another verb is being written; while Redis is unreachable the call ends
