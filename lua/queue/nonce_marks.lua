@@ -5,7 +5,7 @@
 --   its marks with one command.
 local resent = require('queue/resent')
 local call = redis.call
-local floor, format = math.floor, string.format
+local floor, format, match = math.floor, string.format, string.match
 
 local MINUTE_MS = 60000
 local MINUTES = resent.RESENT_MS / MINUTE_MS -- a mark is in the set of this minute, or of one of so many before it
@@ -19,10 +19,10 @@ local function minute_of(turn)
     return floor(turn.now_ms / MINUTE_MS)
 end
 
--- Records a nonce that was not used before; written at the end of the turn.
-local function note(turn, nonce, mark)
+-- Records a nonce that was not used before, "<nonce> <mark>"; written at the end of the turn.
+local function note(turn, member)
     local noted = turn.marks_noted or {}
-    turn.marks_noted, noted[#noted + 1] = noted, nonce .. ' ' .. mark
+    turn.marks_noted, noted[#noted + 1] = noted, member
 end
 
 local function flush(turn)
@@ -49,12 +49,13 @@ local function resent_key(turn, nonce)
     return turn.prefix .. 'resent:' .. nonce
 end
 
--- Admits a request whose nonce was used before, if it was used for the same mark.
-local function use_again(turn, nonce, mark)
-    if not set_of(turn, nonce .. ' ' .. mark) then return false end
-    call('INCR', resent_key(turn, nonce))
-    call('EXPIRE', resent_key(turn, nonce), KEPT_S)
-    return true
+-- For a request whose nonce was used before: `again`, which admits it, if it was used for the same mark.
+local function use_again(turn, member)
+    if not set_of(turn, member) then return 'replay' end
+    local key = resent_key(turn, match(member, '^%S+'))
+    call('INCR', key)
+    call('EXPIRE', key, KEPT_S)
+    return 'again'
 end
 
 -- An admitted request was refused.

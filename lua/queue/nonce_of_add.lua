@@ -7,15 +7,14 @@
 -- Lane: first.  Home: nonce.  Nonce: again.  Full: runs.
 -- Repeatable: yes, it is `again` then.
 -- Arguments:
---   nonce  name  its id (hex)
---   mark   name  of account, nonce and body (12 hex digits)
+--   member  text 64  "<nonce> <mark>": its id (hex), and the mark of account, nonce and body (12 hex digits)
 -- Replies: ok | again (it was used by an equal request) | replay
 local nonce_marks = require('queue/nonce_marks')
 
 local function verb(turn, a)
     --- arguments
-    if is_replay then return nonce_marks.use_again(turn, nonce, mark) and 'again' or 'replay' end
-    nonce_marks.note(turn, nonce, mark)
+    if is_replay then return nonce_marks.use_again(turn, member) end
+    nonce_marks.note(turn, member)
     return 'ok'
 end
 

@@ -7,10 +7,14 @@
 -- ARGV[1]  what is the same in all turns of a node, by spaces: node (its id), lease_ms, delivery_ms, max_attempts,
 --          queue_max, shard_n (shards of the cluster; 0: not said), fallback_ms (after which queries for a model
 --          without an engine are served as `default`; 0: never)
--- ARGV[2]  nonce_n
--- then nonce_n ids of nonces (16 bytes each), then per verb: its name, its number of arguments,
--- its arguments.
--- Returns  one string per verb, then this node's own events (strings; see queue/outcomes.lua
+-- ARGV[2]  nonce_n, or three numbers by spaces: nonce_n, alone_n, marked_n. The last two are of requests that only use
+--          their nonces in this turn, because their verbs run on other shards: the verbs `nonce` and, of add-query,
+--          `nonce_of_add` without the words of a verb, each of which costs Redis more than the nonce does
+-- then so many ids of nonces (16 bytes each), and marked_n members (queue/nonce_of_add.lua), then per verb: its name,
+-- its number of arguments, its arguments.
+-- Returns  with three numbers a string of lines, "<which, from 1> replay" or "<which> again": the nonces of the last two
+--          kinds that were used before; all others are `ok`;
+--          then one string per verb, then this node's own events (strings; see queue/outcomes.lua
 --          and queue/claims.lua); a long one in parts (turn/parts.lua). All are lines: every field is a number, a name
 --          (buf_put_name) or compact JSON, none of which holds a newline. A verb that fails (our own bug) returns an
 --          error in its place; the other verbs of the turn still run and are written.
@@ -27,6 +31,7 @@
 --   marks_noted                                             queue/nonce_marks.lua
 --   models_with_work                                        queue/fair.lua
 --   fallen                                                  queue/fallback.lua
+--   hints_stated                                            queue/hints.lua
 --   users_noted                                             queue/add.lua
 --   now_us_text                                             queue/enqueue.lua
 --   limit_n                                                 auth/limiter.lua
@@ -41,7 +46,7 @@ local events = require('turn/events')
 local nonces = require('turn/nonces')
 local parts = require('turn/parts')
 local call = redis.call
-local floor, format, match = math.floor, string.format, string.match
+local concat, floor, format, match = table.concat, math.floor, string.format, string.match
 
 local SETTINGS_MAX = 256 -- that are kept; nodes have new ids when they start again
 local settings, settings_n = {}, 0
@@ -62,8 +67,8 @@ local function settings_of(text)
     return known
 end
 
--- is_full: Redis is (turn/full.lua).
-local function begin(prefix, argv, is_full)
+-- is_full: Redis is (turn/full.lua). nonce_n: all of them.
+local function begin(prefix, argv, nonce_n, is_full)
     local time = call('TIME')
     local now_s = tonumber(time[1])
     local now_us = now_s * 1000000 + tonumber(time[2])
@@ -76,7 +81,7 @@ local function begin(prefix, argv, is_full)
         now_us = now_us, now_ms = now_ms, now_s = now_s,
         -- As text: to write a double out and to read it back costs more than most commands do.
         now_text = format('%d', now_ms),
-        is_replayed_at = nonces.use(prefix, argv, 3, tonumber(argv[2]), now_ms),
+        is_replayed_at = nonces.use(prefix, argv, 3, nonce_n, now_ms),
         offered_bytes = 0, -- of claims that were handed over because of work that came (queue/claims.lua)
         looks = 0,         -- for claims: models and Open queries that were looked at
         -- With more than 16 fields named here, Lua makes room for 32 at once.
@@ -93,10 +98,33 @@ local function run_verb(turn, name, first)
     return {err = 'ERR ' .. tostring(name) .. ': ' .. tostring(reply)}
 end
 
+-- The nonces that have no verb here. `after`: as many are before them.
+local function answer_alone(turn, after, alone_n, marked_n)
+    local used, lines = turn.is_replayed_at, {}
+    local members_at = 2 + after + alone_n + marked_n
+    local is_any_used = next(used) ~= nil
+    for i = 1, is_any_used and alone_n or 0 do
+        if used[format('%d', after + i)] then lines[#lines + 1] = i .. ' replay' end
+    end
+    for i = 1, marked_n do
+        local member, which = turn.args[members_at + i], alone_n + i
+        if is_any_used and used[format('%d', after + which)] then
+            lines[#lines + 1] = which .. ' ' .. nonce_marks.use_again(turn, member)
+        else
+            nonce_marks.note(turn, member)
+        end
+    end
+    return concat(lines, '\n')
+end
+
 -- run_one: what runs one verb instead of run_verb; turn/full.lua has another one.
 local function run(keys, argv, run_one)
-    local turn, nonce_n = begin(keys[1], argv, run_one ~= nil), tonumber(argv[2])
-    local replies, i = {}, 3 + nonce_n
+    local nonce_n, alone_n, marked_n = tonumber(argv[2]), nil, nil
+    if not nonce_n then nonce_n, alone_n, marked_n = match(argv[2], '^(%d+) (%d+) (%d+)$') end
+    local all_n = nonce_n + (alone_n or 0) + (marked_n or 0)
+    local turn, replies = begin(keys[1], argv, all_n, run_one ~= nil), {}
+    if alone_n then replies[1] = answer_alone(turn, tonumber(nonce_n), tonumber(alone_n), tonumber(marked_n)) end
+    local i = 3 + all_n + (marked_n or 0)
     run_one = run_one or run_verb
     while argv[i] do
         parts.put_reply(replies, run_one(turn, argv[i], i + 2))

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * batch.c - see batch.h.
  *
- *   FCALL <function> 1 <prefix> <settings> <number of nonces> <nonces...>
+ *   FCALL <function> 1 <prefix> <settings> <numbers of nonces> <nonces...> <members...>
  * then verb by verb: <verb> <number of arguments> <arguments...>
  *
  * A verb is written straight into its lane's bytes. How many arguments it has is known at its end
  * only, so three digits are kept free for that number. */
 #include "shared/redis/batch.h"
 
+#include "generated/verbs.h"
 #include "shared/base/clock.h"
 #include "shared/redis/wire.h"
 
@@ -28,7 +29,8 @@ struct batch *batch_create(struct turn *turn)
         abort();
     batch->turn = turn;
     buf_init(&batch->wire, HARD_BYTES);
-    for (int i = 0; i < LANE_NR; i++)
+    buf_init(&batch->marked_nonces, HARD_BYTES);
+    for (int i = 0; i < BATCH_LANE_N; i++)
         buf_init(&batch->lanes[i].wire, HARD_BYTES);
     batch_clear(batch);
     return batch;
@@ -37,7 +39,8 @@ struct batch *batch_create(struct turn *turn)
 static void free_bytes(struct batch *batch)
 {
     buf_fini(&batch->wire);
-    for (int i = 0; i < LANE_NR; i++)
+    buf_fini(&batch->marked_nonces);
+    for (int i = 0; i < BATCH_LANE_N; i++)
         buf_fini(&batch->lanes[i].wire);
 }
 
@@ -56,7 +59,8 @@ void batch_clear(struct batch *batch)
 {
     if (batch->wire.cap > SOFT_BYTES * 4)
         free_bytes(batch);
-    for (int i = 0; i < LANE_NR; i++) {
+    buf_clear(&batch->marked_nonces);
+    for (int i = 0; i < BATCH_LANE_N; i++) {
         struct lane *lane = &batch->lanes[i];
         buf_clear(&lane->wire);
         lane->arg_n = lane->call_n = 0;
@@ -86,6 +90,37 @@ static void put_nonce(struct batch *batch, struct nonce_id *nonce)
     nonce->is_set = false;
 }
 
+/* Where a verb goes that only uses its nonce; LANE_NR for another one. */
+static int lane_alone(const struct verb_info *verb, const struct nonce_id *nonce)
+{
+    if (nonce == NULL || !nonce->is_set || nonce->is_record_only)
+        return LANE_NR;
+    return verb->id == VERB_NONCE          ? ALONE_NONCES
+           : verb->id == VERB_NONCE_OF_ADD ? ALONE_MARKED
+                                           : LANE_NR;
+}
+
+static struct lane *put_slot(struct batch *batch, int lane_i, struct call_slot *slot)
+{
+    struct lane *lane = batch->lane = &batch->lanes[lane_i];
+    *lane->last = slot;
+    lane->last = &slot->next;
+    lane->call_n++;
+    return lane;
+}
+
+/* A marked one has its member as its only argument. */
+static struct buf *begin_alone(struct batch *batch, struct lane *lane, struct nonce_id *nonce)
+{
+    bool is_marked = lane == &batch->lanes[ALONE_MARKED];
+    wire_put(is_marked ? &batch->marked_nonces : &lane->wire,
+             (struct str){(const char *)nonce->bytes, NONCE_ID_BYTES});
+    nonce->is_set = false;
+    batch->is_alone = true;
+    lane->arg_n += 1 + is_marked;
+    return &lane->wire;
+}
+
 struct buf *batch_begin(struct batch *batch, struct call *call, call_reply_cb *on_reply,
                         struct nonce_id *nonce, const struct verb_info *verb)
 {
@@ -100,10 +135,11 @@ struct buf *batch_begin(struct batch *batch, struct call *call, call_reply_cb *o
         .call = call, .on_reply = on_reply, .verb = verb, .begin_us = clock_mono_us()};
     if (call != NULL)
         call->slot = slot;
-    struct lane *lane = batch->lane = &batch->lanes[verb->lane];
-    *lane->last = slot;
-    lane->last = &slot->next;
-    lane->call_n++;
+    int alone = lane_alone(verb, nonce);
+    struct lane *lane = put_slot(batch, alone == LANE_NR ? (int)verb->lane : alone, slot);
+    if (alone != LANE_NR)
+        return begin_alone(batch, lane, nonce);
+    batch->is_alone = false;
     wire_put(&lane->wire, verb->name);
     buf_lit(&lane->wire, "$3\r\n");
     batch->argc_at = lane->wire.n;
@@ -117,6 +153,10 @@ struct buf *batch_begin(struct batch *batch, struct call *call, call_reply_cb *o
 void batch_end(struct batch *batch, unsigned argc)
 {
     struct lane *lane = batch->lane;
+    if (batch->is_alone) {
+        batch->lane = NULL;
+        return;
+    }
     argc += batch->nonce_argc;
     if (argc > TURN_ARGS_MAX)
         abort();
@@ -128,6 +168,11 @@ void batch_end(struct batch *batch, unsigned argc)
     digits[0] = (char)('0' + argc / 100);
     digits[1] = (char)('0' + argc / 10 % 10);
     digits[2] = (char)('0' + argc % 10);
+}
+
+bool batch_has_alone(const struct batch *batch)
+{
+    return batch->lanes[ALONE_NONCES].call_n + batch->lanes[ALONE_MARKED].call_n > 0;
 }
 
 bool batch_is_full(const struct batch *batch)
@@ -151,12 +196,34 @@ void batch_put_settings(struct buf *settings, const struct turn_config *config)
     }
 }
 
+static void put_lane(struct batch *batch, int lane)
+{
+    /* The number of words would not be right, and the next call be taken for the rest. */
+    batch->wire.is_over |= batch->lanes[lane].wire.is_over;
+    buf_put(&batch->wire, buf_str(&batch->lanes[lane].wire));
+}
+
+static void put_nonces(struct batch *batch)
+{
+    struct buf *wire = &batch->wire;
+    char numbers[48];
+    int n = snprintf(numbers, sizeof numbers, batch_has_alone(batch) ? "%u %u %u" : "%u",
+                     batch->nonce_n, batch->lanes[ALONE_NONCES].call_n,
+                     batch->lanes[ALONE_MARKED].call_n);
+    wire_put(wire, (struct str){numbers, (size_t)n});
+    for (unsigned i = 0; i < batch->nonce_n; i++)
+        wire_put(wire, (struct str){(const char *)batch->nonces[i].bytes, NONCE_ID_BYTES});
+    put_lane(batch, ALONE_NONCES);
+    buf_put(wire, buf_str(&batch->marked_nonces));
+    put_lane(batch, ALONE_MARKED);
+}
+
 void batch_write(struct batch *batch, const char *function, const char *prefix,
                  const struct buf *settings)
 {
     struct buf *wire = &batch->wire;
     unsigned word_n = CALL_WORDS + FRAME_WORDS + batch->nonce_n;
-    for (int i = 0; i < LANE_NR; i++)
+    for (int i = 0; i < BATCH_LANE_N; i++)
         word_n += batch->lanes[i].arg_n;
     buf_clear(wire);
     wire_begin(wire, word_n);
@@ -165,13 +232,8 @@ void batch_write(struct batch *batch, const char *function, const char *prefix,
     wire_put_u64(wire, 1);
     wire_put(wire, str_of(prefix));
     wire_put(wire, buf_str(settings));
-    wire_put_u64(wire, batch->nonce_n);
-    for (unsigned i = 0; i < batch->nonce_n; i++)
-        wire_put(wire, (struct str){(const char *)batch->nonces[i].bytes, NONCE_ID_BYTES});
-    for (int i = 0; i < LANE_NR; i++) {
-        /* The number of words would not be right, and the next call be taken for the rest. */
-        wire->is_over |= batch->lanes[i].wire.is_over;
-        buf_put(wire, buf_str(&batch->lanes[i].wire));
-    }
+    put_nonces(batch);
+    for (int i = 0; i < LANE_NR; i++)
+        put_lane(batch, i);
     buf_terminate(wire);
 }

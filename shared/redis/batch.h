@@ -10,6 +10,9 @@
 #include "shared/base/buf.h"
 #include "shared/redis/verb.h"
 
+/* Requests that only use their nonces have no verb in the call, and come before those that have
+ * (lua/turn/frame.lua): `nonce` and `nonce_of_add`, unless their nonces are only recorded. */
+enum { ALONE_NONCES = LANE_NR, ALONE_MARKED, BATCH_LANE_N };
 enum { BATCH_CALLS_MAX = 128 };
 
 /* Awaits the reply of one verb for its call, for `on_orphan` after call_leave, or for nobody. */
@@ -24,7 +27,7 @@ struct call_slot {
 };
 
 struct lane {
-    struct buf wire;
+    struct buf wire; /* verbs; of ALONE_NONCES nonces, of ALONE_MARKED members */
     unsigned arg_n, call_n;
     struct call_slot *first, **last; /* in the order of their replies */
 };
@@ -32,7 +35,8 @@ struct lane {
 struct batch {
     struct turn *turn;
     struct batch *next;
-    struct lane lanes[LANE_NR];
+    struct lane lanes[BATCH_LANE_N];
+    struct buf marked_nonces;                /* of ALONE_MARKED */
     struct call_slot slots[BATCH_CALLS_MAX]; /* the first `call_n` are in use */
     struct nonce_id nonces[BATCH_CALLS_MAX];
     unsigned nonce_n, call_n;
@@ -49,6 +53,7 @@ struct batch {
     struct lane *lane;
     size_t argc_at;
     unsigned nonce_argc; /* 1: a nonce is its first argument */
+    bool is_alone;
 };
 
 struct batch *batch_create(struct turn *turn) must_check;
@@ -65,6 +70,8 @@ struct buf *batch_begin(struct batch *batch, struct call *call, call_reply_cb *o
 /* `argc`: number of arguments. Aborts past TURN_ARGS_MAX. */
 void batch_end(struct batch *batch, unsigned argc);
 
+/* Whether the reply begins with what became of nonces without a verb. */
+bool batch_has_alone(const struct batch *batch);
 /* Whether it has reached the intended size of a call, so no further verb should be added. */
 bool batch_is_full(const struct batch *batch);
 

@@ -87,7 +87,7 @@ static void answer(struct turn *turn, struct call_slot *slot, uint64_t now_us, e
 void turn_fail_batch(struct turn *turn, struct batch *batch, enum err error)
 {
     uint64_t now_us = clock_mono_us();
-    for (int i = 0; i < LANE_NR; i++)
+    for (int i = 0; i < BATCH_LANE_N; i++)
         for (struct call_slot *slot = batch->lanes[i].first; slot != NULL; slot = slot->next)
             answer(turn, slot, now_us, error, (struct str){NULL, 0});
     recycle(turn, batch);
@@ -134,11 +134,39 @@ static void answer_lane(struct turn *turn, const struct lane *lane, uint64_t now
     }
 }
 
+/* Reads "<which> <outcome>" off `lines`; at their end nothing. */
+static bool next_used(struct str *lines, uint64_t *ret_which, struct str *ret_outcome)
+{
+    if (lines->n == 0)
+        return true;
+    *ret_outcome = str_cut(lines, '\n');
+    return str_parse_u64(str_cut(ret_outcome, ' '), ret_which);
+}
+
+/* Nonces without a verb: the reply's first string has those that were used before. */
+static void answer_alone(struct turn *turn, const struct batch *batch, uint64_t now_us,
+                         const redisReply *reply)
+{
+    bool is_good = reply->elements > 0 && reply->element[0]->type == REDIS_REPLY_STRING;
+    struct str lines = {NULL, 0}, outcome = {NULL, 0};
+    uint64_t i = 0, used = 0;
+    if (is_good)
+        lines = (struct str){reply->element[0]->str, reply->element[0]->len};
+    for (int lane = ALONE_NONCES; lane <= ALONE_MARKED; lane++)
+        for (struct call_slot *slot = batch->lanes[lane].first; slot != NULL; slot = slot->next) {
+            if (used <= i)
+                is_good = is_good && next_used(&lines, &used, &outcome);
+            answer(turn, slot, now_us, is_good ? ERR_OK : ERR_INTERNAL,
+                   ++i == used ? outcome : STR("ok"));
+        }
+}
+
 /* Polls first, so that they are parked; then what was handed to them and other events, for somebody
  * waits for these; the senders' own answers last. */
 static void answer_batch(struct turn *turn, struct batch *batch, const redisReply *reply)
 {
-    size_t at[LANE_NR + 1] = {0};
+    bool has_alone = batch_has_alone(batch);
+    size_t at[LANE_NR + 1] = {has_alone};
     uint64_t now_us = clock_mono_us();
     if (turn->config.metrics != NULL)
         metrics_observe(turn->config.metrics, METRIC_HISTOGRAM_ROUND_TRIP, now_us - batch->sent_us);
@@ -150,6 +178,8 @@ static void answer_batch(struct turn *turn, struct batch *batch, const redisRepl
     answer_lane(turn, &batch->lanes[LANE_CLAIM], now_us, reply, at[LANE_CLAIM]);
     for (size_t i = at[LANE_NR]; i < reply->elements; i = parts_next(reply, i))
         turn->config.on_event(turn->config.arg, parts_text(reply, i, &turn->joined));
+    if (has_alone)
+        answer_alone(turn, batch, now_us, reply);
     for (int i = 0; i < LANE_NR; i++)
         if (i != LANE_CLAIM)
             answer_lane(turn, &batch->lanes[i], now_us, reply, at[i]);

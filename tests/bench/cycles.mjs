@@ -48,7 +48,7 @@ function libraryOf(name, i) {
     const words = [...FRAME, ...(text.includes('is_sharded') ? [shards] : []), ...(text.includes('fallback_ms') ? [0] : [])];
     return text.includes('settings_of') ? [words.join(' ')] : words;
   };
-  return { text: `#!lua name=parley_bench\nlocal FUNCTION_NAME = '${FUNCTION}'\n${text}`, argc, frame, hasShards: 'nonce_of_add' in verbs };
+  return { text: `#!lua name=parley_bench\nlocal FUNCTION_NAME = '${FUNCTION}'\n${text}`, argc, frame, hasShards: 'nonce_of_add' in verbs, hasAlone: text.includes('alone_n') };
 }
 
 class Bench {
@@ -62,17 +62,24 @@ class Bench {
     return new Bench(redis, library);
   }
 
-  // NONCE as an argument stands for a new nonce.
-  async turn(verbs, shards = 1) {
+  // NONCE as an argument stands for a new nonce. `alone`: nonces that only are used up; `marked`: members of those of
+  // add-query. A library of before ADR 65 has verbs for these.
+  async turn(verbs, shards = 1, { alone = 0, marked = [] } = {}) {
+    const { library } = this;
     const nonces = [];
-    const nonce = () => nonces.push(String(++this.nonces).padStart(16, '0'));
+    const newNonce = () => String(++this.nonces).padStart(16, '0');
+    if (!library.hasAlone) verbs = [...Array.from({ length: alone }, () => ['nonce', NONCE]), ...marked.map((member) => ['nonce_of_add', NONCE, ...member.split(' ')]), ...verbs];
     const words = verbs.flatMap(([name, ...given]) => {
-      const args = given.map((arg) => (arg === NONCE ? nonce() : arg));
-      while (args.length < this.library.argc(name)) args.push(''); // what this version takes besides
+      const args = given.map((arg) => (arg === NONCE ? (nonces.push(newNonce()), nonces.length) : arg));
+      while (args.length < library.argc(name)) args.push(''); // what this version takes besides
       return [name, String(args.length).padStart(3, '0'), ...args];
     });
-    const replies = joined(await this.redis.cmd('FCALL', FUNCTION, 1, PREFIX, ...this.library.frame(shards), nonces.length, ...nonces, ...words));
+    const isAlone = library.hasAlone && alone + marked.length > 0;
+    const numbers = isAlone ? `${nonces.length} ${alone} ${marked.length}` : nonces.length;
+    if (isAlone) nonces.push(...Array.from({ length: alone + marked.length }, newNonce), ...marked);
+    const replies = joined(await this.redis.cmd('FCALL', FUNCTION, 1, PREFIX, ...library.frame(shards), numbers, ...nonces, ...words));
     for (const reply of replies) if (reply instanceof Error) throw reply;
+    if (isAlone && replies.shift() !== '') throw new Error('a nonce was used before');
     return replies;
   }
 
@@ -92,28 +99,22 @@ class Bench {
     await each(topics, (topic) => ['check', 0, topic, 1, '', 'brief']);
   }
 
-  // The same, signed. With several shards a nonce is used up on its own shard, by a verb that travels with others there.
+  // The same, signed. With several shards a nonce is used up on its own shard, with what else goes there.
   async signedCycle(width, shards) {
     const topics = Array.from({ length: width }, () => `topic-${++this.topic}`);
     const isAlone = shards === 1;
     const own = isAlone ? NONCE : 0;
-    const apart = (make) => (isAlone ? [] : topics.map(make));
+    const apart = isAlone ? {} : { alone: width };
     const mark = (topic) => topic.slice(-12).replace(/[^0-9]/g, 'a').padStart(12, 'a');
-    await this.turn([
-      ...apart((topic) => ['nonce_of_add', NONCE, topic.slice(-12).padStart(32, '0'), mark(topic)]),
-      ...topics.map(() => ['claim', NONCE, 'Inference_1|*', '1', '', '']),
-    ], shards);
-    const added = await this.turn([
-      ...apart(() => ['nonce', NONCE]),
-      ...topics.map((topic) => ['add', own, topic, 'alice', 'Frontend_1', 'default', 1, 1e6, TAIL, '', '', '', mark(topic)]),
-    ], shards);
+    const member = (topic) => `${topic.slice(-12).padStart(32, '0')} ${mark(topic)}`;
+    await this.turn(topics.map(() => ['claim', NONCE, 'Inference_1|*', '1', '', '']), shards, isAlone ? {} : { marked: topics.map(member) });
+    const added = await this.turn(topics.map((topic) => ['add', own, topic, 'alice', 'Frontend_1', 'default', 1, 1e6, TAIL, '', '', '', mark(topic)]), shards, apart);
     const claims = added.filter((text) => text.startsWith('claim')).map((text) => text.split('\n', 4).slice(2));
     if (claims.length !== width) throw new Error(`${claims.length} of ${width} were handed over`);
     await this.turn([
       ['delivered', ...claims.map(([topic, lease]) => `${lease} ${topic}`)],
-      ...apart(() => ['nonce', NONCE]),
       ...claims.map(([topic, lease]) => ['complete', own, topic, 1, lease, 'Inference_1', QUERY, ANSWER, '']),
-    ], shards);
+    ], shards, apart);
     await this.turn(topics.map((topic) => ['check', own, topic, 1, '', 'brief']), shards);
   }
 

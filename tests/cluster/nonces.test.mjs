@@ -27,11 +27,11 @@ suite('nonces and idempotency keys of four shards', { args: ['--shards', String(
   const threadOf = async (Topic) => assertOk(await cluster.request('GET', '/api/get-topic-thread', { as: 'Frontend_1', query: { Topic } }));
   const token = async () => ({ Authorization: `Bearer ${assertOk(await cluster.request('GET', '/api/login', { as: 'Frontend_1' })).Token}` });
 
-  // A node that is killed while its call of `verb` is held back: Redis has not run it ('request'), or has ('reply').
-  async function dieAt(verb, side, path, body, options = {}) {
+  // A node that is killed while its call with this word is held back: Redis has not run it ('request'), or has ('reply').
+  async function dieAt(word, side, path, body, options = {}) {
     const proxy = await startProxy(cluster.redis);
     const node = await cluster.startNode({ redis: proxy });
-    const held = proxy.holdAt(verb, side);
+    const held = proxy.holdAt(word, side);
     const { response } = cluster.open('POST', path, { body, node, ...options });
     const lost = assert.rejects(response);
     await held;
@@ -85,7 +85,7 @@ suite('nonces and idempotency keys of four shards', { args: ['--shards', String(
 
   test('a node dies before the nonce is used: the request is a new one', async () => {
     const [nonce, body] = [newNonce(), valid()];
-    await dieAt('nonce_of_add', 'request', signed(nonce), body);
+    await dieAt(nonceId('Frontend_1', nonce), 'request', signed(nonce), body);
     assert.equal(assertOk(await send(signed(nonce), { ...body, Query: 'Why not?' })).Seq, 1);
     assertProblem(await send(signed(nonce), body), 401, 'nonce_used');
   });

@@ -476,7 +476,7 @@ export const flows = {
     for (let node = 0; node < 16; node++) await m.shard.turn([['rates', ...accounts]], { node: `n${node}` });
     await m.call('rates', ...accounts);
     await m.call('nonce', 0);
-    await m.expect(/^ok/, 'nonce_of_add', 0, 'ab', 'cd');
+    await m.expect(/^ok/, 'nonce_of_add', 0, 'ab cd');
     await m.expect(/^ok/, 'bind_key', m.text(1000), 'ab');
     await m.expect(/^ok/, 'unbind_key', m.text(1000), 'ab');
     await m.expect(/^ok/, 'nonce_of_refused', 'ab', 'cd');

@@ -70,19 +70,23 @@ export class World {
   }
 
   async runSigned(node, nonces, verb, ...args) {
+    return (await this.turn(node, { nonces }, [[verb, ...args]])).replies[0];
+  }
+
+  async turn(node, options, verbs) {
     const seen = await this.shard.cmd('HKEYS', this.shard.key('models_seen'));
-    const frame = { node, nonces, maxAttempts: MAX_ATTEMPTS, deliveryMs: 1e9, leaseMs: 1e9, shards: this.shards, fallbackMs: FALLBACK_MS };
-    const { replies, events } = await this.shard.turn([[verb, ...args]], frame);
+    const frame = { ...options, node, maxAttempts: MAX_ATTEMPTS, deliveryMs: 1e9, leaseMs: 1e9, shards: this.shards, fallbackMs: FALLBACK_MS };
+    const { replies, events, used } = await this.shard.turn(verbs, frame);
     this.fellBefore = this.fallen;
     this.fellMeanwhile = new Set(MODELS.filter((model) => !seen.includes(model) && !seen.includes('*')));
     this.fallen = new Set(await this.shard.cmd('ZRANGE', this.shard.key('falls'), 0, 0, 'BYSCORE'));
-    if (replies[0] instanceof Error) throw replies[0];
+    for (const reply of replies) if (reply instanceof Error) throw reply;
     this.heard = [...events.map((event) => [event, node]), ...(await this.shard.ears.take()).map(([channel, event]) => {
       assert.ok(channel === 'all' || this.alive.has(channel.slice(5)), `nobody hears ${channel}`);
       return [event, channel.slice(5)];
     })];
     this.later = this.heard.filter(([event]) => event.startsWith('claim\n'));
-    return replies[0];
+    return { replies, used };
   }
 
   // Notes the claims that came as events, after the verb's own effect was noted.

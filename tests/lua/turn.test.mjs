@@ -2,10 +2,11 @@
 //
 // turn: the frame around the verbs: nonces, batches, what a broken verb leaves of its turn.
 import assert from 'node:assert/strict';
-import { agoUs, ago, anything, lines, openOf, rowOf, scripts, set, soon, tailOf, topicOf, zset } from '../support/lua.mjs';
+import { agoUs, ago, anything, lines, openOf, rowOf, scripts, set, soon, tailOf, topicOf, ttl, zset } from '../support/lua.mjs';
 
 const day = (back = 0) => Math.floor(Date.now() / 86_400_000) - back;
-const NONCE = 'nonce-0000000001';
+const minute = () => `nonce_marks:${Math.floor(Date.now() / 60_000)}`;
+const [NONCE, OTHER, THIRD, FOURTH] = [1, 2, 3, 4].map((i) => `nonce-000000000${i}`);
 const add = (topic, { nonce = 0, user = 'alice', model = 'default', max = 100 } = {}) =>
   ['add', nonce, topic, user, 'Frontend_1', model, 1, max, tailOf({ user, model }), '', '', ''];
 
@@ -79,6 +80,32 @@ scripts('turn', ({ cases, test, shard }) => {
       reply: 'ok',
     },
     {
+      name: 'nonces without a verb: of each that was used before, which one it is',
+      before: () => ({ [`nonces:${day()}`]: set(NONCE) }),
+      calls: [],
+      frame: { alone: [OTHER, NONCE, OTHER] },
+      used: lines('2 replay', '3 replay'),
+      replies: [],
+      after: () => ({ [`nonces:${day()}`]: set(NONCE, OTHER) }),
+    },
+    {
+      name: 'nonces without a verb beside verbs: each has its own',
+      before: () => ({ [`nonces:${day()}`]: set(NONCE) }),
+      calls: [['nonce', 1], ['nonce', 2], ['nonce', 0]],
+      frame: { nonces: [OTHER, NONCE], alone: [THIRD, OTHER], marked: [[NONCE, 'ab cd'], [FOURTH, 'cd ef']] },
+      used: lines('2 replay', '3 replay'),
+      replies: ['ok', 'replay', 'ok'],
+      after: () => ({ [`nonces:${day()}`]: set(NONCE, OTHER, THIRD, FOURTH), [minute()]: ttl(1800, set('cd ef')) }),
+    },
+    {
+      name: 'fresh nonces without a verb: nothing to say',
+      calls: [],
+      frame: { alone: [NONCE], marked: [[OTHER, 'ab cd']] },
+      used: '',
+      replies: [],
+      after: () => ({ [`nonces:${day()}`]: set(NONCE, OTHER), [minute()]: ttl(1800, set('ab cd')) }),
+    },
+    {
       name: 'a verb with a used nonce changes nothing',
       before: () => ({ [`nonces:${day()}`]: set(NONCE) }),
       call: add('t1', { nonce: 1 }),
@@ -115,6 +142,14 @@ scripts('turn', ({ cases, test, shard }) => {
     assert.match(replies[0].message, /^ERR no_such_verb: /);
     assert.equal(replies[1], 'ok');
     assert.match(replies[2].message, /^ERR cancel: /, 'without its arguments');
+  });
+
+  test('as many nonces without a verb as a turn may have', async () => {
+    const many = Array.from({ length: 128 }, (_, i) => String(i).padStart(16, '0'));
+    const marked = many.slice(64).map((nonce) => [nonce, `${nonce} ab`]);
+    assert.deepEqual(await shard.turn([], { alone: many.slice(0, 64), marked }), { replies: [], events: [], used: '' });
+    const used = many.map((_, i) => `${i + 1} ${i < 64 ? 'replay' : 'again'}`).join('\n');
+    assert.equal((await shard.turn([], { alone: many.slice(0, 64), marked })).used, used);
   });
 
   test('each node has its own settings, however many nodes there were', async () => {

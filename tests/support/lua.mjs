@@ -180,7 +180,7 @@ function splitMessage(body) {
 // --- the shard ---------------------------------------------------------------------------------
 
 // Settings of a turn that a test does not name. isRaw: verbs get the arguments as they are, however many.
-const FRAME = { node: 'n1', leaseMs: 150_000, deliveryMs: 2_000, maxAttempts: 3, queueMax: 100_000, shards: 1, fallbackMs: 0, nonces: [] };
+const FRAME = { node: 'n1', leaseMs: 150_000, deliveryMs: 2_000, maxAttempts: 3, queueMax: 100_000, shards: 1, fallbackMs: 0, nonces: [], alone: [], marked: [] };
 
 // What a turn returned, with texts that came in parts joined (lua/turn/parts.lua).
 export function joined(replies) {
@@ -220,17 +220,22 @@ export class Shard {
     await this.redis.stop();
   }
 
-  // One turn: verbs are [name, ...arguments]. Returns one reply per verb, and this node's own events.
+  // One turn: verbs are [name, ...arguments]. Returns one reply per verb, and this node's own events. `alone`: nonces without
+  // a verb; `marked`: [nonce, member] of add-queries. `used` is what became of them (lua/turn/frame.lua).
   async turn(verbs, options = {}) {
     const f = { ...FRAME, ...options };
     const settings = [f.node, f.leaseMs, f.deliveryMs, f.maxAttempts, f.queueMax, f.shards, f.fallbackMs].join(' ');
-    const words = [settings, f.nonces.length, ...f.nonces];
+    const { nonces, alone, marked } = f;
+    const hasAlone = alone.length + marked.length > 0;
+    const numbers = hasAlone ? `${nonces.length} ${alone.length} ${marked.length}` : nonces.length;
+    const words = [settings, numbers, ...nonces, ...alone, ...marked.map(([nonce]) => nonce), ...marked.map(([, member]) => member)];
     for (const [name, ...given] of verbs) {
       const args = f.isRaw ? given : argumentsOf(name, given);
       words.push(name, String(args.length).padStart(3, '0'), ...args);
     }
     const all = joined(await this.redis.cmd('FCALL', FUNCTION, 1, this.prefix, ...words));
-    return { replies: all.slice(0, verbs.length), events: all.slice(verbs.length) };
+    const used = hasAlone ? { used: all.shift() } : {};
+    return { ...used, replies: all.slice(0, verbs.length), events: all.slice(verbs.length) };
   }
 
   // One verb in a turn of its own; its reply.
@@ -393,7 +398,8 @@ async function runCase(shard, one) {
   await shard.seed(start, one);
   for (const node of one.alive ?? []) await shard.ears.add(node);
   try {
-    const { replies, events } = await shard.turn(one.calls ?? [one.call], one.frame);
+    const { replies, events, used } = await shard.turn(one.calls ?? [one.call], one.frame);
+    assert.equal(used, one.used, 'used nonces');
     assertFits(replies, one.replies ?? [one.reply], 'replies');
     assertFits(events, one.events ?? [], 'own events');
     assertFits(await shard.ears.take(), one.published ?? [], 'published events');

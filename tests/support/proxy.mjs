@@ -14,6 +14,7 @@ import net from 'node:net';
 import { once } from 'node:events';
 
 const HOLD_MS = 60_000;
+const CRLF = Buffer.from('\r\n');
 
 class Proxy {
   // servers: the proxy's own, one for each Redis server of that cluster.
@@ -24,7 +25,7 @@ class Proxy {
     servers.forEach((server, i) => server.on('connection', (client) => this.connect(client, ports[i])));
   }
 
-  // Resolves once a call is held. `text`: a word of it, as bytes between line ends; `nth`: which one.
+  // Resolves once a call is held. `text`: a word of it, as a string or bytes, between line ends; `nth`: which one.
   holdAt(text, side = 'request', nth = 1) {
     return new Promise((resolve, reject) => {
       const late = setTimeout(() => reject(new Error(`no call of ${text} in ${HOLD_MS} ms`)), HOLD_MS);
@@ -32,7 +33,7 @@ class Proxy {
         clearTimeout(late);
         resolve();
       };
-      this.trap = { needle: Buffer.from(`\r\n${text}\r\n`), side, left: nth, resolve: seen };
+      this.trap = { needle: Buffer.concat([CRLF, Buffer.from(text), CRLF]), side, left: nth, resolve: seen };
     });
   }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * test_turn.c - shared/redis/turn.h and call.h: what callers hear, and when; without a Redis, and
  * with one of its own. What verbs say is tested by all of tests/http. */
+#include "generated/verbs.h"
 #include "shared/redis/batch.h"
 #include "tests/unit/turn_fixture.h"
 
@@ -156,6 +157,75 @@ static void each_of_a_thousand_calls_of_one_turn_is_answered_once_with_its_own_r
     turn_destroy(turn);
 }
 
+/* Both directions of each connection to Redis. */
+static void shut_connections(void)
+{
+    unsigned n = 0;
+    for (int fd = 3; fd < 1024; fd++) {
+        struct sockaddr_un peer = {.sun_family = AF_UNSPEC};
+        socklen_t size = sizeof peer;
+        bool is_ours = getpeername(fd, (struct sockaddr *)&peer, &size) == 0 &&
+                       peer.sun_family == AF_UNIX &&
+                       strcmp(peer.sun_path, redis_fixture.address.path) == 0;
+        n += is_ours && shutdown(fd, SHUT_RDWR) == 0;
+    }
+    assert_int_equal(n, 1);
+}
+
+/* One after the other: a nonce alone, one with the mark of an add-query, one that a verb uses. */
+static void begin_with_nonces(const char *mark)
+{
+    char member[64];
+    for (unsigned i = 0; i < CALL_N; i++) {
+        struct nonce_id nonce = {.bytes = "alone", .is_set = true};
+        memcpy(nonce.bytes + 8, &i, sizeof i);
+        owners[i] = new_owner();
+        struct call_start start = turn_call(turn, &owners[i]->call, on_reply);
+        start.nonce = &nonce;
+        snprintf(member, sizeof member, "%032x %s", i, mark);
+        if (i % 3 == 0)
+            call_nonce(start);
+        else if (i % 3 == 1)
+            call_nonce_of_add(start, .member = str_of(member));
+        else
+            begin_as(owners[i], "nonce", LANE_ADD, &nonce);
+        assert_false(nonce.is_set);
+    }
+}
+
+static void nonces_without_a_verb_are_answered_each_with_its_own_reply(void **state)
+{
+    static const char *marks[] = {"0123456789ab", "0123456789ab", "ba9876543210"};
+    static const char *of_marked[] = {"ok", "again", "replay"};
+    create_with_redis();
+    for (unsigned round = 0; round < 3; round++) {
+        begin_with_nonces(marks[round]);
+        for (unsigned i = round; i < CALL_N; i += 5)
+            call_detach(&owners[i]->call);
+        run_until_answered();
+        for (unsigned i = 0; i < CALL_N; i++) {
+            const char *reply = i % 3 == 1 ? of_marked[round] : round == 0 ? "ok" : "replay";
+            bool is_gone = i >= round && (i - round) % 5 == 0;
+            assert_int_equal(owners[i]->told_n, !is_gone);
+            assert_int_equal(owners[i]->error, ERR_OK);
+            assert_string_equal(owners[i]->reply, is_gone ? "" : reply);
+        }
+        free_all();
+    }
+    turn_destroy(turn);
+}
+
+static void nonces_without_a_verb_hear_of_a_lost_redis(void **state)
+{
+    create_with_redis();
+    shut_connections();
+    begin_with_nonces("0123456789ab");
+    run_until_answered();
+    assert_all(ERR_REDIS_LOST, "");
+    free_all();
+    turn_destroy(turn);
+}
+
 enum { FEW = 7 }; /* turn.c: one less than EARLY_CALLS */
 
 /* What comes while they are under way is collected as before. */
@@ -178,21 +248,6 @@ static void an_idle_redis_gets_eight_calls_before_the_end_of_the_turn(void **sta
         free(of_turn[i]);
     }
     turn_destroy(turn);
-}
-
-/* Both directions of each connection to Redis. */
-static void shut_connections(void)
-{
-    unsigned n = 0;
-    for (int fd = 3; fd < 1024; fd++) {
-        struct sockaddr_un peer = {.sun_family = AF_UNSPEC};
-        socklen_t size = sizeof peer;
-        bool is_ours = getpeername(fd, (struct sockaddr *)&peer, &size) == 0 &&
-                       peer.sun_family == AF_UNIX &&
-                       strcmp(peer.sun_path, redis_fixture.address.path) == 0;
-        n += is_ours && shutdown(fd, SHUT_RDWR) == 0;
-    }
-    assert_int_equal(n, 1);
 }
 
 /* That the connection broke is noticed at the end of the turn, not by those who begin a call. */
@@ -320,6 +375,8 @@ int main(void)
         cmocka_unit_test(what_an_owner_leaves_is_reported_to_its_orphan_once),
         cmocka_unit_test(a_batch_with_a_lane_that_overflowed_is_not_sent),
         cmocka_unit_test(each_of_a_thousand_calls_of_one_turn_is_answered_once_with_its_own_reply),
+        cmocka_unit_test(nonces_without_a_verb_are_answered_each_with_its_own_reply),
+        cmocka_unit_test(nonces_without_a_verb_hear_of_a_lost_redis),
         cmocka_unit_test(an_idle_redis_gets_eight_calls_before_the_end_of_the_turn),
         cmocka_unit_test(a_redis_that_hangs_up_under_calls_that_go_early_is_noticed_later),
         cmocka_unit_test(owners_that_go_while_their_verbs_run_hear_nothing),

@@ -18,33 +18,47 @@ const marks = (back = 0) => ({ [minute(back)]: ttl(1800, set(`6e6e ${M}`)) });
 const resent = (n) => ({ 'resent:6e6e': ttl(1800, String(n)) });
 
 scripts('nonce_of_add and nonce_of_refused', ({ cases, test, shard }) => {
-  const use = (mark = M) => ['nonce_of_add', 1, '6e6e', mark];
+  const member = (mark = M) => `6e6e ${mark}`;
+  const use = (mark = M, which = 1) => ['nonce_of_add', which, member(mark)];
   const refused = (mark = M) => ['nonce_of_refused', '6e6e', mark];
   const signed = { ...frame, nonces: [N] };
   const isUsed = () => ({ ...nonces(), ...marks(1) });
+  // As a verb, and without one (lua/turn/frame.lua): the same.
+  const both = ({ mark, reply, ...one }) => [
+    { ...one, name: `${one.name}: as a verb`, frame: signed, call: use(mark), reply },
+    { ...one, name: `${one.name}: without a verb`, frame: { ...frame, marked: [[N, member(mark)]] }, calls: [], replies: [], used: reply === 'ok' ? '' : `1 ${reply}` },
+  ];
   cases(several([
-    { name: 'a nonce is used up, with its mark', frame: signed, call: use(), reply: 'ok', after: () => ({ ...nonces(), ...marks() }) },
-    { name: 'the same with another mark', before: isUsed, frame: signed, call: use('ba9876543210'), reply: 'replay' },
-    { name: 'used by another route', before: nonces, frame: signed, call: use(), reply: 'replay' },
-    { name: 'eleven minutes later', before: () => ({ ...nonces(), ...marks(11) }), frame: signed, call: use(), reply: 'replay' },
-    { name: 'race: both in one turn', frame: { ...frame, nonces: [N, N] }, calls: [use(), ['nonce_of_add', 2, '6e6e', M]], replies: ['ok', 'again'], after: () => ({ ...nonces(), ...marks(), ...resent(1) }) },
-    { name: 'race: two bodies in one turn', frame: { ...frame, nonces: [N, N] }, calls: [use(), ['nonce_of_add', 2, '6e6e', 'ba9876543210']], replies: ['ok', 'replay'], after: () => ({ ...nonces(), ...marks() }) },
+    ...both({ name: 'a nonce is used up, with its mark', reply: 'ok', after: () => ({ ...nonces(), ...marks() }) }),
+    ...both({ name: 'the same again', before: isUsed, reply: 'again', after: () => resent(1) }),
+    ...both({ name: 'the same with another mark', before: isUsed, mark: 'ba9876543210', reply: 'replay' }),
+    ...both({ name: 'used by another route', before: nonces, reply: 'replay' }),
+    ...both({ name: 'eleven minutes later', before: () => ({ ...nonces(), ...marks(11) }), reply: 'replay' }),
+    { name: 'race: both in one turn', frame: { ...frame, nonces: [N, N] }, calls: [use(), use(M, 2)], replies: ['ok', 'again'], after: () => ({ ...nonces(), ...marks(), ...resent(1) }) },
+    { name: 'race: both in one turn, without a verb', frame: { ...frame, marked: [[N, member()], [N, member()]] }, calls: [], replies: [], used: '2 again', after: () => ({ ...nonces(), ...marks(), ...resent(1) }) },
+    { name: 'race: two bodies in one turn', frame: { ...frame, nonces: [N, N] }, calls: [use(), use('ba9876543210', 2)], replies: ['ok', 'replay'], after: () => ({ ...nonces(), ...marks() }) },
+    { name: 'race: two bodies in one turn, without a verb', frame: { ...frame, marked: [[N, member()], [N, member('ba9876543210')]] }, calls: [], replies: [], used: '2 replay', after: () => ({ ...nonces(), ...marks() }) },
     { name: 'race: another route in the same turn, later', frame: { ...frame, nonces: [N, N] }, calls: [use(), ['nonce', 2]], replies: ['ok', 'replay'], after: () => ({ ...nonces(), ...marks() }) },
+    { name: 'race: another route in the same turn, without a verb', frame: { ...frame, alone: [N], marked: [[N, member()]] }, calls: [], replies: [], used: '2 replay', after: nonces },
     { name: 'race: it was refused for another mark', before: isUsed, frame, call: refused('ba9876543210'), reply: 'ok' },
     { name: 'it was never used', frame, call: refused(), reply: 'ok' },
   ]));
 
-  test('an equal request is let through for ten minutes, until all of them were refused', async () => {
-    for (const back of [0, 1, 5, 9]) {
-      await shard.seed({ ...nonces(), ...marks(back) });
-      const run = async (call) => (await shard.turn([call], call[0] === 'nonce_of_add' ? signed : frame)).replies[0];
-      assert.equal(await run(use()), 'again', `${back} minutes later`);
-      assert.equal(await run(refused()), 'ok');
-      assert.equal(await run(use()), 'again', 'one of two was refused');
-      for (let i = 0; i < 2; i++) assert.equal(await run(refused()), 'ok');
-      assert.equal(await run(use()), 'replay', 'both were');
-    }
-  });
+  const useAlone = async () => (await shard.turn([], { ...frame, marked: [[N, member()]] })).used;
+  const useAsVerb = async () => (await shard.turn([use()], signed)).replies[0];
+  for (const [how, run] of [['as a verb', useAsVerb], ['without a verb', async () => (await useAlone()).replace('1 ', '')]]) {
+    test(`an equal request is let through for ten minutes, until all of them were refused: ${how}`, async () => {
+      const refuse = async () => assert.equal((await shard.turn([refused()], frame)).replies[0], 'ok');
+      for (const back of [0, 1, 5, 9]) {
+        await shard.seed({ ...nonces(), ...marks(back) });
+        assert.equal(await run(), 'again', `${back} minutes later`);
+        await refuse();
+        assert.equal(await run(), 'again', 'one of two was refused');
+        for (let i = 0; i < 2; i++) await refuse();
+        assert.equal(await run(), 'replay', 'both were');
+      }
+    });
+  }
 
   test('a sync drops marks that are too old', async () => {
     await shard.seed({ ...marks(0), ...marks(9), ...marks(12), ...marks(20) });
