@@ -298,8 +298,8 @@ bool queue_poll_join(struct queue *queue, struct poll *poll, struct str account,
                      struct nonce_id *nonce, bool may_park, struct poll_join *ret_join)
 {
     struct poll_class *class = class_get(queue, account, models);
-    if (queue->shards.n > 1 || class->is_drained || !turn_is_confirmed(queue->shards.turns[0]))
-        return false; /* not confirmed: the claim would wait with the answer, and end meanwhile */
+    if (queue->shards.n > 1 || class->is_drained || !turn_is_prompt(queue->shards.turns[0]))
+        return false; /* not prompt: the claim would wait with the answer, and end meanwhile */
     poll->class = class;
     begin_claiming(poll, may_park);
     poll->shard = 0;

@@ -44,7 +44,7 @@ static unsigned shard_with_most(const struct poll_class *class)
 int credits_to_come(const struct poll_class *class, unsigned shard)
 {
     return (int)class->credits[shard] + (int)class->looks[shard] -
-           (int)turn_adds_n(class->queue->shards.turns[shard]);
+           (int)turn_queries_n(class->queue->shards.turns[shard]);
 }
 
 /* Of equal ones, the next in turn. */

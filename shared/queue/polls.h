@@ -104,8 +104,8 @@ void polls_fini(struct queue *queue);
 void polls_set_state(struct poll *poll, enum poll_state to);
 void polls_park(struct queue *queue, struct poll *poll);
 void polls_unlink_parked(struct queue *queue, struct poll *poll);
-/* Credits there when its next turn has run, if the polls that look there park and the collected
- * adds are queries that they take. Fewer than 0: queries will wait there. */
+/* Credits there once what is on its way has run, if the polls that look there park and take the
+ * queries. Below 0: queries will wait there. */
 int credits_to_come(const struct poll_class *class, unsigned shard);
 /* Chooses the shard for the next credit: the usable one with the fewest to come, except those in
  * `but` (one bit each); SHARDS_MAX if there is none. Lookups are all on the cluster's shard. */

@@ -67,7 +67,7 @@ void batch_clear(struct batch *batch)
         lane->first = NULL;
         lane->last = &lane->first;
     }
-    batch->nonce_n = batch->call_n = 0;
+    batch->nonce_n = batch->call_n = batch->query_n = 0;
     batch->is_slow = batch->is_freeing = false;
     batch->number = batch->held_ms = 0;
     batch->next = NULL;
@@ -90,7 +90,7 @@ static void put_nonce(struct batch *batch, struct nonce_id *nonce)
     nonce->is_set = false;
 }
 
-/* Where a verb goes that only uses its nonce; LANE_NR for another one. */
+/* The lane of a verb that only uses its nonce; LANE_NR for any other verb. */
 static int lane_alone(const struct verb_info *verb, const struct nonce_id *nonce)
 {
     if (nonce == NULL || !nonce->is_set || nonce->is_record_only)

@@ -40,8 +40,9 @@ struct batch {
     struct call_slot slots[BATCH_CALLS_MAX]; /* the first `call_n` are in use */
     struct nonce_id nonces[BATCH_CALLS_MAX];
     unsigned nonce_n, call_n;
-    struct buf wire; /* the complete call, after batch_write */
-    bool is_slow;    /* all its verbs are in LANE_SLOW */
+    unsigned query_n; /* of the calls: turn.c counts those that store a query */
+    struct buf wire;  /* the complete call, after batch_write */
+    bool is_slow;     /* all its verbs are in LANE_SLOW */
     /* Redis was full: it is resent to the function that still runs then. */
     bool is_freeing;
     enum err error;   /* of a batch that is to fail, see turn.c */

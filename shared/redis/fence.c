@@ -9,8 +9,8 @@
  * verb at first (the library is missing, or it is full; turn.c then sends it again): a WAIT that
  * was answered before the verb was answered for older writes, and is sent once more.
  *
- * What is not confirmed stays held, so a round without enough replicas is repeated until the time
- * of the oldest reply is over. */
+ * What is not confirmed stays held until its time is over: a round that ends without enough copies
+ * is repeated for what has come since it began. */
 #include "shared/redis/fence.h"
 
 #include "generated/verbs.h"
@@ -23,7 +23,9 @@
 enum {
     ANSWER_MAX_MS = FENCE_WAIT_MS + TURN_ANSWER_MAX_MS,
     /* Between two connections that are closed because their histories differ. */
-    RESET_EVERY_MS = 1000
+    RESET_EVERY_MS = 1000,
+    PROBE_EVERY_MS = 1000, /* the least from round to round while nothing is held */
+    SLOW_FOR_MS = 60000 /* so long after a slow round, rounds are taken to be slow */
 };
 enum fence_state { FENCE_IDLE, FENCE_UNDER_WAY };
 
@@ -56,6 +58,8 @@ struct fence {
     bool is_written;       /* the round's verb has run */
     bool is_wait_early;    /* WAIT was answered before that */
     bool is_unconfirmed;
+    uint64_t begun_ms;      /* the round that is under way, or was last */
+    uint64_t slow_until_ms; /* 0: none was slow */
     uint64_t reset_ms;
     struct log_limit limit;
 };
@@ -103,19 +107,6 @@ void fence_ask_history(struct turn *turn)
     turn->since_ms = clock_mono_ms();
     if (redis_conn_command(turn->conn, on_history, turn, words, 2) == ERR_OK)
         redis_conn_flush(turn->conn);
-}
-
-/* One of the two connections is at a server that is not the master any more: the older one, as far
- * as can be known here. */
-static void leave_older(struct fence *fence, uint64_t now_ms)
-{
-    struct turn *owner = fence->owner, *own = fence->turn;
-    if (owner->history[0] == 0 || own->history[0] == 0 || is_same(owner->history, own->history) ||
-        now_ms - fence->reset_ms < RESET_EVERY_MS)
-        return;
-    fence->reset_ms = now_ms;
-    struct turn *older = owner->since_ms < own->since_ms ? owner : own;
-    redis_conn_reset(older->conn, "another server is the master by now");
 }
 
 /* --- what is held ------------------------------------------------------------------------------
@@ -213,8 +204,16 @@ void fence_hold(struct fence *fence, struct call_slot *slot, struct str reply)
 /* --- rounds ------------------------------------------------------------------------------------
  */
 
+static uint64_t slow_ms(const struct fence *fence)
+{
+    return fence->owner->config.delivery_ms / 4;
+}
+
 static void end_round(struct fence *fence)
 {
+    uint64_t now_ms = clock_mono_ms();
+    if (now_ms - fence->begun_ms > slow_ms(fence))
+        fence->slow_until_ms = now_ms + SLOW_FOR_MS;
     loop_cancel_deadline(fence->owner->loop, &fence->late);
     move(fence, FENCE_IDLE);
 }
@@ -228,6 +227,22 @@ static void drop_round(struct fence *fence, const char *reason)
     redis_conn_reset(fence->turn->conn, copy);
     if (fence->state == FENCE_UNDER_WAY)
         end_round(fence); /* the shard moves, so on_lost has not run */
+}
+
+/* One of the two connections is at a server that is not the master any more: the older one, as far
+ * as can be known here. */
+static void leave_older(struct fence *fence, uint64_t now_ms)
+{
+    static const char other_master[] = "another server is the master by now";
+    struct turn *owner = fence->owner, *own = fence->turn;
+    if (owner->history[0] == 0 || own->history[0] == 0 || is_same(owner->history, own->history) ||
+        now_ms - fence->reset_ms < RESET_EVERY_MS)
+        return;
+    fence->reset_ms = now_ms;
+    if (owner->since_ms < own->since_ms)
+        redis_conn_reset(owner->conn, other_master);
+    else
+        drop_round(fence, other_master);
 }
 
 /* WAIT replies how many replicas have it; WAITAOF whether this server has, and how many replicas.
@@ -322,9 +337,12 @@ static void end_former(struct fence *fence)
     set_expiry(fence);
 }
 
-/* Is anything held that a round can confirm? */
+/* Is anything held that a round can confirm? Without that, while nothing is confirmed, whether it is
+ * again: nobody may ask for a while, and operators read about it. */
 static bool is_needed(const struct fence *fence)
 {
+    if (fence->first == NULL)
+        return fence->is_unconfirmed && clock_mono_ms() - fence->begun_ms >= PROBE_EVERY_MS;
     for (const struct held *held = fence->first; held != NULL; held = held->next)
         if (is_same(held->history, fence->turn->history))
             return true;
@@ -335,6 +353,7 @@ static void begin_round(struct fence *fence)
 {
     move(fence, FENCE_UNDER_WAY);
     fence->covered = fence->number;
+    fence->begun_ms = clock_mono_ms();
     fence->is_written = fence->is_wait_early = false;
     loop_set_deadline(fence->owner->loop, &fence->late, ANSWER_MAX_MS);
     call_fence(turn_call(fence->turn, &fence->call, on_written));
@@ -344,10 +363,12 @@ static void begin_round(struct fence *fence)
 
 void fence_flush(struct fence *fence)
 {
-    if (fence->state == FENCE_IDLE && fence->first != NULL && fence->turn->is_up) {
+    if (fence->first != NULL && fence->turn->is_up)
         leave_older(fence, clock_mono_ms());
-        end_former(fence);
-        if (fence->turn->is_up && is_needed(fence))
+    if (fence->state == FENCE_IDLE && fence->turn->is_up) {
+        if (fence->first != NULL)
+            end_former(fence);
+        if (is_needed(fence))
             begin_round(fence);
     }
     turn_flush(fence->turn);
@@ -421,4 +442,11 @@ void fence_destroy(struct fence *fence)
 bool fence_is_confirmed(const struct fence *fence)
 {
     return !fence->is_unconfirmed;
+}
+
+bool fence_is_prompt(const struct fence *fence)
+{
+    uint64_t now_ms = clock_mono_ms();
+    bool is_late = fence->state == FENCE_UNDER_WAY && now_ms - fence->begun_ms > slow_ms(fence);
+    return !fence->is_unconfirmed && !is_late && now_ms >= fence->slow_until_ms;
 }

@@ -19,8 +19,8 @@
 
 #include "shared/redis/batch.h"
 
-/* How long a reply is held, and a round waits, at most. Not less for a round: each writes anew, so
- * where the file is written to disk once a second, one of a second is never confirmed. */
+/* How long a reply is held, and a round waits, at most. A round must not be shorter: each one
+ * writes again, so with `appendfsync everysec` a round of one second would always time out. */
 enum { FENCE_WAIT_MS = 5000 };
 
 struct fence;
@@ -42,5 +42,8 @@ void fence_ask_history(struct turn *turn);
 
 /* Whether the last round was confirmed in time, or there was none. */
 bool fence_is_confirmed(const struct fence *fence);
+/* Whether, besides, no round has lately taken so long that a claim in a held reply could end first:
+ * more than a quarter of config.delivery_ms. */
+bool fence_is_prompt(const struct fence *fence);
 
 #endif

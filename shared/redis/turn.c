@@ -20,6 +20,7 @@
  * At most IN_FLIGHT_MAX batches are under way; while Redis is busy the next one grows. While it is
  * idle one of EARLY_CALLS verbs does not wait for the turn's end: Redis runs them while the node
  * reads the next requests. */
+#include "generated/verbs.h"
 #include "shared/redis/fence.h"
 #include "shared/redis/parts.h"
 #include "shared/redis/turn_internal.h"
@@ -52,6 +53,7 @@ static struct batch *new_batch(struct turn *turn)
 
 static void recycle(struct turn *turn, struct batch *batch)
 {
+    turn->query_n -= batch->query_n;
     batch_clear(batch);
     batch->next = turn->free;
     turn->free = batch;
@@ -134,7 +136,7 @@ static void answer_lane(struct turn *turn, const struct lane *lane, uint64_t now
     }
 }
 
-/* Reads "<which> <outcome>" off `lines`; at their end nothing. */
+/* Reads "<which> <outcome>" off `lines`; at their end it reads nothing. */
 static bool next_used(struct str *lines, uint64_t *ret_which, struct str *ret_outcome)
 {
     if (lines->n == 0)
@@ -388,8 +390,11 @@ static struct str verb_name(unsigned verb)
 struct buf *turn_begin_verb(struct call_start start, const struct verb_info *verb)
 {
     struct turn *turn = start.turn;
+    bool is_query = verb->id == VERB_ADD || verb->id == VERB_ASK;
     turn->pending_n++;
+    turn->query_n += is_query;
     turn->writing = verb->lane == LANE_SLOW ? slow_batch(turn) : turn->collecting;
+    turn->writing->query_n += is_query;
     return batch_begin(turn->writing, start.call, start.on_reply, start.nonce, verb);
 }
 
@@ -533,13 +538,14 @@ enum redis_trouble turn_trouble(const struct turn *turn)
 
 unsigned turn_warnings(const struct turn *turn)
 {
-    return turn->durability.warnings | (turn_is_confirmed(turn) ? 0 : DURABILITY_UNCONFIRMED) |
+    return turn->durability.warnings |
+           (turn->fence == NULL || fence_is_confirmed(turn->fence) ? 0 : DURABILITY_UNCONFIRMED) |
            (turn->durability.has_lost_data ? DURABILITY_EMPTIED : 0);
 }
 
-bool turn_is_confirmed(const struct turn *turn)
+bool turn_is_prompt(const struct turn *turn)
 {
-    return turn->fence == NULL || fence_is_confirmed(turn->fence);
+    return turn->fence == NULL || fence_is_prompt(turn->fence);
 }
 
 bool turn_is_collecting(const struct turn *turn)
@@ -547,9 +553,9 @@ bool turn_is_collecting(const struct turn *turn)
     return turn->collecting->call_n > 0 || (turn->slow != NULL && !turn->is_slow_in_flight);
 }
 
-unsigned turn_adds_n(const struct turn *turn)
+unsigned turn_queries_n(const struct turn *turn)
 {
-    return turn->collecting->lanes[LANE_ADD].call_n;
+    return turn->query_n;
 }
 
 size_t turn_pending_n(const struct turn *turn)

@@ -76,13 +76,13 @@ bool turn_is_up(const struct turn *turn);
 enum redis_trouble turn_trouble(const struct turn *turn);
 /* How this Redis may lose acknowledged data (durability.h). */
 unsigned turn_warnings(const struct turn *turn);
-/* Whether acknowledgements can be expected soon: none is required, or the last one came in time. */
-bool turn_is_confirmed(const struct turn *turn);
+/* Whether acknowledgements come at once (fence_is_prompt), or none is required. */
+bool turn_is_prompt(const struct turn *turn);
 /* Calls that wait for a reply or to be sent, or whose reply is held (fence.h). */
 size_t turn_pending_n(const struct turn *turn);
-/* Verbs of LANE_ADD that are collected: they run after the claims that are begun until they are
- * sent. */
-unsigned turn_adds_n(const struct turn *turn);
+/* Queries that are on their way to Redis: they run after the claims that are begun now, if these
+ * are in the same batch. */
+unsigned turn_queries_n(const struct turn *turn);
 
 /* Returns how to start a verb whose reply goes to `call`, or to nobody; without a nonce. Allowed at
  * any time except while another verb is being written; while Redis is unreachable the call ends

@@ -27,6 +27,7 @@ struct turn {
     struct batch *doomed;                   /* could not be sent: fails at the end of the turn */
     uint64_t batch_n;                       /* the number of the last one */
     unsigned in_flight_n;
+    unsigned query_n; /* begun, without a reply yet */
     bool is_slow_in_flight;
     size_t pending_n;
     uint64_t took_us;  /* of the call that is being answered */

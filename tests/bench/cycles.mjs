@@ -62,7 +62,7 @@ class Bench {
     return new Bench(redis, library);
   }
 
-  // NONCE as an argument stands for a new nonce. `alone`: nonces that only are used up; `marked`: members of those of
+  // NONCE as an argument stands for a new nonce. `alone`: nonces that are only used up; `marked`: members of those of
   // add-query. A library of before ADR 65 has verbs for these.
   async turn(verbs, shards = 1, { alone = 0, marked = [] } = {}) {
     const { library } = this;

@@ -341,6 +341,10 @@ describe('durability of several shards', () => {
   });
 });
 
+// In memory, which outlives a kill, too: a file that is written once a second there takes a second each time, so a round of no
+// more than that would never be confirmed. A disk that others use may take longer than a node waits.
+const UNDER = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
+
 // --- disk ----------------------------------------------------------------------------------------
 
 function serverOf(name) {
@@ -378,12 +382,36 @@ describe('durability of disk', () => {
     assert.match(stderr, /^parley: --durability: disk requires an append-only file: [^\n]*\n$/);
   });
 
+  it('no claim waits with an acknowledgement that takes longer than its delivery may', { timeout: 120_000 }, async (t) => {
+    if (!server) return t.skip('that server cannot be fetched here');
+    const redis = () => startRedis({ server, aof: true, args: ['--appendfsync', 'everysec'], under: UNDER });
+    const cluster = await startCluster({ redis, args: ['--durability', 'disk', '--delivery-seconds', '1'], nodes: 1 });
+    try {
+      for (let i = 0; i < 2; i++) await cluster.add(); // the second one takes as long as they all do
+      const topics = Array.from({ length: 60 }, () => newTopic());
+      const added = Promise.all(topics.map((Topic) => cluster.add({ Topic })));
+      const answered = new Set();
+      const engine = async () => {
+        for (let claim = await cluster.claim({ wait: 2 }); claim.Topic; ) {
+          const [Seq, Query] = Object.entries(claim.Queries[0])[0];
+          const { Next } = await cluster.answer({ Topic: claim.Topic, Seq: Number(Seq), Query, Lease: claim.Lease, next: true, query: { Next: 'true', Wait: 2, Detail: 'true' } });
+          answered.add(claim.Topic);
+          claim = Next?.Topic ? Next : await cluster.claim({ wait: 2 });
+        }
+      };
+      await Promise.all(Array.from({ length: 8 }, engine));
+      await added;
+      assert.equal(answered.size, 62);
+      const page = (await cluster.request('GET', '/metrics')).text;
+      assert.match(page, /^parley_lease_ends_total\{reason="undelivered"\} 0$/m);
+    } finally {
+      await cluster.stop();
+    }
+  });
+
   it('what is acknowledged is there after a kill, though the file is written once a second', { timeout: 120_000 }, async (t) => {
     if (!server) return t.skip('that server cannot be fetched here');
-    // In memory, which outlives a kill, too: a file that is written once a second there takes a second each time, so a round of no
-    // more than that would never be confirmed. A disk that others use may take longer than a node waits.
-    const under = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
-    const cluster = await startCluster({ redis: () => startRedis({ server, aof: true, args: ['--appendfsync', 'everysec'], under }), args: ['--durability', 'disk'], nodes: 1 });
+    const cluster = await startCluster({ redis: () => startRedis({ server, aof: true, args: ['--appendfsync', 'everysec'], under: UNDER }), args: ['--durability', 'disk'], nodes: 1 });
     try {
       const topics = Array.from({ length: 50 }, () => newTopic());
       await Promise.all(

@@ -144,6 +144,13 @@ scripts('turn', ({ cases, test, shard }) => {
     assert.match(replies[2].message, /^ERR cancel: /, 'without its arguments');
   });
 
+  test('nonces without a verb that break are an error of their own: the verbs after them run', async (shard) => {
+    await shard.seed({ [`nonces:${day()}`]: set(NONCE), [minute()]: set(`${NONCE} ab`), [`resent:${NONCE}`]: set('no number') });
+    const { used, replies } = await shard.turn([['nonce', 0]], { marked: [[NONCE, `${NONCE} ab`]] });
+    assert.match(used.message, /^ERR nonces: /);
+    assert.deepEqual(replies, ['ok']);
+  });
+
   test('as many nonces without a verb as a turn may have', async () => {
     const many = Array.from({ length: 128 }, (_, i) => String(i).padStart(16, '0'));
     const marked = many.slice(64).map((nonce) => [nonce, `${nonce} ab`]);

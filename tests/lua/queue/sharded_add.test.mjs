@@ -40,6 +40,7 @@ scripts('nonce_of_add and nonce_of_refused', ({ cases, test, shard }) => {
     { name: 'race: two bodies in one turn, without a verb', frame: { ...frame, marked: [[N, member()], [N, member('ba9876543210')]] }, calls: [], replies: [], used: '2 replay', after: () => ({ ...nonces(), ...marks() }) },
     { name: 'race: another route in the same turn, later', frame: { ...frame, nonces: [N, N] }, calls: [use(), ['nonce', 2]], replies: ['ok', 'replay'], after: () => ({ ...nonces(), ...marks() }) },
     { name: 'race: another route in the same turn, without a verb', frame: { ...frame, alone: [N], marked: [[N, member()]] }, calls: [], replies: [], used: '2 replay', after: nonces },
+    { name: 'race: refused and sent again in one turn, without a verb: it runs', before: isUsed, frame: { ...frame, marked: [[N, member()]] }, calls: [refused()], replies: ['ok'], used: '1 again' },
     { name: 'race: it was refused for another mark', before: isUsed, frame, call: refused('ba9876543210'), reply: 'ok' },
     { name: 'it was never used', frame, call: refused(), reply: 'ok' },
   ]));
