@@ -12,8 +12,8 @@
 --          `nonce_of_add` without the words of a verb, each of which costs Redis more than the nonce does
 -- then so many ids of nonces (16 bytes each), and marked_n members (queue/nonce_of_add.lua), then per verb: its name,
 -- its number of arguments, its arguments.
--- Returns  if ARGV[2] has three numbers, first a string of lines, "<which, from 1> replay" or "<which> again": the nonces
---          of the last two kinds that were used before; all others are `ok`;
+-- Returns  if ARGV[2] has three numbers, first a string of lines, "<which, from 1> replay" or "<which> again":
+--          the nonces of the last two kinds that were used before; all others are `ok`;
 --          then one string per verb, then this node's own events (strings; see queue/outcomes.lua
 --          and queue/claims.lua); a long one in parts (turn/parts.lua). All are lines: every field is a number, a name
 --          (buf_put_name) or compact JSON, none of which holds a newline. A verb that fails (our own bug) returns an
@@ -125,7 +125,8 @@ local function run(keys, argv, run_one)
     local turn, replies = begin(keys[1], argv, all_n, run_one ~= nil), {}
     if alone_n then
         local is_good, reply = pcall(answer_alone, turn, tonumber(nonce_n), tonumber(alone_n), tonumber(marked_n))
-        replies[1] = is_good and reply or {err = 'ERR nonces: ' .. (type(reply) == 'table' and reply.err or tostring(reply))}
+        if not is_good then reply = {err = 'ERR nonces: ' .. tostring(type(reply) == 'table' and reply.err or reply)} end
+        replies[1] = reply
     end
     local i = 3 + all_n + (marked_n or 0)
     run_one = run_one or run_verb

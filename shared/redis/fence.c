@@ -25,7 +25,7 @@ enum {
     /* Between two connections that are closed because their histories differ. */
     RESET_EVERY_MS = 1000,
     PROBE_EVERY_MS = 1000, /* the least from round to round while nothing is held */
-    SLOW_FOR_MS = 60000 /* so long after a slow round, rounds are taken to be slow */
+    SLOW_FOR_MS = 60000    /* so long after a slow round, rounds are taken to be slow */
 };
 enum fence_state { FENCE_IDLE, FENCE_UNDER_WAY };
 
@@ -337,8 +337,8 @@ static void end_former(struct fence *fence)
     set_expiry(fence);
 }
 
-/* Is anything held that a round can confirm? Without that, while nothing is confirmed, whether it is
- * again: nobody may ask for a while, and operators read about it. */
+/* Is anything held that a round can confirm? Without that, while nothing is confirmed, whether it
+ * is again: nobody may ask for a while, and operators read about it. */
 static bool is_needed(const struct fence *fence)
 {
     if (fence->first == NULL)
