@@ -89,13 +89,17 @@ local function begin(prefix, argv, nonce_n, is_full)
     }
 end
 
+local function failure(name, reply)
+    if type(reply) == 'table' then reply = reply.err end
+    return {err = 'ERR ' .. tostring(name) .. ': ' .. tostring(reply)}
+end
+
 -- Runs one verb, whose first argument is args[first]. What it breaks on stays its own: without this, what the verbs
 -- before it have collected (leases of rows that are Pending already) would be lost with it.
 local function run_verb(turn, name, first)
     local is_good, reply = pcall(verbs[name], turn, first)
     if is_good then return reply end
-    if type(reply) == 'table' then reply = reply.err end
-    return {err = 'ERR ' .. tostring(name) .. ': ' .. tostring(reply)}
+    return failure(name, reply)
 end
 
 -- The nonces that have no verb here. `after`: how many nonces precede them.
@@ -125,8 +129,7 @@ local function run(keys, argv, run_one)
     local turn, replies = begin(keys[1], argv, all_n, run_one ~= nil), {}
     if alone_n then
         local is_good, reply = pcall(answer_alone, turn, tonumber(nonce_n), tonumber(alone_n), tonumber(marked_n))
-        if not is_good then reply = {err = 'ERR nonces: ' .. tostring(type(reply) == 'table' and reply.err or reply)} end
-        replies[1] = reply
+        replies[1] = is_good and reply or failure('nonces', reply)
     end
     local i = 3 + all_n + (marked_n or 0)
     run_one = run_one or run_verb
