@@ -250,6 +250,27 @@ static void an_idle_redis_gets_eight_calls_before_the_end_of_the_turn(void **sta
     turn_destroy(turn);
 }
 
+/* Polls that come later in this turn are to be parked when the query is added. */
+static void a_call_with_a_new_query_waits_for_the_end_of_the_turn(void **state)
+{
+    struct owner *of_turn[2 * FEW];
+    create_with_redis();
+    for (unsigned i = 0; i < 2 * FEW; i++) {
+        of_turn[i] = new_owner();
+        begin_verb(of_turn[i], "nonce", i == 1 ? VERB_ADD : VERB_CHECK, LANE_READ, NULL);
+        assert_int_equal(turn_queries_n(turn), i > 0);
+    }
+    assert_int_equal(sent_n, 0);
+    run_until_answered();
+    assert_int_equal(sent_n, 1);
+    assert_int_equal(turn_queries_n(turn), 0);
+    for (unsigned i = 0; i < 2 * FEW; i++) {
+        assert_string_equal(of_turn[i]->reply, "ok");
+        free(of_turn[i]);
+    }
+    turn_destroy(turn);
+}
+
 /* That the connection broke is noticed at the end of the turn, not by those who begin a call. */
 static void a_redis_that_hangs_up_under_calls_that_go_early_is_noticed_later(void **state)
 {
@@ -378,6 +399,7 @@ int main(void)
         cmocka_unit_test(nonces_without_a_verb_are_answered_each_with_its_own_reply),
         cmocka_unit_test(nonces_without_a_verb_hear_of_a_lost_redis),
         cmocka_unit_test(an_idle_redis_gets_eight_calls_before_the_end_of_the_turn),
+        cmocka_unit_test(a_call_with_a_new_query_waits_for_the_end_of_the_turn),
         cmocka_unit_test(a_redis_that_hangs_up_under_calls_that_go_early_is_noticed_later),
         cmocka_unit_test(owners_that_go_while_their_verbs_run_hear_nothing),
         cmocka_unit_test(a_turn_that_is_destroyed_while_verbs_run_notifies_waiting_calls),

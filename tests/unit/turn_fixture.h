@@ -6,6 +6,7 @@
 #ifndef PARLEY_TESTS_UNIT_TURN_FIXTURE_H
 #define PARLEY_TESTS_UNIT_TURN_FIXTURE_H
 
+#include "generated/verbs.h"
 #include "shared/base/log.h"
 #include "shared/redis/turn.h"
 #include "shared/redis/verb.h"
@@ -57,18 +58,25 @@ static inline void on_reply(struct call *call, enum err error, struct str reply)
         begin(owner, "nonce");
 }
 
-static inline void begin_as(struct owner *owner, const char *verb, enum turn_lane lane,
-                            struct nonce_id *nonce)
+static inline void begin_verb(struct owner *owner, const char *verb, enum verb id,
+                              enum turn_lane lane, struct nonce_id *nonce)
 {
     static struct verb_info infos[CALL_N]; /* their calls outlive this function */
     static unsigned info_n;
     struct verb_info *info = &infos[info_n++ % CALL_N];
     struct call_start start = turn_call(turn, &owner->call, on_reply);
-    *info = (struct verb_info){.name = str_of(verb), .lane = lane, .takes_nonce = true};
+    *info = (struct verb_info){.name = str_of(verb), .id = id, .lane = lane, .takes_nonce = true};
     start.nonce = nonce;
     struct verb_writer writer = writer_begin(start, info);
     end_verb(&writer);
     assert_true(call_is_under_way(&owner->call));
+}
+
+/* The id is that of a verb of which a turn knows nothing. */
+static inline void begin_as(struct owner *owner, const char *verb, enum turn_lane lane,
+                            struct nonce_id *nonce)
+{
+    begin_verb(owner, verb, VERB_CHECK, lane, nonce);
 }
 
 static inline void begin(struct owner *owner, const char *verb)
