@@ -273,10 +273,9 @@ static void on_nonce_used(struct request *r, enum err error, struct str reply)
 static void use_nonce(struct request *r)
 {
     const struct adding *adding = r->state;
+    struct str nonce = nonce_hex(r);
     char member[2 * NONCE_ID_BYTES + 1 + SIGNED_MARK_SIZE];
-    str_hex(r->nonce.bytes, NONCE_ID_BYTES, member);
-    member[2 * NONCE_ID_BYTES] = ' ';
-    strcpy(member + 2 * NONCE_ID_BYTES + 1, adding->mark);
+    snprintf(member, sizeof member, "%.*s %s", STR_ARG(nonce), adding->mark);
     call_nonce_of_add(request_call(r, on_nonce_used), .member = str_of(member));
 }
 

@@ -10,10 +10,10 @@
 //   --detail        the verbs of a cycle, by name
 //
 // Each round runs all combinations, so that what the machine does meanwhile spreads over them; of each the cheapest round is
-// shown, since other work on the machine only ever adds to it. Per line: cycles per second, and per cycle the processor time of all masters, of all nodes and of both, in us,
-// with the calls of the function library and the verbs. Counted while `parley bench` runs, without its start and its end. All
-// of it shares this machine's cores: more cycles than one core's worth show only where there are more cores. Prints a table;
-// asserts nothing.
+// shown, since other work on the machine only ever adds to it. Per line: cycles per second, and per cycle the processor time
+// of all masters, of all nodes and of both, in us, with the calls of the function library and the verbs. Counted while
+// `parley bench` runs, without its start and its end. All of it shares this machine's cores: more cycles than one core's worth
+// show only where there are more cores. Prints a table; asserts nothing.
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';

@@ -2,11 +2,13 @@
  * settings.c - the options of the database, see sql.h. */
 #include "services/workflow/sql/settings.h"
 
+#include "services/workflow/sql/child.h"
+
 #include <openssl/crypto.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { PLACE_MAX_BYTES = 1024, ROLE_MAX_BYTES = 63 };
+enum { PLACE_MAX_BYTES = 1024, ROLE_MAX_BYTES = 63, ROLES_WAIT_MS = 6000 };
 
 const struct config_group sql_options = {
     "Database of workflows",
@@ -98,4 +100,16 @@ void sql_print(const struct sql_settings *settings)
     printf("%-20s %s\n", "workflows' database", settings->place);
     if (settings->kind->has_environment)
         printf("%-20s %s\n", "statements run as", settings->role);
+}
+
+bool sql_check_roles(const struct sql_settings *settings)
+{
+    if (!settings->kind->has_environment)
+        return true;
+    json_t *reply = child_try(settings, ROLES_WAIT_MS);
+    bool is_refused = json_integer_value(json_object_get(reply, "opened")) == DATABASE_REFUSED;
+    if (is_refused)
+        config_wrong("sql-url", json_string_value(json_object_get(reply, "reason")));
+    json_decref(reply);
+    return !is_refused;
 }

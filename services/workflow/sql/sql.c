@@ -28,8 +28,7 @@ enum {
     TABLES_FRESH_MS = 5000, /* of a description, also of one that failed */
     TABLES_WAIT_MS = 2000,
     RUN_BYTES = 64,
-    REASON_BYTES = 512,
-    ROLES_WAIT_MS = 6000,
+    REASON_BYTES = 512
 };
 
 enum slot_state { SLOT_EMPTY, SLOT_STARTING, SLOT_IDLE, SLOT_WORKING, SLOT_RESTING };
@@ -591,16 +590,4 @@ void sql_cancel(struct sql_call *call)
         leave_queue(call);
     free_call(call);
     pump(store);
-}
-
-bool sql_check_roles(const struct sql_settings *settings)
-{
-    if (!settings->kind->has_environment)
-        return true;
-    json_t *reply = child_try(settings, ROLES_WAIT_MS);
-    bool is_refused = json_integer_value(json_object_get(reply, "opened")) == DATABASE_REFUSED;
-    if (is_refused)
-        config_wrong("sql-url", json_string_value(json_object_get(reply, "reason")));
-    json_decref(reply);
-    return !is_refused;
 }
