@@ -10,6 +10,7 @@
 #include "shared/base/log.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -226,6 +227,7 @@ static void set_up_fixture(void)
     strcpy(strrchr(program, '/'), "/parley");
     assert_int_equal(access(program, X_OK), 0);
     child_set_program(program);
+    signal(SIGPIPE, SIG_IGN); /* as in a node */
     log_setup(LOG_ERROR, false);
     strcpy(folder, "/tmp/parley-sql-XXXXXX");
     assert_non_null(mkdtemp(folder));

@@ -196,6 +196,17 @@ static void of_two_stores_one_does_it(void **state)
                 "[[20]]");
 }
 
+/* The loop finds the reply to a frame at the same time as the end of its write. */
+static void a_child_may_be_faster_than_its_node(void **state)
+{
+    got.n = 0;
+    (void)!start_step(step++, SQL_READ, "SELECT 1");
+    sleep(1); /* the child opens the database meanwhile */
+    wait_for(&got, 1);
+    assert_int_equal(got.outcome, SQL_DONE);
+    assert_string_equal(got.rows, "[[1]]");
+}
+
 static void several_children_make_one_sample(void **state)
 {
     struct sql_store *stores[4];
@@ -434,6 +445,7 @@ int main(void)
         TEST(a_result_is_cut),
         TEST(a_statement_happens_once),
         TEST(of_two_stores_one_does_it),
+        TEST(a_child_may_be_faster_than_its_node),
         TEST(several_children_make_one_sample),
         TEST(a_runaway_statement_is_cut),
         TEST(a_child_that_is_killed_leaves_all_or_nothing),

@@ -23,8 +23,10 @@ struct child {
     pid_t pid;
     struct child_events events;
     struct buf output; /* of the write under way */
+    struct buf next;   /* what is written after it */
+    bool is_writing;
     struct deadline reap;
-    struct child *next; /* of those that were killed */
+    struct child *next_killed;
 };
 
 static const char *program = "/proc/self/exe";
@@ -130,20 +132,37 @@ bool child_put_frame(int fd, const json_t *frame)
     return is_good;
 }
 
+static void on_written(h2o_socket_t *socket, const char *error);
+
+static void write_next(struct child *child)
+{
+    struct buf written = child->output;
+    child->output = child->next;
+    child->next = written;
+    child->is_writing = child->output.n > 0;
+    if (!child->is_writing)
+        return;
+    h2o_iovec_t bytes = h2o_iovec_init(child->output.at, child->output.n);
+    h2o_socket_write(child->socket, &bytes, 1, on_written);
+}
+
 static void on_written(h2o_socket_t *socket, const char *error)
 {
     struct child *child = socket->data;
     buf_clear(&child->output);
-    (void)error; /* the read sees it too */
+    if (error == NULL)
+        write_next(child); /* else the read sees it too */
 }
 
+/* The frame before has been replied to, but libh2o may call on_readable for that reply before it
+ * calls on_written: it takes one write at a time. */
 void child_send(struct child *child, const json_t *frame)
 {
-    put_frame(&child->output, frame);
-    if (child->output.is_over)
+    put_frame(&child->next, frame);
+    if (child->next.is_over)
         abort(); /* texts are bounded before */
-    h2o_iovec_t bytes = h2o_iovec_init(child->output.at, child->output.n);
-    h2o_socket_write(child->socket, &bytes, 1, on_written);
+    if (!child->is_writing)
+        write_next(child);
 }
 
 /* Takes one frame off the input. False: there is none (yet), or the child was killed. */
@@ -186,6 +205,13 @@ static void on_readable(h2o_socket_t *socket, const char *error)
 
 /* ---- its end ---- */
 
+static void free_child(struct child *child)
+{
+    buf_fini(&child->output);
+    buf_fini(&child->next);
+    free(child);
+}
+
 static void on_reap(struct deadline *deadline)
 {
     struct child *child = H2O_STRUCT_FROM_MEMBER(struct child, reap, deadline), **at;
@@ -193,11 +219,10 @@ static void on_reap(struct deadline *deadline)
         loop_set_deadline(child->loop, deadline, REAP_MS);
         return;
     }
-    for (at = &killed; *at != child; at = &(*at)->next)
+    for (at = &killed; *at != child; at = &(*at)->next_killed)
         ;
-    *at = child->next;
-    buf_fini(&child->output);
-    free(child);
+    *at = child->next_killed;
+    free_child(child);
 }
 
 void child_kill(struct child *child)
@@ -208,7 +233,7 @@ void child_kill(struct child *child)
     h2o_socket_read_stop(child->socket);
     h2o_socket_close(child->socket);
     child->socket = NULL;
-    child->next = killed;
+    child->next_killed = killed;
     killed = child;
     loop_set_deadline(child->loop, &child->reap, 0);
 }
@@ -217,12 +242,11 @@ void child_reap_all(void)
 {
     while (killed != NULL) {
         struct child *child = killed;
-        killed = child->next;
+        killed = child->next_killed;
         loop_cancel_deadline(child->loop, &child->reap);
         while (waitpid(child->pid, NULL, 0) < 0 && errno == EINTR)
             ;
-        buf_fini(&child->output);
-        free(child);
+        free_child(child);
     }
 }
 
@@ -238,6 +262,7 @@ struct child *child_spawn(struct loop *loop, const struct sql_settings *settings
         abort();
     *child = (struct child){.loop = loop, .pid = pid, .events = *events, .reap.on_expire = on_reap};
     buf_init(&child->output, CHILD_FRAME_MAX_BYTES);
+    buf_init(&child->next, CHILD_FRAME_MAX_BYTES);
     child->socket = h2o_evloop_socket_create(loop->h2o, fd, 0);
     child->socket->data = child;
     h2o_socket_read_start(child->socket, on_readable);
