@@ -278,9 +278,10 @@ static void greet(struct redis_conn *conn)
     struct str select[] = {STR("SELECT"), str_of(db)};
     if (topology_needs_role(a) && redis_conn_command(conn, on_role, conn, role, 1) != ERR_OK)
         return;
-    if (redis_conn_command(conn, NULL, NULL, name, 3) == ERR_OK &&
-        redis_conn_command(conn, on_greeted, conn, select, 2) == ERR_OK)
-        redis_conn_flush(conn);
+    /* Not flushed: hiredis 0.14 goes on with its context after on_connected, and a write that fails
+     * frees it. The write event that it has asked for does it right after. */
+    if (redis_conn_command(conn, NULL, NULL, name, 3) == ERR_OK)
+        (void)!redis_conn_command(conn, on_greeted, conn, select, 2);
 }
 
 static void set_option(int fd, int level, int option, int value)
