@@ -7,7 +7,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-enum { MOST_WAIT_MS = 60000 };
+enum {
+    MOST_WAIT_MS = 60000,
+    LATE_MS = 50 /* from here on a look at the deadlines is late */
+};
 
 static void on_wake_readable(h2o_socket_t *socket, const char *error)
 {
@@ -44,10 +47,15 @@ void loop_run(struct loop *loop)
      * which it must not wait. */
     bool has_run = false;
     while (!loop->is_done) {
-        uint64_t wait =
-            has_run ? 0 : deadlines_wait_ms(&loop->deadlines, clock_mono_ms(), MOST_WAIT_MS);
+        uint64_t before_ms = clock_mono_ms();
+        uint64_t wait = has_run ? 0 : deadlines_wait_ms(&loop->deadlines, before_ms, MOST_WAIT_MS);
         h2o_evloop_run(loop->h2o, (int32_t)wait);
-        has_run = deadlines_run(&loop->deadlines, clock_mono_ms());
+        uint64_t now_ms = clock_mono_ms();
+        /* This process had no processor for a while, or a callback took long: what has come
+         * meanwhile is read before a deadline gives up on it. */
+        if (now_ms > before_ms + wait + LATE_MS)
+            h2o_evloop_run(loop->h2o, 0);
+        has_run = deadlines_run(&loop->deadlines, now_ms);
         if (loop->on_turn_end != NULL)
             loop->on_turn_end(loop->turn_end_arg);
     }

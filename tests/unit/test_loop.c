@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_loop.c - shared/op/loop.h: from when a deadline counts that a callback sets. */
+ * test_loop.c - shared/op/loop.h: from when a deadline counts that a callback sets, and what runs
+ * before one that is late. */
 #include "shared/op/loop.h"
 
 #include "shared/base/clock.h"
@@ -7,6 +8,8 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -80,12 +83,66 @@ static void a_deadline_set_at_the_end_of_a_turn_counts_from_then(void **state)
     loop.on_turn_end = NULL;
 }
 
+enum { ONE, OTHER, ENDS_NR };
+
+static int first_ends[ENDS_NR], second_ends[ENDS_NR];
+static bool is_second_read, was_read_before;
+
+/* While it takes its time, something comes for another socket. */
+static void on_first_readable(h2o_socket_t *socket, const char *error)
+{
+    (void)error;
+    h2o_buffer_consume(&socket->input, socket->input->size);
+    assert_int_equal(write(second_ends[OTHER], "x", 1), 1);
+    for (uint64_t end_ms = clock_mono_ms() + 4 * BUSY_MS; clock_mono_ms() < end_ms;)
+        ;
+}
+
+static void on_second_readable(h2o_socket_t *socket, const char *error)
+{
+    (void)error;
+    h2o_buffer_consume(&socket->input, socket->input->size);
+    is_second_read = true;
+}
+
+static void on_late_expire(struct deadline *expired)
+{
+    (void)expired;
+    was_read_before = is_second_read;
+    loop_finish(&loop);
+}
+
+static h2o_socket_t *read_from(int ends[ENDS_NR], h2o_socket_cb on_readable)
+{
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+    h2o_socket_t *socket = h2o_evloop_socket_create(loop.h2o, ends[ONE], 0);
+    h2o_socket_read_start(socket, on_readable);
+    return socket;
+}
+
+static void what_has_come_is_read_before_a_late_deadline(void **state)
+{
+    h2o_socket_t *first = read_from(first_ends, on_first_readable);
+    h2o_socket_t *second = read_from(second_ends, on_second_readable);
+    assert_int_equal(write(first_ends[OTHER], "x", 1), 1);
+    deadline.on_expire = on_late_expire;
+    loop_set_deadline(&loop, &deadline, BUSY_MS);
+    loop.is_done = false;
+    loop_run(&loop);
+    assert_true(was_read_before);
+    h2o_socket_close(first);
+    h2o_socket_close(second);
+    close(first_ends[OTHER]);
+    close(second_ends[OTHER]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_deadline_set_in_a_socket_callback_counts_from_then),
         cmocka_unit_test(a_deadline_set_by_another_deadline_counts_from_then),
         cmocka_unit_test(a_deadline_set_at_the_end_of_a_turn_counts_from_then),
+        cmocka_unit_test(what_has_come_is_read_before_a_late_deadline),
     };
     loop_init(&loop);
     int failed_n = cmocka_run_group_tests(tests, NULL, NULL);
