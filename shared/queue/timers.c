@@ -242,6 +242,9 @@ static void on_reap_timer(struct deadline *deadline)
         part_reap_by(part, REAP_RETRY_MS);
         return;
     }
+    /* First, so that it does not end leases of claims that their engines have: a node that was away
+     * for as long as a delivery may take has only now delivered them. */
+    delivered_report(part);
     call_reap(turn_call(part->turn, &part->reap_call, on_reaped));
 }
 
