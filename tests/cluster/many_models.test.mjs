@@ -11,7 +11,7 @@ const ENGINES = 200; // with names of their own; the others are one more
 suite('many lists of models', { nodes: 1, args: ['--rescan-seconds', '1'], sweep: false }, ({ test, cluster }) => {
   test('credits that Redis lost are stated again, however many classes of polls there are', async () => {
     const polls = Array.from({ length: POLLS }, (_, i) =>
-      cluster.claimOpen({ wait: 60, models: `model-${i}`, engine: i < ENGINES ? `engine-${i}` : undefined }),
+      cluster.claimOpen({ wait: 120, models: `model-${i}`, engine: i < ENGINES ? `engine-${i}` : undefined }),
     );
     const count = (command, key) => sumOfAll(cluster.redis, command, key);
     try {

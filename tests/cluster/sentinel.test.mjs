@@ -82,7 +82,7 @@ describe('Sentinel', { concurrency: false }, () => {
     await eventually(async () => (await metric(cluster, 1, 'parley_checks_parked')) === 1);
     const master = await redis.master();
     await master.kill('SIGKILL');
-    print(`the master killed: usable after ${(await accepts(cluster, 0)).toFixed(1)} s (down-after 2 s)`);
+    print(`the master killed: usable after ${(await accepts(cluster, 0)).toFixed(1)} s (down-after 5 s)`);
     await redis.agreed(master);
     for (const node of cluster.nodes) await usable(cluster, node);
     for (const Topic of topics) assert.equal((await cluster.check({ Topic, detail: true, node: 1 })).Status, 'Open');

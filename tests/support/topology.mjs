@@ -8,7 +8,8 @@
 //
 // Members are what startRedis() returns: kill('SIGKILL'), pause(), resume(), restart(), cmd(…), alive, log(). Members keep
 // their configuration over a restart, so a master that comes back follows whatever the others have chosen meanwhile.
-// Timeouts are short for tests, and long enough for a loaded machine: an election needs a second or two.
+// Timeouts are short for tests, and long enough for a loaded machine: an election needs a second or two, a master that Sentinels
+// watch is not to lose its place when it waits for some seconds, and a link that a test holds is not to be given up.
 import { once } from 'node:events';
 import net from 'node:net';
 import { eventually } from './harness.mjs';
@@ -17,7 +18,7 @@ import { freePort, RedisClient, startRedis } from './redis.mjs';
 const WAIT = { ms: 60_000, every: 50 };
 const NAME = 'parley-test';
 // Of a Redis that is not one of a cluster: a replica has all at once, without the delay that collects several.
-const REPLICATING = 'repl-diskless-sync-delay 0\nrepl-timeout 10\n';
+const REPLICATING = 'repl-diskless-sync-delay 0\nrepl-timeout 60\n';
 const SLOTS = 16_384;
 
 const isMaster = async (member) => member.alive && (await member.cmd('ROLE'))[0] === 'master';
@@ -168,7 +169,7 @@ class Sentinels extends Replicated {
 }
 
 // downAfterMs: how long the master is silent before they choose another. sentinelPassword: of the Sentinels themselves.
-export async function startSentinels({ replicas = 2, downAfterMs = 2000, password = '', sentinelPassword = '', server, ...options } = {}) {
+export async function startSentinels({ replicas = 2, downAfterMs = 5000, password = '', sentinelPassword = '', server, ...options } = {}) {
   const redis = await startReplicas({ replicas, password, server, ...options });
   const { port } = redis;
   const config =
@@ -285,8 +286,17 @@ class RedisCluster {
 
   async failover(replica) {
     await following(replica);
-    await replica.cmd('CLUSTER', 'FAILOVER');
-    await eventually(async () => (await isMaster(replica)) && (await this.masters()).includes(replica), { ...WAIT, what: 'the replica is a master' });
+    let askedAt = 0;
+    await eventually(
+      async () => {
+        if (await isMaster(replica)) return (await this.masters()).includes(replica);
+        // One that has not won the votes in five seconds is given up, so it is asked for again.
+        if (Date.now() < askedAt + 8_000) return false;
+        askedAt = Date.now();
+        return (await replica.cmd('CLUSTER', 'FAILOVER')) === undefined;
+      },
+      { ...WAIT, what: 'the replica is a master' },
+    );
     return this.ready();
   }
 
