@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
 import { newBot, registerBot, startBots } from '../support/bot_server.mjs';
 import { answerOf, beginEvaluation, evaluationEnd, evaluationRaw, evaluationUntil, longTalk, PERSON, readEvaluation, talkOf } from '../support/evaluation_runs.mjs';
-import { ACCOUNTS, assertMembers, assertOk, assertProblem, assertTimestamp, suite } from '../support/harness.mjs';
+import { ACCOUNTS, assertMembers, assertOk, assertProblem, assertTimestamp, eventually, suite } from '../support/harness.mjs';
 
 const accounts = {
   ...ACCOUNTS,
@@ -203,6 +203,7 @@ suite('evaluations', { accounts, env, sweep: false }, ({ test, cluster }) => {
     const { username, path } = await bot(cluster, ({ n }) => (n > 3 ? undefined : { message: 'amber' }));
     const id = await beginEvaluation(cluster, { bot: username, conversation: longTalk(10) });
     await evaluationUntil(cluster, id, ({ done }) => done === 3);
+    await eventually(() => bots.of(path).length === 4, { what: 'the call that gets no answer' });
     assert.deepEqual(assertOk(await evaluationRaw(cluster, 'DELETE', `/${id}`)), { id, status: 'cancelled' });
     const run = await readEvaluation(cluster, id);
     assert.deepEqual([run.status, run.done, run.turns.length, run.total], ['cancelled', 3, 3, 10]);

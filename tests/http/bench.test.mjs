@@ -17,7 +17,10 @@ const MODES = {
 suite('parley bench', {}, ({ test, cluster }) => {
   const bench = async (...args) => {
     const url = cluster.nodes.map((node) => node.url).join(',');
-    return runParley(['bench', '--url', url, '--accounts', cluster.accountsFile, '--seconds', 1, '--conns', 6, ...args], { timeout: 60_000 });
+    const measure = (seconds) => runParley(['bench', '--url', url, '--accounts', cluster.accountsFile, '--seconds', seconds, '--conns', 6, ...args], { timeout: 60_000 });
+    const end = await measure(1);
+    // Whoever stood still for all of that second had no cycle in it.
+    return /the measurement is incomplete, errors: 0$/m.test(end.stderr) ? measure(10) : end;
   };
 
   for (const [mode, fits] of Object.entries(MODES)) {

@@ -80,23 +80,6 @@ suite('failed logins', { sweep: false }, ({ test, cluster }) => {
     assertOk(await login({ as: 'User_1', localAddress }));
   });
 
-  test('a thousand invented accounts cost no more keys than one', async () => {
-    const localAddress = newAddress();
-    await shut({ localAddress });
-    const size = async () => {
-      const keys = await cluster.redis.cmd('KEYS', '*failures*');
-      const bytes = await Promise.all(keys.map((key) => cluster.redis.cmd('STRLEN', key)));
-      for (const key of keys) assert.ok((await cluster.redis.cmd('PTTL', key)) > 0, `${key} expires`);
-      return { keys: keys.length, bytes: bytes.reduce((sum, n) => sum + n, 0) };
-    };
-    for (let i = 0; i < 1000; i += 50) {
-      await Promise.all(Array.from({ length: 50 }, (_, k) => login({ ...wrongOf(`${'x'.repeat(100)}${i + k}`), localAddress })));
-    }
-    const { keys, bytes } = await size();
-    assert.ok(keys <= 5, `${keys} keys`);
-    assert.ok(bytes <= keys * 131072, `${bytes} bytes`);
-  });
-
   test('a failure costs one script, a refused one none, and a success no more than its nonce', async () => {
     const localAddress = newAddress();
     const before = await cluster.redis.info('commandstats');
@@ -131,6 +114,24 @@ suite('failed logins', { sweep: false }, ({ test, cluster }) => {
       assertProblem(await login({ ...wrongOf('User_1'), localAddress, headers: { 'X-Forwarded-For': `198.51.100.${i}` } }), 401);
     }
     assertProblem(await login({ ...wrongOf('User_1'), localAddress, headers: { 'X-Forwarded-For': '198.51.100.99' } }), 429);
+  });
+
+  // The last one: each of them shares its slots with a few pairs of account and address, which have fewer failures left.
+  test('a thousand invented accounts cost no more keys than one', async () => {
+    const localAddress = newAddress();
+    await shut({ localAddress });
+    const size = async () => {
+      const keys = await cluster.redis.cmd('KEYS', '*failures*');
+      const bytes = await Promise.all(keys.map((key) => cluster.redis.cmd('STRLEN', key)));
+      for (const key of keys) assert.ok((await cluster.redis.cmd('PTTL', key)) > 0, `${key} expires`);
+      return { keys: keys.length, bytes: bytes.reduce((sum, n) => sum + n, 0) };
+    };
+    for (let i = 0; i < 1000; i += 50) {
+      await Promise.all(Array.from({ length: 50 }, (_, k) => login({ ...wrongOf(`${'x'.repeat(100)}${i + k}`), localAddress })));
+    }
+    const { keys, bytes } = await size();
+    assert.ok(keys <= 5, `${keys} keys`);
+    assert.ok(bytes <= keys * 131072, `${bytes} bytes`);
   });
 });
 

@@ -2,7 +2,7 @@
 //
 // GET /metrics: the state of the queue, how leases end, and what a scrape may cost.
 import assert from 'node:assert/strict';
-import { assertOk, eventually, newTopic, suite } from '../support/harness.mjs';
+import { assertOk, eventually, suite } from '../support/harness.mjs';
 import { SHARDS } from '../support/shards.mjs';
 import { holdScripts, metric } from '../cluster/watch.mjs';
 
@@ -94,7 +94,7 @@ suite('the state of the queue in /metrics', { nodes: 2 }, ({ test, cluster }) =>
   });
 });
 
-suite('how leases end', { nodes: 2, args: ['--lease-seconds', '1', '--rescan-seconds', '1'] }, ({ test, cluster }) => {
+suite('how leases end', { nodes: 2, args: ['--rescan-seconds', '1'] }, ({ test, cluster }) => {
   const ends = async (reason) => (await Promise.all([0, 1].map((node) => metric(cluster, node, `parley_lease_ends_total{reason="${reason}"}`)))).reduce((sum, n) => sum + n, 0);
   const more = async (reason, cause) => {
     const before = await ends(reason);
@@ -119,8 +119,9 @@ suite('how leases end', { nodes: 2, args: ['--lease-seconds', '1', '--rescan-sec
       assertOk(await cluster.request('POST', '/api/cancel-query', { as: 'Frontend_1', body: { Topic, Seq: 1 } }));
     });
     await more('expired', async () => {
-      await cluster.add({ Topic: newTopic() });
+      const { Topic } = await cluster.add();
       await cluster.claim();
+      await cluster.endLease(Topic);
     });
   });
 });

@@ -234,10 +234,13 @@ suite('few descriptors', { nodes: 1, limits: ['--nofile=200'] }, ({ test, cluste
 
   for (const [who, ms] of [['those that come', 0], ['those that come and are slow to ask', 100]])
     test(`when nearly all connections are busy, ${who} wait for a place and are answered`, async () => {
+      let isSlow;
       const poll = () => {
+        const began = Date.now();
         const bytes = `GET ${cluster.path('/api/get-new-queries', { as: 'Inference_1', query: { Wait: 2, Models: 'nobodys' } })} HTTP/1.1\r\nHost: x\r\n\r\n`;
         const [socket] = occupy(1, undefined, ms === 0 ? bytes : '');
         if (ms > 0) setTimeout(() => socket.write(bytes), ms);
+        setTimeout(() => (isSlow ||= Date.now() - began > ms + 400), ms);
         return new Promise((resolve) => {
           socket.once('data', (answer) => {
             socket.destroy();
@@ -246,13 +249,20 @@ suite('few descriptors', { nodes: 1, limits: ['--nofile=200'] }, ({ test, cluste
           socket.once('close', () => resolve('closed without an answer'));
         });
       };
-      // One after the other, so that it is not this process, with all their handshakes, that is slow to ask.
-      const polls = [];
-      for (let i = 0; i < 200; i++) {
-        polls.push(poll());
-        await sleep(4);
-      }
-      assert.deepEqual([...new Set(await Promise.all(polls))], ['200']);
+      const answers = async () => {
+        isSlow = false;
+        const polls = [];
+        for (let i = 0; i < 200; i++) {
+          polls.push(poll());
+          await sleep(4);
+        }
+        return [...new Set(await Promise.all(polls))];
+      };
+      // One after the other, so that it is not this process, with all their handshakes, that is slow to ask. If it stood
+      // still, they were slower than they shall be, and come again.
+      let found = await answers();
+      for (let i = 0; i < 5 && isSlow && found.join() !== '200'; i++) found = await answers();
+      assert.deepEqual(found, ['200']);
     });
 
   test('refused bodies that are still on their way take all places for a moment, not until somebody else leaves', async () => {

@@ -96,7 +96,8 @@ for (const [name, bytes] of Object.entries(SHAPES))
     async function leave(sockets) {
       for (const socket of sockets) socket.destroy();
       await eventually(async () => (await metric('parley_connections_open')) < 20);
-      assert.equal(await metric('parley_body_bytes'), 0);
+      // A few of them may be among those.
+      await eventually(async () => (await metric('parley_body_bytes')) === 0, { what: 'nothing is held for them' });
     }
 
     test('they cost more than 64 KiB each', async () => {
@@ -115,5 +116,5 @@ for (const [name, bytes] of Object.entries(SHAPES))
       );
       await leave(sockets);
       if (process.env.SHOW_RSS) console.log(`${name}: ${cost.toFixed(1)} KiB each`);
-    }, { ms: 60_000 });
+    });
   });

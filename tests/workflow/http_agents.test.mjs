@@ -56,7 +56,7 @@ before(async () => {
 AGENTS:
   tool.pay: {kind: http, url: '${url('PAY')}'}
   tool.signed: {kind: http, url: '${url('SIGNED')}', secret_file: ${secretFile}, retries: 0}
-  tool.slow: {kind: http, url: '${url('SLOW')}', timeout: 0.3, retries: 1}
+  tool.slow: {kind: http, url: '${url('SLOW')}', timeout: 3, retries: 1}
 `,
   );
 });
@@ -108,7 +108,7 @@ suite(
 
     test('a server that never answers is left after the time of the agent', () =>
       run('SLOW', [undefined], ([frame], got) => {
-        assert.match(frame.reason, /did not answer within 0.3 s/);
+        assert.match(frame.reason, /did not answer within 3 s/);
         assert.equal(got.length, 2);
       }));
 

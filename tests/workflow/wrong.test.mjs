@@ -13,7 +13,12 @@ import { decision, isOver, isStop, newId, no, openWorkflow, withAgents, yes } fr
 const folder = makeFolder();
 after(() => folder.remove());
 const args = [`--workflows=${folder.file('trees.yaml', shortTrees())}`];
-const hasty = [`--workflows=${folder.file('hasty.yaml', shortTrees({ 'model.first': 'timeout: 0.5, retries: 1' }).replace('timeout: 30.0, retryable: true, retries: 2, timeout: 0.5, retries: 1', 'timeout: 0.5, retryable: true, retries: 1'))}`];
+// The first agent has one attempt more, and so long for each.
+const asking = (name, timeout) => {
+  const members = 'timeout: 30.0, retryable: true, retries: 2';
+  const text = shortTrees({ 'model.first': 'here' }).replace(`${members}, here`, `timeout: ${timeout}, retryable: true, retries: 1`);
+  return [`--workflows=${folder.file(name, text)}`];
+};
 
 suite('messages of a workflow socket', { args }, ({ test, cluster }) => {
   const ask = { type: 'request', session_id: 's', request_id: 'r', verb: 'RULE', messageBody: { raw_text: 'x' } };
@@ -140,16 +145,16 @@ suite('a public workflow socket', { args: [...args, '--workflow-public'] }, ({ t
   });
 });
 
-suite('agents that do not decide', { args: hasty }, ({ test, cluster }) => {
-  async function run(script, body) {
-    await withAgents(cluster, script, async (asked) => {
-      const client = await openWorkflow(cluster);
-      client.request(newId('s'), newId('r'), { verb: 'CONTENT', messageBody: { raw_text: 'x' } });
-      await body(await client.until((frame) => isOver(frame) || isStop(frame)), asked);
-      await client.close();
-    });
-  }
+async function run(cluster, script, body) {
+  await withAgents(cluster, script, async (asked) => {
+    const client = await openWorkflow(cluster);
+    client.request(newId('s'), newId('r'), { verb: 'CONTENT', messageBody: { raw_text: 'x' } });
+    await body(await client.until((frame) => isOver(frame) || isStop(frame)), asked);
+    await client.close();
+  });
+}
 
+suite('agents that do not decide', { args: asking('patient.yaml', '30.0') }, ({ test, cluster }) => {
   for (const [what, reply, complaint] of [
     ['prose', 'Sure! I think it is fine.', /not one JSON object/],
     ['broken JSON', '{"decision":"yes",', /not one JSON object/],
@@ -161,7 +166,7 @@ suite('agents that do not decide', { args: hasty }, ({ test, cluster }) => {
     ['an output that is too large', decision('yes', 'x', { text: 'z'.repeat(200_000) }), /192 KiB/],
   ]) {
     test(`${what}: it is asked again with what was wrong, then it counts as no`, async () => {
-      await run({ 'model.first': reply }, (frames, asked) => {
+      await run(cluster, { 'model.first': reply }, (frames, asked) => {
         assert.deepEqual(frames.map(({ agent, decision: word, confidence }) => [agent, word, confidence]), [['model.first', 'no', 0]]);
         assert.match(frames[0].reason, complaint);
         assert.equal(asked.length, 2);
@@ -172,14 +177,16 @@ suite('agents that do not decide', { args: hasty }, ({ test, cluster }) => {
   }
 
   test('a decision in a fence of backticks counts, and so does the second attempt', async () => {
-    await run({ 'model.first': ['prose', `\`\`\`json\n${yes({ a: 1 })}\n\`\`\``] }, (frames) => {
+    await run(cluster, { 'model.first': ['prose', `\`\`\`json\n${yes({ a: 1 })}\n\`\`\``] }, (frames) => {
       assert.deepEqual(frames[0].messageBody, { raw_text: 'x', a: 1 });
       assert.equal(frames.at(-1).returnCode, 1);
     });
   });
+});
 
+suite('agents that do not answer', { args: asking('hasty.yaml', '0.5') }, ({ test, cluster }) => {
   test('an agent that never answers is asked again, then it counts as no', async () => {
-    await run({ 'model.first': () => undefined }, (frames) => {
+    await run(cluster, { 'model.first': () => undefined }, (frames) => {
       assert.match(frames[0].reason, /model\.first: it did not answer within 0\.5 s/);
       assert.ok(isStop(frames[0]));
     });
