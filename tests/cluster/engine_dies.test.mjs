@@ -43,7 +43,7 @@ suite('an engine that dies', { nodes: 2, args: OFTEN, sweep: false }, ({ test, c
     const waiter = cluster.checkOpen({ Topic, wait: 60, node: 0 });
     await stream.until('token');
     child.kill('SIGKILL');
-    await exited(child, 5000, 'the engine');
+    await exited(child, 30_000, 'the engine');
     await cluster.endLease(Topic);
     const second = await cluster.claim({ as: 'Inference_2', wait: 30, detail: true, node: 1 });
     assert.deepEqual([second.Topic, second.Attempt], [Topic, 2]);
@@ -106,9 +106,9 @@ suite('an engine that dies', { nodes: 2, args: OFTEN, sweep: false }, ({ test, c
 suite('engines that die', { nodes: 2, args: SHORT, sweep: false }, ({ test, cluster }) => {
   test('a query whose engines all die is Failed after the last attempt, and its waiters on both nodes get the reason', async () => {
     const { Topic } = await cluster.add();
-    const waiters = [0, 1].map((node) => cluster.checkOpen({ Topic, wait: 60, node }));
+    const waiters = [0, 1].map((node) => cluster.checkOpen({ Topic, wait: 120, node })); // each delivery takes a while to be confirmed
     for (const Attempt of [1, 2, 3]) {
-      const claim = await cluster.claim({ wait: 30, detail: true });
+      const claim = await cluster.claim({ wait: 60, detail: true });
       assert.deepEqual([claim.Topic, claim.Attempt], [Topic, Attempt]);
     }
     for (const { response } of waiters) {

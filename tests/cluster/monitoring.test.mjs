@@ -84,14 +84,18 @@ suite('a cluster that Prometheus scrapes', { nodes: 2, sweep: false, args: ['--s
       ).catch((error) => {
         throw new Error(`no data: ${JSON.stringify([...empty], null, 1)}`, { cause: error });
       });
-      assert.deepEqual((await prometheus.alerts()).filter(({ state }) => state === 'firing').map(({ labels }) => labels.alertname), []);
+      // A slow machine may have been in trouble for a moment; what is wrong with a rule stays.
+      const firing = async () => (await prometheus.alerts()).filter(({ state }) => state === 'firing').map(({ labels }) => labels.alertname);
+      await eventually(async () => assert.deepEqual(await firing(), []) ?? true, { ms: 90_000, every: 200, what: 'no alert fires' });
       const counted = async (name) => sampleOf(prometheus, `sum(${name})`);
       for (const name of ['parley_answer_seconds_count', 'parley_queue_seconds_count', 'parley_first_token_seconds_count', 'parley_lease_ends_total{reason="answered"}']) {
         await eventually(async () => (await counted(name)) === worked.length, { what: `${name} has each answer, whichever node was scraped last` });
       }
-      assert.ok((await counted('parley_redis_round_trip_seconds_count')) > worked.length);
-      assert.equal(await sampleOf(prometheus, 'sum(parley_threads)'), 2);
-      assert.equal(await sampleOf(prometheus, 'count(parley_build_info)'), 2);
+      // A node that does not answer within a second is not in the scrape.
+      const says = (query, fits) => eventually(async () => fits(await sampleOf(prometheus, query)), { what: query });
+      await says('sum(parley_redis_round_trip_seconds_count)', (n) => n > worked.length);
+      await says('sum(parley_threads)', (n) => n === 2);
+      await says('count(parley_build_info)', (n) => n === 2);
     } finally {
       await prometheus.stop();
     }
@@ -102,20 +106,19 @@ suite('a cluster that Prometheus scrapes', { nodes: 2, sweep: false, args: ['--s
 suite('a cluster in trouble', { nodes: 2, servers: 1, sweep: false, args: ['--queue-max', '16', '--lease-seconds', '1'] }, ({ test, cluster }) => {
   const tested = new Set();
 
-  // Runs `cause` again and again until the alert fires. Returns its labels.
-  async function fires(prometheus, name, cause = async () => {}) {
+  // Runs `cause` again and again until the alert fires, with labels that fit.
+  async function fires(prometheus, name, cause = async () => {}, fits = () => true) {
     assert.ok(namesOf(rules()).includes(name), name);
     const alert = await eventually(
       async () => {
         await cause();
-        return (await prometheus.alerts()).find(({ labels, state }) => labels.alertname === name && state === 'firing');
+        return (await prometheus.alerts()).find(({ labels, state }) => labels.alertname === name && state === 'firing' && fits(labels));
       },
       { ms: 90_000, every: 100, what: `${name} fires` },
     );
     assert.ok(alert.annotations.summary.length > 10, name);
     assert.doesNotMatch(alert.annotations.summary, /NaN|<no value>|error/);
     tested.add(name);
-    return alert.labels;
   }
 
   // Runs `body(prometheus)` with one that scrapes these nodes.
@@ -166,7 +169,8 @@ suite('a cluster in trouble', { nodes: 2, servers: 1, sweep: false, args: ['--qu
     await watched(async (prometheus) => {
       await eventually(async () => (await prometheus.query('sum(up)'))[0]?.value[1] === '3', { what: 'all are up' });
       await dying.kill();
-      assert.equal((await fires(prometheus, 'ParleyNodeDown')).instance, new URL(dying.url).host);
+      // Another one that was slow for a second may be named, too.
+      await fires(prometheus, 'ParleyNodeDown', undefined, ({ instance }) => instance === new URL(dying.url).host);
     });
   }, OPTIONS);
 
@@ -187,7 +191,7 @@ suite('a cluster in trouble', { nodes: 2, servers: 1, sweep: false, args: ['--qu
       await cluster.redis.kill();
       await fires(prometheus, 'ParleyRedisLost');
       await fires(prometheus, 'ParleyVerbsFail', addAsAnybody);
-      assert.equal((await prometheus.targets()).filter(({ health }) => health === 'up').length, 2, 'scrapes do not depend on Redis');
+      await eventually(async () => (await prometheus.targets()).filter(({ health }) => health === 'up').length === 2, { what: 'scrapes do not depend on Redis' });
       await cluster.redis.restart();
       await eventually(async () => (await prometheus.alerts()).every(({ labels }) => !['ParleyRedisLost', 'ParleyVerbsFail'].includes(labels.alertname)), { ms: 90_000, what: 'they end' });
     });

@@ -74,7 +74,7 @@ suite('polls and questions that meet, on four shards', { nodes: 2, args: NO_RESC
       assertOk(await added);
       await got(cluster, one, Topic);
     }
-    assert.equal(await countOf(cluster, 'idle'), 0, 'no credit is left');
+    await eventually(async () => (await countOf(cluster, 'idle')) === 0, { what: 'no credit is left' });
   });
 
   test('a hand-over crosses a move: it goes to another poll of that class', async () => {
@@ -113,7 +113,7 @@ suite('polls and questions that meet, on four shards', { nodes: 2, args: NO_RESC
       const other = await got(cluster, poll());
       assert.deepEqual([one.Topic, other.Topic].sort(), Topics.sort());
     }
-    assert.equal(await countOf(cluster, 'idle'), 0, 'no credit is left');
+    await eventually(async () => (await countOf(cluster, 'idle')) === 0, { what: 'no credit is left' });
   });
 
   test('a moved poll leaves no credit where it was', async () => {

@@ -145,7 +145,7 @@ suite('parley top', { nodes: 2, args: OFTEN }, ({ test, cluster }) => {
     const run = { child, output: '' };
     child.stdout.on('data', (chunk) => (run.output += chunk));
     run.key = (text) => child.stdin.write(text);
-    run.resize = (rows, columns) => exited(adopt(spawn('stty', ['-F', readFileSync(place, 'utf8').trim(), 'rows', rows, 'cols', columns])), 5000, 'stty');
+    run.resize = (rows, columns) => exited(adopt(spawn('stty', ['-F', readFileSync(place, 'utf8').trim(), 'rows', rows, 'cols', columns])), 30_000, 'stty');
     run.restored = () => readFileSync(`${place}.before`, 'utf8') === readFileSync(`${place}.after`, 'utf8');
     await eventually(() => run.output.includes('parley top'), { what: 'the first view' });
     return run;
@@ -195,7 +195,7 @@ suite('parley top', { nodes: 2, args: OFTEN }, ({ test, cluster }) => {
     await run.resize(50, 60);
     await eventually(() => screens(run.output).slice(before).some((lines) => lines.length > 24 && fits(lines, 50, 60)), { what: 'a larger screen' });
     run.key('q');
-    await exited(run.child, 10_000, 'parley top');
+    await exited(run.child, 60_000, 'parley top');
     assert.match(run.output, /\x1b\[\?1049l[^]*code 0/);
     assert.ok(run.restored());
   });
@@ -207,7 +207,7 @@ suite('parley top', { nodes: 2, args: OFTEN }, ({ test, cluster }) => {
     cluster.nodes.pop();
     await eventually(() => screens(run.output).some((lines) => lines[1]?.includes(alone.url)), { what: 'the view says that no node answers' });
     run.key('\x03');
-    await exited(run.child, 10_000, 'parley top');
+    await exited(run.child, 60_000, 'parley top');
     assert.match(run.output, /\x1b\[\?1049l[^]*code 0/);
     assert.ok(run.restored());
   });
