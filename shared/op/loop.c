@@ -9,7 +9,7 @@
 
 enum {
     MOST_WAIT_MS = 60000,
-    LATE_MS = 50 /* from here on a look at the deadlines is late */
+    LATE_MS = 50 /* how late a turn may be before the sockets are polled once more */
 };
 
 static void on_wake_readable(h2o_socket_t *socket, const char *error)
@@ -51,8 +51,8 @@ void loop_run(struct loop *loop)
         uint64_t wait = has_run ? 0 : deadlines_wait_ms(&loop->deadlines, before_ms, MOST_WAIT_MS);
         h2o_evloop_run(loop->h2o, (int32_t)wait);
         uint64_t now_ms = clock_mono_ms();
-        /* This process had no processor for a while, or a callback took long: what has come
-         * meanwhile is read before a deadline gives up on it. */
+        /* The process was starved, or a callback took long: read what has arrived meanwhile before
+         * a deadline gives up on it. */
         if (now_ms > before_ms + wait + LATE_MS)
             h2o_evloop_run(loop->h2o, 0);
         has_run = deadlines_run(&loop->deadlines, now_ms);

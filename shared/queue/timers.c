@@ -242,8 +242,8 @@ static void on_reap_timer(struct deadline *deadline)
         part_reap_by(part, REAP_RETRY_MS);
         return;
     }
-    /* First, so that it does not end leases of claims that their engines have: a node that was away
-     * for as long as a delivery may take has only now delivered them. */
+    /* Confirm deliveries first. A node that was starved for as long as a delivery may take has only
+     * just delivered its claims, and the reap would end their leases. */
     delivered_report(part);
     call_reap(turn_call(part->turn, &part->reap_call, on_reaped));
 }

@@ -278,8 +278,8 @@ static void greet(struct redis_conn *conn)
     struct str select[] = {STR("SELECT"), str_of(db)};
     if (topology_needs_role(a) && redis_conn_command(conn, on_role, conn, role, 1) != ERR_OK)
         return;
-    /* Not flushed: hiredis 0.14 goes on with its context after on_connected, and a write that fails
-     * frees it. The write event that it has asked for does it right after. */
+    /* No flush here: a failed write would free the context, which hiredis 0.14 still uses after
+     * on_connected returns. The write event that is already requested sends the commands. */
     if (redis_conn_command(conn, NULL, NULL, name, 3) == ERR_OK)
         (void)!redis_conn_command(conn, on_greeted, conn, select, 2);
 }

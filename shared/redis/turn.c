@@ -19,8 +19,8 @@
  *
  * At most IN_FLIGHT_MAX batches are under way; while Redis is busy the next one grows. While it is
  * idle one of EARLY_CALLS verbs does not wait for the turn's end: Redis runs them while the node
- * reads the next requests. One that has a new query does, for polls that come in this turn are to
- * be parked first: a query that is queued and claimed costs twice as much as one that is handed
+ * reads the next requests. A batch with a new query waits for the end, so that polls that arrive
+ * in the same turn are parked first: to queue and claim a query costs a third more than to hand it
  * over. */
 #include "generated/verbs.h"
 #include "shared/redis/fence.h"

@@ -90,7 +90,7 @@ suite('bots that do not answer', { sweep: false, env: allowed }, ({ test, cluste
     for (let i = 0; i < 120; i++) said.push(await room.say(`@${slow.username} ${i}`));
     assert.equal((await room.replyTo(await room.say(`@${good.username} hello`), { ms: 20_000 })).text, 'fine');
     assert.match((await room.noticeAbout(said[0], slow.username, { ms: 20_000 })).text, /is busy/);
-    // None of the first ones has ended by then: a bot has ten seconds.
+    // In the first six seconds no call can have ended: a bot has ten seconds to answer.
     const first = slow.calls().filter(({ at }) => at < slow.calls()[0].at + 6_000);
     assert.ok(first.length <= 16, 'eight calls of a bot at a time on each of two nodes');
   });

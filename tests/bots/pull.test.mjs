@@ -243,7 +243,7 @@ suite('bots that pull', { sweep: false }, ({ test, cluster }) => {
       for (;;) {
         const response = await pullRaw(bot, { node, Wait: 3 });
         if (response.status === 204 && mayEnd) return;
-        if (response.status === 204) continue; // somebody has stood still for so long
+        if (response.status === 204) continue; // no message within 3 s: a process was starved
         const { id, body } = assertOk(response);
         seen.push(body.message.text);
         assertOk(await answerRaw(bot, id, { message: 'seen' }));

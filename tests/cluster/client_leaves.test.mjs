@@ -24,7 +24,7 @@ const lookup = (cluster) => send(cluster, '/api/get-new-lookup', { as: 'Inferenc
 const check = (cluster, Topic) =>
   send(cluster, '/api/check-query', { as: 'Frontend_1', query: { Topic, Seq: 1, Wait: 120 } });
 
-// A claim that a test holds while polls are parked is not theirs because a slow node confirms its delivery too late.
+// Long enough that a claim held by a test is not handed to a parked poll when a slow node confirms its delivery late.
 suite('clients that leave', { nodes: 2, args: ['--delivery-seconds', '60'] }, ({ test, cluster }) => {
   for (const leave of ['abort', 'reset', 'end']) {
     test(`parked polls and waiters are let go at once when their clients leave (${leave})`, async () => {

@@ -106,7 +106,7 @@ suite('an engine that dies', { nodes: 2, args: OFTEN, sweep: false }, ({ test, c
 suite('engines that die', { nodes: 2, args: SHORT, sweep: false }, ({ test, cluster }) => {
   test('a query whose engines all die is Failed after the last attempt, and its waiters on both nodes get the reason', async () => {
     const { Topic } = await cluster.add();
-    const waiters = [0, 1].map((node) => cluster.checkOpen({ Topic, wait: 120, node })); // each delivery takes a while to be confirmed
+    const waiters = [0, 1].map((node) => cluster.checkOpen({ Topic, wait: 120, node })); // three claims, each with a delivery to confirm
     for (const Attempt of [1, 2, 3]) {
       const claim = await cluster.claim({ wait: 60, detail: true });
       assert.deepEqual([claim.Topic, claim.Attempt], [Topic, Attempt]);

@@ -16,7 +16,7 @@ const ACCOUNTS_HERE = {
   Frontend_heavy: { ...ACCOUNTS.Frontend_heavy, max_waiting: 5000 },
 };
 
-// No claim is answered here: one whose delivery a slow node confirms too late would come back in the middle of the order.
+// No claim is answered here; if a slow node confirmed a delivery too late, its query would come back and disturb the order.
 const NOTHING_COMES_BACK = ['--rescan-seconds', '3600', '--delivery-seconds', '60'];
 
 suite('fair', { nodes: 2, accounts: ACCOUNTS_HERE, args: NOTHING_COMES_BACK }, ({ test, cluster }) => {
@@ -109,7 +109,7 @@ suite('fair', { nodes: 2, accounts: ACCOUNTS_HERE, args: NOTHING_COMES_BACK }, (
     const topics = [];
     for (let i = 0; i < 6; i++) {
       topics.push(...(await ask('A', 1)));
-      await sleep(2); // of what comes back its milliseconds count
+      await sleep(2); // released queries are ordered by the millisecond they were added in
     }
     const first = await cluster.claim({ detail: true });
     const second = await cluster.claim({ detail: true });

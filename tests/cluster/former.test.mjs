@@ -33,8 +33,8 @@ async function formerNodes(cluster) {
 
 const parked = (cluster) => eventually(async () => (await cluster.redis.cmd('ZCARD', 'parley:{0}:idle')) > 0, { what: 'a poll is parked' });
 
-// leaseSeconds: for a test that waits until a lease is over; others are not to lose theirs on a slow machine. What follows it:
-// arguments of node 0 or 1.
+// leaseSeconds: short only for a test that waits for a lease to end; elsewhere a slow machine must not lose one. The other
+// options are the arguments of node 0 or 1.
 async function withBoth(body, { leaseSeconds = 150, ...args } = {}) {
   const cluster = new Cluster({ nodes: 0, args: ['--lease-seconds', String(leaseSeconds), '--delivery-seconds', '10'] });
   await cluster.start();

@@ -158,7 +158,7 @@ suite('an indexer that waits for a slow model', { nodes: 0, sweep: false, aof: t
   }
 
   test('keeps its lease however long a step takes', async () => {
-    const short = ['--job-lease-seconds', '8']; // two thirds of it may a slow machine take
+    const short = ['--job-lease-seconds', '8']; // a stall of up to two thirds of it does no harm
     const { node, doc, job, release } = await waiting({ bytes: `${MANY_PASSAGES} patient` }, short);
     const { lease } = await desk.job(job);
     const other = await cluster.startNode({ args: [...args, ...short] });

@@ -50,7 +50,7 @@ suite('lookups and polls that end', { nodes: 2, args: [...SLOW_RESCAN, '--delive
 
   test('polls that are over on one node take no lookup from those that wait on the other', async () => {
     const Topic = await at.topic();
-    // The second one ends by itself, and not before a slow machine has seen its credit.
+    // The second poll times out by itself, but not before the test has seen its credit.
     for (const [wait, end] of [[60, (one) => one.abort()], [5, () => {}]]) {
       const over = await at.park({ node: 0, wait });
       end(over);
@@ -161,7 +161,7 @@ suite('lookups and polls that end', { nodes: 2, args: [...SLOW_RESCAN, '--delive
   });
 });
 
-// The delivery lease does not end before another poll is parked.
+// The delivery lease outlasts the time until another poll is parked.
 suite('lookups and nodes that die', { nodes: 2, args: [...SLOW_RESCAN, '--delivery-seconds', '6'], sweep: false }, ({ test, cluster }) => {
   const at = helpers(cluster);
 

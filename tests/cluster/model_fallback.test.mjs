@@ -56,7 +56,7 @@ describe('a query for a model whose engine has gone', () => {
     }));
 
   it('the engine that took it as default dies: it waits for its own engine again, and then falls again', () =>
-    // A claim whose delivery was confirmed too late would be no attempt.
+    // If a delivery were confirmed too late, its claim would not count as an attempt.
     withCluster({ args: ['--model-fallback-seconds', '3', '--rescan-seconds', '1', '--lease-seconds', '2', '--delivery-seconds', '10'] }, async (cluster) => {
       await engineWasThere(cluster, 'big');
       const { Topic } = await cluster.add({ Query: 'Why?', Model: 'big' });

@@ -84,14 +84,14 @@ suite('a cluster that Prometheus scrapes', { nodes: 2, sweep: false, args: ['--s
       ).catch((error) => {
         throw new Error(`no data: ${JSON.stringify([...empty], null, 1)}`, { cause: error });
       });
-      // A slow machine may have been in trouble for a moment; what is wrong with a rule stays.
+      // On a slow machine an alert may fire for a moment; one that fires because its rule is wrong keeps firing.
       const firing = async () => (await prometheus.alerts()).filter(({ state }) => state === 'firing').map(({ labels }) => labels.alertname);
       await eventually(async () => assert.deepEqual(await firing(), []) ?? true, { ms: 90_000, every: 200, what: 'no alert fires' });
       const counted = async (name) => sampleOf(prometheus, `sum(${name})`);
       for (const name of ['parley_answer_seconds_count', 'parley_queue_seconds_count', 'parley_first_token_seconds_count', 'parley_lease_ends_total{reason="answered"}']) {
         await eventually(async () => (await counted(name)) === worked.length, { what: `${name} has each answer, whichever node was scraped last` });
       }
-      // A node that does not answer within a second is not in the scrape.
+      // A scrape misses a node that takes longer than a second to answer.
       const says = (query, fits) => eventually(async () => fits(await sampleOf(prometheus, query)), { what: query });
       await says('sum(parley_redis_round_trip_seconds_count)', (n) => n > worked.length);
       await says('sum(parley_threads)', (n) => n === 2);
@@ -106,7 +106,7 @@ suite('a cluster that Prometheus scrapes', { nodes: 2, sweep: false, args: ['--s
 suite('a cluster in trouble', { nodes: 2, servers: 1, sweep: false, args: ['--queue-max', '16', '--lease-seconds', '1'] }, ({ test, cluster }) => {
   const tested = new Set();
 
-  // Runs `cause` again and again until the alert fires, with labels that fit.
+  // Repeats `cause` until the alert fires with labels that fit.
   async function fires(prometheus, name, cause = async () => {}, fits = () => true) {
     assert.ok(namesOf(rules()).includes(name), name);
     const alert = await eventually(
@@ -169,7 +169,7 @@ suite('a cluster in trouble', { nodes: 2, servers: 1, sweep: false, args: ['--qu
     await watched(async (prometheus) => {
       await eventually(async () => (await prometheus.query('sum(up)'))[0]?.value[1] === '3', { what: 'all are up' });
       await dying.kill();
-      // Another one that was slow for a second may be named, too.
+      // The alert may also fire for another node that was slow for a second.
       await fires(prometheus, 'ParleyNodeDown', undefined, ({ instance }) => instance === new URL(dying.url).host);
     });
   }, OPTIONS);

@@ -11,7 +11,7 @@ const NODES = 8;
 const ENGINES = 1000;
 const ADDS = 200;
 const BAR = 1.2;
-// A node that a slow machine lets wait confirms its deliveries in time all the same.
+// Long enough for a starved node to confirm its deliveries in time.
 const DELIVERY_S = 6;
 const AFTERWARDS_MS = DELIVERY_S * 1000 + 200; // longer than confirming, looking after delivery leases, and one rescan
 

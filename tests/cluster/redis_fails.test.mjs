@@ -90,7 +90,7 @@ suite('Redis that restarts from its append-only file', { nodes: 2, aof: true, sw
   });
 
   test('a claim that survives a restart of Redis stays with its engine, even if its delivery was not reported yet', async () => {
-    // Its delivery lease lasts for as long as Redis may take to be back.
+    // Its delivery lease outlasts the restart of Redis.
     const patient = await cluster.startNode({ args: ['--delivery-seconds', '10'] });
     await ready(cluster, patient);
     const { Topic } = await cluster.add({ node: 0 });
@@ -117,7 +117,7 @@ suite('Redis that is down', { nodes: 2, aof: true, sweep: false }, ({ test, clus
       async () => (await cluster.redis.cmd('HGET', keyOf(Topic, `t:${Topic}`), 'w:1'))?.split(' ').length === 2,
       { what: 'both nodes are written down as waiting' },
     );
-    // Delivered: a claim that no node has confirmed is another poll's when Redis was away for two seconds.
+    // Wait for the confirmation: after two seconds without Redis an unconfirmed claim would go to another poll.
     await eventually(async () => (await cluster.leaseLeft(Topic)) > 100_000, { what: 'the lease is a whole one' });
     await cluster.redis.kill();
     for (const node of [0, 1]) {

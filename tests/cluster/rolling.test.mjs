@@ -254,5 +254,5 @@ describe('a node that is stopped by SIGTERM', () => {
       node.signal('SIGTERM');
       assert.equal((await node.exited(50_000)).code, 0);
       for (const { request, socket } of idle) socket.destroy() && request.destroy();
-    }, ['--drain-seconds', 60])); // it has not waited for that
+    }, ['--drain-seconds', 60])); // it ends without waiting for them
 });

@@ -193,7 +193,7 @@ async function parkEight(cluster) {
   return polls;
 }
 
-// One of eight polls has got it; the others are as they were, and no engine had it for nothing.
+// Exactly one of the eight polls got it; the others stay parked, and no claim was given back.
 async function oneGot(cluster, polls, Topic) {
   const response = await Promise.race(polls.map((poll) => poll.response));
   await got(cluster, { response }, Topic);
@@ -202,7 +202,7 @@ async function oneGot(cluster, polls, Topic) {
   assert.equal(await sum(cluster, (node) => metric(cluster, node, 'parley_polls_parked')), 7);
 }
 
-// A sync of another node would claim, too, while the one that is called waits for the processor.
+// Without syncs: while the node that was called is starved, the sync of another one would claim as well.
 suite('many nodes', { nodes: 8, args: NO_RESCUE, sweep: false }, ({ test, cluster }) => {
   test('many nodes see one Open query: one is called, and no other claims', async () => {
     const polls = await parkEight(cluster);

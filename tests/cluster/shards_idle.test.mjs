@@ -10,7 +10,7 @@ import { byToken, calls, metric, parked } from './watch.mjs';
 ownShards(); // flags say how many
 
 const [NODES, SHARDS, ENGINES, ADDS] = [8, 4, 1000, 200];
-// A node that a slow machine lets wait confirms its deliveries in time all the same.
+// Long enough for a starved node to confirm its deliveries in time.
 const DELIVERY_S = 6;
 const AFTERWARDS_MS = DELIVERY_S * 1000 + 200; // longer than confirming and looking after delivery leases
 

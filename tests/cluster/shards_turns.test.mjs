@@ -8,7 +8,7 @@ import { parked } from './watch.mjs';
 
 ownShards(); // flags say how many
 
-// A claim whose delivery a slow node has not confirmed yet does not come back: its question would be served twice.
+// Long enough that no claim comes back because a slow node confirmed its delivery late: its question would be served twice.
 const args = ['--indexers', 0, '--delivery-seconds', '60'];
 
 let topics = 0;

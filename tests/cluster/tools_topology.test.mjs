@@ -113,7 +113,7 @@ describe('a backup while another server takes over', () => {
       }));
       await cluster.stop();
       await redis.synced();
-      const held = proxy.holdAt('EVAL', 'request', 200); // in its middle
+      const held = proxy.holdAt('EVAL', 'request', 200); // in the middle of the backup
       const running = startProcess(['backup', '--redis', relay.url, '--json', file]);
       await held;
       assert.equal(running.child.exitCode, null, 'it is under way');

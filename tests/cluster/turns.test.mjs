@@ -6,7 +6,7 @@ import { assertOk, eventually, suite } from '../support/harness.mjs';
 import { SHARDS, sumOfAll } from '../support/shards.mjs';
 import { metric } from './watch.mjs';
 
-// Nor does a claim come back whose delivery a slow node has not confirmed yet: its question would be served twice.
+// No rescans, and no claim that comes back because a slow node confirmed its delivery late: it would be served twice.
 const SLOW = ['--rescan-seconds', '3600', '--delivery-seconds', '60'];
 
 suite('engines take turns', { nodes: 2, args: SLOW, sweep: false }, ({ test, cluster }) => {

@@ -145,7 +145,7 @@ suite('an upload that ends in the middle', { nodes: 1, sweep: false }, ({ test, 
   }
 
   test('a document is deleted with blocks that nobody has read', async () => {
-    await cluster.nodes[0].stop(); // the only indexer; a block that is held meanwhile would be given up after five seconds
+    await cluster.nodes[0].stop(); // the only indexer; first, because a node gives up on a held block after five seconds
     await standingAt('RPUSHX', 1, 'reply', async ({ proxy, sent }) => {
       proxy.release();
       const { documentId } = assertOk(await sent, 201);

@@ -25,8 +25,8 @@ suite('parley user, and what ends in the middle of it', { nodes: 2, aof: true, s
   const User = `large-${newNonce()}`;
   const topicsOf = async (name) => assertOk(await cluster.request('GET', `/api/users/${name}/usage`, { as, node: 0 })).Topics.Count;
 
-  // An export that is in its middle: its first node is stopped, and some of the file is there. One that was quicker than this
-  // test is made once more.
+  // Starts an export and stops its first node once part of the file is there. If the export was over before that, it starts
+  // another one.
   async function startExport(words) {
     const first = await cluster.startNode();
     for (;;) {

@@ -282,7 +282,7 @@ suite('HTTP/2', {}, ({ test, cluster }) => {
   });
 });
 
-// Three seconds: who is slow only because its process did not run for a while is not cut off.
+// Three seconds, so that a client whose process was starved for a moment is not cut off.
 suite('slow clients', { args: ['--idle-seconds', '3'] }, ({ test, cluster }) => {
   const head = (more) =>
     `POST ${cluster.path('/api/add-query', { as: 'Frontend_1' })} HTTP/1.1\r\nHost: x\r\n${more}\r\n`;

@@ -116,7 +116,7 @@ suite('failed logins', { sweep: false }, ({ test, cluster }) => {
     assertProblem(await login({ ...wrongOf('User_1'), localAddress, headers: { 'X-Forwarded-For': '198.51.100.99' } }), 429);
   });
 
-  // The last one: each of them shares its slots with a few pairs of account and address, which have fewer failures left.
+  // Runs last: the invented accounts share slots with pairs of account and address of other tests, which would be shut sooner.
   test('a thousand invented accounts cost no more keys than one', async () => {
     const localAddress = newAddress();
     await shut({ localAddress });

@@ -49,7 +49,7 @@ suite('rates of accounts', { accounts, sweep: false }, ({ test, cluster }) => {
       const nonce = newNonce();
       return { nonce, response: await me({ ...query(nonce), node: 0 }) };
     };
-    // Several at once: one after the other they may be fewer than 20 a second.
+    // Several at once: sequential requests may stay below 20 a second.
     const refused = await eventually(
       async () => (await Promise.all(Array.from({ length: 16 }, ask))).find(({ response }) => response.status === 429),
       { every: 0, what: 'one is refused' },

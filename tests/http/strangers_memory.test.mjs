@@ -96,7 +96,7 @@ for (const [name, bytes] of Object.entries(SHAPES))
     async function leave(sockets) {
       for (const socket of sockets) socket.destroy();
       await eventually(async () => (await metric('parley_connections_open')) < 20);
-      // A few of them may be among those.
+      // Some of the connections that are still open may be strangers'.
       await eventually(async () => (await metric('parley_body_bytes')) === 0, { what: 'nothing is held for them' });
     }
 

@@ -8,8 +8,8 @@
 //
 // Members are what startRedis() returns: kill('SIGKILL'), pause(), resume(), restart(), cmd(…), alive, log(). Members keep
 // their configuration over a restart, so a master that comes back follows whatever the others have chosen meanwhile.
-// Timeouts are short for tests, and long enough for a loaded machine: an election needs a second or two, a master that Sentinels
-// watch is not to lose its place when it waits for some seconds, and a link that a test holds is not to be given up.
+// Timeouts are short for tests, and long enough for a loaded machine: an election needs a second or two, Sentinels must not
+// replace a master that is starved for some seconds, and replication must survive a link that a test holds.
 import { once } from 'node:events';
 import net from 'node:net';
 import { eventually } from './harness.mjs';
@@ -290,7 +290,7 @@ class RedisCluster {
     await eventually(
       async () => {
         if (await isMaster(replica)) return (await this.masters()).includes(replica);
-        // One that has not won the votes in five seconds is given up, so it is asked for again.
+        // Redis gives up on a failover that has not won its votes in five seconds; then ask again.
         if (Date.now() < askedAt + 8_000) return false;
         askedAt = Date.now();
         return (await replica.cmd('CLUSTER', 'FAILOVER')) === undefined;

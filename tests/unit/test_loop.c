@@ -88,7 +88,7 @@ enum { ONE, OTHER, ENDS_NR };
 static int first_ends[ENDS_NR], second_ends[ENDS_NR];
 static bool is_second_read, was_read_before;
 
-/* While it takes its time, something comes for another socket. */
+/* Data arrives for the second socket while this callback takes its time. */
 static void on_first_readable(h2o_socket_t *socket, const char *error)
 {
     (void)error;

@@ -196,7 +196,7 @@ static void of_two_stores_one_does_it(void **state)
                 "[[20]]");
 }
 
-/* The loop finds the reply to a frame at the same time as the end of its write. */
+/* The loop finds the child's reply in the same turn as the end of the write it replies to. */
 static void a_child_may_be_faster_than_its_node(void **state)
 {
     got.n = 0;

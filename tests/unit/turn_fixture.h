@@ -72,7 +72,7 @@ static inline void begin_verb(struct owner *owner, const char *verb, enum verb i
     assert_true(call_is_under_way(&owner->call));
 }
 
-/* The id is that of a verb of which a turn knows nothing. */
+/* VERB_CHECK stands for any verb that the turn does not treat specially. */
 static inline void begin_as(struct owner *owner, const char *verb, enum turn_lane lane,
                             struct nonce_id *nonce)
 {

@@ -133,7 +133,7 @@ suite('/ws', { accounts, args: ['--drain-seconds', '5'] }, ({ test, cluster }) =
     for (let i = 0; i < 60; i++) {
       const { type, request_id } = await next();
       assert.deepEqual([type, request_id], ['error', `none-${i}`]);
-      // Its requests over HTTP are part of the same rate. Several at once: one by one they may be fewer than are left of it.
+      // Its requests over HTTP count towards the same rate. Several at once: sequential ones may stay below what is left of it.
       if (statuses.includes(429)) continue;
       const some = await Promise.all(Array.from({ length: 10 }, () => cluster.request('GET', '/api/me', { as: 'Slow', node: 0 })));
       statuses.push(...some.map(({ status }) => status));

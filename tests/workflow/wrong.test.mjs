@@ -13,7 +13,7 @@ import { decision, isOver, isStop, newId, no, openWorkflow, withAgents, yes } fr
 const folder = makeFolder();
 after(() => folder.remove());
 const args = [`--workflows=${folder.file('trees.yaml', shortTrees())}`];
-// The first agent has one attempt more, and so long for each.
+// Workflows whose first agent has one retry and `timeout` seconds for each attempt.
 const asking = (name, timeout) => {
   const members = 'timeout: 30.0, retryable: true, retries: 2';
   const text = shortTrees({ 'model.first': 'here' }).replace(`${members}, here`, `timeout: ${timeout}, retryable: true, retries: 1`);

@@ -317,7 +317,7 @@ static void ask(struct bot_poll *poll)
     struct request *r = poll->r;
     bool is_waiting = !poll->is_last && clock_mono_ms() < poll->end_ms;
     if (request_client_left(r)) { /* what it would be given would be lost for 30 s */
-        poll->is_again = true;    /* another one looks in its place */
+        poll->is_again = true;    /* another poll looks instead */
         end_empty(poll, true);
         return;
     }

@@ -154,8 +154,8 @@ static void on_written(h2o_socket_t *socket, const char *error)
         write_next(child); /* else the read sees it too */
 }
 
-/* The frame before has been replied to, but libh2o may call on_readable for that reply before it
- * calls on_written: it takes one write at a time. */
+/* libh2o takes one write at a time, and may report the reply to the previous frame (on_readable)
+ * before the end of that frame's write (on_written). So the write may still be under way here. */
 void child_send(struct child *child, const json_t *frame)
 {
     put_frame(&child->next, frame);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * sql_internal.h - what the calls (sql.c) and the children (sql_slots.c) of a store share. */
-#pragma once
+#ifndef PARLEY_SERVICES_WORKFLOW_SQL_INTERNAL_H
+#define PARLEY_SERVICES_WORKFLOW_SQL_INTERNAL_H
 
 #include "services/workflow/sql/child.h"
 #include "services/workflow/sql/settings.h"
@@ -23,7 +24,6 @@ struct slot {
     uint64_t number; /* for the log of its states */
     struct child *child;
     struct sql_call *call;
-    bool has_begun;
     struct deadline limit; /* of its state */
 };
 
@@ -80,8 +80,10 @@ void sql_call_finish(struct sql_call *call, const json_t *frame);
 void sql_slots_init(struct sql_store *store);
 /* Gives idle children the calls that wait, and starts children for those that are left. */
 void sql_slots_pump(struct sql_store *store);
-/* Does any child have the database open? */
+/* Whether any child has the database open. */
 bool sql_slots_reach(const struct sql_store *store);
 /* Ends its child. Returns the call that it worked on, which is the caller's to deal with, or NULL.
  */
 struct sql_call *sql_slot_empty(struct slot *slot);
+
+#endif

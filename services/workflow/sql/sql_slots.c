@@ -79,7 +79,6 @@ static void try_again(struct sql_call *call)
         sql_call_end(call, call->task == DATABASE_LOOK ? SQL_UNREACHABLE : SQL_FAILED, reason);
 }
 
-/* Its call, if it had one, is the caller's to deal with. */
 struct sql_call *sql_slot_empty(struct slot *slot)
 {
     struct sql_call *call = slot->call;
@@ -150,7 +149,6 @@ static void on_reply(struct slot *slot, const json_t *frame)
     struct sql_store *store = slot->store;
     struct sql_call *call = slot->call;
     if (json_is_true(json_object_get(frame, "began"))) {
-        slot->has_begun = true;
         loop_set_deadline(store->loop, &slot->limit,
                           SQL_LIMIT_MS + store->settings->kind->grace_ms);
         return;
@@ -223,7 +221,6 @@ static void give(struct slot *slot, struct sql_call *call)
     loop_cancel_deadline(store->loop, &call->limit);
     slot->call = call;
     call->slot = slot;
-    slot->has_begun = false;
     move(slot, SLOT_WORKING);
     loop_set_deadline(store->loop, &slot->limit,
                       call->task == DATABASE_DESCRIBE ? TABLES_WAIT_MS
