@@ -230,7 +230,7 @@ sub arguments_text {
     my $from = $at == 0 ? 'a' : "a + $at";
     for my $i (0 .. $list_n - 1) {
         my $list = $verb->{lists}[$i];
-        my $to = 'a + args[a - 1] - 1';
+        my $to = q{a + string.match(args[a - 1], '%d+$') - 1}; # of the verb's word (turn/frame.lua)
         if ($i < $list_n - 1) {
             my $width = @{$list->{args}};
             $to = "$from + @{[place($n + $i)]} * $width - 1";

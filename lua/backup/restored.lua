@@ -1,5 +1,6 @@
 -- restored: undoes the restore of a topic.
 local asks = require('queue/asks')
+local users = require('topic/users')
 local call = redis.call
 local match = string.match
 
@@ -10,7 +11,7 @@ local function drop(turn, topic)
         if user then
             call('ZREM', P .. 'topics:' .. user, topic)
             call('HDEL', P .. 'names:' .. user, topic)
-            if call('EXISTS', P .. 'topics:' .. user) == 0 then call('SREM', P .. 'users', user) end
+            if call('EXISTS', P .. 'topics:' .. user) == 0 then users.forget(turn, user) end
         end
     end
     call('DEL', P .. 'lookups:' .. topic)

@@ -33,6 +33,7 @@ local enqueue = require('queue/enqueue')
 local records = require('queue/records')
 local resent = require('queue/resent')
 local stored = require('queue/stored')
+local users = require('topic/users')
 local call = redis.call
 local match = string.match
 
@@ -84,29 +85,28 @@ local function verb(turn, a)
         if refusal then return refusal end
     end
     local has_title = not last and #tail > TITLE_FROM
-    if has_title or is_waiting or not counted then
+    local is_plain = not has_title and not is_waiting -- the usual call, without a list to unpack
+    if is_plain and counted then
+        refusal = enqueue.put(turn, topic_key, topic, seq, got[3], user, account, model, weight, max_waiting, row,
+                            tie_field, new_tie, 'stored', counted)
+    elseif is_plain then
+        refusal = enqueue.put(turn, topic_key, topic, seq, got[3], user, account, model, weight, max_waiting, row,
+                            tie_field, new_tie)
+    else
         local more = {tie_field, new_tie}
         if counted then more[3], more[4] = 'stored', counted end
         if has_title then
             more[#more + 1], more[#more + 2] = 'title', records.title_of(records.after_lines(tail, 4))
         end
         if is_waiting then more[#more + 1], more[#more + 2] = 'w:' .. seq, turn.node end
-        refusal = enqueue.put(turn, topic, seq, got[3], user, account, model, weight, max_waiting, row, unpack(more))
-    else
-        refusal = enqueue.put(turn, topic, seq, got[3], user, account, model, weight, max_waiting, row,
-                            tie_field, new_tie, 'stored', counted)
+        refusal = enqueue.put(turn, topic_key, topic, seq, got[3], user, account, model, weight, max_waiting, row,
+                            unpack(more))
     end
     if refusal then
         if counted then stored.move(turn, topic_key, counted, account, user, -#row) end
         return refusal
     end
-    if not tie then
-        local noted = turn.users_noted or {}
-        if call('ZADD', P .. 'topics:' .. user, now_text, topic) == 1 and not noted[user] then
-            noted[user], turn.users_noted = true, noted
-            call('SADD', P .. 'users', user)
-        end
-    end
+    if not tie and call('ZADD', P .. 'topics:' .. user, now_text, topic) == 1 then users.note(turn, user) end
     local answer = 'ok\n' .. seq .. '\n' .. now_text
     if idem then call('SET', P .. 'idem:' .. idem, digest .. ' ' .. answer, 'EX', IDEMPOTENCY_S) end
     return answer

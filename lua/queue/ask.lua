@@ -63,8 +63,8 @@ local function verb(turn, a)
     local there, seconds = presence.engines_there(turn)
     if not there and not turn.is_sharded then return presence.no_engine(seconds) end
     local row = enqueue.row_of(turn, account, user, model, weight, tail)
-    local refusal = enqueue.put(turn, topic, '1', nil, user, account, model, weight, max_waiting or HUGE, row,
-                              'w:1', turn.node, 'digest', digest)
+    local refusal = enqueue.put(turn, P .. 't:' .. topic, topic, '1', nil, user, account, model, weight,
+                              max_waiting or HUGE, row, 'w:1', turn.node, 'digest', digest)
     if refusal then return refusal end
     asks.hold(turn, topic)
     if digest ~= '' then call('SET', P .. 'asked:' .. digest, topic) end

@@ -21,9 +21,10 @@ local byte = string.byte
 local function verb(turn, a)
     --- arguments
     local key = turn.prefix .. 't:' .. topic
-    local got = call('HMGET', key, 'q:' .. seq, 's:' .. seq, 'a:' .. seq, 'w:' .. seq, 'u:' .. user)
-    local row, state, waiting = got[1], got[2], got[4]
-    if not row or (user ~= '' and not got[5]) then return 'missing' end
+    local got = look == 'wait' and call('HMGET', key, 'q:' .. seq, 's:' .. seq, 'a:' .. seq, 'u:' .. user, 'w:' .. seq)
+        or call('HMGET', key, 'q:' .. seq, 's:' .. seq, 'a:' .. seq, 'u:' .. user)
+    local row, state, waiting = got[1], got[2], got[5]
+    if not row or (user ~= '' and not got[4]) then return 'missing' end
     local first = state and byte(state)
     if first and first ~= 80 then return outcomes.as_text(row, state, got[3], nil, '\n\n') end
     if look == 'wait' then

@@ -60,16 +60,40 @@ local function find_open_text(turn, topic, query)
     return never_claimed
 end
 
+-- State, row, who waits, and what the topic was counted with.
+local function read(key, seq)
+    return call('HMGET', key, 's:' .. seq, 'q:' .. seq, 'w:' .. seq, 'stored')
+end
+
+-- Each case has a call of its own: a list to unpack would cost as much as the fields do.
+local function write(key, seq, text, is_waited, counted)
+    local state, answer = 's:' .. seq, 'a:' .. seq
+    if is_waited and counted then
+        call('HSET', key, state, 'D', answer, text, 'w:' .. seq, '', 'stored', counted)
+    elseif is_waited then
+        call('HSET', key, state, 'D', answer, text, 'w:' .. seq, '')
+    elseif counted then
+        call('HSET', key, state, 'D', answer, text, 'stored', counted)
+    else
+        call('HSET', key, state, 'D', answer, text)
+    end
+end
+
+-- Did the claim serve the query as `default`? A query for that model is not marked.
+local function is_as_default(key, seq, model, lease)
+    return lease and model ~= 'default' and call('HGET', key, 'm:' .. seq) == lease
+end
+
 -- Stores it. Returns what is replied of the answer, and whether it is stored.
 local function complete(turn, topic, seq, lease, holder, query, answer, by_text)
     local key = turn.prefix .. 't:' .. topic
-    local got = call('HMGET', key, 's:' .. seq, 'q:' .. seq, 'w:' .. seq, 'm:' .. seq, 'stored')
+    local got = read(key, seq)
     if by_text or not got[2] or not held.ends_with(got[2], query) then
         local found = held.find_held_text(turn, topic, lease, holder, query, answer)
             or find_open_text(turn, topic, query)
         if found then
             seq = found
-            got = call('HMGET', key, 's:' .. seq, 'q:' .. seq, 'w:' .. seq, 'm:' .. seq, 'stored')
+            got = read(key, seq)
         elseif not got[2] then
             return (by_text and call('EXISTS', key) == 1) and 'mismatch' or 'missing'
         elseif not held.ends_with(got[2], query) then
@@ -86,27 +110,21 @@ local function complete(turn, topic, seq, lease, holder, query, answer, by_text)
     end
     if first == 67 then return 'cancelled' end
     if first == 70 then return 'failed' end
-    local holding, _, by, n = records.parse_pending(state)
+    local holding, by, n = records.claim_of(state)
     if holding then
         if by ~= holder or (lease ~= '' and lease ~= holding) then return 'lost' end
     end
-    if got[4] and got[4] == holding then answer = records.as_default(answer) end
+    local created, model = match(row, '^(%d+)\n%S+ %S+ (%S+)')
+    if is_as_default(key, seq, model, holding) then answer = records.as_default(answer) end
     local text, is_waited = answer .. '\n' .. turn.now_text .. '\n' .. holder, got[3] and got[3] ~= ''
-    local counted = got[5] and stored.add_answer(turn, key, got[5], row, #text)
-    if counted and not is_waited then
-        call('HSET', key, 's:' .. seq, 'D', 'a:' .. seq, text, 'stored', counted)
-    else
-        local more = {}
-        if counted then more[1], more[2] = 'stored', counted end
-        if is_waited then more[#more + 1], more[#more + 2] = 'w:' .. seq, '' end
-        call('HSET', key, 's:' .. seq, 'D', 'a:' .. seq, text, unpack(more))
-    end
+    local counted = got[4] and stored.add_answer(turn, key, got[4], row, #text)
+    write(key, seq, text, is_waited, counted)
     local is_ended = holding and outcomes.leave_lease(turn, topic, holding, n)
     if not holding then outcomes.leave_open(turn, topic, seq) end
     if is_waited then
         waiters.notify(turn, topic, seq, got[3], outcomes.as_event(topic, seq, row, 'D', text))
     end
-    return 'ok\n' .. seq .. '\n' .. turn.now_text .. '\n' .. match(row, '^%d+')
+    return 'ok\n' .. seq .. '\n' .. turn.now_text .. '\n' .. created
         .. (is_ended and '\nended' or '\n-'), true
 end
 

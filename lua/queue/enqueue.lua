@@ -44,10 +44,10 @@ local function refusal_to_wait(turn, open, user, account, model, max_waiting)
     return nil
 end
 
--- Stores a query as the next one of its topic, whose fields `seq` (see next_seq) and `open` the caller has read, and
--- makes it claimable. What follows are more fields of the topic. Returns nil, or what refuses it.
-local function put(turn, topic, seq, open, user, account, model, weight, max_waiting, row, ...)
-    local key = turn.prefix .. 't:' .. topic
+-- Stores a query as the next one of its topic and makes it claimable. `key` is that of the topic, of which the caller
+-- has read the fields `seq` (see next_seq) and `open`. What follows are more fields of it. Returns nil, or what refuses
+-- it.
+local function put(turn, key, topic, seq, open, user, account, model, weight, max_waiting, row, ...)
     local has_open = open and open ~= ''
     if #seq > 2 and tonumber(seq) > LOOK_BACK + 1 then held.list_passed(key, seq) end
     local waiter = not has_open and idle.take_waiter(turn, idle.QUERIES, model)

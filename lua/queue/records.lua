@@ -78,6 +78,13 @@ local function parse_pending(state)
     return lease, tonumber(attempt), holder, tonumber(n), to
 end
 
+-- Of a Pending state: its lease, who holds it and n. Nothing of any other.
+local function claim_of(state)
+    if not state or byte(state) ~= 80 then return nil end
+    local lease, holder, n = match(state, '^P (%d+) %d+ (%S+) (%d+)')
+    return lease, holder, tonumber(n)
+end
+
 -- A Pending state. `to`: the node that the claim was handed to, '' if it took it itself.
 local function pending(lease, attempt, holder, n, to)
     local state = 'P ' .. lease .. ' ' .. attempt .. ' ' .. holder .. ' ' .. n
@@ -97,6 +104,6 @@ end
 
 return {
     after_lines = after_lines, query_of = query_of, user_of = user_of, title_of = title_of,
-    parse_pending = parse_pending, pending = pending, handed_to = handed_to, has_part = has_part,
+    parse_pending = parse_pending, claim_of = claim_of, pending = pending, handed_to = handed_to, has_part = has_part,
     as_default = as_default, answer_bytes = answer_bytes,
 }

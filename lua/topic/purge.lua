@@ -10,6 +10,7 @@
 -- Replies: next cursor ('0': one round is done; "<scan>.<n>": more of the same users, of whose old topics n are still
 --   asked in)
 local drop = require('topic/drop')
+local users = require('topic/users')
 local bounds = require('turn/bounds')
 local call = redis.call
 local format, match, sub = string.format, string.match, string.sub
@@ -65,7 +66,7 @@ local function verb(turn, a)
                 if rows_left <= 0 or bytes_left <= 0 then return scanned .. '.' .. format('%d', kept_n) end
             end
         until #topics < PURGE_TOPICS
-        if call('EXISTS', mine) == 0 then call('SREM', P .. 'users', user) end
+        if call('EXISTS', mine) == 0 then users.forget(turn, user) end
     end
     return scan[1]
 end

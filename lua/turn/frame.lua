@@ -10,8 +10,8 @@
 -- ARGV[2]  nonce_n, or three numbers by spaces: nonce_n, alone_n, marked_n. The last two are of requests that only use
 --          their nonces in this turn, because their verbs run on other shards: the verbs `nonce` and, of add-query,
 --          `nonce_of_add` without the words of a verb, each of which costs Redis more than the nonce does
--- then so many ids of nonces (16 bytes each), and marked_n members (queue/nonce_of_add.lua), then per verb: its name,
--- its number of arguments, its arguments.
+-- then so many ids of nonces (16 bytes each), and marked_n members (queue/nonce_of_add.lua), then per verb: its name
+-- and its number of arguments as one word ("check 006"), its arguments.
 -- Returns  if ARGV[2] has three numbers, first a string of lines, "<which, from 1> replay" or "<which> again":
 --          the nonces of the last two kinds that were used before; all others are `ok`;
 --          then one string per verb, then this node's own events (strings; see queue/outcomes.lua
@@ -32,7 +32,7 @@
 --   models_with_work                                        queue/fair.lua
 --   fallen                                                  queue/fallback.lua
 --   hints_stated                                            queue/hints.lua
---   users_noted                                             queue/add.lua
+--   users_noted                                             topic/users.lua
 --   now_us_text                                             queue/enqueue.lua
 --   limit_n                                                 auth/limiter.lua
 local verbs = require('verbs')
@@ -41,6 +41,7 @@ local leases = require('queue/leases')
 local nonce_marks = require('queue/nonce_marks')
 local shares = require('queue/shares')
 local stored = require('queue/stored')
+local users = require('topic/users')
 local counters = require('turn/counters')
 local events = require('turn/events')
 local nonces = require('turn/nonces')
@@ -50,6 +51,8 @@ local concat, floor, format, match = table.concat, math.floor, string.format, st
 
 local SETTINGS_MAX = 256 -- that are kept; nodes have new ids when they start again
 local settings, settings_n = {}, 0
+local CALLED_MAX = 1024  -- words that are kept: verbs, with each number of arguments
+local called, called_n = {}, 0
 
 -- What a node says of itself is read once: each word of a call costs more than many commands do.
 local function settings_of(text)
@@ -64,6 +67,15 @@ local function settings_of(text)
     }
     if settings_n == SETTINGS_MAX then settings, settings_n = {}, 0 end
     settings[text], settings_n = known, settings_n + 1
+    return known
+end
+
+-- A verb's word is read once, too.
+local function called_by(word)
+    local name, arg_n = match(word, '^(.+) (%d+)$')
+    local known = {name = name, run = verbs[name], word_n = 1 + tonumber(arg_n)}
+    if called_n == CALLED_MAX then called, called_n = {}, 0 end
+    called[word], called_n = known, called_n + 1
     return known
 end
 
@@ -94,12 +106,12 @@ local function failure(name, reply)
     return {err = 'ERR ' .. tostring(name) .. ': ' .. tostring(reply)}
 end
 
--- Runs one verb, whose first argument is args[first]. What it breaks on stays its own: without this, what the verbs
--- before it have collected (leases of rows that are Pending already) would be lost with it.
-local function run_verb(turn, name, first)
-    local is_good, reply = pcall(verbs[name], turn, first)
+-- Runs one verb (called_by), whose first argument is args[first]. What it breaks on stays its own: without this, what
+-- the verbs before it have collected (leases of rows that are Pending already) would be lost with it.
+local function run_verb(turn, verb, first)
+    local is_good, reply = pcall(verb.run, turn, first)
     if is_good then return reply end
-    return failure(name, reply)
+    return failure(verb.name, reply)
 end
 
 -- The nonces that have no verb here. `after`: how many nonces precede them.
@@ -134,14 +146,16 @@ local function run(keys, argv, run_one)
     local i = 3 + all_n + (marked_n or 0)
     run_one = run_one or run_verb
     while argv[i] do
-        parts.put_reply(replies, run_one(turn, argv[i], i + 2))
-        i = i + 2 + argv[i + 1]
+        local verb = called[argv[i]] or called_by(argv[i])
+        parts.put_reply(replies, run_one(turn, verb, i + 1))
+        i = i + verb.word_n
     end
     if turn.is_sharded then events.send(turn, turn.node, 'open\n' .. format('%d', counters.load(turn).depth)) end
     leases.flush(turn)
     idle.flush(turn)
     shares.flush(turn)
     stored.flush(turn)
+    users.flush(turn)
     nonce_marks.flush(turn)
     counters.flush(turn)
     events.flush(turn, replies)

@@ -8,6 +8,14 @@ local KEPT_DAYS = 3 -- a nonce is looked for on two
 
 local NONE = {} -- is never written
 
+-- Is one of the members that SMISMEMBER was asked for there?
+local function is_any_in(found)
+    for i = 1, #found do
+        if found[i] == 1 then return true end
+    end
+    return false
+end
+
 -- Uses up the nonces args[first] to args[first + n - 1]. Returns the places of those that were used before.
 local function use(prefix, args, first, n, now_ms)
     if n == 0 then return NONE end
@@ -15,13 +23,13 @@ local function use(prefix, args, first, n, now_ms)
     local today, yesterday = prefix .. 'nonces:' .. day, prefix .. 'nonces:' .. (day - 1)
     local in_today = call('SMISMEMBER', today, unpack(args, first, last))
     local in_yesterday = call('SMISMEMBER', yesterday, unpack(args, first, last))
+    if call('SADD', today, unpack(args, first, last)) == n and not is_any_in(in_yesterday) then return NONE end
     local seen, is_replayed_at = {}, {}
     for i = 1, n do
         local nonce = args[first + i - 1]
         if in_today[i] == 1 or in_yesterday[i] == 1 or seen[nonce] then is_replayed_at[tostring(i)] = true end
         seen[nonce] = true
     end
-    call('SADD', today, unpack(args, first, last))
     return is_replayed_at
 end
 

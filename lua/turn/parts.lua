@@ -20,14 +20,16 @@ local function put(list, text)
     for i = 1, #text do list[#list + 1] = text[i] end
 end
 
--- Puts a text at the end of what a turn returns.
+-- Puts a text, its parts or an error at the end of what a turn returns. Only a list of parts has a first one: `[1]` of
+-- a string is nil, and costs less than asking for its type.
 local function put_reply(replies, text)
-    if type(text) == 'string' or text.err then
-        replies[#replies + 1] = text
+    local at = #replies + 1
+    if not text[1] then
+        replies[at] = #text == 0 and not text.err and '' or text
         return
     end
-    local at, n = #replies + 1, #text
-    replies[at] = n == 0 and '' or COUNTED[n] or '\1' .. n
+    local n = #text
+    replies[at] = COUNTED[n] or '\1' .. n
     for i = 1, n do replies[at + i] = text[i] end
 end
 

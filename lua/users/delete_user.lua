@@ -25,6 +25,7 @@ local run_removal = require('workflow/removal')
 local recommended = require('lookup/recommended')
 local leaving = require('topic/leave')
 local part = require('topic/part')
+local users = require('topic/users')
 local bounds = require('turn/bounds')
 local call = redis.call
 local format, match, sub = string.format, string.match, string.sub
@@ -144,7 +145,7 @@ local function verb(turn, a)
         or call('EXISTS', P .. 'topics:' .. user, P .. 'docs:' .. space, P .. 'wf_of:' .. user) > 0
     if not is_more then
         drop_limits(turn, user, gone)
-        call('SREM', P .. 'users', user)
+        users.forget(turn, user)
     end
     return concat({
         'ok', is_more and 1 or 0, gone.topics, gone.parts, gone.queries, gone.lookups, gone.recommendations,

@@ -2,7 +2,7 @@
  * batch.c - see batch.h.
  *
  *   FCALL <function> 1 <prefix> <settings> <numbers of nonces> <nonces...> <members...>
- * then verb by verb: <verb> <number of arguments> <arguments...>
+ * then verb by verb: "<verb> <number of arguments>" (one word) <arguments...>
  *
  * A verb is written straight into its lane's bytes. How many arguments it has is known at its end
  * only, so three digits are kept free for that number. */
@@ -20,6 +20,7 @@ enum {
     HARD_BYTES = 64 << 20,
     CALL_WORDS = 4,  /* FCALL, function, number of keys, key */
     FRAME_WORDS = 2, /* what is sent once for all verbs */
+    ARGC_DIGITS = 3,
 };
 
 struct batch *batch_create(struct turn *turn)
@@ -140,10 +141,7 @@ struct buf *batch_begin(struct batch *batch, struct call *call, call_reply_cb *o
     if (alone != LANE_NR)
         return begin_alone(batch, lane, nonce);
     batch->is_alone = false;
-    wire_put(&lane->wire, verb->name);
-    buf_lit(&lane->wire, "$3\r\n");
-    batch->argc_at = lane->wire.n;
-    buf_lit(&lane->wire, "000\r\n");
+    batch->argc_at = wire_put_numbered(&lane->wire, verb->name, ARGC_DIGITS);
     batch->nonce_argc = verb->takes_nonce;
     if (verb->takes_nonce)
         put_nonce(batch, nonce);
@@ -158,16 +156,9 @@ void batch_end(struct batch *batch, unsigned argc)
         return;
     }
     argc += batch->nonce_argc;
-    if (argc > TURN_ARGS_MAX)
-        abort();
-    lane->arg_n += argc + 2;
+    lane->arg_n += argc + 1;
     batch->lane = NULL;
-    if (lane->wire.is_over)
-        return;
-    char *digits = lane->wire.at + batch->argc_at;
-    digits[0] = (char)('0' + argc / 100);
-    digits[1] = (char)('0' + argc / 10 % 10);
-    digits[2] = (char)('0' + argc % 10);
+    wire_set_number(&lane->wire, batch->argc_at, ARGC_DIGITS, argc);
 }
 
 bool batch_has_alone(const struct batch *batch)

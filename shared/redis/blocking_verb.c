@@ -30,23 +30,11 @@ struct buf *blocking_verb_begin(struct blocking_call *call, const struct verb_in
     if (gap == NULL)
         abort();
     wire->n += blocking->verb_at;
-    wire_put(wire, verb->name);
-    buf_lit(wire, "$6\r\n");
-    blocking->argc_at = wire->n;
-    buf_lit(wire, "000000\r\n");
+    blocking->argc_at = wire_put_numbered(wire, verb->name, ARGC_DIGITS);
     blocking->nonce_argc = verb->takes_nonce;
     if (verb->takes_nonce)
         wire_put(wire, STR("0"));
     return wire;
-}
-
-static void put_argc(struct blocking *blocking, unsigned argc)
-{
-    char *digits = blocking->wire.at + blocking->argc_at;
-    for (int i = ARGC_DIGITS - 1; i >= 0; i--, argc /= 10)
-        digits[i] = (char)('0' + argc % 10);
-    if (argc > 0)
-        abort();
 }
 
 /* Zeroes for the settings of the queue's verbs, which are not called from here. */
@@ -65,7 +53,7 @@ static struct str finish(struct blocking *blocking, const char *function, unsign
 {
     struct buf head;
     buf_init(&head, blocking->verb_at);
-    wire_begin(&head, FRAME_WORDS + 2 + argc);
+    wire_begin(&head, FRAME_WORDS + 1 + argc);
     wire_put(&head, STR("FCALL"));
     wire_put(&head, str_of(function));
     wire_put(&head, STR("1"));
@@ -161,7 +149,7 @@ void blocking_verb_end(struct blocking_call *call, unsigned argc)
         blocking_set_error(blocking, "call too large");
         call->error = ERR_INTERNAL;
     } else {
-        put_argc(blocking, argc);
+        wire_set_number(&blocking->wire, blocking->argc_at, ARGC_DIGITS, argc);
         call->error = try_until(call, argc);
     }
     if (call->error == ERR_OK || call->error == ERR_REDIS_LOST || call->error == ERR_STORE_FULL)

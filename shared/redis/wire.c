@@ -4,6 +4,8 @@
  * turn's verbs are put together piece by piece, and hiredis formats whole commands only. */
 #include "shared/redis/wire.h"
 
+#include <stdlib.h>
+
 void wire_begin(struct buf *wire, size_t word_n)
 {
     buf_put_char(wire, '*');
@@ -38,6 +40,28 @@ void wire_put_u64(struct buf *wire, uint64_t word)
 {
     char digits[STR_U64_MAX];
     wire_put(wire, (struct str){digits, str_put_u64(digits, word)});
+}
+
+size_t wire_put_numbered(struct buf *wire, struct str name, unsigned digits)
+{
+    wire_put_head(wire, name.n + 1 + digits);
+    buf_put(wire, name);
+    buf_put_char(wire, ' ');
+    size_t at = wire->n;
+    for (unsigned i = 0; i < digits; i++)
+        buf_put_char(wire, '0');
+    buf_lit(wire, "\r\n");
+    return at;
+}
+
+void wire_set_number(struct buf *wire, size_t at, unsigned digits, unsigned number)
+{
+    if (wire->is_over)
+        return;
+    for (unsigned i = digits; i > 0; i--, number /= 10)
+        wire->at[at + i - 1] = (char)('0' + number % 10);
+    if (number > 0)
+        abort();
 }
 
 void wire_put_words(struct buf *wire, const struct str *words, size_t n)

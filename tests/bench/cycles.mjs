@@ -16,7 +16,7 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { joined, lines, PREFIX, tailOf } from '../support/lua.mjs';
+import { joined, lines, PREFIX, tailOf, verbWord } from '../support/lua.mjs';
 import { startRedis } from '../support/redis.mjs';
 
 const FUNCTION = 'turn_bench';
@@ -48,7 +48,9 @@ function libraryOf(name, i) {
     const words = [...FRAME, ...(text.includes('is_sharded') ? [shards] : []), ...(text.includes('fallback_ms') ? [0] : [])];
     return text.includes('settings_of') ? [words.join(' ')] : words;
   };
-  return { text: `#!lua name=parley_bench\nlocal FUNCTION_NAME = '${FUNCTION}'\n${text}`, argc, frame, hasShards: 'nonce_of_add' in verbs, hasAlone: text.includes('alone_n') };
+  // A library from before verbs were called by one word has their name and their number of arguments apart.
+  const wordsOf = text.includes('called_by') ? (name, args) => [verbWord(name, args)] : (name, args) => verbWord(name, args).split(' ');
+  return { text: `#!lua name=parley_bench\nlocal FUNCTION_NAME = '${FUNCTION}'\n${text}`, argc, frame, wordsOf, hasShards: 'nonce_of_add' in verbs, hasAlone: text.includes('alone_n') };
 }
 
 class Bench {
@@ -72,7 +74,7 @@ class Bench {
     const words = verbs.flatMap(([name, ...given]) => {
       const args = given.map((arg) => (arg === NONCE ? (nonces.push(newNonce()), nonces.length) : arg));
       while (args.length < library.argc(name)) args.push(''); // what this version takes besides
-      return [name, String(args.length).padStart(3, '0'), ...args];
+      return [...library.wordsOf(name, args), ...args];
     });
     const isAlone = library.hasAlone && alone + marked.length > 0;
     const numbers = isAlone ? `${nonces.length} ${alone} ${marked.length}` : nonces.length;

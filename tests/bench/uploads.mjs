@@ -29,8 +29,9 @@ async function timesOf(redis) {
   const times = { in: [], out: [] };
   for (const [, , us, args] of await redis.cmd('SLOWLOG', 'GET', '-1')) {
     const name = args[0].toUpperCase();
-    if (name === 'RPUSHX' || (name === 'FCALL' && (args.includes('upload') || args.includes('upload_begin')))) times.in.push(Number(us) / 1000);
-    else if (name === 'LINDEX' || (name === 'FCALL' && args.includes('job_upload'))) times.out.push(Number(us) / 1000);
+    const calls = (...verbs) => name === 'FCALL' && args.some((arg) => verbs.includes(arg.split(' ')[0]));
+    if (name === 'RPUSHX' || calls('upload', 'upload_begin')) times.in.push(Number(us) / 1000);
+    else if (name === 'LINDEX' || calls('job_upload')) times.out.push(Number(us) / 1000);
   }
   return times;
 }

@@ -3,14 +3,14 @@
 // The library's second function, at maxmemory: which verbs run, in their order and with their nonces, and
 // that nothing is stored by the others.
 import assert from 'node:assert/strict';
-import { joined, PREFIX, scripts, tailOf, VERBS } from '../support/lua.mjs';
+import { joined, PREFIX, scripts, tailOf, VERBS, verbWord } from '../support/lua.mjs';
 
 const REFUSED = Object.keys(VERBS).filter((name) => VERBS[name].full === 'refused');
 
 scripts('a full Redis', ({ test }) => {
   const freeing = async (shard, verbs, nonces = []) => {
     const words = ['n1 150000 2000 3 100 1 0', nonces.length, ...nonces];
-    for (const [name, ...args] of verbs) words.push(name, args.length, ...args);
+    for (const [name, ...args] of verbs) words.push(verbWord(name, args), ...args);
     return joined(await shard.cmd('FCALL', 'turn_test_freeing', 1, PREFIX, ...words));
   };
   const add = (topic) => ['add', '0', topic, 'alice', 'Frontend_1', 'default', '1', '100', tailOf(), '', '', '0'];

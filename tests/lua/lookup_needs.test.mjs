@@ -4,7 +4,7 @@
 // (lua/lookup/needs.lua, docs/adr/0031).
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { ago, lines, random, scripts, set, tailOf, topicOf, ttl, zset } from '../support/lua.mjs';
+import { ago, lines, random, scripts, set, tailOf, topicOf, ttl, verbWord, zset } from '../support/lua.mjs';
 
 const frame = { shards: 4 };
 const several = (cases) => cases.map((one) => ({ frame, events: ['open\n0'], ...one }));
@@ -136,7 +136,7 @@ scripts('lookups of two shards, at random', ({ test, shard }) => {
 
   // A verb on one of the two shards.
   async function on(prefix, name, ...args) {
-    const words = ['n1 150000 2000 3 100000 4 0', 0, name, String(args.length).padStart(3, '0'), ...args];
+    const words = ['n1 150000 2000 3 100000 4 0', 0, verbWord(name, args), ...args];
     return (await shard.cmd('FCALL', 'turn_test', 1, prefix, ...words))[0];
   }
 

@@ -116,13 +116,13 @@ scripts('what one turn leaves to the next', ({ test, shard }) => {
   }
 
   test('a verb breaks in the middle', async () => {
-    await shard.seed({ users: 'no set' });
+    await shard.seed({ 'topics:alice': 'no zset' });
     const { replies } = await shard.turn([add('a'), ['claim', '0', 'E|*', '0']]);
     assert.match(String(replies[0]), /^Error: ERR add: .*WRONGTYPE/);
     assert.match(replies[1], /^claim\n/, 'what it had stored goes on');
     await assertNothingLeft();
     await shard.assertKeys({
-      't:a': anything, 'topics:alice': anything, users: 'no set', leases: anything, 'lease:1': ttl(150, 'E a 1 n1 1'),
+      't:a': anything, 'topics:alice': 'no zset', leases: anything, 'lease:1': ttl(150, 'E a 1 n1 1'),
       meta: { lease: '1', depth: '0', vt: anything },
     });
   });

@@ -15,7 +15,7 @@ scripts('turn', ({ cases, test, shard }) => {
     await shard.turn([['claim', 0, 'E|*', '1'], add('t')]);
     const answer = ['complete', 0, 't', 1, '', 'E', '"Why?"', lines('["x"]', 'null', 'null'), ''];
     assert.match((await shard.turn([answer])).replies[0], /^ok\n1\n/);
-    const words = ['n1 150000 2000 3 100 1 0', 0, 'thread', '006', '0', 't', '', '0', '', ''];
+    const words = ['n1 150000 2000 3 100 1 0', 0, 'thread 006', '0', 't', '', '0', '', ''];
     const thread = await shard.cmd('FCALL', 'turn_test', 1, shard.prefix, ...words);
     assert.ok(thread.length > 4);
     assert.equal(thread[0], `\x01${thread.length - 1}`);

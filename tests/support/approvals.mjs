@@ -8,6 +8,7 @@
 //   question.answers()                      the record of all answers
 //   a(account), r(role), o(account, user)   names of approvers
 import { createHash, randomBytes } from 'node:crypto';
+import { verbWord } from './lua.mjs';
 import { nameOf, prefixOf, SHARDS } from './shards.mjs';
 
 export const AGENT = 'model.verifyRequest';
@@ -31,7 +32,7 @@ const functionOf = async (redis) => {
 
 // One verb of a session, as a node calls it.
 async function call(redis, session, verb, ...args) {
-  const words = [verb, String(args.length).padStart(3, '0'), ...args.map(String)];
+  const words = [verbWord(verb, args), ...args.map(String)];
   const settings = `test 150000 2000 3 100000 ${SHARDS} 0`;
   const [reply] = await redis.cmd('FCALL', await functionOf(redis), 1, prefixOf(session), settings, 0, ...words);
   if (typeof reply !== 'string') throw new Error(`${verb}: ${reply?.message ?? reply}`);

@@ -12,7 +12,7 @@ import { once } from 'node:events';
 import http from 'node:http';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { eventually } from './harness.mjs';
-import { libraryText } from './lua.mjs';
+import { libraryText, verbWord } from './lua.mjs';
 import { openClient } from './servers.mjs';
 import { ask, findKey, keyOf, prefixesOf, prefixOf, sumOfAll } from './shards.mjs';
 
@@ -93,7 +93,7 @@ class Desk {
   }
 
   async verbAt(prefix, name, ...args) {
-    const words = ['ntest 150000 2000 3 100000 1 0', 0, name, args.length, ...args];
+    const words = ['ntest 150000 2000 3 100000 1 0', 0, verbWord(name, args), ...args];
     const [reply] = await this.cmd('FCALL', FUNCTION, 1, prefix, ...words);
     return reply;
   }

@@ -35,6 +35,9 @@ export function libraryText() {
 // What the verbs' headers declare (cmake/verbs.pl), by name.
 export const VERBS = JSON.parse(generated('--json'));
 
+// The word that a verb begins with in a turn (lua/turn/frame.lua).
+export const verbWord = (name, args) => `${name} ${String(args.length).padStart(3, '0')}`;
+
 // A verb's arguments, as many as its header says: with one too few it would read the next verb's. What a test leaves
 // out at the end is empty, if it may be.
 function argumentsOf(name, given) {
@@ -231,7 +234,7 @@ export class Shard {
     const words = [settings, numbers, ...nonces, ...alone, ...marked.map(([nonce]) => nonce), ...marked.map(([, member]) => member)];
     for (const [name, ...given] of verbs) {
       const args = f.isRaw ? given : argumentsOf(name, given);
-      words.push(name, String(args.length).padStart(3, '0'), ...args);
+      words.push(verbWord(name, args), ...args);
     }
     const all = joined(await this.redis.cmd('FCALL', FUNCTION, 1, this.prefix, ...words));
     const used = hasAlone ? { used: all.shift() } : {};

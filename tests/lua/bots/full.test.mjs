@@ -2,13 +2,13 @@
 //
 // Rooms, bots and evaluations while Redis is full: what has begun comes to its end, and nothing new begins.
 import assert from 'node:assert/strict';
-import { joined, scripts, VERBS } from '../../support/lua.mjs';
+import { joined, scripts, VERBS, verbWord } from '../../support/lua.mjs';
 import { begin, DIGITS, NAMES, register, registryOf, turnOf } from '../../support/lua_bots.mjs';
 import { create, post, postedOf, ROOM, roomKeys } from '../../support/lua_rooms.mjs';
 
 // The node sends a turn that Redis refused to the library's other function.
 async function freeing(shard, verbs) {
-  const words = verbs.flatMap(([name, ...args]) => [name, String(args.length).padStart(3, '0'), ...args]);
+  const words = verbs.flatMap(([name, ...args]) => [verbWord(name, args), ...args]);
   const all = joined((await shard.cmd('FCALL', 'turn_test_freeing', 1, shard.prefix, 'n1 150000 2000 3 100000 1 0', 0, ...words)).map((one) => (typeof one === 'string' ? one : `${one}`)));
   return all.slice(0, verbs.length).map((one) => one.split('\n')[0]);
 }

@@ -3,7 +3,7 @@
 // workflow_delete: nothing of a user's runs remains, whoever drives them. The library's second function: which verbs of a
 // run go on while Redis is full.
 import assert from 'node:assert/strict';
-import { joined, lines, PREFIX, scripts, zset } from '../../support/lua.mjs';
+import { joined, lines, PREFIX, scripts, verbWord, zset } from '../../support/lua.mjs';
 import { ALICE, answer, began, begin, BOB, keysOf, OVER, step, stepped } from '../../support/lua_workflow.mjs';
 
 const drop = (user = 'alice') => ['workflow_delete', 0, user];
@@ -89,7 +89,7 @@ scripts('a full Redis', ({ test, shard }) => {
     const r = await began(shard);
     const freeing = async (...verbs) => {
       const words = ['n1 150000 2000 3 100 1 0', 0];
-      for (const [name, ...args] of verbs) words.push(name, args.length, ...args);
+      for (const [name, ...args] of verbs) words.push(verbWord(name, args), ...args);
       return joined(await shard.cmd('FCALL', 'turn_test_freeing', 1, PREFIX, ...words)).slice(0, verbs.length);
     };
     await shard.cmd('CONFIG', 'SET', 'maxmemory', '1');
