@@ -2,7 +2,9 @@
 # LuaModules - the modules of lua/ and the one text that Redis gets of them.
 #
 # Each file is a module: it names what it stands on as `local leases = require('queue/leases')` and ends with
-# `return {…}`. Redis has no require, so each file becomes a function, which runs when its module is first asked for.
+# `return {…}`. Redis has no require, so the text of each file becomes a string, which is compiled and run when its module
+# is first asked for. All functions of a library together are larger than a processor's cache, and Lua's garbage
+# collector visits each of them again and again; a string it does not look into.
 # What cannot work is an error of the build: a module that is not there, that nobody asks for or that asks for itself
 # in a circle, and a name that a module does not return or that nobody takes from it.
 package LuaModules;
@@ -11,7 +13,7 @@ use warnings;
 use File::Find;
 
 my $ROOT = 'library';   # registers the functions; it is the text's end, not a module
-my $VERBS = 'verbs';    # its line `--- verbs` stands for all verbs
+my $VERBS = 'verbs';    # its line `--- verbs` stands for the modules of all verbs; asks for them by name
 
 sub slurp {
     my ($path) = @_;
@@ -50,8 +52,11 @@ sub parse {
     my $code = code_of($text);
     my %module = (path => $path, text => $text, needs => [], local => {}, returns => {});
     while ($code =~ /\brequire\b(?:\('([\w\/]+)'\))?/g) {
-        die "$path: require takes a name that is known at build time: require('queue/leases')\n" unless defined $1;
-        push @{$module{needs}}, $1;
+        if (defined $1) {
+            push @{$module{needs}}, $1;
+        } elsif ($path !~ m{/\Q$VERBS\E\.lua$}) {
+            die "$path: require takes a name that is known at build time: require('queue/leases')\n";
+        }
     }
     $module{local}{$1} = $2 while $code =~ /^local (\w+) = require\('([\w\/]+)'\) *$/mg;
     if ($code =~ /^return \{([^{}]*)\}\s*\z/m) {
@@ -90,10 +95,10 @@ sub in_order {
 
 sub check_names {
     my ($modules) = @_;
-    my %used;
+    my %used = %{$modules->{$VERBS}{finds}};
     for my $name (sort keys %$modules) {
         die "$modules->{$name}{path}: does not end with 'return {name = …}'\n"
-            unless $name eq $ROOT or $name eq $VERBS or %{$modules->{$name}{returns}};
+            unless $name eq $ROOT or %{$modules->{$name}{returns}};
     }
     for my $name (sort keys %$modules) {
         my $module = $modules->{$name};
@@ -102,11 +107,11 @@ sub check_names {
             my $from = $module->{local}{$1} or next;
             $used{"$from $2"} = 1;
             die "$module->{path}: module '$from' returns no '$2'\n"
-                unless $from eq $VERBS or $modules->{$from}{returns}{$2};
+                unless $modules->{$from}{returns}{$2};
         }
         while ($code =~ /require\('([\w\/]+)'\)\.(\w+)/g) {
             $used{"$1 $2"} = 1;
-            die "$module->{path}: module '$1' returns no '$2'\n" unless $1 eq $VERBS or $modules->{$1}{returns}{$2};
+            die "$module->{path}: module '$1' returns no '$2'\n" unless $modules->{$1}{returns}{$2};
         }
     }
     for my $name (sort keys %$modules) {
@@ -124,7 +129,7 @@ sub without_comments {
     return $text;
 }
 
-# The module's text, to be run once. What it takes from another module by the name `leases.start` is a local of it, and so
+# The module's text, to be run once with `require`. What it takes from another module by the name `leases.start` is a local of it, and so
 # are Lua's own functions: a verb that runs looks nothing up.
 sub linked {
     my ($module) = @_;
@@ -142,8 +147,17 @@ sub linked {
         $text =~ s/^(local $from = require\('[\w\/]+'\))/$1 local $locals = $values/m;
     }
     my $code = code_of($text);
-    my $globals = join(', ', grep {$code =~ /(?<![\w.])$_\(/} @GLOBALS) or return $text;
-    return "local $globals = $globals $text";
+    my $globals = join(', ', grep {$code =~ /(?<![\w.])$_\(/} @GLOBALS);
+    $text = "local $globals = $globals $text" if $globals;
+    return $code =~ /\brequire\(/ ? "local require = ... $text" : $text;
+}
+
+# A string of Lua that stands for that text.
+sub quoted {
+    my ($text) = @_;
+    my $level = '=';
+    $level .= '=' while $text =~ /\]$level\]/;
+    return "[$level\[$text]$level]";
 }
 
 # The text that Redis gets, without its `#!lua` line and FUNCTION_NAME. Dies of what cannot work.
@@ -153,28 +167,32 @@ sub library {
     check_names($modules);
     pop @order; # the root
     my $text = <<'LUA';
-local make, made = {}, {}
+local texts, modules = {}, {}
 local function require(name)
-    local module = made[name]
+    local module = modules[name]
     if not module then
-        module = make[name]()
-        made[name], make[name] = module, nil
+        module = assert(loadstring(texts[name], '=' .. name))(require)
+        modules[name], texts[name] = module, nil
     end
     return module
 end
 LUA
-    $text .= "make['$_'] = function() @{[linked($modules->{$_})]}end\n" for @order;
+    $text .= "texts['$_'] = @{[quoted(linked($modules->{$_}))]}\n" for @order;
     return $text . without_comments($modules->{$ROOT}{text});
 }
 
-# Puts the verbs into the module that has the line `--- verbs`. $path_of: {verb => path}.
+# Puts the modules of the verbs into the module that has the line `--- verbs`. $path_of: {verb => path}.
 sub put_verbs {
     my ($modules, $path_of) = @_;
     my %name_at = map {$modules->{$_}{path} => $_} keys %$modules;
     my $list = $modules->{$VERBS} or die "there is no module '$VERBS'\n";
-    my $lines = join('', map {"    $_ = require('$name_at{$path_of->{$_}}').$_,\n"} sort keys %$path_of);
+    my %module_of = map {$_ => $name_at{$path_of->{$_}}} keys %$path_of;
+    my $lines = join('', map {"    $_ = '$module_of{$_}',\n"} sort keys %module_of);
     (my $text = $list->{text}) =~ s/^--- verbs\n/$lines/m or die "$list->{path}: has no line '--- verbs'\n";
-    $modules->{$VERBS} = {%{parse($list->{path}, $text)}, returns => {}};
+    $modules->{$VERBS} = {
+        %{parse($list->{path}, $text)}, needs => [sort values %module_of],
+        finds => {map {("$module_of{$_} $_" => 1)} keys %module_of},
+    };
 }
 
 1;

@@ -1,4 +1,13 @@
--- verbs: all verbs by name. The build fills them in from the files that hold one (cmake/LuaModules.pm).
-return {
+-- verbs: finds a verb by its name. The build fills in the module of each (cmake/LuaModules.pm), which is compiled when
+-- one of its verbs is called for the first time: a cluster pays for the services that it uses.
+local module_of = {
 --- verbs
 }
+
+-- Returns nil if there is none.
+local function find(name)
+    local module = module_of[name]
+    return module and require(module)[name]
+end
+
+return {find = find}

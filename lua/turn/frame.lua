@@ -70,10 +70,15 @@ local function settings_of(text)
     return known
 end
 
--- A verb's word is read once, too.
+-- A verb's word is read once, too. If its module does not compile or run, that is the reply of this verb alone.
 local function called_by(word)
     local name, arg_n = match(word, '^(.+) (%d+)$')
-    local known = {name = name, run = verbs[name], word_n = 1 + tonumber(arg_n)}
+    local is_good, run = pcall(verbs.find, name)
+    local known = {name = name, run = run, word_n = 1 + tonumber(arg_n)}
+    if not is_good then
+        known.run = function() error(run, 0) end
+        return known
+    end
     if called_n == CALLED_MAX then called, called_n = {}, 0 end
     called[word], called_n = known, called_n + 1
     return known

@@ -45,7 +45,7 @@ describe('building the library', () => {
   });
   refuses('a module that is not there', /^lua\/queue\/add\.lua: there is no module 'queue\/no_such'$/m, ({ edit }) =>
     edit('queue/add.lua', "require('queue/records')", "require('queue/no_such')"));
-  refuses('modules in a circle', /^lua\/queue\/claims\.lua: a circle of modules: queue\/claims -> (\S+ -> )*turn\/hashes -> queue\/claims$/m, ({ edit }) =>
+  refuses('modules in a circle', /^lua\/turn\/hashes\.lua: a circle of modules: turn\/hashes -> queue\/claims -> (\S+ -> )*turn\/hashes$/m, ({ edit }) =>
     edit('turn/hashes.lua', 'local call', "local claims = require('queue/claims')\nlocal call"));
   refuses('a module that asks for itself', /^lua\/turn\/hashes\.lua: a circle of modules: turn\/hashes -> turn\/hashes$/m, ({ edit }) =>
     edit('turn/hashes.lua', 'local call', "local hashes = require('turn/hashes')\nlocal call"));
@@ -86,6 +86,19 @@ redis.register_function('use_module', function(keys, argv) return use[argv[1]](a
 }
 
 scripts('modules', ({ test, shard }) => {
+  test('a module is compiled when it is first asked for, and its errors name its file and line', async () => {
+    const { text } = build(({ edit }) => {
+      edit('queue/check.lua', "local byte = string.byte\n", "local byte = string.byte\nif KEYS then end\n");
+    });
+    await shard.cmd('FUNCTION', 'FLUSH');
+    await shard.cmd('FUNCTION', 'LOAD', `#!lua name=parley_test\nlocal FUNCTION_NAME = 'turn_test'\n${text}`);
+    const add = (await shard.turn([['add', '0', 't', 'alice', 'Frontend_1', 'default', '1', '100', tailOf(), '', '', '']])).replies[0];
+    assert.match(add, /^ok\n1\n/);
+    const { replies } = await shard.turn([['check', '0', 't', 1, '', 'brief'], ['cancel', '0', 't', '1', '', '"no"']]);
+    assert.match(String(replies[0]), /^Error: ERR check: queue\/check:\d+: .*KEYS/);
+    assert.match(replies[1], /^ok/, 'other verbs of the turn run');
+  });
+
   test('each can be loaded alone', async () => {
     assert.ok(names.length > 80);
     const text = libraryOf(() => "return type(it) == 'table' and next(it) ~= nil and 1 or 0");

@@ -53,8 +53,8 @@ function faultsOf(files) {
   const tree = newTree();
   if (typeof files === 'string') files = { 'lua/toys/toy.lua': files };
   for (const [path, text] of Object.entries(files)) write(tree, path, text);
-  write(tree, 'lua/verbs.lua', '-- verbs: all.\nreturn {\n--- verbs\n}\n');
-  write(tree, 'lua/library.lua', "-- library: all.\nlocal verbs = require('verbs')\n--- runs_when_full\nprint(verbs, RUNS_WHEN_FULL)\n");
+  write(tree, 'lua/verbs.lua', '-- verbs: all.\nlocal module_of = {\n--- verbs\n}\n\nreturn {module_of = module_of}\n');
+  write(tree, 'lua/library.lua', "-- library: all.\nlocal verbs = require('verbs')\n--- runs_when_full\nprint(verbs.module_of, RUNS_WHEN_FULL)\n");
   const { status, stderr, stdout } = generate(tree, '--json');
   assert.equal(status, stderr ? 1 : 0, stderr);
   return stderr.split('\n')[0] || JSON.parse(stdout);
@@ -118,7 +118,7 @@ describe('the generator of calls', () => {
     assert.equal(status, 0, stderr);
     const text = readFileSync(join(ROOT, 'lua/queue/complete.lua'), 'utf8').split('\n');
     const lines = stdout.split('\n');
-    const first = lines.findIndex((line) => line.startsWith("make['queue/complete'] = "));
+    const first = lines.findIndex((line) => line.startsWith("texts['queue/complete'] = "));
     const same = text.filter((line, i) => line !== '' && lines[first + i] === line);
     assert.ok(same.length > 30, `${same.length} of ${text.length} lines are where they were`);
     assert.match(lines[first + text.indexOf('    --- arguments')], /^    local args = .*local topic, seq, lease/);
