@@ -3,8 +3,8 @@
 #
 # Each file is a module: it names what it stands on as `local leases = require('queue/leases')` and ends with
 # `return {…}`. Redis has no require, so the text of each file becomes a string, which is compiled and run when its module
-# is first asked for. All functions of a library together are larger than a processor's cache, and Lua's garbage
-# collector visits each of them again and again; a string it does not look into.
+# is first asked for. All functions together are larger than a processor's cache, and Lua's garbage collector visits each
+# of them again and again, but it does not look into strings (ADR 66).
 # What cannot work is an error of the build: a module that is not there, that nobody asks for or that asks for itself
 # in a circle, and a name that a module does not return or that nobody takes from it.
 package LuaModules;
@@ -13,7 +13,7 @@ use warnings;
 use File::Find;
 
 my $ROOT = 'library';   # registers the functions; it is the text's end, not a module
-my $VERBS = 'verbs';    # its line `--- verbs` stands for the modules of all verbs; asks for them by name
+my $VERBS = 'verbs';    # its line `--- verbs` stands for the modules of all verbs, which it asks for by name
 
 sub slurp {
     my ($path) = @_;
@@ -129,8 +129,8 @@ sub without_comments {
     return $text;
 }
 
-# The module's text, to be run once with `require`. What it takes from another module by the name `leases.start` is a local of it, and so
-# are Lua's own functions: a verb that runs looks nothing up.
+# The module's text, to be run once with `require` as its argument. What it takes from another module by the name
+# `leases.start` is a local of it, and so are Lua's own functions: a verb that runs looks nothing up.
 sub linked {
     my ($module) = @_;
     my ($text, %taken) = without_comments($module->{text});

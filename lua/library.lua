@@ -2,8 +2,8 @@
 -- (shared/redis/library.c puts the `#!lua` line and FUNCTION_NAME in front). One registered
 -- function, `turn`, runs the verbs of one turn of a node's event loop; see turn/frame.lua. A second one,
 -- `turn_freeing`, runs the verbs that are allowed while Redis is full; see turn/full.lua. The files of lua/ are modules
--- (cmake/LuaModules.pm). While a library is being loaded, Redis offers it only register_function, so the modules run
--- with the first call.
+-- (cmake/LuaModules.pm), each of which is compiled when a call first needs it. While a library is being loaded, Redis
+-- offers it only register_function.
 local function turn(keys, argv)
     return require('turn/frame').run(keys, argv)
 end

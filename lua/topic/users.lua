@@ -1,9 +1,9 @@
--- users: the set `users` of all that have a part in a topic, which purge walks through. A turn adds its new ones at its
--- end, in one call: each would cost as much as all.
+-- users: the set `users` of all who have a part in a topic, which topic/purge.lua walks through. A turn adds its new
+-- ones with one command at its end.
 local bounds = require('turn/bounds')
 local call = redis.call
 
--- A user has a part in a topic that is new to them.
+-- A user has a part in one more topic.
 local function note(turn, user)
     local noted = turn.users_noted or {}
     turn.users_noted = noted

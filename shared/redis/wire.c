@@ -48,8 +48,7 @@ size_t wire_put_numbered(struct buf *wire, struct str name, unsigned digits)
     buf_put(wire, name);
     buf_put_char(wire, ' ');
     size_t at = wire->n;
-    for (unsigned i = 0; i < digits; i++)
-        buf_put_char(wire, '0');
+    buf_put(wire, (struct str){"0000000000", digits});
     buf_lit(wire, "\r\n");
     return at;
 }

@@ -14,6 +14,14 @@ const blankOf = (seq, model = 'default') => lines(999 + seq, `Frontend_1 % ${mod
 const WHY = 'C "Deleted with the data of its user."';
 
 scripts('delete_user', ({ cases, test, shard }) => {
+  test('the new users of a turn are written at its end, without one who asked and was deleted in it', async () => {
+    const add = (topic, user) => ['add', 0, topic, user, 'Frontend_1', 'default', 1, 100, tailOf({ user }), '', '', ''];
+    const { replies } = await shard.turn([add('a', 'alice'), add('b', 'bob'), add('c', 'carol'), add('d', 'bob'), remove()]);
+    assert.equal(replies[4], gone(0, { topics: 1, queries: 1 }));
+    assert.deepEqual((await shard.cmd('SMEMBERS', shard.key('users'))).sort(), ['bob', 'carol']);
+    assert.equal(await shard.cmd('EXISTS', shard.key('topics:alice')), 0);
+  });
+
   cases([
     { name: 'a user of whom nothing is stored', call: remove(), reply: gone(0) },
     {
