@@ -5,9 +5,9 @@ local module_of = {
 }
 
 -- Returns nil if there is none.
-local function find(name)
+local function by_name(name)
     local module = module_of[name]
     return module and require(module)[name]
 end
 
-return {find = find}
+return {by_name = by_name}

@@ -72,8 +72,8 @@ end
 
 -- A verb's word is read once, too. If its module does not compile or run, that is the reply of this verb alone.
 local function called_by(word)
-    local name, arg_n = match(word, '^(.+) (%d+)$')
-    local is_good, run = pcall(verbs.find, name)
+    local name, arg_n = match(word, '^(%S+) (%d+)$')
+    local is_good, run = pcall(verbs.by_name, name)
     local known = {name = name, run = run, word_n = 1 + tonumber(arg_n)}
     if not is_good then
         known.run = function() error(run, 0) end

@@ -15,6 +15,8 @@ import { once } from 'node:events';
 
 const HOLD_MS = 60_000;
 const CRLF = Buffer.from('\r\n');
+const WORD_END = /^(?: \d{3}| \d{6})?\r\n/; // a verb is followed by its number of arguments
+const WORD_END_BYTES = 9;
 
 class Proxy {
   // servers: the proxy's own, one for each Redis server of that cluster.
@@ -25,7 +27,7 @@ class Proxy {
     servers.forEach((server, i) => server.on('connection', (client) => this.connect(client, ports[i])));
   }
 
-  // Resolves once a call is held. `text`: a word of it, as a string or bytes, between line ends; `nth`: which one.
+  // Resolves once a call is held. `text`: a verb or another word of it, as a string or bytes; `nth`: which one.
   holdAt(text, side = 'request', nth = 1) {
     return new Promise((resolve, reject) => {
       const late = setTimeout(() => reject(new Error(`no call of ${text} in ${HOLD_MS} ms`)), HOLD_MS);
@@ -33,7 +35,7 @@ class Proxy {
         clearTimeout(late);
         resolve();
       };
-      this.trap = { needle: Buffer.concat([CRLF, Buffer.from(text), CRLF]), side, left: nth, resolve: seen };
+      this.trap = { needle: Buffer.concat([CRLF, Buffer.from(text)]), side, left: nth, resolve: seen };
     });
   }
 
@@ -71,9 +73,11 @@ class Proxy {
         const seen = Buffer.concat([tail, chunk]);
         // What was in the tail alone was counted before.
         for (let at = seen.indexOf(trap.needle); at >= 0; at = seen.indexOf(trap.needle, at + 1)) {
-          if (at + trap.needle.length > tail.length) trap.left -= 1;
+          const from = at + trap.needle.length;
+          const end = WORD_END.exec(seen.toString('latin1', from, from + WORD_END_BYTES));
+          if (end && from + end[0].length > tail.length) trap.left -= 1;
         }
-        tail = seen.subarray(Math.max(0, seen.length - trap.needle.length + 1));
+        tail = seen.subarray(Math.max(0, seen.length - trap.needle.length - WORD_END_BYTES + 1));
         if (trap.left <= 0) {
           this.trap = undefined;
           isRequestHeld = trap.side === 'request';

@@ -119,12 +119,12 @@ static void a_verb_that_breaks_is_an_internal_error(void **state)
     struct blocking *blocking = make(READY_MS);
     log_setup(LOG_LEVEL_NR, false);
     struct blocking_call call = {.blocking = blocking};
-    const struct verb_info none = {.name = STR("no such verb")};
+    const struct verb_info none = {.name = STR("no_such_verb")};
     struct verb_writer verb = writer_begin(blocking_start(&call), &none);
     end_verb(&verb);
     assert_int_equal(call.error, ERR_INTERNAL);
     log_setup(LOG_ERROR, false);
-    assert_true(strstr(blocking_error(blocking), "no such verb") != NULL);
+    assert_true(strstr(blocking_error(blocking), "no_such_verb") != NULL);
     blocking_destroy(blocking);
 }
 
