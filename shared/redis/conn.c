@@ -5,16 +5,14 @@
  *    ^                    |                         |                               |
  *    +---- backoff -------+------------ lost -------+-------------------------------+
  *
- * hiredis frees its context after a disconnect, so `ac` is NULL in DOWN. An h2o socket serves as
- * readiness notifier only (DONT_READ keeps libh2o from taking bytes that hiredis must read).
- * h2o_socket_notify_write is one-shot and must not be repeated while it is pending. With TLS,
- * hiredis hears of the socket when the handshake is complete, which is a part of CONNECTING
- * (tls.h). */
+ * hiredis frees its context after a disconnect, so `ac` is NULL in DOWN. With TLS, the handshake is
+ * a part of CONNECTING (link.h). */
 #include "shared/redis/conn.h"
 
 #include "shared/base/buf.h"
 #include "shared/base/sm.h"
 #include "shared/redis/backoff.h"
+#include "shared/redis/link.h"
 #include "shared/redis/tls.h"
 #include "shared/redis/topology.h"
 #include "shared/redis/wire.h"
@@ -58,15 +56,6 @@ struct pending {
     struct redis_conn *conn;
     struct pending *next_free;
     bool is_subscription;
-};
-
-/* What hiredis's context and libh2o's socket share. It lives as long as the context, which may be
- * longer than it is the connection's: freed inside a callback, hiredis waits for its end. */
-struct link {
-    redisAsyncContext *ac;
-    h2o_socket_t *socket;
-    bool is_writing;
-    bool is_shaking; /* hands, for TLS */
 };
 
 struct redis_conn {
@@ -133,81 +122,6 @@ static void lose(struct redis_conn *conn, const char *reason)
     loop_set_deadline(conn->loop, &conn->retry, wait_ms);
     if (was_up)
         conn->events.on_lost(conn->events.arg);
-}
-
-static void add_write(void *arg);
-
-/* True once hiredis may read and write. Otherwise the link may be gone. */
-static bool shake(struct link *link)
-{
-    struct redis_conn *conn = link->ac->data;
-    char reason[REASON_BYTES];
-    switch (redis_tls_shake(&link->ac->c)) {
-    case REDIS_TLS_DONE: link->is_shaking = false; return true;
-    case REDIS_TLS_WANTS_READ: return false; /* reading is always on */
-    case REDIS_TLS_WANTS_WRITE: add_write(link); return false;
-    case REDIS_TLS_FAILED: break;
-    }
-    snprintf(reason, sizeof reason, "%s", link->ac->c.errstr);
-    redis_conn_reset(conn, reason);
-    return false;
-}
-
-static void on_readable(h2o_socket_t *socket, const char *error)
-{
-    struct link *link = socket->data;
-    (void)error;
-    if (link->is_shaking) {
-        if (shake(link))
-            redisAsyncHandleWrite(link->ac); /* it is connected, and sends the greeting */
-        return;
-    }
-    redisAsyncHandleRead(link->ac); /* may disconnect: nothing is touched after it */
-}
-
-static void on_writable(h2o_socket_t *socket, const char *error)
-{
-    struct link *link = socket->data;
-    (void)error;
-    link->is_writing = false;
-    if (!link->is_shaking || shake(link))
-        redisAsyncHandleWrite(link->ac);
-}
-
-static void add_read(void *arg)
-{
-    struct link *link = arg;
-    if (!h2o_socket_is_reading(link->socket))
-        h2o_socket_read_start(link->socket, on_readable);
-}
-
-static void del_read(void *arg)
-{
-    h2o_socket_read_stop(((struct link *)arg)->socket);
-}
-
-static void add_write(void *arg)
-{
-    struct link *link = arg;
-    if (link->is_writing)
-        return;
-    link->is_writing = true;
-    h2o_socket_notify_write(link->socket, on_writable);
-}
-
-static void del_write(void *arg)
-{
-    (void)arg; /* notify_write is one-shot */
-}
-
-/* hiredis is about to free its context. The h2o socket owns the descriptor. */
-static void on_cleanup(void *arg)
-{
-    struct link *link = arg;
-    link->ac->c.fd = -1;
-    link->ac->ev.data = NULL;
-    h2o_socket_close(link->socket);
-    free(link);
 }
 
 /* True, and the connection is given up, when a command of the greeting was refused. */
@@ -317,6 +231,11 @@ static void on_disconnected(const redisAsyncContext *ac, int status)
     lose(conn, conn->reset_reason != NULL ? conn->reset_reason : reason);
 }
 
+static void on_failed(void *arg, const char *reason)
+{
+    redis_conn_reset(arg, reason);
+}
+
 static void connect_now(struct redis_conn *conn)
 {
     const struct redis_address *a = &conn->place;
@@ -338,28 +257,11 @@ static void connect_now(struct redis_conn *conn)
         lose(conn, reason);
         return;
     }
-    struct link *link = calloc(1, sizeof *link);
-    if (link == NULL)
-        abort();
     conn->ac = ac;
     ac->data = conn;
-    *link = (struct link){.ac = ac};
-    link->socket = h2o_evloop_socket_create(conn->loop->h2o, ac->c.fd, H2O_SOCKET_FLAG_DONT_READ);
-    link->socket->data = link;
-    ac->ev.data = link;
-    ac->ev.addRead = add_read;
-    ac->ev.delRead = del_read;
-    ac->ev.addWrite = add_write;
-    ac->ev.delWrite = del_write;
-    ac->ev.cleanup = on_cleanup;
     redisAsyncSetConnectCallback(ac, on_connected);
     redisAsyncSetDisconnectCallback(ac, on_disconnected);
-    if (a->is_tls) {
-        link->is_shaking = true;
-        redis_tls_begin(&ac->c, redis_name_of(a));
-    }
-    add_read(link);
-    add_write(link); /* the first writable event completes the connect */
+    redis_link_attach(conn->loop, ac, a, on_failed);
     loop_set_deadline(conn->loop, &conn->retry, CONNECT_MAX_MS);
 }
 
@@ -395,12 +297,6 @@ const struct redis_address *redis_conn_place(const struct redis_conn *conn)
     return &conn->place;
 }
 
-static bool is_shaking(const struct redis_conn *conn)
-{
-    const struct link *link = conn->ac == NULL ? NULL : conn->ac->ev.data;
-    return link != NULL && link->is_shaking;
-}
-
 /* In DOWN: time to try again. In UP: is it still the right server? Otherwise: connecting or
  * greeting took too long. */
 static void on_retry(struct deadline *deadline)
@@ -411,7 +307,8 @@ static void on_retry(struct deadline *deadline)
     else if (conn->state == CONN_UP)
         watch(conn);
     else
-        redis_conn_reset(conn, is_shaking(conn) ? REDIS_TLS_LATE : "connection timed out");
+        redis_conn_reset(conn,
+                         redis_link_is_shaking(conn->ac) ? REDIS_TLS_LATE : "connection timed out");
 }
 
 struct redis_conn *redis_conn_create(struct loop *loop, const struct redis_address *address,

@@ -12,8 +12,8 @@
  * are. Every batch tries the ordinary function first: a refusal costs Redis less than reading the
  * call, and nothing is refused a moment longer than Redis is full (docs/adr/0013).
  *
- * turn_library.c loads the library and keeps what is wrong with Redis, turn_hold.c what waits while
- * the shard moves to another server.
+ * turn_answer.c passes the reply to the batch's calls, turn_library.c loads the library and keeps
+ * what is wrong with Redis, turn_hold.c what waits while the shard moves to another server.
  *
  * Slow verbs are collected in batches of their own, which are sent one at a time (send_slow).
  *
@@ -24,7 +24,6 @@
  * over. */
 #include "generated/verbs.h"
 #include "shared/redis/fence.h"
-#include "shared/redis/parts.h"
 #include "shared/redis/turn_internal.h"
 
 #include <hiredis/hiredis.h>
@@ -36,9 +35,7 @@ enum {
     EARLY_CALLS = 8,
     SLOW_CALLS_MAX = 4,
     SETTINGS_MAX_BYTES = 1024,
-    BYTES_A_MS = 4096,           /* of a slow network: uploads get the time that they take on one */
-    JOINED_MAX_BYTES = 64 << 20, /* far more than a verb returns (lua/turn/bounds.lua) */
-    JOINED_KEPT_BYTES = 64 << 10,
+    BYTES_A_MS = 4096, /* of a slow network: uploads get the time that they take on one */
 };
 
 /* --- batches -------------------------------------------------------------------------------- */
@@ -61,39 +58,13 @@ static void recycle(struct turn *turn, struct batch *batch)
     turn->free = batch;
 }
 
-/* The call is free before anything of its owner's runs, which may begin another verb with it. */
-void turn_end_call(struct turn *turn, struct call_slot *slot, enum err error, struct str reply)
-{
-    struct call *call = slot->call;
-    turn->pending_n--;
-    if (call != NULL) {
-        call_detach(call);
-        slot->on_reply(call, error, reply);
-    } else if (slot->on_orphan != NULL) {
-        slot->on_orphan(slot->context, error, reply);
-    }
-}
-
-static void answer(struct turn *turn, struct call_slot *slot, uint64_t now_us, enum err error,
-                   struct str reply)
-{
-    turn->took_us = now_us - slot->begin_us;
-    if (turn->config.metrics != NULL)
-        metrics_count_verb(turn->config.metrics, slot->verb->id, error != ERR_OK, turn->took_us);
-    bool is_awaited = slot->call != NULL || slot->on_orphan != NULL;
-    if (turn->fence != NULL && error == ERR_OK && slot->verb->is_durable && is_awaited)
-        fence_hold(turn->fence, slot, reply);
-    else
-        turn_end_call(turn, slot, error, reply);
-}
-
 /* Every call of the batch ends with `error`. */
 void turn_fail_batch(struct turn *turn, struct batch *batch, enum err error)
 {
     uint64_t now_us = clock_mono_us();
     for (int i = 0; i < BATCH_LANE_N; i++)
         for (struct call_slot *slot = batch->lanes[i].first; slot != NULL; slot = slot->next)
-            answer(turn, slot, now_us, error, (struct str){NULL, 0});
+            turn_answer_call(turn, slot, now_us, error, (struct str){NULL, 0});
     recycle(turn, batch);
 }
 
@@ -114,84 +85,6 @@ static void fail_doomed(struct turn *turn)
         next = doomed->next;
         turn_fail_batch(turn, doomed, doomed->error);
     }
-}
-
-/* A verb that broke is a bug of ours, which the others of its batch do not suffer from. */
-static enum err error_of(const redisReply *reply)
-{
-    if (reply->type != REDIS_REPLY_ERROR)
-        return ERR_OK;
-    if (redis_verb_is_refused(reply->str))
-        return ERR_STORE_FULL;
-    log_write(LOG_ERROR, "a verb failed", LOG_S("error", reply->str));
-    return ERR_INTERNAL;
-}
-
-static void answer_lane(struct turn *turn, const struct lane *lane, uint64_t now_us,
-                        const redisReply *reply, size_t at)
-{
-    for (struct call_slot *slot = lane->first; slot != NULL; slot = slot->next) {
-        enum err error = at >= reply->elements ? ERR_INTERNAL : error_of(reply->element[at]);
-        answer(turn, slot, now_us, error,
-               error == ERR_OK ? parts_text(reply, at, &turn->joined) : (struct str){NULL, 0});
-        at = at >= reply->elements ? at : parts_next(reply, at);
-    }
-}
-
-/* Reads "<which> <outcome>" off `lines`; at their end it reads nothing. */
-static bool next_used(struct str *lines, uint64_t *ret_which, struct str *ret_outcome)
-{
-    if (lines->n == 0)
-        return true;
-    *ret_outcome = str_cut(lines, '\n');
-    return str_parse_u64(str_cut(ret_outcome, ' '), ret_which);
-}
-
-/* Nonces without a verb: the reply's first string has those that were used before. */
-static void answer_alone(struct turn *turn, const struct batch *batch, uint64_t now_us,
-                         const redisReply *reply)
-{
-    bool is_good = reply->elements > 0 && reply->element[0]->type == REDIS_REPLY_STRING;
-    struct str lines = {NULL, 0}, outcome = {NULL, 0};
-    uint64_t i = 0, used = 0;
-    if (is_good)
-        lines = (struct str){reply->element[0]->str, reply->element[0]->len};
-    for (int lane = ALONE_NONCES; lane <= ALONE_MARKED; lane++)
-        for (struct call_slot *slot = batch->lanes[lane].first; slot != NULL; slot = slot->next) {
-            if (used <= i)
-                is_good = is_good && next_used(&lines, &used, &outcome);
-            answer(turn, slot, now_us, is_good ? ERR_OK : ERR_INTERNAL,
-                   ++i == used ? outcome : STR("ok"));
-        }
-}
-
-/* Polls first, so that they are parked; then what was handed to them and other events, for somebody
- * waits for these; the senders' own answers last. */
-static void answer_batch(struct turn *turn, struct batch *batch, const redisReply *reply)
-{
-    bool has_alone = batch_has_alone(batch);
-    size_t at[LANE_NR + 1] = {has_alone};
-    uint64_t now_us = clock_mono_us();
-    if (turn->config.metrics != NULL)
-        metrics_observe(turn->config.metrics, METRIC_HISTOGRAM_ROUND_TRIP, now_us - batch->sent_us);
-    for (int i = 0; i < LANE_NR; i++) {
-        at[i + 1] = at[i];
-        for (unsigned k = 0; k < batch->lanes[i].call_n && at[i + 1] < reply->elements; k++)
-            at[i + 1] = parts_next(reply, at[i + 1]);
-    }
-    answer_lane(turn, &batch->lanes[LANE_CLAIM], now_us, reply, at[LANE_CLAIM]);
-    for (size_t i = at[LANE_NR]; i < reply->elements; i = parts_next(reply, i))
-        turn->config.on_event(turn->config.arg, parts_text(reply, i, &turn->joined));
-    if (has_alone)
-        answer_alone(turn, batch, now_us, reply);
-    for (int i = 0; i < LANE_NR; i++)
-        if (i != LANE_CLAIM)
-            answer_lane(turn, &batch->lanes[i], now_us, reply, at[i]);
-    if (turn->joined.cap > JOINED_KEPT_BYTES) {
-        buf_fini(&turn->joined);
-        buf_init(&turn->joined, JOINED_MAX_BYTES);
-    }
-    recycle(turn, batch);
 }
 
 static void unlink_sent(struct turn *turn, struct batch *batch)
@@ -262,7 +155,8 @@ static void on_batch_reply(void *arg, const redisReply *reply)
         turn_fail_batch(turn, batch, ERR_REDIS_LOST);
     } else if (reply->type == REDIS_REPLY_ARRAY) {
         bool is_over = turn->trouble != REDIS_FINE && !batch->is_freeing;
-        answer_batch(turn, batch, reply);
+        turn_answer_batch(turn, batch, reply);
+        recycle(turn, batch);
         turn_hold_answered(turn);
         if (is_over)
             turn_end_trouble(turn);
@@ -464,7 +358,7 @@ struct turn *turn_create_named(struct loop *loop, const struct redis_address *ad
     buf_init(&turn->settings, SETTINGS_MAX_BYTES);
     buf_init(&turn->library, LIBRARY_MAX_BYTES);
     redis_library_put(&turn->library, &turn->functions);
-    buf_init(&turn->joined, JOINED_MAX_BYTES);
+    buf_init(&turn->joined, TURN_JOINED_MAX_BYTES);
     turn->collecting = new_batch(turn);
     if (config->metrics != NULL)
         metrics_name_verbs(verb_name, verb_infos_n);

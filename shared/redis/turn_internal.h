@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * turn_internal: shared by turn.c (batches), turn_library.c (the library and Redis's troubles),
- * turn_agreement.c and fence.c only. On the loop's thread.
+ * turn_internal: shared by turn.c (batches), turn_answer.c (their replies), turn_library.c (the
+ * library and Redis's troubles), turn_hold.c, turn_agreement.c and fence.c only. On the loop's
+ * thread.
  */
 #ifndef PARLEY_REDIS_TURN_INTERNAL_H
 #define PARLEY_REDIS_TURN_INTERNAL_H
@@ -13,6 +14,8 @@
 
 /* How long Redis may take for a batch or the library after receiving it. */
 enum { TURN_ANSWER_MAX_MS = 5000, TURN_REASON_BYTES = 240, HISTORY_BYTES = 41 };
+/* Of a text that comes in parts: far more than a verb returns (lua/turn/bounds.lua). */
+enum { TURN_JOINED_MAX_BYTES = 64 << 20 };
 
 struct fence;
 
@@ -59,6 +62,18 @@ struct turn {
     char hold_error[TURN_REASON_BYTES];   /* the last one */
     struct log_limit pause_limit;
 };
+
+/* --- turn_answer.c --- */
+
+/* Passes the reply to the slot's owner, whose callback runs. turn_took_us is set. */
+void turn_end_call(struct turn *turn, struct call_slot *slot, enum err error, struct str reply);
+/* The same, and counts the verb. With a fence, the owner of a durable one is answered later. */
+void turn_answer_call(struct turn *turn, struct call_slot *slot, uint64_t now_us, enum err error,
+                      struct str reply);
+/* Answers all calls of the batch, and runs on_event for each event in `reply`, an array. The batch
+ * stays the caller's. */
+void turn_answer_batch(struct turn *turn, const struct batch *batch,
+                       const struct redisReply *reply);
 
 /* --- turn_hold.c --- */
 
@@ -109,9 +124,6 @@ void turn_end_verb(struct turn *turn, unsigned argc);
 /* turn_create with another name for logs and CLIENT LIST. */
 struct turn *turn_create_named(struct loop *loop, const struct redis_address *address,
                                const struct turn_config *config, const char *name) must_check;
-/* Passes the reply to the slot's owner; turn_took_us is set. */
-void turn_end_call(struct turn *turn, struct call_slot *slot, enum err error, struct str reply);
-
 /* Sends a batch written by batch_write. If that fails, its calls fail at the end of the turn. */
 void turn_send_batch(struct turn *turn, struct batch *batch);
 /* Ends all calls of a batch, which is recycled. Their callbacks run. */

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT
+ * link.c - see link.h. An h2o socket serves as readiness notifier only (DONT_READ keeps libh2o from
+ * taking bytes that hiredis must read). h2o_socket_notify_write is one-shot and must not be
+ * repeated while it is pending. */
+#include "shared/redis/link.h"
+
+#include "shared/redis/address.h"
+#include "shared/redis/tls.h"
+
+#include <hiredis/async.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { REASON_BYTES = 240 };
+
+/* It lives as long as the context, which may be longer than its owner uses it: freed inside a
+ * callback, hiredis waits for its end. */
+struct link {
+    redisAsyncContext *ac;
+    h2o_socket_t *socket;
+    void (*on_failed)(void *data, const char *reason);
+    bool is_writing;
+    bool is_shaking; /* hands, for TLS */
+};
+
+static void add_write(void *arg);
+
+/* True once hiredis may read and write. Otherwise the link may be gone. */
+static bool shake(struct link *link)
+{
+    char reason[REASON_BYTES];
+    switch (redis_tls_shake(&link->ac->c)) {
+    case REDIS_TLS_DONE: link->is_shaking = false; return true;
+    case REDIS_TLS_WANTS_READ: return false; /* reading is always on */
+    case REDIS_TLS_WANTS_WRITE: add_write(link); return false;
+    case REDIS_TLS_FAILED: break;
+    }
+    snprintf(reason, sizeof reason, "%s", link->ac->c.errstr);
+    link->on_failed(link->ac->data, reason);
+    return false;
+}
+
+static void on_readable(h2o_socket_t *socket, const char *error)
+{
+    struct link *link = socket->data;
+    (void)error;
+    if (link->is_shaking) {
+        if (shake(link))
+            redisAsyncHandleWrite(link->ac); /* it is connected, and sends the greeting */
+        return;
+    }
+    redisAsyncHandleRead(link->ac); /* may disconnect: nothing is touched after it */
+}
+
+static void on_writable(h2o_socket_t *socket, const char *error)
+{
+    struct link *link = socket->data;
+    (void)error;
+    link->is_writing = false;
+    if (!link->is_shaking || shake(link))
+        redisAsyncHandleWrite(link->ac);
+}
+
+static void add_read(void *arg)
+{
+    struct link *link = arg;
+    if (!h2o_socket_is_reading(link->socket))
+        h2o_socket_read_start(link->socket, on_readable);
+}
+
+static void del_read(void *arg)
+{
+    h2o_socket_read_stop(((struct link *)arg)->socket);
+}
+
+static void add_write(void *arg)
+{
+    struct link *link = arg;
+    if (link->is_writing)
+        return;
+    link->is_writing = true;
+    h2o_socket_notify_write(link->socket, on_writable);
+}
+
+static void del_write(void *arg)
+{
+    (void)arg; /* notify_write is one-shot */
+}
+
+/* hiredis is about to free its context. The h2o socket owns the descriptor. */
+static void on_cleanup(void *arg)
+{
+    struct link *link = arg;
+    link->ac->c.fd = -1;
+    link->ac->ev.data = NULL;
+    h2o_socket_close(link->socket);
+    free(link);
+}
+
+void redis_link_attach(struct loop *loop, struct redisAsyncContext *ac,
+                       const struct redis_address *address,
+                       void (*on_failed)(void *data, const char *reason))
+{
+    struct link *link = calloc(1, sizeof *link);
+    if (link == NULL)
+        abort();
+    *link = (struct link){.ac = ac, .on_failed = on_failed};
+    link->socket = h2o_evloop_socket_create(loop->h2o, ac->c.fd, H2O_SOCKET_FLAG_DONT_READ);
+    link->socket->data = link;
+    ac->ev.data = link;
+    ac->ev.addRead = add_read;
+    ac->ev.delRead = del_read;
+    ac->ev.addWrite = add_write;
+    ac->ev.delWrite = del_write;
+    ac->ev.cleanup = on_cleanup;
+    if (address->is_tls) {
+        link->is_shaking = true;
+        redis_tls_begin(&ac->c, redis_name_of(address));
+    }
+    add_read(link);
+    add_write(link); /* the first writable event completes the connect */
+}
+
+bool redis_link_is_shaking(const struct redisAsyncContext *ac)
+{
+    const struct link *link = ac == NULL ? NULL : ac->ev.data;
+    return link != NULL && link->is_shaking;
+}
