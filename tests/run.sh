@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 #
 # run.sh - what `./dev test` and `./dev fuzz` run. Groups: unit (cmocka under ctest), lua, http,
-# documents, workflow, bots and cluster (Node's own test runner), shards (these five again on four shards),
-# servers (lua and documents again on Redis 8, lua on Valkey 8, which has no vector sets, as
-# the installed Redis has none), tls (some files again over HTTPS), fuzz (every target for FUZZ_SECONDS), lint
+# documents, workflow, bots and cluster (Node's own test runner), shards (these five again on four shards, most on two
+# servers and with the build that ships), servers (lua and documents again on Redis 8, lua on Valkey 8, which has no
+# vector sets, as the installed Redis has none), tls (some files again over HTTPS), fuzz (every target for FUZZ_SECONDS), lint
 # (tests/lint), and, only where it is named, containers (scripts that run what people install, with podman). The last
 # line is `N passed, N failed`, summed over all, and the failures are listed once more above it: who
 # sees only the end of the output can read what failed. A group that finds no test counts as one
@@ -16,6 +16,8 @@ cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 readonly GROUPS_ALL="lint unit lua http documents workflow bots cluster shards servers tls fuzz"
 # The groups that run again on the other servers, see tests/servers.sh.
 readonly -A ON_SERVERS=([redis8]="lua documents" [valkey8]="lua")
+# What verbs cost takes minutes to measure. Valkey differs from the installed Redis in nothing that would change it.
+readonly NOT_ON_VALKEY=tests/lua/cost.test.mjs
 # Those that run again on four shards. Not lua: a script acts on one shard, and how many there are is an argument of its
 # turn, which its tests name. The random models of several shards run on two and four in any case.
 readonly ON_SHARDS="http documents workflow bots cluster"
@@ -188,7 +190,7 @@ run_node() {
     count "$ok" "$bad"
     skipped=$((skipped + skip))
     [ "$bad" -eq 0 ] || [ ! -f "$OUT/$name.failed" ] ||
-        sed "s,^,$name $bad ${PARLEY_TEST_SHARDS:-1} ${PARLEY_TEST_REDIS:--} ," "$OUT/$name.failed" >>$OUT/again
+        sed "s,^,$name $bad ${PARLEY_TEST_SHARDS:-1} ${PARLEY_TEST_SERVERS:-1} ${PARLEY_BIN:--} ${PARLEY_TEST_REDIS:--} ," "$OUT/$name.failed" >>$OUT/again
 }
 
 run_node_group() {
@@ -200,13 +202,19 @@ run_node_group() {
     run_node "$1" "${files[@]}"
 }
 
-# On four shards. Files whose clusters say themselves how many they have (ownShards) are what they were.
+# On four shards. Files whose clusters say themselves how many they have (ownShards) are what they were. Nodes run under
+# sanitizers in all other groups, and here in cluster; the rest runs what is shipped, and on two servers.
 run_shards() {
     local group files
     for group in $ON_SHARDS; do
         mapfile -t files < <(find "tests/$group" -name '*.test.mjs' -exec grep -L '^ownShards()' {} + 2>/dev/null | sort)
         build_programs "${files[@]}" || return 0
-        PARLEY_TEST_SHARDS=4 run_node "shards-$group" "${files[@]}"
+        if [ "$group" = cluster ]; then
+            PARLEY_TEST_SHARDS=4 run_node "shards-$group" "${files[@]}"
+        else
+            build release parley || return 0
+            PARLEY_TEST_SHARDS=4 PARLEY_TEST_SERVERS=2 PARLEY_BIN=${PARLEY_BIN:-build/release/parley} run_node "shards-$group" "${files[@]}"
+        fi
     done
 }
 
@@ -221,11 +229,12 @@ run_tls() {
 
 # What depends on the server's kind runs on each of the others too.
 run_servers() {
-    local server path files group status
+    local server path files group status except
     for server in redis8 valkey8; do
-        files=() status=0
+        files=() status=0 except=
+        [ $server != valkey8 ] || except=$NOT_ON_VALKEY
         for group in ${ON_SERVERS[$server]}; do
-            mapfile -t -O ${#files[@]} files < <(find "tests/$group" -name '*.test.mjs' | sort)
+            mapfile -t -O ${#files[@]} files < <(find "tests/$group" -name '*.test.mjs' ! -path "$except" | sort)
         done
         path=$(tests/servers.sh $server) || status=$?
         build_programs "${files[@]}" || return 0
@@ -408,19 +417,21 @@ entries() {
         is_of != others' "$FAILURES"
 }
 
-# What $OUT/again lists: a group, its failures, the number of shards, the server (-: the installed one), a file.
+# What $OUT/again lists: a group, its failures, the numbers of shards and servers, the program (-: build/dev), the server
+# (-: the installed one), a file.
 run_again() {
-    local groups group bad n shards server file steady
+    local groups group bad n shards servers bin server file steady
     mv $OUT/again $OUT/again.files
     [ "$(wc -l <$OUT/again.files)" -le $AGAIN_MAX ] || return 0
     mapfile -t groups < <(cut -d' ' -f1 $OUT/again.files | sort -u)
     for group in "${groups[@]}"; do
         steady=yes
-        while read -r _ n shards server file; do
+        while read -r _ n shards servers bin server file; do
             bad=$n
             heading "$group once more: $file"
             [ "$server" != - ] || server=
-            PARLEY_TEST_SHARDS=$shards PARLEY_TEST_REDIS=$server timeout -s INT -k 20 $GROUP_SECONDS \
+            [ "$bin" != - ] || bin=
+            PARLEY_TEST_SHARDS=$shards PARLEY_TEST_SERVERS=$servers PARLEY_BIN=$bin PARLEY_TEST_REDIS=$server timeout -s INT -k 20 $GROUP_SECONDS \
                 node --test --test-reporter=spec "$file" </dev/null || steady=no
         done < <(grep "^$group " $OUT/again.files)
         [ $steady = yes ] || continue
