@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { assertProblem, eventually, suite } from '../support/harness.mjs';
 import { messages, newRoom, openRoom, say, sayRaw } from '../support/rooms.mjs';
 
-suite('rooms and Redis', { sweep: false, aof: true }, ({ test, cluster }) => {
+suite('rooms and Redis', { servers: 1, sweep: false, aof: true }, ({ test, cluster }) => {
   test('a Redis that is full takes no message, and rooms are read all the same', async () => {
     const room = await newRoom(cluster);
     const first = await say(cluster, room, 'before');
