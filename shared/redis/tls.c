@@ -17,6 +17,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <hiredis/sds.h>
 #include <limits.h>
 #include <openssl/err.h>
@@ -147,6 +148,28 @@ static ssize_t read_some(redisContext *c, char *at, size_t size)
     return n > 0 ? n : is_later(c, n, "no answer in time");
 }
 
+bool redis_tls_is_begun(const struct redisContext *c)
+{
+    return c->privctx != NULL;
+}
+
+ssize_t redis_tls_read_now(struct redisContext *c, char *at, size_t size)
+{
+    struct tls *tls = c->privctx;
+    int flags = fcntl(c->fd, F_GETFL);
+    (void)fcntl(c->fd, F_SETFL, flags | O_NONBLOCK);
+    ready();
+    int n = SSL_read(tls->ssl, at, size > INT_MAX ? INT_MAX : (int)size);
+    int number = errno, error = n > 0 ? SSL_ERROR_NONE : SSL_get_error(tls->ssl, n);
+    (void)fcntl(c->fd, F_SETFL, flags);
+    if (n > 0)
+        return n;
+    if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE)
+        return 0;
+    explain(c, error, number);
+    return -1;
+}
+
 static ssize_t write_some(redisContext *c)
 {
     struct tls *tls = c->privctx;
@@ -233,6 +256,16 @@ bool redis_tls_init(const char *ca_file, const char *cert, const char *key, cons
 }
 
 void redis_tls_begin(struct redisContext *c, const char *name)
+{
+    abort();
+}
+
+bool redis_tls_is_begun(const struct redisContext *c)
+{
+    return false;
+}
+
+ssize_t redis_tls_read_now(struct redisContext *c, char *at, size_t size)
 {
     abort();
 }

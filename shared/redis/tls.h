@@ -15,6 +15,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 struct redisContext;
 
@@ -46,5 +47,11 @@ enum redis_tls_step {
 /* Goes on with the handshake: until the socket would block, or, on a blocking socket, to its end.
  * hiredis may read and write after DONE only. */
 enum redis_tls_step redis_tls_shake(struct redisContext *c);
+
+/* Whether redis_tls_begin was called; always false where it is not built in. */
+bool redis_tls_is_begun(const struct redisContext *c);
+/* After DONE: reads what has arrived, at most `size` bytes, without waiting, also from a blocking
+ * socket. Returns 0 if there is nothing yet, -1 if the connection is lost: c->errstr says why. */
+ssize_t redis_tls_read_now(struct redisContext *c, char *at, size_t size);
 
 #endif

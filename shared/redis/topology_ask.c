@@ -60,6 +60,20 @@ static redisReply *fail(redisContext *c, const char *why)
     return NULL;
 }
 
+/* Reads without waiting; 0: nothing is there, -1: it is lost. */
+static ssize_t read_now(redisContext *c, char *at, size_t size)
+{
+    if (redis_tls_is_begun(c))
+        return redis_tls_read_now(c, at, size);
+    ssize_t n = recv(c->fd, at, size, MSG_DONTWAIT);
+    if (n > 0)
+        return n;
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return 0;
+    (void)fail(c, n == 0 ? "Server closed the connection" : strerror(errno));
+    return -1;
+}
+
 /* hiredis bounds the time of each read only: one that sends a byte now and then, or never ends,
  * would keep all others from being asked. */
 static redisReply *read_reply(redisContext *c, int ms)
@@ -68,22 +82,21 @@ static redisReply *read_reply(redisContext *c, int ms)
     char bytes[READ_BYTES];
     void *reply = NULL;
     for (size_t read_n = 0; read_n < REPLY_MAX_BYTES;) {
-        uint64_t now_ms = clock_mono_ms();
         struct pollfd there = {.fd = c->fd, .events = POLLIN};
         if (redisReaderGetReply(c->reader, &reply) != REDIS_OK)
             return fail(c, c->reader->errstr);
         if (reply != NULL)
             return reply;
-        if (now_ms >= end_ms || poll(&there, 1, (int)(end_ms - now_ms)) == 0)
+        /* Before it waits: with TLS, what the socket has brought may be read already. */
+        ssize_t n = read_now(c, bytes, sizeof bytes);
+        if (n < 0)
+            return NULL;
+        uint64_t now_ms = clock_mono_ms();
+        if (n == 0 && (now_ms >= end_ms || poll(&there, 1, (int)(end_ms - now_ms)) == 0))
             return fail(c, "no whole reply in time");
-        ssize_t n = recv(c->fd, bytes, sizeof bytes, MSG_DONTWAIT);
-        if (n == 0)
-            return fail(c, "Server closed the connection");
-        if (n < 0 && errno != EAGAIN && errno != EINTR)
-            return fail(c, strerror(errno));
         if (n > 0 && redisReaderFeed(c->reader, bytes, (size_t)n) != REDIS_OK)
             return fail(c, c->reader->errstr);
-        read_n += n > 0 ? (size_t)n : 0;
+        read_n += (size_t)n;
     }
     return fail(c, "its reply is too long");
 }
