@@ -212,7 +212,7 @@ run_shards() {
         if [ "$group" = cluster ]; then
             PARLEY_TEST_SHARDS=4 run_node "shards-$group" "${files[@]}"
         else
-            build release parley || return 0
+            [ -n "${PARLEY_BIN:-}" ] || build release parley || return 0
             PARLEY_TEST_SHARDS=4 PARLEY_TEST_SERVERS=2 PARLEY_BIN=${PARLEY_BIN:-build/release/parley} run_node "shards-$group" "${files[@]}"
         fi
     done
