@@ -2,13 +2,13 @@
  * account.c - `parley account`: lists, adds and removes accounts in the accounts file and gives
  * them new secrets. It only needs the file: nodes notice the change (services/node/serve.c). */
 #include "services/commands/account_file.h"
+#include "services/commands/account_list.h"
 #include "services/commands/commands.h"
 
 #include "shared/auth/accounts_edit.h"
 #include "shared/auth/secret.h"
 #include "shared/base/clock.h"
 #include "shared/base/config.h"
-#include "shared/base/shown.h"
 
 #include <openssl/crypto.h>
 #include <signal.h>
@@ -136,96 +136,6 @@ static bool is_json(const struct account_run *x)
     return config_number(x->config, "json") != 0;
 }
 
-static void put_time(struct buf *b, uint64_t epoch_s)
-{
-    buf_put_timestamp(b, epoch_s);
-    buf_put_char(b, 'Z');
-}
-
-/* --- list ------------------------------------------------------------------------------------- */
-
-static void put_account_json(struct buf *b, const struct account *account)
-{
-    buf_lit(b, "{\"account\":");
-    buf_put(b, account->name_json);
-    buf_lit(b, ",\"role\":");
-    buf_put_json(b, role_name(account->role));
-    buf_lit(b, ",\"namespace\":");
-    if (account->namespace.n == 0)
-        buf_lit(b, "null");
-    else
-        buf_put_json(b, account->namespace);
-    buf_printf(b, ",\"weight\":%.*s,\"max_waiting\":%u,\"max_rate\":%u,\"max_nonces\":%llu",
-               STR_ARG(account->weight_text), account->max_waiting, account->max_rate,
-               (unsigned long long)account->max_nonces);
-    buf_printf(b, ",\"max_stored\":%llu,\"max_stored_per_user\":%llu",
-               (unsigned long long)account->max_stored,
-               (unsigned long long)account->max_stored_per_user);
-    buf_printf(b, ",\"hashed\":%s,\"former_until\":", account->is_hashed ? "true" : "false");
-    if (account->former == NULL) {
-        buf_lit(b, "null}");
-        return;
-    }
-    buf_put_char(b, '"');
-    put_time(b, account->former_until_s);
-    buf_lit(b, "\"}");
-}
-
-static void put_list_json(struct buf *b, const struct accounts *accounts)
-{
-    buf_lit(b, "{\"accounts\":[");
-    for (size_t i = 0; i < accounts_count(accounts); i++) {
-        if (i > 0)
-            buf_put_char(b, ',');
-        put_account_json(b, accounts_at(accounts, i));
-    }
-    buf_lit(b, "]}\n");
-}
-
-static void put_list(struct buf *b, const struct accounts *accounts)
-{
-    size_t width = sizeof "ACCOUNT" - 1;
-    struct buf name; /* without what would steer a terminal */
-    buf_init(&name, SIZE_MAX / 2);
-    for (size_t i = 0; i < accounts_count(accounts); i++)
-        if (accounts_at(accounts, i)->name.n > width)
-            width = accounts_at(accounts, i)->name.n;
-    buf_printf(b, "%-*s  %-8s  %-12s  %s\n", (int)width, "ACCOUNT", "ROLE", "NAMESPACE", "SECRET");
-    for (size_t i = 0; i < accounts_count(accounts); i++) {
-        const struct account *account = accounts_at(accounts, i);
-        buf_clear(&name);
-        buf_put_shown(&name, account->name);
-        buf_printf(b, "%-*.*s  %-8s  %-12.*s  %s", (int)width, STR_ARG(buf_str(&name)),
-                   role_name(account->role).at, STR_ARG(account->namespace),
-                   account->is_hashed ? "hashed" : "plain");
-        if (account->former != NULL) {
-            buf_lit(b, ", the former one until ");
-            put_time(b, account->former_until_s);
-        }
-        buf_put_char(b, '\n');
-    }
-    buf_fini(&name);
-}
-
-static bool run_list(struct account_run *x)
-{
-    char reason[ACCOUNTS_REASON_BYTES];
-    struct accounts *accounts;
-    struct buf out;
-    if (!accounts_load(x->path, reason, sizeof reason, &accounts))
-        return complain(x, reason);
-    accounts_drop_former(accounts, clock_wall_s());
-    buf_init(&out, SIZE_MAX / 2);
-    if (is_json(x))
-        put_list_json(&out, accounts);
-    else
-        put_list(&out, accounts);
-    fwrite(out.at, 1, out.n, stdout);
-    buf_fini(&out);
-    accounts_destroy(accounts);
-    return true;
-}
-
 /* --- secrets ---------------------------------------------------------------------------------- */
 
 static bool make_secret(struct account_run *x, bool is_hashed)
@@ -346,7 +256,12 @@ static void print_result(const struct account_run *x, const char *what, const ch
         printf("the former secret works until %s\n", x->until);
 }
 
-/* --- add, rotate, remove ---------------------------------------------------------------------- */
+/* --- list, add, rotate, remove ---------------------------------------------------------------- */
+
+static bool run_list(struct account_run *x)
+{
+    return account_list_print(x->path, is_json(x));
+}
 
 static bool run_add(struct account_run *x)
 {
@@ -379,7 +294,8 @@ static size_t put_former_members(struct account_run *x, const struct account *ac
     if (is_kept) {
         struct buf until;
         buf_init(&until, UNTIL_CHARS);
-        put_time(&until, clock_wall_s() + grace_s);
+        buf_put_timestamp(&until, clock_wall_s() + grace_s);
+        buf_put_char(&until, 'Z');
         memcpy(x->until, until.at, until.n);
         buf_fini(&until);
     }

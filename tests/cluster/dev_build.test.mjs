@@ -3,7 +3,7 @@
 // `./dev build` and `./dev test` in a project of a few lines: what they build, and what is built after the folder was copied or moved.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { BIN, cleanEnvironment, makeFolder, ROOT } from '../support/harness.mjs';
@@ -45,7 +45,7 @@ describe('./dev in a small project', TIMEOUT, () => {
       mkdirSync(dirname(join(home, name)), { recursive: true });
       writeFileSync(join(home, name), text);
     }
-    for (const name of ['dev', 'tests/run.sh', 'tests/count.mjs', 'tests/note_failure.cjs', 'CMakePresets.json']) copyFileSync(join(ROOT, name), join(home, name));
+    for (const name of ['dev', 'tests/run.sh', 'tests/run', 'tests/count.mjs', 'tests/note_failure.cjs', 'CMakePresets.json']) cpSync(join(ROOT, name), join(home, name), { recursive: true });
     symlinkSync(join(ROOT, 'cmake'), join(home, 'cmake'));
   });
   after(() => folder.remove());

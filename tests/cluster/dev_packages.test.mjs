@@ -23,7 +23,7 @@ describe('./dev and a package that cannot be had', { ...TIMEOUT, skip: !hasApt &
   const sources = (text) => writeFileSync(join(apt, 'sources.list'), text);
   before(() => {
     mkdirSync(join(home, 'cmake/deps'), { recursive: true });
-    cpSync(join(ROOT, 'dev'), join(home, 'dev'));
+    for (const name of ['dev', 'cmake/dev']) cpSync(join(ROOT, name), join(home, name), { recursive: true });
     writeFileSync(join(home, 'cmake/deps/build.txt'), `# names\n${MISSING}  for this test\n`);
     for (const name of ['lists/partial', 'cache/archives/partial', 'parts']) mkdirSync(join(apt, name), { recursive: true });
     writeFileSync(

@@ -58,7 +58,7 @@ describe('the words of ./dev', TIMEOUT, () => {
   it('help names every command, group and variable that there is', async () => {
     const help = (await checkout.dev('help')).stdout;
     assert.deepEqual([...help.matchAll(/^ {2}([a-z]+) /gm)].map(([, name]) => name), COMMANDS);
-    const taken = [...textOf('dev').split('check_words() {')[1].split('\n}')[0].matchAll(/^ {4}([a-z| ]+)\)/gm)].flatMap(([, names]) => names.split(' | '));
+    const taken = [...textOf('cmake/dev/words.sh').split('check_words() {')[1].split('\n}')[0].matchAll(/^ {4}([a-z| ]+)\)/gm)].flatMap(([, names]) => names.split(' | '));
     assert.deepEqual(taken.sort(), [...COMMANDS].sort());
     const [, groups] = /^readonly GROUPS_ALL="(.*)"/m.exec(textOf('tests/run.sh'));
     assert.deepEqual([.../groups \(([a-z ]+),/.exec(help)[1].split(' ')].sort(), groups.split(' ').sort());

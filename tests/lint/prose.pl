@@ -101,7 +101,7 @@ if (@ARGV) {
         return $File::Find::prune = 1 if m{/(node_modules|corpus|fixtures|reports)$};
         return unless -f and (/\.md$/ or m{^(?:shared|services)/.*\.[ch]$} or m{^docs/openapi\.yaml$|^dev$});
         look_at_file($_);
-    }}, glob('*.md'), grep { -e } qw(dev docs services shared tests));
+    }}, glob('*.md'), grep { -e } qw(dev cmake docs services shared tests));
 }
 die "prose: found no file to look at\n" unless $file_n;
 exit 1 if $bad;

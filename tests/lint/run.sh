@@ -86,10 +86,12 @@ check_headers() {
     [ $bad -eq 0 ] && looked_at headers $n
 }
 
+# Programs, each with the files that it sources (-x -a), which name what it defines.
 check_shell() {
     local files
-    mapfile -t files < <(find dev .ci deploy tests completions -type f -not -path '*/node_modules/*' \( -name "*.sh" -o -name "*.bash" -o -name dev -o -path '.ci/run' \) 2>/dev/null | sort)
-    shellcheck -x "${files[@]}" # -x: with the files that they source
+    mapfile -t files < <(find dev .ci deploy k8s tests completions -type f -not -path '*/node_modules/*' \
+        \( -name "*.bash" -o -perm -u+x \( -name "*.sh" -o -name dev -o -path '.ci/run' \) \) 2>/dev/null | sort)
+    shellcheck -x -a "${files[@]}"
     looked_at shell ${#files[@]}
 }
 
