@@ -12,6 +12,7 @@ import https from 'node:https';
 import net from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import tls from 'node:tls';
 import { promisify } from 'node:util';
 import WebSocket from 'ws';
@@ -27,6 +28,7 @@ delete process.env.PARLEY_TEST_TLS;
 
 const run = promisify(execFile);
 const KIB = 1024;
+const PACE_MS = 10; // between the requests of one client, so that a load does not occupy the machine
 
 describe('HTTPS', () => {
   let cluster, node, folder, authority, first, ca, secure;
@@ -213,6 +215,7 @@ describe('HTTPS', () => {
         while (!isOver) {
           assert.equal((await ask('GET', '/livez', { agent: i % 2 ? agent : false })).status, 200);
           asked++;
+          await sleep(PACE_MS);
         }
       });
       try {
@@ -258,6 +261,7 @@ describe('HTTPS', () => {
           while (!isOver) {
             assertOk(await openRequest(base, 'POST', path('/api/add-query'), { body: { Topic: newTopic(), User: newTopic('user'), Query: 'Why?' } }).response);
             asked++;
+            await sleep(PACE_MS);
           }
         });
         for (let i = 0; i < 3; i++) {
