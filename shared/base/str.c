@@ -100,6 +100,10 @@ bool str_parse_u64(struct str s, uint64_t *ret_value)
 
 size_t str_put_u64(char *at, uint64_t value)
 {
+    if (value < 10) {
+        *at = (char)('0' + value);
+        return 1;
+    }
     char digits[STR_U64_MAX], *p = digits + sizeof digits;
     do
         *--p = (char)('0' + value % 10);
@@ -182,26 +186,22 @@ void str_random_hex(size_t n, char *out)
     OPENSSL_cleanse(bytes, n);
 }
 
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
+/* The value of a digit, and one more. */
+static const unsigned char hex_values[256] = {
+    ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,
+    ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
+    ['A'] = 11, ['B'] = 12, ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16};
 
 bool str_unhex(struct str hex, unsigned char *out)
 {
     if (hex.n % 2 != 0)
         return false;
     for (size_t i = 0; i < hex.n; i += 2) {
-        int high = hex_value(hex.at[i]), low = hex_value(hex.at[i + 1]);
-        if (high < 0 || low < 0)
+        unsigned char high = hex_values[(unsigned char)hex.at[i]];
+        unsigned char low = hex_values[(unsigned char)hex.at[i + 1]];
+        if (high == 0 || low == 0)
             return false;
-        *out++ = (unsigned char)(high << 4 | low);
+        *out++ = (unsigned char)((high - 1) << 4 | (low - 1));
     }
     return true;
 }

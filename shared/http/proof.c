@@ -13,21 +13,37 @@
 
 enum { VALUE_MAX = 1 << 10 };
 
-static struct str raw_param(struct str query, struct str name)
+/* As the query has them, `at == NULL` where it does not. */
+struct signed_params {
+    struct str user, nonce, hash;
+};
+
+static void keep_first(struct str *kept, struct str value)
 {
+    if (kept->at == NULL)
+        *kept = value.at == NULL ? STR("") : value;
+}
+
+static struct signed_params read_params(struct str query)
+{
+    struct signed_params found = {.user = {NULL, 0}};
     while (query.at != NULL) {
         struct str value = str_cut(&query, '&');
-        if (str_eq(str_cut(&value, '='), name))
-            return value.at == NULL ? STR("") : value;
+        struct str name = str_cut(&value, '=');
+        if (str_eq(name, STR("User")))
+            keep_first(&found.user, value);
+        else if (str_eq(name, STR("Nonce")))
+            keep_first(&found.nonce, value);
+        else if (str_eq(name, STR("Hash")))
+            keep_first(&found.hash, value);
     }
-    return (struct str){NULL, 0};
+    return found;
 }
 
 /* Where it has to be decoded, into `b`, which must outlive the result. `at == NULL` when it is not
  * there, not decodable, or longer than all that may be signed. */
-static struct str param(struct buf *b, struct str query, struct str name, bool plus_is_space)
+static struct str decode(struct buf *b, struct str raw, bool plus_is_space)
 {
-    struct str raw = raw_param(query, name);
     if (raw.n > VALUE_MAX)
         return (struct str){NULL, 0};
     if (raw.n == 0 || (memchr(raw.at, '%', raw.n) == NULL &&
@@ -88,14 +104,15 @@ const struct account *proof_of_query(struct server *server, struct str query,
     buf_init(&user_buf, VALUE_MAX);
     buf_init(&nonce_buf, VALUE_MAX);
     buf_init(&hash_buf, VALUE_MAX);
-    struct str user = param(&user_buf, query, STR("User"), true);
-    struct str hash = param(&hash_buf, query, STR("Hash"), true);
-    struct str nonce = param(&nonce_buf, query, STR("Nonce"), false);
+    struct signed_params raw = read_params(query);
+    struct str user = decode(&user_buf, raw.user, true);
+    struct str hash = decode(&hash_buf, raw.hash, true);
+    struct str nonce = decode(&nonce_buf, raw.nonce, false);
     const struct account *account = proof_of_signature(server, user, nonce, hash, ret_nonce);
     if (account == NULL && nonce.n > 0 && memchr(nonce.at, '+', nonce.n)) {
         /* A client that writes its spaces as '+' and signs the space. Unknown accounts take this
          * step too: it takes time. */
-        nonce = param(&nonce_buf, query, STR("Nonce"), true);
+        nonce = decode(&nonce_buf, raw.nonce, true);
         account = proof_of_signature(server, user, nonce, hash, ret_nonce);
     }
     buf_fini(&user_buf);
@@ -168,7 +185,7 @@ enum proof proof_of_head(struct server *server, const struct route *route,
                                 str_trim((struct str){authorization.at + 7, authorization.n - 7}));
     else if (route->takes_basic && is_basic(authorization))
         is_good = is_good_basic(server, route, basic_value(authorization));
-    else if (raw_param(query, STR("User")).at != NULL)
+    else if (read_params(query).user.at != NULL)
         is_good = is_good_signature(server, route, query);
     else if (route->takes_api_key && places->api_key.at != NULL)
         is_good = is_good_api_key(server, route, places->api_key);

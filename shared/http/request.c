@@ -79,11 +79,8 @@ struct str request_id_of(struct server *server, h2o_req_t *h2o)
 /* Escapes must be whole and what they make must be UTF-8 without NUL, or the whole text is bad. */
 static bool is_good_encoding(struct server *server, struct str text)
 {
-    bool needs_look = false;
-    for (size_t i = 0; i < text.n; i++)
-        needs_look |= text.at[i] == '%' || (unsigned char)text.at[i] >= 0x80;
-    if (!needs_look)
-        return true;
+    if (text.n == 0 || memchr(text.at, '%', text.n) == NULL)
+        return str_is_utf8(text);
     buf_clear(&server->scratch);
     if (!buf_put_url_decoded(&server->scratch, text, false))
         return false;
@@ -295,13 +292,18 @@ struct str request_header(struct request *r, const char *name)
     return (struct str){value.base, value.len};
 }
 
+/* Most requests have fewer than a dozen. */
 static void read_params(struct request *r)
 {
-    size_t most = 1;
-    for (size_t i = 0; i < r->query.n; i++)
-        most += r->query.at[i] == '&';
-    r->params = request_alloc(r, most * sizeof *r->params);
+    size_t room = 12;
+    r->params = request_alloc(r, room * sizeof *r->params);
     for (struct str rest = r->query; rest.at != NULL; r->param_n++) {
+        if (r->param_n == room) {
+            struct param *more = request_alloc(r, 2 * room * sizeof *more);
+            memcpy(more, r->params, room * sizeof *more);
+            r->params = more;
+            room *= 2;
+        }
         struct param *param = &r->params[r->param_n];
         param->value = str_cut(&rest, '&');
         param->name = str_cut(&param->value, '=');

@@ -109,6 +109,14 @@ static struct engine_seen *seen_of(struct queue *queue, struct str account, stru
     return seen;
 }
 
+/* There is room for it, and its end. */
+static void put_text(char *at, struct str text)
+{
+    if (text.n > 0)
+        memcpy(at, text.at, text.n);
+    at[text.n] = 0;
+}
+
 void engines_note(struct queue *queue, const struct poll *poll, enum seen what)
 {
     const struct poll_class *class = poll->class;
@@ -124,9 +132,8 @@ void engines_note(struct queue *queue, const struct poll *poll, enum seen what)
         return;
     seen->what = what;
     seen->for_ms = (what == SEEN_WORKING ? queue->config.lease_ms : poll->wait_ms) + BACK_MS;
-    snprintf(seen->models, sizeof seen->models, "%.*s", STR_ARG(models));
-    snprintf(seen->process, sizeof seen->process, "%.*s", (int)poll->process.n,
-             poll->process.at == NULL ? "" : poll->process.at);
+    put_text(seen->models, models);
+    put_text(seen->process, poll->process);
     if (!is_lately(reported_place(queue, hash), hash, now_ms))
         report_soon(queue, seen->shard, now_ms);
 }

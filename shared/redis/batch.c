@@ -84,10 +84,9 @@ static void put_nonce(struct batch *batch, struct nonce_id *nonce)
     if (batch->nonce_n == BATCH_CALLS_MAX)
         abort();
     batch->nonces[batch->nonce_n++] = *nonce;
-    char digits[16];
-    int n =
-        snprintf(digits, sizeof digits, "%s%u", nonce->is_record_only ? "-" : "", batch->nonce_n);
-    wire_put(wire, (struct str){digits, (size_t)n});
+    char word[1 + STR_U64_MAX] = "-";
+    size_t from = !nonce->is_record_only, n = 1 + str_put_u64(word + 1, batch->nonce_n);
+    wire_put(wire, (struct str){word + from, n - from});
     nonce->is_set = false;
 }
 

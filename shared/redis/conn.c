@@ -13,6 +13,7 @@
 #include "shared/base/sm.h"
 #include "shared/redis/backoff.h"
 #include "shared/redis/link.h"
+#include "shared/redis/replies.h"
 #include "shared/redis/tls.h"
 #include "shared/redis/topology.h"
 #include "shared/redis/wire.h"
@@ -259,6 +260,7 @@ static void connect_now(struct redis_conn *conn)
     }
     conn->ac = ac;
     ac->data = conn;
+    redis_replies_pool(ac->c.reader);
     redisAsyncSetConnectCallback(ac, on_connected);
     redisAsyncSetDisconnectCallback(ac, on_disconnected);
     redis_link_attach(conn->loop, ac, a, on_failed);
