@@ -31,6 +31,7 @@ my %WORD_IF_GIVEN = (Durable => [qw(yes no)]);
 my %HOME_IS_OF = (topic => ['topic', 'claim'], digest => ['digest', 'topic'], space => ['space', 'doc', 'job'],
     session => ['session'], room => ['room'], evaluation => ['evaluation'], key => ['key'], engine => ['engine']);
 my $MAX_ARGS = 24; # as many as VERB_COUNT of shared/redis/verb.h can count
+my $UNPACK_FROM = 4;
 my @PROSE = qw(KEYS Wakes Bound Repeatable);
 my $FIELD = qr/(?:KEYS|Wakes|Bound|Repeatable|Lane|Home|Nonce|Full|Durable|Arguments|Replies):/;
 # Names that mean something else where an argument stands.
@@ -202,14 +203,14 @@ sub place {
 }
 
 sub value {
-    my ($arg, $n) = @_;
-    my $at = place($n);
+    my ($arg, $at) = @_;
     return $arg->{kind} eq 'number' ? "tonumber($at)" : $arg->{kind} eq 'flag' ? "$at == '1'" : $at;
 }
 
 # What `--- arguments` stands for, in one line, so that lines keep their numbers. Of a list there are the places of
 # its first and last argument: NAME_from and NAME_to. Of all lists but the last the caller says how many they are.
 # The argument that says where the verb runs gets no local if the body does not use it.
+# Many arguments are read with one call: each index by itself takes two of Lua's instructions.
 sub arguments_text {
     my ($verb, $body) = @_;
     my ($n, @names, @values) = (0);
@@ -219,11 +220,23 @@ sub arguments_text {
             : "if turn.is_replayed_at[args[a]] then return 'replay' end ";
         $n = 1;
     }
+    my $first = $n;
+    my $is_unpacked = @{$verb->{args}} >= $UNPACK_FROM;
+    my (@unpacked, @converted);
     for my $arg (@{$verb->{args}}) {
-        my $value = value($arg, $n++);
-        next if $arg->{name} eq $verb->{fields}{Home} and $body !~ /\b$arg->{name}\b/;
+        my $is_used = $arg->{name} ne $verb->{fields}{Home} || $body =~ /\b$arg->{name}\b/;
+        push @unpacked, $is_used ? $arg->{name} : '_';
+        my $at = place($n++);
+        next unless $is_used;
+        my $value = value($arg, $is_unpacked ? $arg->{name} : $at);
+        next if $is_unpacked && $value eq $arg->{name};
         push @names, $arg->{name};
         push @values, $value;
+    }
+    if ($is_unpacked) {
+        $text .= 'local ' . join(', ', @unpacked) . ' = unpack(args, ' . ($first ? "a + $first" : 'a') . ', a + ' . ($n - 1) . ') ';
+        $text .= join(', ', @names) . ' = ' . join(', ', @values) . ' ' if @names;
+        @names = @values = ();
     }
     my $list_n = @{$verb->{lists}};
     my $at = $n + max(0, $list_n - 1);

@@ -18,19 +18,29 @@ local waiters = require('queue/waiters')
 local call = redis.call
 local byte = string.byte
 
+-- While there is no outcome only what is there is asked for: a row is a text of the client's, of any length.
+local function wait(turn, key, topic, seq, user)
+    local got = call('HMGET', key, 'seq', 's:' .. seq, 'u:' .. user, 'w:' .. seq)
+    local last, state = got[1], got[2]
+    local is_there = last and (seq == last or (seq ~= '0' and tonumber(seq) < tonumber(last)))
+    if not is_there or (user ~= '' and not got[3]) then return 'missing' end
+    if state and byte(state) ~= 80 then
+        local ended = call('HMGET', key, 'q:' .. seq, 'a:' .. seq)
+        return outcomes.as_text(ended[1], state, ended[2], nil, '\n\n')
+    end
+    waiters.add(turn, topic, seq, got[4])
+    return 'wait'
+end
+
 local function verb(turn, a)
     --- arguments
     local key = turn.prefix .. 't:' .. topic
-    local got = look == 'wait' and call('HMGET', key, 'q:' .. seq, 's:' .. seq, 'a:' .. seq, 'u:' .. user, 'w:' .. seq)
-        or call('HMGET', key, 'q:' .. seq, 's:' .. seq, 'a:' .. seq, 'u:' .. user)
-    local row, state, waiting = got[1], got[2], got[5]
+    if look == 'wait' then return wait(turn, key, topic, seq, user) end
+    local got = call('HMGET', key, 'q:' .. seq, 's:' .. seq, 'a:' .. seq, 'u:' .. user)
+    local row, state = got[1], got[2]
     if not row or (user ~= '' and not got[4]) then return 'missing' end
     local first = state and byte(state)
     if first and first ~= 80 then return outcomes.as_text(row, state, got[3], nil, '\n\n') end
-    if look == 'wait' then
-        waiters.add(turn, topic, seq, waiting)
-        return 'wait'
-    end
     if first then return 'Pending\n' .. row .. '\n\n\n\n\n\n\n' end
     if look == 'brief' then return 'Open\n' .. row .. '\n\n\n\n\n\n\n' end
     local position, eta = positions.position_of(turn, topic, seq, call('HGET', key, 'open') or '')

@@ -85,7 +85,7 @@ local function claim_topic(turn, topic, entry, turn_of)
     if #seqs == 0 then return nil end
     rows = call('HMGET', key, unpack(rows))
     local n, list = #seqs, concat(seqs, ' ')
-    local lease = leases.start(turn, topic, entry.account, attempt, entry.node, list)
+    local lease = leases.start(turn, topic)
     if n == 1 and tonumber(seqs[1]) < got[2] - LOOK_BACK then n = 2 end
     local set, to = {'open', concat(rest)}, records.handed_to(turn, entry)
     local text = {'claim\n' .. entry.class .. '\n' .. topic .. '\n' .. lease .. '\n' .. attempt .. '\n' .. #seqs}

@@ -22,7 +22,7 @@
 --   is_parking  flag
 --   engine      name?
 --   poll        digits?
--- Replies: ok/seq/ms/created (ms)/ended or - (whether its lease did) | same/seq/ms | done | cancelled | failed | lost
+-- Replies: ok/seq/ms/created (ms)/its lease, if that ended, or - | same/seq/ms | done | cancelled | failed | lost
 --   | mismatch | missing | replay; after the first two, with a class, what queue/claim.lua replies (empty while Redis
 --   is full)
 local held = require('queue/held')
@@ -124,8 +124,7 @@ local function complete(turn, topic, seq, lease, holder, query, answer, by_text)
     if is_waited then
         waiters.notify(turn, topic, seq, got[3], outcomes.as_event(topic, seq, row, 'D', text))
     end
-    return 'ok\n' .. seq .. '\n' .. turn.now_text .. '\n' .. created
-        .. (is_ended and '\nended' or '\n-'), true
+    return 'ok\n' .. seq .. '\n' .. turn.now_text .. '\n' .. created .. '\n' .. (is_ended and holding or '-'), true
 end
 
 local function verb(turn, a)

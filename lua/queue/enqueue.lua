@@ -53,7 +53,7 @@ local function put(turn, key, topic, seq, open, user, account, model, weight, ma
     local waiter = not has_open and idle.take_waiter(turn, idle.QUERIES, model)
     if waiter then
         -- '1' as text: to write a number out costs more than most commands do.
-        local lease = leases.start(turn, topic, waiter.account, '1', waiter.node, seq)
+        local lease = leases.start(turn, topic)
         call('HSET', key, 'seq', seq, 'q:' .. seq, row, 's:' .. seq,
              records.pending(lease, '1', waiter.account, '1', records.handed_to(turn, waiter)), ...)
         if model ~= 'default' and not idle.names_model(waiter.models, model) then

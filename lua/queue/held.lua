@@ -86,7 +86,7 @@ local function renew(turn, topic, lease, holder)
     local seqs, attempts, node = held_by(turn, topic, lease, holder)
     if #seqs == 0 then return end -- a row is Pending under a lease that the index has lost: it gets no key either
     node = node == '' and turn.node or node
-    leases.write_key(turn, lease, topic, holder, max(unpack(attempts)), node, concat(seqs, ' '))
+    leases.write_key(turn, lease, concat({holder, topic, max(unpack(attempts)), node, concat(seqs, ' ')}, ' '))
 end
 
 -- Does a listed lease still hold the last one of its queries?

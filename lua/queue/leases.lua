@@ -1,7 +1,8 @@
 -- leases: running claims, their holders and deadlines. The zset leases ("<lease> <topic>" -> deadline ms) is the
 --   authoritative index; a turn writes its changes once, at its end or before a verb reads the index. The key
 --   lease:<id> ("<holder> <topic> <attempt> <node> <Seqs>", with a TTL) records what the claim took, for operators and
---   to spare verbs a search. It may expire before its claim: nothing depends on it.
+--   to spare verbs a search. It is written when the claim is confirmed, and may expire before it: nothing depends on
+--   it.
 local bounds = require('turn/bounds')
 local counters = require('turn/counters')
 local call = redis.call
@@ -32,11 +33,9 @@ local function delivery_end(turn)
     return turn.delivery_end_text
 end
 
--- Writes the key of a lease, for its full time. Seqs: by ' '.
-local function write_key(turn, lease, topic, holder, attempt, node, seqs)
-    call('SET', turn.prefix .. 'lease:' .. lease,
-         holder .. ' ' .. topic .. ' ' .. attempt .. ' ' .. node .. ' ' .. seqs,
-         'PXAT', turn.lease_end_text or lease_end(turn))
+-- Writes the key of a lease, for its full time. `record`: "<holder> <topic> <attempt> <node> <Seqs>".
+local function write_key(turn, lease, record)
+    call('SET', turn.prefix .. 'lease:' .. lease, record, 'PXAT', turn.lease_end_text or lease_end(turn))
 end
 
 -- Who holds a lease, and the Seqs that it took (by ' '), as its key says; nil without it.
@@ -46,14 +45,12 @@ end
 
 -- Starts a lease. It begins as a delivery lease: the node that writes the claim to
 -- its engine extends it (queue/delivered.lua), so a claim that dies on the way costs 2 s, not
--- a whole lease, and no attempt: its odd deadline shows reap that no engine had it. Its key is written once, for the
--- whole time.
-local function start(turn, topic, holder, attempt, node, seqs)
+-- a whole lease, and no attempt: its odd deadline shows reap that no engine had it.
+local function start(turn, topic)
     local lease, begun = counters.next_lease(turn), turn.leases_begun or {}
     turn.leases_begun = begun
     begun[#begun + 1] = turn.delivery_end_text or delivery_end(turn)
     begun[#begun + 1] = lease .. ' ' .. topic
-    write_key(turn, lease, topic, holder, attempt, node, seqs)
     return lease
 end
 
@@ -63,6 +60,22 @@ local function keep(turn, member)
     turn.leases_kept = kept
     kept[#kept + 1] = turn.lease_end_text or lease_end(turn)
     kept[#kept + 1] = member
+end
+
+-- Claims that reached their engines: args[first] to args[last] are a member of the index and a record each. Those that
+-- have ended meanwhile stay so.
+local function confirm(turn, args, first, last)
+    local members = {}
+    for i = first, last, 2 do members[#members + 1] = args[i] end
+    if #members == 0 then return end
+    local ends = call('ZMSCORE', turn.prefix .. 'leases', unpack(members))
+    for i = 1, #members do
+        local lease = ends[i] and match(members[i], '^%d+')
+        if lease and not has_ended(turn, lease) then
+            keep(turn, members[i])
+            write_key(turn, lease, args[first + 2 * i - 1])
+        end
+    end
 end
 
 -- A sign of life: it starts again. Returns false when its key is gone, which is then to be written again.
@@ -93,6 +106,6 @@ local function flush(turn)
 end
 
 return {
-    has_ended = has_ended, lives = lives, write_key = write_key, read_key = read_key, start = start, keep = keep,
-    renew = renew, finish = finish, flush = flush,
+    has_ended = has_ended, lives = lives, write_key = write_key, read_key = read_key, start = start,
+    confirm = confirm, renew = renew, finish = finish, flush = flush,
 }

@@ -102,6 +102,7 @@ local function begin(prefix, argv, nonce_n, is_full)
         offered_bytes = 0, -- of claims that were handed over because of work that came (queue/claims.lua)
         looks = 0,         -- for claims: models and Open queries that were looked at
         -- With more than 16 fields named here, Lua makes room for 32 at once.
+        at = nil,          -- the place of the verb that runs
         meta = nil, events = nil, idle = nil,
     }
 end
@@ -109,14 +110,6 @@ end
 local function failure(name, reply)
     if type(reply) == 'table' then reply = reply.err end
     return {err = 'ERR ' .. tostring(name) .. ': ' .. tostring(reply)}
-end
-
--- Runs one verb (called_by), whose first argument is args[first]. What it breaks on stays its own: without this, what
--- the verbs before it have collected (leases of rows that are Pending already) would be lost with it.
-local function run_verb(turn, verb, first)
-    local is_good, reply = pcall(verb.run, turn, first)
-    if is_good then return reply end
-    return failure(verb.name, reply)
 end
 
 -- The nonces that have no verb here. `after`: how many nonces precede them.
@@ -138,22 +131,41 @@ local function answer_alone(turn, after, alone_n, marked_n)
     return concat(lines, '\n')
 end
 
--- run_one: what runs one verb instead of run_verb; turn/full.lua has another one.
-local function run(keys, argv, run_one)
+-- Runs the verbs from turn.at on. may_run: of a full Redis, the names of those that run (turn/full.lua).
+local function run_verbs(turn, argv, replies, may_run)
+    local i = turn.at
+    local word = argv[i]
+    while word do
+        local verb = called[word] or called_by(word)
+        turn.at = i
+        if may_run and not may_run[verb.name] then
+            parts.put_reply(replies, {err = 'STOREFULL ' .. verb.name})
+        else
+            parts.put_reply(replies, verb.run(turn, i + 1))
+        end
+        i = i + verb.word_n
+        word = argv[i]
+    end
+end
+
+local function run(keys, argv, may_run)
     local nonce_n, alone_n, marked_n = tonumber(argv[2]), nil, nil
     if not nonce_n then nonce_n, alone_n, marked_n = match(argv[2], '^(%d+) (%d+) (%d+)$') end
     local all_n = nonce_n + (alone_n or 0) + (marked_n or 0)
-    local turn, replies = begin(keys[1], argv, all_n, run_one ~= nil), {}
+    local turn, replies = begin(keys[1], argv, all_n, may_run ~= nil), {}
     if alone_n then
         local is_good, reply = pcall(answer_alone, turn, tonumber(nonce_n), tonumber(alone_n), tonumber(marked_n))
         replies[1] = is_good and reply or failure('nonces', reply)
     end
-    local i = 3 + all_n + (marked_n or 0)
-    run_one = run_one or run_verb
-    while argv[i] do
-        local verb = called[argv[i]] or called_by(argv[i])
-        parts.put_reply(replies, run_one(turn, verb, i + 1))
-        i = i + verb.word_n
+    turn.at = 3 + all_n + (marked_n or 0)
+    local is_good, reply = pcall(run_verbs, turn, argv, replies, may_run)
+    while not is_good do
+        -- What a verb breaks on stays its own: otherwise what the verbs before it have collected (leases of rows that
+        -- are Pending already) would be lost with it.
+        local verb = called_by(argv[turn.at])
+        parts.put_reply(replies, failure(verb.name, reply))
+        turn.at = turn.at + verb.word_n
+        is_good, reply = pcall(run_verbs, turn, argv, replies, may_run)
     end
     if turn.is_sharded then events.send(turn, turn.node, 'open\n' .. format('%d', counters.load(turn).depth)) end
     leases.flush(turn)
@@ -167,4 +179,4 @@ local function run(keys, argv, run_one)
     return replies
 end
 
-return {run = run, run_verb = run_verb}
+return {run = run}

@@ -20,13 +20,8 @@ local frame = require('turn/frame')
 
 --- runs_when_full
 
-local function run_when_full(turn, verb, first)
-    if RUNS_WHEN_FULL[verb.name] then return frame.run_verb(turn, verb, first) end
-    return {err = 'STOREFULL ' .. verb.name}
-end
-
 local function run(keys, argv)
-    return frame.run(keys, argv, run_when_full)
+    return frame.run(keys, argv, RUNS_WHEN_FULL)
 end
 
 return {run = run}

@@ -83,6 +83,7 @@ void outcome_put(struct buf *b, struct request *r, struct str topic, uint64_t se
 struct delivery {
     enum work work;
     struct str topic, lease; /* copies in the request's pool; at == NULL: no claim */
+    struct str record;       /* for its lease's key (lua/queue/leases.lua); the same */
 };
 
 struct claim_view {

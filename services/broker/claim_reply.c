@@ -4,6 +4,10 @@
 
 #include "shared/base/clock.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
 enum { ROWS_USUAL = 8 }; /* of a claim: so many are read without memory of their own */
 
 struct claim_row {
@@ -113,11 +117,43 @@ void claim_reply_put(struct buf *b, struct request *r, struct claim *claim,
     buf_put_char(b, '}');
 }
 
+static char *append(char *at, struct str text)
+{
+    memcpy(at, text.at, text.n);
+    at[text.n] = ' ';
+    return at + text.n + 1;
+}
+
+/* "<holder> <topic> <attempt> <node> <Seqs>" in the request's pool. */
+static struct str record_of(struct request *r, const struct claim *claim)
+{
+    enum { NUMBER_BYTES = 21 };
+    struct str holder = claim->class_name, node = queue_node_id(broker_of(r)->queue);
+    struct lines lines = claim->queries;
+    char number[NUMBER_BYTES];
+    int number_n = snprintf(number, sizeof number, "%" PRIu64, claim->attempt);
+    holder = str_cut(&holder, '|');
+    size_t most = holder.n + claim->topic.n + node.n + (claim->n + 5) * NUMBER_BYTES;
+    char *text = request_alloc(r, most), *at = text;
+    at = append(at, holder);
+    at = append(at, claim->topic);
+    at = append(at, (struct str){number, (size_t)number_n});
+    at = append(at, node);
+    for (unsigned i = 0; i < claim->n; i++) {
+        struct str seq = lines_next(&lines);
+        (void)lines_next_row(&lines);
+        if (seq.n < NUMBER_BYTES)
+            at = append(at, seq);
+    }
+    return (struct str){text, (size_t)(at - text - 1)};
+}
+
 void delivery_note(struct delivery *delivery, struct request *r, const struct claim *claim)
 {
     *delivery = (struct delivery){.work = claim->work,
                                   .topic = request_copy(r, claim->topic),
                                   .lease = request_copy(r, claim->lease)};
+    delivery->record = claim->work == WORK_QUERIES ? record_of(r, claim) : STR("");
 }
 
 void delivery_settle(struct delivery *delivery, struct request *r)
@@ -126,7 +162,7 @@ void delivery_settle(struct delivery *delivery, struct request *r)
         return;
     struct queue *queue = broker_of(r)->queue;
     if (r->is_answered && r->revoked == ERR_OK && !request_write_failed(r))
-        queue_delivered(queue, delivery->work, delivery->topic, delivery->lease);
+        queue_delivered(queue, delivery->work, delivery->topic, delivery->lease, delivery->record);
     else
         queue_give_back(queue, delivery->work, delivery->topic, delivery->lease);
     delivery->topic.at = NULL;

@@ -70,6 +70,7 @@ void broker_give_partial(struct request *r)
         !request_optional_text(r, "Think", PARTIALS_MAX_BYTES, &think) ||
         !request_optional_text(r, "Answer", PARTIALS_MAX_BYTES, &answer))
         return;
+    queue_claim_lives(broker_of(r)->queue, topic, lease);
     call_partial(request_call(r, on_partial), .topic = topic, .seq = seq, .lease = lease,
                  .offset = (uint64_t)offset, .think = think, .answer = answer,
                  .max_bytes = PARTIALS_MAX_BYTES, .holder = r->account->name_token);
@@ -97,6 +98,7 @@ void broker_extend_claim(struct request *r)
     struct str topic, lease;
     if (!request_body(r) || !names_topic_member(r, &topic) || !read_lease(r, &lease))
         return;
+    queue_claim_lives(broker_of(r)->queue, topic, lease);
     call_extend(request_call(r, on_extended), .topic = topic, .lease = lease,
                 .holder = r->account->name_token);
 }

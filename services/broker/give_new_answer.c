@@ -70,8 +70,11 @@ static bool note_answered(struct request *r, enum err error, struct lines *reply
         struct metrics *metrics = r->server->metrics;
         metrics_observe_ms(metrics, METRIC_HISTOGRAM_ANSWER, lines_next_u64(reply),
                            op->answered_ms);
-        if (str_eq(lines_next(reply), STR("ended")))
+        struct str lease = lines_next(reply);
+        if (!str_eq(lease, STR("-"))) {
             metrics_add(metrics, METRIC_LEASES_ANSWERED, 1);
+            queue_claim_ended(broker_of(r)->queue, r->about.topic, lease);
+        }
         queue_count_done(broker_of(r)->queue, r->about.topic);
     }
     op->next.is_extra = true;

@@ -4,14 +4,18 @@
  *
  * A confirmation waits for a turn that is sent anyway, from a fifth of the delivery lease on, and
  * no longer than three fifths: a call of its own for every claim would be the herd that hand-overs
- * avoid. A claim that is given back does not wait, for its queries shall be Open at once. */
+ * avoid. A claim that ends before needs none: then its lease never has a key, which the
+ * confirmation writes (lua/queue/delivered.lua). A claim that is given back does not wait, for its
+ * queries shall be Open at once. */
 #include "shared/queue/queue_internal.h"
 
 #include "generated/verbs.h"
 #include "shared/base/log.h"
 
-#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+enum { CLAIMS_PER_CALL = 256, UNCONFIRMED_MAX = 8192 };
 
 static uint64_t soon_ms(const struct queue *queue)
 {
@@ -23,13 +27,54 @@ static uint64_t late_ms(const struct queue *queue)
     return queue->config.delivery_ms * 3 / 5;
 }
 
+static struct delivered *first_of(const struct queue_shard *part)
+{
+    return H2O_STRUCT_FROM_MEMBER(struct delivered, link, part->delivered.next);
+}
+
+static struct delivered **bucket_of(struct queue *queue, uint64_t lease)
+{
+    return &queue->delivered[lease % DELIVERED_BUCKET_N];
+}
+
+/* At the end of its shard's list, or at its beginning. */
+static void put_in(struct delivered *one, h2o_linklist_t *before)
+{
+    struct delivered **bucket = bucket_of(one->part->queue, one->lease);
+    one->next = *bucket;
+    *bucket = one;
+    h2o_linklist_insert(before, &one->link);
+    one->part->delivered_n++;
+}
+
+static void take_out(struct delivered *one)
+{
+    struct delivered **at = bucket_of(one->part->queue, one->lease);
+    while (*at != one)
+        at = &(*at)->next;
+    *at = one->next;
+    h2o_linklist_unlink(&one->link);
+    one->part->delivered_n--;
+}
+
+static struct delivered *find(struct queue_shard *part, enum work work, struct str lease_text)
+{
+    uint64_t lease;
+    if (part->delivered_n == 0 || !str_parse_u64(lease_text, &lease))
+        return NULL;
+    struct delivered *one = *bucket_of(part->queue, lease);
+    while (one != NULL && (one->lease != lease || one->part != part || one->work != work))
+        one = one->next;
+    return one;
+}
+
 /* Claims of one kind that are being confirmed. What a lost connection swallows is confirmed again:
  * their engines are at work, and would lose them with the delivery lease. */
 struct delivered_call {
     struct call call;
     struct queue_shard *part;
     unsigned n;
-    struct delivered claims[DELIVERED_MAX];
+    struct delivered *claims[CLAIMS_PER_CALL];
 };
 
 static void on_reported(struct call *handle, enum err error, struct str reply)
@@ -37,13 +82,13 @@ static void on_reported(struct call *handle, enum err error, struct str reply)
     struct delivered_call *call = H2O_STRUCT_FROM_MEMBER(struct delivered_call, call, handle);
     struct queue_shard *part = call->part;
     struct queue *queue = part->queue;
-    enum work work = call->claims[0].work;
+    enum work work = call->claims[0]->work;
     (void)reply;
-    for (unsigned i = 0; i < call->n; i++)
-        if (err_is_outage(error) && part->delivered_n + 1 < DELIVERED_MAX)
-            part->delivered[part->delivered_n++] = call->claims[i];
+    for (unsigned i = call->n; i-- > 0;)
+        if (err_is_outage(error) && part->delivered_n < UNCONFIRMED_MAX)
+            put_in(call->claims[i], part->delivered.next);
         else
-            free(call->claims[i].claim);
+            free(call->claims[i]);
     if (error == ERR_OK && work == WORK_LOOKUPS)
         part_look_after(part, queue->config.lease_ms);
     else if (error == ERR_OK)
@@ -53,40 +98,53 @@ static void on_reported(struct call *handle, enum err error, struct str reply)
     free(call);
 }
 
-/* Those of one kind of `all`, which are the call's from then on. */
-static void report(struct queue_shard *part, enum work work, const struct delivered *all,
-                   unsigned all_n)
+static void confirm(struct queue_shard *part, struct delivered_call *call)
 {
-    unsigned first = 0;
-    while (first < all_n && all[first].work != work)
-        first++;
-    if (first == all_n)
-        return;
-    struct delivered_call *call = calloc(1, sizeof *call);
-    if (call == NULL)
-        abort();
     call->part = part;
-    for (unsigned i = first; i < all_n; i++)
-        if (all[i].work == work)
-            call->claims[call->n++] = all[i];
+    enum work work = call->claims[0]->work;
     struct call_start start = turn_call(part->turn, &call->call, on_reported);
     struct verb_writer verb =
         work == WORK_LOOKUPS ? begin_delivered_lookups(start) : begin_delivered(start);
     for (unsigned i = 0; i < call->n; i++)
         if (work == WORK_LOOKUPS)
-            put_delivered_lookups_claim(&verb, .lease = str_of(call->claims[i].claim));
+            put_delivered_lookups_claim(&verb, .lease = call->claims[i]->claim);
         else
-            put_delivered_claim(&verb, .lease = str_of(call->claims[i].claim));
+            put_delivered_claim(&verb, .lease = call->claims[i]->claim,
+                                .record = call->claims[i]->record);
     end_verb(&verb);
+}
+
+/* Reports those that were delivered until then (clock_mono_ms). */
+static void report_until(struct queue_shard *part, uint64_t until_ms)
+{
+    struct delivered_call *calls[WORK_NR] = {NULL};
+    while (part->delivered_n > 0 && first_of(part)->since_ms <= until_ms) {
+        struct delivered *one = first_of(part);
+        struct delivered_call **call = &calls[one->work];
+        take_out(one);
+        if (*call == NULL && (*call = calloc(1, sizeof **call)) == NULL)
+            abort();
+        (*call)->claims[(*call)->n++] = one;
+        if ((*call)->n == CLAIMS_PER_CALL) {
+            confirm(part, *call);
+            *call = NULL;
+        }
+    }
+    for (enum work work = 0; work < WORK_NR; work++)
+        if (calls[work] != NULL)
+            confirm(part, calls[work]);
+    struct loop *loop = part->queue->loop;
+    loop_cancel_deadline(loop, &part->delivered_timer);
+    if (part->delivered_n > 0) {
+        uint64_t due_ms = first_of(part)->since_ms + late_ms(part->queue);
+        uint64_t now_ms = clock_mono_ms();
+        loop_set_deadline(loop, &part->delivered_timer, due_ms > now_ms ? due_ms - now_ms : 0);
+    }
 }
 
 void delivered_report(struct queue_shard *part)
 {
-    unsigned n = part->delivered_n;
-    loop_cancel_deadline(part->queue->loop, &part->delivered_timer);
-    part->delivered_n = 0;
-    for (enum work work = 0; n > 0 && work < WORK_NR; work++)
-        report(part, work, part->delivered, n);
+    report_until(part, UINT64_MAX);
 }
 
 void queue_report_delivered(struct queue *queue)
@@ -95,33 +153,87 @@ void queue_report_delivered(struct queue *queue)
         delivered_report(&queue->parts[i]);
 }
 
-void queue_delivered(struct queue *queue, enum work work, struct str topic, struct str lease)
+static char *append(char *at, struct str text)
+{
+    memcpy(at, text.at, text.n);
+    return at + text.n;
+}
+
+static struct delivered *create(struct queue_shard *part, enum work work, struct str topic,
+                                struct str lease, struct str record)
+{
+    struct delivered *one = malloc(sizeof *one + lease.n + 1 + topic.n + record.n);
+    if (one == NULL)
+        abort();
+    *one = (struct delivered){.part = part, .work = work, .since_ms = clock_mono_ms()};
+    if (!str_parse_u64(lease, &one->lease))
+        one->lease = 0;
+    char *at = append(one->text, lease);
+    *at++ = ' ';
+    at = append(at, topic);
+    one->claim = (struct str){one->text, (size_t)(at - one->text)};
+    one->record = (struct str){at, record.n};
+    append(at, record);
+    return one;
+}
+
+void queue_delivered(struct queue *queue, enum work work, struct str topic, struct str lease,
+                     struct str record)
 {
     struct queue_shard *part = work == WORK_LOOKUPS ? &queue->parts[0] : queue_part(queue, topic);
-    struct delivered *delivered = &part->delivered[part->delivered_n];
     if (log_is_on(LOG_DEBUG))
         log_write(LOG_DEBUG, "claim delivered", LOG_STR("topic", topic), LOG_STR("lease", lease));
     if (work == WORK_QUERIES)
         metrics_add(queue->metrics, METRIC_CLAIMS, 1);
-    delivered->work = work;
-    if (asprintf(&delivered->claim, "%.*s %.*s", STR_ARG(lease), STR_ARG(topic)) < 0)
-        abort();
-    if (++part->delivered_n == DELIVERED_MAX)
+    put_in(create(part, work, topic, lease, record), &part->delivered);
+    if (part->delivered_n == UNCONFIRMED_MAX)
         delivered_report(part);
     else if (!deadline_is_set(&part->delivered_timer))
         loop_set_deadline(queue->loop, &part->delivered_timer, late_ms(queue));
 }
 
-void delivered_on_timer(struct deadline *deadline)
+void queue_claim_ended(struct queue *queue, struct str topic, struct str lease)
+{
+    struct delivered *one = find(queue_part(queue, topic), WORK_QUERIES, lease);
+    if (one == NULL)
+        return;
+    take_out(one);
+    free(one);
+}
+
+void queue_claim_lives(struct queue *queue, struct str topic, struct str lease)
+{
+    struct queue_shard *part = queue_part(queue, topic);
+    if (find(part, WORK_QUERIES, lease) != NULL)
+        delivered_report(part);
+}
+
+static void on_timer(struct deadline *deadline)
 {
     delivered_report(H2O_STRUCT_FROM_MEMBER(struct queue_shard, delivered_timer, deadline));
 }
 
 void delivered_before_flush(struct queue_shard *part)
 {
-    uint64_t window_ms = late_ms(part->queue) - soon_ms(part->queue);
-    if (part->delivered_n > 0 && part->delivered_timer.at_ms <= clock_mono_ms() + window_ms)
-        delivered_report(part);
+    uint64_t soon = soon_ms(part->queue), now_ms = clock_mono_ms();
+    if (part->delivered_n > 0 && first_of(part)->since_ms + soon <= now_ms)
+        report_until(part, now_ms - soon / 2); /* so that each call has many */
+}
+
+void delivered_init(struct queue_shard *part)
+{
+    h2o_linklist_init_anchor(&part->delivered);
+    part->delivered_timer.on_expire = on_timer;
+}
+
+void delivered_fini(struct queue_shard *part)
+{
+    loop_cancel_deadline(part->queue->loop, &part->delivered_timer);
+    while (part->delivered_n > 0) {
+        struct delivered *one = first_of(part);
+        take_out(one);
+        free(one);
+    }
 }
 
 void queue_give_back(struct queue *queue, enum work work, struct str topic, struct str lease)

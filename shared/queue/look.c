@@ -68,8 +68,10 @@ void look_at_claims(const struct queue *queue, void (*visit)(void *arg, const st
             }
     for (unsigned s = 0; s < queue->shards.n; s++) {
         const struct queue_shard *part = &queue->parts[s];
-        for (unsigned i = 0; i < part->delivered_n; i++) {
-            struct str topic = str_of(part->delivered[i].claim), lease = str_cut(&topic, ' ');
+        const h2o_linklist_t *at = part->delivered.next;
+        for (; at != &part->delivered; at = at->next) {
+            struct str topic = H2O_STRUCT_FROM_MEMBER(struct delivered, link, at)->claim;
+            struct str lease = str_cut(&topic, ' ');
             visit(arg, &(struct look_claim){topic, lease, false});
         }
     }

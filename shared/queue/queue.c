@@ -114,7 +114,7 @@ static void init_part(struct queue *queue, unsigned number)
     const struct redis_address *address = shard_server(config->map, number);
     const char *prefix = config->map->prefixes[number];
     part->queue = queue;
-    part->delivered_timer.on_expire = delivered_on_timer;
+    delivered_init(part);
     timers_init(part);
     struct turn_config turn = {.prefix = prefix,
                                .map = config->map,
@@ -161,9 +161,7 @@ struct queue *queue_create(struct loop *loop, const struct queue_config *config,
 static void fini_part(struct queue_shard *part)
 {
     timers_fini(part);
-    loop_cancel_deadline(part->queue->loop, &part->delivered_timer);
-    for (unsigned i = 0; i < part->delivered_n; i++)
-        free(part->delivered[i].claim);
+    delivered_fini(part);
 }
 
 void queue_destroy(struct queue *queue)
@@ -243,6 +241,11 @@ bool queue_is_usable(const struct queue *queue)
 struct str queue_drained(const struct queue *queue)
 {
     return queue->drained;
+}
+
+struct str queue_node_id(const struct queue *queue)
+{
+    return str_of(queue->config.node_id);
 }
 
 uint64_t queue_lease_ms(const struct queue *queue)

@@ -125,6 +125,8 @@ bool queue_is_usable(const struct queue *queue);
 /* The accounts that are drained, as far as this node knows: names, joined by ','. Valid until the
  * loop's next turn. */
 struct str queue_drained(const struct queue *queue);
+/* The node's id. Valid as long as the queue is. */
+struct str queue_node_id(const struct queue *queue);
 /* How long a claim lasts without a heartbeat. */
 uint64_t queue_lease_ms(const struct queue *queue);
 
@@ -160,8 +162,16 @@ void queue_poll_cancel(struct queue *queue, struct poll *poll);
 /* Ends every poll that is parked, with on_end(ERR_OK). */
 void queue_end_parked(struct queue *queue);
 
-/* The claim reached its engine: gives it a full lease. `topic`: for a lookup its fingerprint. */
-void queue_delivered(struct queue *queue, enum work work, struct str topic, struct str lease);
+/* The claim reached its engine: gives it a full lease, unless it ends first. `topic`: for a lookup
+ * its fingerprint. `record`: what the lease's key shall say (lua/queue/leases.lua); "" for a
+ * lookup. Copies what it keeps. */
+void queue_delivered(struct queue *queue, enum work work, struct str topic, struct str lease,
+                     struct str record);
+/* A claim of queries has ended: nothing is left to confirm. */
+void queue_claim_ended(struct queue *queue, struct str topic, struct str lease);
+/* The engine of a claim of queries is about to give a sign of life with this lease, if it has it:
+ * the lease is confirmed first, so that its key is there. */
+void queue_claim_lives(struct queue *queue, struct str topic, struct str lease);
 /* The claim did not reach its engine: its queries are Open again, its lookup can be claimed. */
 void queue_give_back(struct queue *queue, enum work work, struct str topic, struct str lease);
 /* Reports to Redis immediately what queue_delivered collects, because the node shuts down. */

@@ -14,7 +14,7 @@ enum {
     WATCH_BUCKET_N = 4096,
     ENGINES_MAX = 256,
     ENGINES_REPORTED_MAX = 1024,
-    DELIVERED_MAX = 256,
+    DELIVERED_BUCKET_N = 1024,
     WORK_CALLS_MAX = 16,
     DIFFERENCES_MAX_BYTES = 8192
 };
@@ -47,10 +47,18 @@ struct engine_reported {
     uint64_t at_ms; /* 0: never, or it has left since */
 };
 
-/* A claim that reached its engine. */
+/* A claim that reached its engine and is not confirmed yet: in the list of its shard, oldest first,
+ * and in a bucket of its queue. */
 struct delivered {
+    h2o_linklist_t link;
+    struct delivered *next; /* of its bucket */
+    struct queue_shard *part;
     enum work work;
-    char *claim; /* "<lease> <topic>" or "<lease> <fingerprint>" */
+    uint64_t lease, since_ms;
+    struct str
+        claim; /* "<lease> <topic>" or "<lease> <fingerprint>"; in `text`, as the record is */
+    struct str record; /* what its lease's key says; empty for a lookup */
+    char text[];
 };
 
 /* What a node has for each shard. */
@@ -58,8 +66,8 @@ struct queue_shard {
     struct queue *queue;
     struct turn *turn;
     struct bus *bus;
-    unsigned sync_bucket;                      /* of classes: where the next sync begins */
-    struct delivered delivered[DELIVERED_MAX]; /* to be confirmed together */
+    unsigned sync_bucket;     /* of classes: where the next sync begins */
+    h2o_linklist_t delivered; /* to be confirmed together */
     unsigned delivered_n;
     uint64_t added_n, done_n;
     uint64_t synced_ms;           /* when the last sync was sent */
@@ -85,7 +93,8 @@ struct queue {
     struct queue_shard *parts; /* one per shard */
     struct poll_class *classes[CLASS_BUCKET_N];
     struct watch *watches[WATCH_BUCKET_N];
-    unsigned adding_n; /* watches whose Seq is not known yet */
+    struct delivered *delivered[DELIVERED_BUCKET_N]; /* by lease */
+    unsigned adding_n;                               /* watches whose Seq is not known yet */
     uint64_t poll_n;
     struct work_call calls[WORK_CALLS_MAX]; /* poll_move.c */
     unsigned call_n;
@@ -113,7 +122,8 @@ void engines_note(struct queue *queue, const struct poll *poll, enum seen what);
 void engines_put(struct queue_shard *part, struct verb_writer *verb);
 
 /* deliver.c */
-void delivered_on_timer(struct deadline *deadline);
+void delivered_init(struct queue_shard *part);
+void delivered_fini(struct queue_shard *part);
 /* Adds due confirmations to the turn that is about to be sent. */
 void delivered_before_flush(struct queue_shard *part);
 /* Reports that shard's delivered claims. */

@@ -50,7 +50,7 @@ function libraryOf(name, i) {
   };
   // A library from before verbs were called by one word has their name and their number of arguments apart.
   const wordsOf = text.includes('called_by') ? (name, args) => [verbWord(name, args)] : (name, args) => verbWord(name, args).split(' ');
-  return { text: `#!lua name=parley_bench\nlocal FUNCTION_NAME = '${FUNCTION}'\n${text}`, argc, frame, wordsOf, hasShards: 'nonce_of_add' in verbs, hasAlone: text.includes('alone_n') };
+  return { text: `#!lua name=parley_bench\nlocal FUNCTION_NAME = '${FUNCTION}'\n${text}`, argc, frame, wordsOf, hasShards: 'nonce_of_add' in verbs, hasRecords: verbs.delivered.lists[0]?.args.length === 2, hasAlone: text.includes('alone_n') };
 }
 
 class Bench {
@@ -85,6 +85,12 @@ class Bench {
     return replies;
   }
 
+  // A library from before ADR 67 writes the key of a lease with its claim.
+  #delivered(claims) {
+    const recordOf = this.library.hasRecords ? (topic) => [`Inference_1 ${topic} 1 n1 1`] : () => [];
+    return ['delivered', ...claims.flatMap(([topic, lease]) => [`${lease} ${topic}`, ...recordOf(topic)])];
+  }
+
   // One cycle for each of `width` new topics.
   async cycle(width, isHandedOver) {
     const topics = Array.from({ length: width }, () => `topic-${++this.topic}`);
@@ -95,7 +101,7 @@ class Bench {
     const added = await each(topics, add);
     const found = isHandedOver ? added.slice(width) : await each(topics, () => claim); // handed over: events
     const claims = found.map((text) => text.split('\n', 4).slice(2));
-    await this.turn([['delivered', ...claims.map(([topic, lease]) => `${lease} ${topic}`)]]);
+    await this.turn([this.#delivered(claims)]);
     const answers = await each(claims, ([topic, lease]) => ['complete', 0, topic, 1, lease, 'Inference_1', QUERY, ANSWER, '']);
     for (const answer of answers) if (!answer.startsWith('ok')) throw new Error(answer);
     await each(topics, (topic) => ['check', 0, topic, 1, '', 'brief']);
@@ -114,7 +120,7 @@ class Bench {
     const claims = added.filter((text) => text.startsWith('claim')).map((text) => text.split('\n', 4).slice(2));
     if (claims.length !== width) throw new Error(`${claims.length} of ${width} were handed over`);
     await this.turn([
-      ['delivered', ...claims.map(([topic, lease]) => `${lease} ${topic}`)],
+      this.#delivered(claims),
       ...claims.map(([topic, lease]) => ['complete', own, topic, 1, lease, 'Inference_1', QUERY, ANSWER, '']),
     ], shards, apart);
     await this.turn(topics.map((topic) => ['check', own, topic, 1, '', 'brief']), shards);

@@ -128,11 +128,11 @@ describe('the last release beside this one', { skip: status === 3 && stderr.trim
         const keys = () => cluster.redis.cmd('KEYS', 'parley:{0}:lease:*');
         const { Topic } = await cluster.add({ node: first, Query: 'Who holds it?' });
         const { Lease } = await cluster.claim({ node: first, detail: true });
-        assert.equal((await keys()).length, first, 'the former one writes none');
+        if (first === 0) assert.deepEqual(await keys(), [], 'the former one writes none');
         const extend = (node) => cluster.request('POST', '/api/extend-claim', { as: 'Inference_1', node, body: { Topic, Lease } });
         assertOk(await extend(second));
-        assert.equal((await keys()).length, 1, 'this one wrote it, or writes it with the first sign of life');
         assertOk(await extend(first));
+        assert.equal((await keys()).length, 1, 'this one writes it with the first sign of life');
         await cluster.answer({ node: second, Topic, Seq: 1, Query: 'Who holds it?', Lease, Answer: ['I.'] });
         const left = await keys();
         assert.equal(left.length, second ? 0 : 1, 'the former one leaves it');

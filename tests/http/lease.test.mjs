@@ -36,12 +36,15 @@ suite('extend-claim', {}, ({ test, cluster }) => {
       assert.deepEqual(assertOk(await extend(Topic, Lease, { node })), { LeaseSeconds: 150, Cancelled: [] });
   });
 
+  // A node writes it when it confirms that the claim has reached its engine.
+  const keyIsThere = (key) => eventually(() => cluster.redis.cmd('GET', key), { what: 'the key of the lease' });
+
   test('the lease key names the holder and its queries, expires with the lease, and is deleted with the claim', async () => {
     const Topic = newTopic();
     for (const Query of ['one', 'two']) await cluster.add({ Topic, Query });
     const { Lease } = await cluster.claim({ detail: true });
     const key = keyOf(Topic, `lease:${Lease}`);
-    const [holder, topic, attempt, node, ...seqs] = (await cluster.redis.cmd('GET', key)).split(' ');
+    const [holder, topic, attempt, node, ...seqs] = (await keyIsThere(key)).split(' ');
     assert.deepEqual([holder, topic, attempt, seqs], ['Inference_1', Topic, '1', ['1', '2']]);
     assert.notEqual(await cluster.redis.cmd('ZSCORE', keyOf(Topic, 'nodes'), node), null, 'a node that is there');
     await cluster.redis.cmd('EXPIRE', key, 60);
@@ -56,12 +59,21 @@ suite('extend-claim', {}, ({ test, cluster }) => {
   test('a claim whose key was taken away is extended, which writes it again, and answered', async () => {
     const { Topic, Lease } = await claimed();
     const key = keyOf(Topic, `lease:${Lease}`);
-    const before = await cluster.redis.cmd('GETDEL', key);
+    const before = await keyIsThere(key);
+    await cluster.redis.cmd('DEL', key);
     assertOk(await extend(Topic, Lease));
     assert.equal((await cluster.redis.cmd('GET', key)).split(' ', 3).join(' '), before.split(' ', 3).join(' '));
     await cluster.redis.cmd('DEL', key);
     await cluster.answer({ Topic, Seq: 1, Lease });
     assert.equal(await cluster.redis.cmd('EXISTS', key), 0);
+  });
+
+  test('a heartbeat that comes before the node has confirmed the claim finds its key, which says what the claim took', async () => {
+    const Topic = newTopic();
+    for (const Query of ['one', 'two']) await cluster.add({ Topic, Query });
+    const { Lease } = await cluster.claim({ detail: true });
+    assertOk(await extend(Topic, Lease));
+    assert.match(await cluster.redis.cmd('GET', keyOf(Topic, `lease:${Lease}`)), / 1 \S+ 1 2$/);
   });
 
   test('the answer lists what was cancelled meanwhile', async () => {

@@ -20,7 +20,7 @@ export const flows = {
     await m.expect(/^Open/, 'check', 0, 't', 1, '', 'position');
     const claim = await m.expect(/^claim/, 'claim', 0, 'E|*', '0');
     const lease = claim.split('\n')[3];
-    await m.expect(/^ok/, 'delivered', `${lease} t`);
+    await m.expect(/^ok/, 'delivered', `${lease} t`, 'E t 1 n1 1');
     await m.expect(/^ok/, 'extend', 0, 't', lease, 'E');
     await m.expect(/^ok/, 'partial', 0, 't', 1, lease, 0, m.text(500_000), m.text(500_000), 1 << 20, 'E');
     await m.expect(/^Pending/, 'partials', 't', 1, '0-0');

@@ -41,6 +41,7 @@ export class World {
     this.fellMeanwhile = new Set(); // that fell at once, if they began to wait by it
     this.leases = new Set(); // all that ever were
     this.keys = new Map(); // of leases that have their key -> what it says
+    this.undelivered = new Map(); // leases that no node has confirmed -> their topic, and what their key shall say
     this.ties = new Map(); // `<topic> <user>` -> its signed adds, while the user has a part in the topic
     this.sent = []; // all signed adds: what each of them said, and whether its tie has gone since
     this.nonces = 0;
@@ -125,7 +126,7 @@ export class World {
     }
     assert.equal(Number(attempt), most);
     const seqs = rest.filter((_, i) => i % 8 === 0).join(' ');
-    this.keys.set(lease, `${cls.split('|')[0]} ${topic} ${attempt} ${node} ${seqs}`);
+    this.undelivered.set(lease, [topic, `${cls.split('|')[0]} ${topic} ${attempt} ${node} ${seqs}`]);
     return { queries, cls };
   }
 
@@ -275,6 +276,17 @@ export class World {
     const most = Math.max(...this.held(topic, lease).map((q) => q.used));
     assert.match(found, new RegExp(`^${first.holder} ${topic} ${most} n\\d ${seqs.join(' ')}$`));
     this.keys.set(lease, found);
+  }
+
+  // Some claims, which may have ended meanwhile, have reached their engines. It may be reported twice.
+  async delivered(node) {
+    const some = [...this.undelivered].filter(() => this.below(3));
+    if (!some.length) return;
+    assert.equal(await this.run(node, 'delivered', ...some.flatMap(([lease, [topic, record]]) => [`${lease} ${topic}`, record])), 'ok');
+    for (const [lease, [topic, record]] of some) {
+      if (this.below(4)) this.undelivered.delete(lease);
+      if (this.held(topic, lease).length) this.keys.set(lease, record);
+    }
   }
 
   // The keys of some leases expire before their claims end, or Redis needs the room.
@@ -490,7 +502,7 @@ export class World {
 
   async step() {
     const verbs = ['add', 'add', 'add', 'add', 'resend', 'claim', 'claim', 'claim', 'complete', 'complete', 'complete', 'cancel', 'release',
-      'releaseText', 'giveClaimBack', 'extend', 'reap', 'retry', 'remove', 'removeUser', 'partial', 'forget', 'unpark', 'sync', 'fall', 'crash',
+      'releaseText', 'giveClaimBack', 'delivered', 'delivered', 'extend', 'reap', 'retry', 'remove', 'removeUser', 'partial', 'forget', 'unpark', 'sync', 'fall', 'crash',
       'addLookup', 'addLookup', 'claimLookup', 'claimLookup', 'giveLookupBack', 'lookupDelivered', 'match', 'recommend', 'recommend',
       'unrecommend'];
     const verb = this.pick(verbs);

@@ -15,6 +15,10 @@
 
 #include <cmocka.h>
 
+#ifndef QUEUE_FIXTURE_DELIVERY_MS
+#define QUEUE_FIXTURE_DELIVERY_MS 60000
+#endif
+
 static struct loop loop; /* of the whole run: what libh2o keeps of one stays reachable */
 static struct metrics metrics;
 static struct queue *queue;
@@ -56,7 +60,7 @@ static inline void create_queue(void)
     const struct queue_config config = {.map = &map,
                                         .node_id = "n1",
                                         .lease_ms = 60000,
-                                        .delivery_ms = 60000,
+                                        .delivery_ms = QUEUE_FIXTURE_DELIVERY_MS,
                                         .max_attempts = 3,
                                         .queue_max = 1000,
                                         .rescan_ms = 60000,

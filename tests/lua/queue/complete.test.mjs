@@ -7,7 +7,7 @@ import { ago, lines, openOf, rowOf, scripts, set, topicOf, ttl, zset } from '../
 const ANSWER = lines('["42"]', '["hm"]', '"big"');
 const complete = ({ topic = 't', seq = 1, lease = '', holder = 'E', query = 'Q1', answer = ANSWER, dialect = '', poll = [] } = {}) =>
   ['complete', 0, topic, seq, lease, holder, JSON.stringify(query), answer, dialect && 1, ...poll];
-const ok = (seq = 1, lease = 'ended') => (reply) => new RegExp(`^ok\n${seq}\n\\d{13}\n\\d+\n${lease}$`).test(reply);
+const ok = (seq = 1, lease = '7') => (reply) => new RegExp(`^ok\n${seq}\n\\d{13}\n\\d+\n${lease}$`).test(reply);
 const stored = (found) => {
   const parts = found.split('\n');
   return parts.slice(0, 3).join('\n') === ANSWER && ago()(parts[3]) && parts[4] === 'E' && parts.length === 5;
@@ -205,8 +205,8 @@ scripts('complete, and the next claim', ({ cases, test }) => {
     't:u': topicOf([undefined]), 'open:default:alice': zset({ u: 1_000_000 }), 'turns:default': zset({ alice: 0 }),
     models: set('default'), waiting: { 'Frontend_1 alice': '1' }, meta: { lease: '7', depth: '1', vt: '0.000000' },
   };
-  const next = (reply) => reply.replace(/^(ok\n1\n\d+\n\d+\nended|same\n1\n\d+)\n/, '') === claim;
-  const taken = (reply) => new RegExp(`^ok\n1\n\\d{13}\n\\d+\nended\n${reply}$`);
+  const next = (reply) => reply.replace(/^(ok\n1\n\d+\n\d+\n7|same\n1\n\d+)\n/, '') === claim;
+  const taken = (reply) => new RegExp(`^ok\n1\n\\d{13}\n\\d+\n7\n${reply}$`);
   cases([
     { name: 'nothing waits: the poll is a credit', before: pending(), call: complete({ poll }), reply: (r) => taken('parked').test(r), after: { ...endedWith(), idle: zset({ 'n1 E|*': 1 }) } },
     { name: 'nothing waits, and it may not wait', before: pending(), call: complete({ poll: ['E|*', '', '', 0] }), reply: (r) => taken('empty').test(r), after: endedWith() },

@@ -44,20 +44,20 @@ scripts('delivered', ({ cases }) => {
     {
       name: 'a delivery lease becomes a whole one',
       before: held({ until: LATER - 1 }),
-      call: ['delivered', '7 t'],
+      call: ['delivered', '7 t', 'E t 1 n1 1'],
       reply: 'ok',
       after: { leases: zset({ '7 t': soon(150_000) }) },
     },
     {
       name: 'race: a claim that was reaped before its delivery was reported stays reaped',
       before: { 't:t': topicOf([undefined]) },
-      calls: [['delivered', '7 t', '8 t'], ['delivered']],
+      calls: [['delivered', '7 t', 'E t 1 n1 1', '8 t', 'E t 1 n1 2'], ['delivered']],
       replies: ['ok', 'ok'],
     },
     {
       name: 'race: a claim answered in the turn that tells its delivery leaves no lease',
       before: held(),
-      calls: [['complete', 0, 't', 1, '7', 'E', '"Q1"', lines('["a"]', 'null', 'null'), ''], ['delivered', '7 t']],
+      calls: [['complete', 0, 't', 1, '7', 'E', '"Q1"', lines('["a"]', 'null', 'null'), ''], ['delivered', '7 t', 'E t 1 n1 1']],
       replies: [(r) => r.startsWith('ok\n1\n'), 'ok'],
       after: {
         't:t': { ...topicOf(['D']), 'a:1': (a) => a.startsWith('["a"]\nnull\nnull\n') && a.endsWith('\nE') },
@@ -310,7 +310,7 @@ scripts('reap', ({ cases, test, shard }) => {
     {
       name: 'race: a claim whose delivery was reported as its lease ended is not taken from its engine',
       before: held({ until: UNDELIVERED }),
-      calls: [['delivered', '7 t'], ['reap']],
+      calls: [['delivered', '7 t', 'E t 1 n1 1'], ['reap']],
       replies: ['ok', (r) => r > 100_000],
       after: { leases: zset({ '7 t': soon(150_000) }) },
     },

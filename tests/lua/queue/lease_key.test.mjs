@@ -41,6 +41,8 @@ const three = (states = Array(3).fill('P 7 1 E 3')) => ({
   meta: meta('7'),
   ...KEY_3,
 });
+// The same while no node has confirmed it.
+const claimed = { 't:t': topicOf(['P 7 1 E 1']), leases: zset({ '7 t': LATER - 1 }), meta: meta('7') };
 const due = (keys, at = OVER) => ({ ...keys, leases: zset({ '7 t': at }) });
 const without = (keys) => Object.fromEntries(Object.entries(keys).filter(([name]) => name !== 'lease:7'));
 const complete = (seq = 1, lease = '7') => ['complete', 0, 't', seq, lease, 'E', `"Q${seq}"`, ANSWER, ''];
@@ -49,32 +51,55 @@ const ok = (reply) => reply.startsWith('ok');
 const done = { ...topicOf(['D']), 'a:1': anything };
 const gone = { leases: null, 'lease:7': null };
 
-scripts('the key of a lease is written once, with its full time', ({ cases }) => {
+scripts('the key of a lease is written when its claim has reached its engine, with its full time', ({ cases }) => {
   cases([
     {
-      name: 'by a claim, while the index has the delivery deadline',
+      name: 'not by a claim: the index has the delivery deadline',
       before: open(),
       call: ['claim', 0, 'E|*', '0'],
       reply: anything,
-      after: { ...nothingOpen, 't:t': { ...topicOf(['P 1 1 E 1']), open: '' }, leases: zset({ '1 t': soon(2000) }), meta: meta(1), 'lease:1': ttl(LEASE_S, 'E t 1 n1 1') },
+      after: { ...nothingOpen, 't:t': { ...topicOf(['P 1 1 E 1']), open: '' }, leases: zset({ '1 t': soon(2000) }), meta: meta(1) },
     },
     {
-      name: 'with all Seqs of a claim, and the highest of their attempts',
+      name: 'nor by a claim of several queries',
       before: { ...open(3), 't:t': { ...topicOf(Array(3).fill(undefined)), open: openOf([1, 0], [2, 1], [3, 0]) } },
       call: ['claim', 0, 'E|*', '0'],
       reply: anything,
-      after: { ...nothingOpen, 't:t': { ...topicOf(['P 1 1 E 3', 'P 1 2 E 3', 'P 1 1 E 3'], { 'l:1': '1 2 3' }), open: '' }, leases: zset({ '1 t': soon(2000) }), meta: meta(1), 'lease:1': ttl(LEASE_S, 'E t 2 n1 1 2 3') },
+      after: { ...nothingOpen, 't:t': { ...topicOf(['P 1 1 E 3', 'P 1 2 E 3', 'P 1 1 E 3'], { 'l:1': '1 2 3' }), open: '' }, leases: zset({ '1 t': soon(2000) }), meta: meta(1) },
     },
     {
-      name: 'by an add that hands over, with the node that has the poll',
+      name: 'nor by an add that hands over',
       before: { idle: zset({ 'n2 E|*': 1 }) },
       alive: ['n2'],
       call: ['add', 0, 't', 'alice', 'Frontend_1', 'default', 1, 100, tailOf()],
       reply: ok,
       published: [['node:n2', (event) => event.startsWith('claim\nE|*\nt\n1\n')]],
-      after: { idle: null, 't:t': anything, 'topics:alice': anything, users: set('alice'), leases: zset({ '1 t': soon(2000) }), meta: meta(1), 'lease:1': ttl(LEASE_S, 'E t 1 n2 1') },
+      after: { idle: null, 't:t': anything, 'topics:alice': anything, users: set('alice'), leases: zset({ '1 t': soon(2000) }), meta: meta(1) },
     },
-    { name: 'so a delivery leaves it alone', before: one, call: ['delivered', '7 t'], reply: 'ok', after: { leases: zset({ '7 t': soon(150_000) }) } },
+    {
+      name: 'by its confirmation, with what the node says of it',
+      before: claimed,
+      call: ['delivered', '7 t', 'E t 1 n2 1'],
+      reply: 'ok',
+      after: { leases: zset({ '7 t': soon(150_000) }), 'lease:7': ttl(LEASE_S, 'E t 1 n2 1') },
+    },
+    { name: 'once more, if it is confirmed again', before: one, call: ['delivered', '7 t', 'E t 1 n1 1'], reply: 'ok', after: { leases: zset({ '7 t': soon(150_000) }), 'lease:7': ttl(LEASE_S, 'E t 1 n1 1') } },
+    { name: 'race: not if the claim was answered before', before: { 't:t': topicOf(['D'], { 'a:1': 'x' }) }, call: ['delivered', '7 t', 'E t 1 n1 1'], reply: 'ok' },
+    {
+      name: 'race: not if it is answered in the same turn',
+      before: claimed,
+      calls: [complete(), ['delivered', '7 t', 'E t 1 n1 1']],
+      replies: [ok, 'ok'],
+      after: { ...gone, 't:t': done },
+    },
+    {
+      name: 'race: of two claims only that of the one that has not ended',
+      before: { ...claimed, 't:u': topicOf(['P 9 1 E 1']), leases: zset({ '7 t': LATER - 1, '9 u': LATER - 1 }) },
+      calls: [complete(), ['delivered', '7 t', 'E t 1 n1 1', '8 t', 'E t 1 n1 1', '9 u', 'E u 1 n1 1']],
+      replies: [ok, 'ok'],
+      after: { 't:t': done, leases: zset({ '9 u': soon(150_000) }), 'lease:9': ttl(LEASE_S, 'E u 1 n1 1') },
+    },
+    { name: 'by a heartbeat that comes before its confirmation', before: claimed, call: ['extend', 0, 't', '7', 'E'], reply: 'ok\n', after: { leases: zset({ '7 t': soon(150_000) }), 'lease:7': ttl(LEASE_S, 'E t 1 n1 1') } },
   ]);
 });
 
@@ -126,18 +151,19 @@ scripts('the key of a lease is deleted with its claim', ({ cases, test }) => {
       after: { ...nothingOpen, 't:t': { ...done, open: '' }, meta: meta(1) },
     },
     {
-      name: 'what is handed over again has a key of its own',
+      name: 'what is handed over again has none yet',
       before: { ...one, idle: zset({ 'n1 F|*': 1 }) },
       call: release('retry'),
       reply: 'ok',
       events: [lines('claim', 'F|*', 't', 8, 2, 1, 1, rowOf({ query: 'Q1' }))],
-      after: { 'lease:7': null, 'lease:8': ttl(LEASE_S, 'F t 2 n1 1'), 't:t': { ...topicOf(['P 8 2 F 1']), open: '' }, leases: zset({ '8 t': soon(2000) }), idle: null, meta: meta(8) },
+      after: { 'lease:7': null, 't:t': { ...topicOf(['P 8 2 F 1']), open: '' }, leases: zset({ '8 t': soon(2000) }), idle: null, meta: meta(8) },
     },
   ]);
 
   test('a thousand leases that end in one turn leave no key', async (shard) => {
     for (let i = 0; i < 1000; i++) await shard.turn([['add', 0, `t${i}`, 'alice', 'Frontend_1', 'default', 1, 1e6, tailOf()]]);
     const claims = (await shard.turn(Array(1000).fill(['claim', 0, 'E|*', '0']))).replies.map((text) => text.split('\n', 4));
+    for (let i = 0; i < 1000; i += 250) await shard.turn([['delivered', ...claims.slice(i, i + 250).flatMap(([, , topic, lease]) => [`${lease} ${topic}`, `E ${topic} 1 n1 1`])]]);
     assert.equal((await shard.names()).filter((name) => name.startsWith('lease:')).length, 1000);
     await shard.turn(claims.map(([, , topic, lease]) => ['complete', 0, topic, 1, lease, 'E', '"Why?"', ANSWER, '']));
     assert.deepEqual((await shard.names()).filter((name) => name.startsWith('lease')), []);
@@ -170,7 +196,8 @@ scripts('a claim whose key is gone', ({ cases, test }) => {
 
   test('is found when it expired in Redis: the index alone says that it lives', async (shard) => {
     await shard.seed(open());
-    await shard.turn([['claim', 0, 'E|*', '0'], ['delivered', '1 t']]);
+    await shard.turn([['claim', 0, 'E|*', '0']]);
+    await shard.turn([['delivered', '1 t', 'E t 1 n1 1']]);
     await shard.cmd('PEXPIREAT', shard.key('lease:1'), 1);
     assert.equal(await shard.cmd('EXISTS', shard.key('lease:1')), 0);
     assert.equal(await shard.call('extend', 0, 't', '1', 'E'), 'ok\n');
@@ -237,7 +264,8 @@ scripts('what a lease\'s key is read for', ({ test }) => {
 scripts('the key of a lease and a Redis that starts again from its log', ({ test }) => {
   test('is there with the time that was left', async (shard) => {
     await shard.seed(open(3));
-    await shard.turn([['claim', 0, 'E|*', '0'], ['delivered', '1 t']]);
+    await shard.turn([['claim', 0, 'E|*', '0']]);
+    await shard.turn([['delivered', '1 t', 'E t 1 n1 1 2 3']]);
     const expires = await shard.cmd('PEXPIRETIME', shard.key('lease:1'));
     await shard.redis.restart();
     assert.equal(await shard.cmd('GET', shard.key('lease:1')), 'E t 1 n1 1 2 3');
@@ -251,7 +279,8 @@ scripts('the key of a lease and a Redis that starts again from its log', ({ test
 
   test('which outlasted its time is gone, and its claim is returned', async (shard) => {
     await shard.seed(open());
-    await shard.turn([['claim', 0, 'E|*', '0'], ['delivered', '1 t']], { leaseMs: 2 });
+    await shard.turn([['claim', 0, 'E|*', '0']]);
+    await shard.turn([['delivered', '1 t', 'E t 1 n1 1']], { leaseMs: 2 });
     await shard.redis.restart();
     assert.equal(await shard.cmd('EXISTS', shard.key('lease:1')), 0);
     let depth;
