@@ -18,15 +18,14 @@ local waiters = require('queue/waiters')
 local call = redis.call
 local byte = string.byte
 
--- While there is no outcome only what is there is asked for: a row is a text of the client's, of any length.
+-- The row is read only with an outcome: each check that waits would make a string of it, as long as the client likes.
 local function wait(turn, key, topic, seq, user)
-    local got = call('HMGET', key, 'seq', 's:' .. seq, 'u:' .. user, 'w:' .. seq)
+    local got = call('HMGET', key, 'seq', 's:' .. seq, 'u:' .. user, 'w:' .. seq, 'a:' .. seq)
     local last, state = got[1], got[2]
     local is_there = last and (seq == last or (seq ~= '0' and tonumber(seq) < tonumber(last)))
     if not is_there or (user ~= '' and not got[3]) then return 'missing' end
     if state and byte(state) ~= 80 then
-        local ended = call('HMGET', key, 'q:' .. seq, 'a:' .. seq)
-        return outcomes.as_text(ended[1], state, ended[2], nil, '\n\n')
+        return outcomes.as_text(call('HGET', key, 'q:' .. seq), state, got[5], nil, '\n\n')
     end
     waiters.add(turn, topic, seq, got[4])
     return 'wait'
