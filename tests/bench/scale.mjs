@@ -6,6 +6,7 @@
 //
 //   --conns N       frontends
 //   --engines N     engines. More than --conns: they wait for questions; fewer: questions wait for them
+//   --each          --conns and --engines for each shard of each node: a cluster that is larger because more is asked of it
 //   --tokens on     requests with tokens instead of signatures
 //   --detail        the verbs of a cycle, by name
 //
@@ -26,6 +27,7 @@ const { values } = parseArgs({
     nodes: { type: 'string', default: '1,2,4' },
     conns: { type: 'string', default: '256' },
     engines: { type: 'string' },
+    each: { type: 'boolean', default: false },
     mode: { type: 'string', default: 'split' },
     tokens: { type: 'string', default: 'off' },
     seconds: { type: 'string', default: '4' },
@@ -71,8 +73,9 @@ async function measure(shards, nodeCount) {
     for (let i = 0; i < nodeCount; i++) nodes.push(await startNode({ redis, accounts: accounts.path, bin: RELEASE_BIN, args: ['--target', 'broker', '--shards', shards] }));
     const masters = await redis.masters();
     const words = ['bench', '--url', nodes.map((node) => node.url).join(','), '--accounts', accounts.path, '--mode', values.mode];
-    words.push('--tokens', values.tokens, '--conns', values.conns, '--seconds', values.seconds);
-    if (values.engines) words.push('--engines', values.engines);
+    const times = values.each ? shards * nodeCount : 1;
+    words.push('--tokens', values.tokens, '--conns', values.conns * times, '--seconds', values.seconds);
+    if (values.engines) words.push('--engines', values.engines * times);
     const running = runParley(words, { bin: RELEASE_BIN, timeout: 120_000 });
     await sleep(WARM_UP_MS + MARGIN_MS);
     const before = await usedBy(masters, nodes);

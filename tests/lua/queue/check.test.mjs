@@ -14,6 +14,9 @@ scripts('check', ({ cases, test, shard }) => {
   cases([
     { name: 'an unknown topic', call: check(), reply: 'missing' },
     { name: 'an unknown Seq', before: { 't:t': topicOf(['D'], { 'a:1': STORED }) }, call: check({ seq: 2 }), reply: 'missing' },
+    ...['0', '2', '10', '99999999999999999999'].map((seq) => ({ name: `no wait for Seq ${seq} of a topic with one`, before: { 't:t': topicOf(['P 7 1 E 1']) }, call: check({ seq, wait: 'wait' }), reply: 'missing' })),
+    { name: 'no wait in a topic that is not there', call: check({ wait: 'wait' }), reply: 'missing' },
+    { name: 'no wait of a user without a part in it', before: { 't:t': topicOf(['P 7 1 E 1']) }, call: check({ user: 'bob', wait: 'wait' }), reply: 'missing' },
     { name: 'a user without a part in it', before: { 't:t': topicOf(['D'], { 'a:1': STORED }) }, call: check({ user: 'bob' }), reply: 'missing' },
     { name: 'Done: the answer, and nobody is written down', before: { 't:t': topicOf(['D'], { 'a:1': STORED }) }, call: check({ user: 'alice', wait: 'wait' }), reply: lines('Done', ROW, STORED, '', '') },
     { name: 'Failed: the reason', before: { 't:t': topicOf(['F "tired"']) }, call: check({ wait: 'wait' }), reply: lines('Failed', ROW, '"tired"', '', '', '', '', '', '') },
