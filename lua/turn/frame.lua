@@ -136,8 +136,8 @@ local function run_verbs(turn, argv, replies, may_run)
     local i = turn.at
     local word = argv[i]
     while word do
-        local verb = called[word] or called_by(word)
         turn.at = i
+        local verb = called[word] or called_by(word)
         if may_run and not may_run[verb.name] then
             parts.put_reply(replies, {err = 'STOREFULL ' .. verb.name})
         else
