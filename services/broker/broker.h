@@ -86,6 +86,8 @@ struct delivery {
     struct str record;       /* for its lease's key (lua/queue/leases.lua); the same */
 };
 
+enum { CLAIM_REPLY_MAX_BYTES = 32 << 20 }; /* with its history */
+
 struct claim_view {
     bool is_detail;
     bool is_deployed;
@@ -95,6 +97,12 @@ struct claim_view {
  * `delivery`. */
 void claim_reply_put(struct buf *b, struct request *r, struct claim *claim,
                      const struct claim_view *view, struct delivery *delivery);
+/* With History=true: looks for the earlier questions of its topic, ... */
+void claim_reply_fetch_history(struct call_start start, struct request *r,
+                               const struct claim *claim, const struct delivery *delivery);
+/* ... and puts what came, as a member after those of the claim; an empty list if none could be
+ * read. */
+void claim_reply_put_history(struct buf *b, enum err error, struct str reply);
 /* Records the claim that is about to be answered. */
 void delivery_note(struct delivery *delivery, struct request *r, const struct claim *claim);
 /* When the request is gone: confirms the claim if its bytes reached the client's socket, otherwise

@@ -2,6 +2,7 @@
  * claim_reply.c - a claim as engines see it, and whether it got there. */
 #include "services/broker/broker.h"
 
+#include "generated/verbs.h"
 #include "shared/base/clock.h"
 
 #include <inttypes.h>
@@ -154,6 +155,40 @@ void delivery_note(struct delivery *delivery, struct request *r, const struct cl
                                   .topic = request_copy(r, claim->topic),
                                   .lease = request_copy(r, claim->lease)};
     delivery->record = claim->work == WORK_QUERIES ? record_of(r, claim) : STR("");
+}
+
+void claim_reply_fetch_history(struct call_start start, struct request *r,
+                               const struct claim *claim, const struct delivery *delivery)
+{
+    struct lines lines = claim->queries;
+    struct str before = request_copy(r, lines_next(&lines));
+    call_thread(start, .topic = delivery->topic, .user = STR(""), .after = STR(""),
+                .before = before, .limit = NO_NUMBER);
+}
+
+void claim_reply_put_history(struct buf *b, enum err error, struct str reply)
+{
+    struct lines lines = lines_of(reply);
+    bool is_first = true;
+    buf_lit(b, ",\"History\":[");
+    if (error == ERR_OK && str_eq(lines_next(&lines), STR("ok"))) {
+        lines_next(&lines); /* a page of the newest is all that History holds */
+        while (lines_are_left(&lines)) {
+            struct str seq = lines_next(&lines);
+            struct outcome o = lines_next_outcome(&lines);
+            if (o.answer.n == 0)
+                continue;
+            buf_put(b, is_first ? STR("{\"Seq\":") : STR(",{\"Seq\":"));
+            is_first = false;
+            buf_put(b, seq);
+            buf_put_key(b, "Query");
+            buf_put(b, o.row.query);
+            buf_put_key(b, "Answer");
+            buf_put(b, o.answer);
+            buf_put_char(b, '}');
+        }
+    }
+    buf_put_char(b, ']');
 }
 
 void delivery_settle(struct delivery *delivery, struct request *r)

@@ -30,27 +30,8 @@ static void answer_empty(struct request *r)
 static void answer_with_history(struct request *r, enum err error, struct str reply)
 {
     struct get_new_queries *op = r->state;
-    struct lines lines = lines_of(reply);
-    bool is_first = true;
-    buf_lit(&op->text, ",\"History\":[");
-    if (error == ERR_OK && str_eq(lines_next(&lines), STR("ok"))) {
-        lines_next(&lines); /* a page of the newest is all that History holds */
-        while (lines_are_left(&lines)) {
-            struct str seq = lines_next(&lines);
-            struct outcome o = lines_next_outcome(&lines);
-            if (o.answer.n == 0)
-                continue;
-            buf_put(&op->text, is_first ? STR("{\"Seq\":") : STR(",{\"Seq\":"));
-            is_first = false;
-            buf_put(&op->text, seq);
-            buf_put_key(&op->text, "Query");
-            buf_put(&op->text, o.row.query);
-            buf_put_key(&op->text, "Answer");
-            buf_put(&op->text, o.answer);
-            buf_put_char(&op->text, '}');
-        }
-    }
-    buf_lit(&op->text, "]}");
+    claim_reply_put_history(&op->text, error, reply);
+    buf_put_char(&op->text, '}');
     respond_json(r, 200, &op->text);
 }
 
@@ -66,10 +47,7 @@ static void on_claim(struct engine_poll *p, struct claim *claim)
         respond_json(r, 200, b);
         return;
     }
-    struct lines lines = claim->queries;
-    struct str before = request_copy(r, lines_next(&lines));
-    call_thread(request_call(r, answer_with_history), .topic = p->delivery.topic, .user = STR(""),
-                .after = STR(""), .before = before, .limit = NO_NUMBER);
+    claim_reply_fetch_history(request_call(r, answer_with_history), r, claim, &p->delivery);
 }
 
 static void on_gone(struct request *r)
@@ -168,7 +146,7 @@ void broker_get_new_queries(struct request *r)
                                    .view = {.is_detail = request_param_is_true(r, "Detail"),
                                             .is_deployed = r->account->is_deployed},
                                    .has_history = request_param_is_true(r, "History"),
-                                   .text = {.max = 32 << 20}};
+                                   .text = {.max = CLAIM_REPLY_MAX_BYTES}};
     r->state = op;
     r->on_gone = on_gone;
     if (engine.n > 0)

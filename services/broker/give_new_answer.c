@@ -12,7 +12,8 @@ struct give_new_answer {
     struct engine_poll next;
     struct claim_view view;
     struct str models;
-    bool wants_next;
+    bool wants_next, has_history;
+    struct buf text; /* the response so far, while History is fetched */
     uint64_t wait_s;
     uint64_t seq, answered_ms;
 };
@@ -29,13 +30,26 @@ static void put_answered(struct buf *b, struct request *r)
     buf_put_json_time(b, op->answered_ms);
 }
 
+static void answer_with_history(struct request *r, enum err error, struct str reply)
+{
+    struct give_new_answer *op = r->state;
+    claim_reply_put_history(&op->text, error, reply);
+    buf_lit(&op->text, "}}");
+    respond_json(r, 200, &op->text);
+}
+
 static void on_claim(struct engine_poll *p, struct claim *claim)
 {
     struct give_new_answer *op = H2O_STRUCT_FROM_MEMBER(struct give_new_answer, next, p);
-    struct buf *b = &p->r->server->scratch;
+    struct buf *b = op->has_history ? &op->text : &p->r->server->scratch;
     put_answered(b, p->r);
     buf_put_key(b, "Next");
     claim_reply_put(b, p->r, claim, &op->view, &p->delivery);
+    if (op->has_history) {
+        claim_reply_fetch_history(request_call(p->r, answer_with_history), p->r, claim,
+                                  &p->delivery);
+        return;
+    }
     buf_lit(b, "}}");
     respond_json(p->r, 200, b);
 }
@@ -53,6 +67,7 @@ static void on_gone(struct request *r)
 {
     struct give_new_answer *op = r->state;
     engine_poll_fini(&op->next);
+    buf_fini(&op->text);
 }
 
 /* False when it is not stored, and its request is answered. */
@@ -216,7 +231,9 @@ void broker_give_new_answer(struct request *r)
                                    .view = {.is_detail = request_param_is_true(r, "Detail"),
                                             .is_deployed = r->account->is_deployed},
                                    .wants_next =
-                                       request_param_is_true(r, "Next") && !r->server->is_draining};
+                                       request_param_is_true(r, "Next") && !r->server->is_draining,
+                                   .has_history = request_param_is_true(r, "History"),
+                                   .text = {.max = CLAIM_REPLY_MAX_BYTES}};
     /* Parameters are decoded in the scratch: before Query and the answer are put there. */
     if (!params_models(r, &op->models) ||
         !request_param_u64(r, "Wait", 0, WAIT_MAX_S, 0, &op->wait_s))

@@ -191,6 +191,17 @@ suite('give-new-answer', { args: ['--model-fallback-seconds', '0'] }, ({ test, c
     assert.equal((await cluster.answer({ Topic, Seq: 1, Query: 'two', Lease: Next.Lease })).Status, 'Done');
   });
 
+  test('with Next and History the next claim carries what was asked before it', async () => {
+    const row = await claimed('one');
+    await cluster.add({ Topic: row.Topic, Query: 'and then?' });
+    const { Next } = await cluster.answer({ ...row, Answer: ['first'], next: true, query: { History: 'true' } });
+    assert.deepEqual(Next, { Topic: row.Topic, Queries: [{ 2: 'and then?' }], History: [{ Seq: 1, Query: 'one', Answer: ['first'] }] });
+    const other = await cluster.add({ Query: 'two' });
+    const last = await cluster.answer({ Topic: row.Topic, Seq: 2, Query: 'and then?', next: true, query: { History: 'true' } });
+    assert.deepEqual(last.Next, { Topic: other.Topic, Queries: [{ 1: 'two' }], History: [] });
+    assert.deepEqual((await cluster.answer({ Topic: other.Topic, Seq: 1, Query: 'two', next: true, query: { History: 'true' } })).Next, EMPTY);
+  });
+
   test('with Next and Models the next claim is one that this engine can serve', async () => {
     const row = await claimed('one');
     const other = await cluster.add({ Model: 'somebody-elses', Query: 'two' });
