@@ -31,7 +31,7 @@ my %WORD_IF_GIVEN = (Durable => [qw(yes no)]);
 my %HOME_IS_OF = (topic => ['topic', 'claim'], digest => ['digest', 'topic'], space => ['space', 'doc', 'job'],
     session => ['session'], room => ['room'], evaluation => ['evaluation'], key => ['key'], engine => ['engine']);
 my $MAX_ARGS = 24; # as many as VERB_COUNT of shared/redis/verb.h can count
-my $UNPACK_FROM = 4;
+my $UNPACK_FROM = 4; # arguments: fewer are read one by one
 my @PROSE = qw(KEYS Wakes Bound Repeatable);
 my $FIELD = qr/(?:KEYS|Wakes|Bound|Repeatable|Lane|Home|Nonce|Full|Durable|Arguments|Replies):/;
 # Names that mean something else where an argument stands.
@@ -222,7 +222,7 @@ sub arguments_text {
     }
     my $first = $n;
     my $is_unpacked = @{$verb->{args}} >= $UNPACK_FROM;
-    my (@unpacked, @converted);
+    my @unpacked;
     for my $arg (@{$verb->{args}}) {
         my $is_used = $arg->{name} ne $verb->{fields}{Home} || $body =~ /\b$arg->{name}\b/;
         push @unpacked, $is_used ? $arg->{name} : '_';

@@ -101,8 +101,8 @@ local function begin(prefix, argv, nonce_n, is_full)
         is_replayed_at = nonces.use(prefix, argv, 3, nonce_n, now_ms),
         offered_bytes = 0, -- of claims that were handed over because of work that came (queue/claims.lua)
         looks = 0,         -- for claims: models and Open queries that were looked at
-        -- With more than 16 fields named here, Lua makes room for 32 at once.
         at = nil,          -- the place of the verb that runs
+        -- With more than 16 fields named here, Lua makes room for 32 at once.
         meta = nil, events = nil, idle = nil,
     }
 end

@@ -14,8 +14,9 @@
 -- the work of all engines would be lost. `workflow_step` and `workflow_answer` carry on runs that have begun, each up
 -- to 16 MiB in all; without them a person's answer would be lost. `delivery_reply` and `delivery_fail` end what a bot
 -- was called with, in a room that drops old messages for new ones, and `evaluation_turn` carries on a run, up to 16 MiB
--- in all. The nonces of a turn, including those of refused verbs, are recorded here as well, because otherwise requests
--- could be replayed: about 50 bytes each for two days. Set maxmemory that much below the machine's memory.
+-- in all. `delivered` writes the keys of claims that were made before: 166 bytes each, until they end. The nonces of a
+-- turn, including those of refused verbs, are recorded here as well, because otherwise requests could be replayed:
+-- about 50 bytes each for two days. Set maxmemory that much below the machine's memory.
 local frame = require('turn/frame')
 
 --- runs_when_full

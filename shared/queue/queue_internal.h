@@ -55,8 +55,8 @@ struct delivered {
     struct queue_shard *part;
     enum work work;
     uint64_t lease, since_ms;
-    struct str
-        claim; /* "<lease> <topic>" or "<lease> <fingerprint>"; in `text`, as the record is */
+    /* Both are in `text`. */
+    struct str claim;  /* "<lease> <topic>" or "<lease> <fingerprint>" */
     struct str record; /* what its lease's key says; empty for a lookup */
     char text[];
 };
