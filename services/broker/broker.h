@@ -100,9 +100,11 @@ void claim_reply_put(struct buf *b, struct request *r, struct claim *claim,
 /* With History=true: looks for the earlier questions of its topic, ... */
 void claim_reply_fetch_history(struct call_start start, struct request *r,
                                const struct claim *claim, const struct delivery *delivery);
-/* ... and puts what came, as a member after those of the claim; an empty list if none could be
- * read. */
-void claim_reply_put_history(struct buf *b, enum err error, struct str reply);
+/* ... and puts what came, as a member after those of the claim. False if it could not be read, or
+ * the client has left meanwhile: the claim has been given back, and the answer must not bring it.
+ */
+bool claim_reply_put_history(struct buf *b, struct request *r, struct delivery *delivery,
+                             enum err error, struct str reply) must_check;
 /* Records the claim that is about to be answered. */
 void delivery_note(struct delivery *delivery, struct request *r, const struct claim *claim);
 /* When the request is gone: confirms the claim if its bytes reached the client's socket, otherwise

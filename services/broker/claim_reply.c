@@ -166,12 +166,23 @@ void claim_reply_fetch_history(struct call_start start, struct request *r,
                 .before = before, .limit = NO_NUMBER);
 }
 
-void claim_reply_put_history(struct buf *b, enum err error, struct str reply)
+static void give_back(struct delivery *delivery, struct request *r)
+{
+    queue_give_back(broker_of(r)->queue, delivery->work, delivery->topic, delivery->lease);
+    delivery->topic.at = NULL;
+}
+
+bool claim_reply_put_history(struct buf *b, struct request *r, struct delivery *delivery,
+                             enum err error, struct str reply)
 {
     struct lines lines = lines_of(reply);
     bool is_first = true;
+    if (error != ERR_OK || request_client_left(r)) {
+        give_back(delivery, r);
+        return false;
+    }
     buf_lit(b, ",\"History\":[");
-    if (error == ERR_OK && str_eq(lines_next(&lines), STR("ok"))) {
+    if (str_eq(lines_next(&lines), STR("ok"))) {
         lines_next(&lines); /* a page of the newest is all that History holds */
         while (lines_are_left(&lines)) {
             struct str seq = lines_next(&lines);
@@ -189,16 +200,18 @@ void claim_reply_put_history(struct buf *b, enum err error, struct str reply)
         }
     }
     buf_put_char(b, ']');
+    return true;
 }
 
 void delivery_settle(struct delivery *delivery, struct request *r)
 {
     if (delivery->topic.at == NULL)
         return;
-    struct queue *queue = broker_of(r)->queue;
-    if (r->is_answered && r->revoked == ERR_OK && !request_write_failed(r))
-        queue_delivered(queue, delivery->work, delivery->topic, delivery->lease, delivery->record);
-    else
-        queue_give_back(queue, delivery->work, delivery->topic, delivery->lease);
+    if (!r->is_answered || r->revoked != ERR_OK || request_write_failed(r)) {
+        give_back(delivery, r);
+        return;
+    }
+    queue_delivered(broker_of(r)->queue, delivery->work, delivery->topic, delivery->lease,
+                    delivery->record);
     delivery->topic.at = NULL;
 }

@@ -30,9 +30,14 @@ static void answer_empty(struct request *r)
 static void answer_with_history(struct request *r, enum err error, struct str reply)
 {
     struct get_new_queries *op = r->state;
-    claim_reply_put_history(&op->text, error, reply);
-    buf_put_char(&op->text, '}');
-    respond_json(r, 200, &op->text);
+    if (claim_reply_put_history(&op->text, r, &op->engine.delivery, error, reply)) {
+        buf_put_char(&op->text, '}');
+        respond_json(r, 200, &op->text);
+    } else if (error == ERR_OK) {
+        answer_empty(r);
+    } else {
+        respond_error(r, error, NULL);
+    }
 }
 
 static void on_claim(struct engine_poll *p, struct claim *claim)

@@ -30,10 +30,22 @@ static void put_answered(struct buf *b, struct request *r)
     buf_put_json_time(b, op->answered_ms);
 }
 
+/* No claim, for whatever reason: the answer is stored, and that is what counts. */
+static void answer_empty(struct request *r)
+{
+    struct buf *b = &r->server->scratch;
+    put_answered(b, r);
+    buf_lit(b, ",\"Next\":{" EMPTY_CLAIM "}}");
+    respond_json(r, 200, b);
+}
+
 static void answer_with_history(struct request *r, enum err error, struct str reply)
 {
     struct give_new_answer *op = r->state;
-    claim_reply_put_history(&op->text, error, reply);
+    if (!claim_reply_put_history(&op->text, r, &op->next.delivery, error, reply)) {
+        answer_empty(r);
+        return;
+    }
     buf_lit(&op->text, "}}");
     respond_json(r, 200, &op->text);
 }
@@ -52,15 +64,6 @@ static void on_claim(struct engine_poll *p, struct claim *claim)
     }
     buf_lit(b, "}}");
     respond_json(p->r, 200, b);
-}
-
-/* No claim, for whatever reason: the answer is stored, and that is what counts. */
-static void answer_empty(struct request *r)
-{
-    struct buf *b = &r->server->scratch;
-    put_answered(b, r);
-    buf_lit(b, ",\"Next\":{" EMPTY_CLAIM "}}");
-    respond_json(r, 200, b);
 }
 
 static void on_gone(struct request *r)

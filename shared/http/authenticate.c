@@ -101,9 +101,7 @@ static bool check_own_token(struct request *r, struct str token)
         respond_error(r, ERR_REDIS_LOST, NULL);
         return false;
     }
-    const struct accounts *accounts = gate_accounts(&r->server->gate);
-    enum err error = token_verify(&r->server->gate.token_key, accounts, token, clock_wall_s(),
-                                  &r->account, &r->expires_s);
+    enum err error = gate_check_token(&r->server->gate, token, &r->account, &r->expires_s);
     if (error == ERR_UNAUTHORIZED)
         return fail_token(r);
     if (error != ERR_OK)

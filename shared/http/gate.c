@@ -3,6 +3,7 @@
 #include "shared/http/gate.h"
 
 #include "generated/verbs.h"
+#include "shared/base/clock.h"
 #include "shared/http/failures.h"
 #include "shared/http/oidc.h"
 #include "shared/http/rates.h"
@@ -26,6 +27,13 @@ void gate_on_up(struct gate *gate)
     call_key(shards_call(gate->shards, &gate->key_call, on_key), .proposal = str_of(hex));
 }
 
+enum err gate_check_token(struct gate *gate, struct str token, const struct account **ret_account,
+                          uint64_t *ret_expires_s)
+{
+    return token_cache_verify(gate->tokens, &gate->token_key, gate_accounts(gate), token,
+                              clock_wall_s(), ret_account, ret_expires_s);
+}
+
 void gate_init(struct gate *gate, struct loop *loop, const struct server_config *config,
                struct shards *shards, struct metrics *metrics)
 {
@@ -33,6 +41,7 @@ void gate_init(struct gate *gate, struct loop *loop, const struct server_config 
                           .is_sha1_allowed = config->is_sha1_allowed,
                           .failures = failures_create(),
                           .rates = rates_create(loop, shards),
+                          .tokens = token_cache_create(),
                           .shards = shards};
     if (config->oidc != NULL && oidc_is_wanted(config->oidc))
         gate->oidc = oidc_create(loop, config->oidc, metrics);
@@ -44,4 +53,5 @@ void gate_fini(struct gate *gate)
     oidc_destroy(gate->oidc);
     failures_destroy(gate->failures);
     rates_destroy(gate->rates);
+    token_cache_destroy(gate->tokens);
 }

@@ -8,7 +8,7 @@
 #define PARLEY_HTTP_GATE_H
 
 #include "shared/auth/accounts.h"
-#include "shared/auth/token.h"
+#include "shared/auth/token_cache.h"
 #include "shared/redis/call.h"
 
 struct failures;
@@ -26,6 +26,7 @@ struct gate {
     struct failures *failures;
     struct rates *rates; /* rates of proven accounts */
     struct token_key token_key;
+    struct token_cache *tokens;
     _Atomic bool has_token_key; /* received from Redis; other threads may read it */
     struct call key_call;       /* fetches it */
     struct shards *shards;
@@ -38,6 +39,10 @@ void gate_init(struct gate *gate, struct loop *loop, const struct server_config 
 void gate_fini(struct gate *gate);
 /* Call it when scripts run (again): fetches the cluster's token key. */
 void gate_on_up(struct gate *gate);
+
+/* Verifies a token from login (token_verify); requires an account book and the token key. */
+enum err gate_check_token(struct gate *gate, struct str token, const struct account **ret_account,
+                          uint64_t *ret_expires_s) must_check;
 
 /* The current accounts; requires an account book. */
 static inline const struct accounts *gate_accounts(const struct gate *gate)

@@ -14,6 +14,7 @@
 #include "shared/http/connection.h"
 
 #include <errno.h>
+#include <sys/socket.h>
 
 /* NULL where there is nothing to watch. */
 static h2o_socket_t *socket_of(const struct request *r)
@@ -106,8 +107,14 @@ bool request_client_left(struct request *r)
     return is_end(peek(conn->callbacks->get_socket(conn)));
 }
 
+/* The kernel reports a reset once: to the look that noticed it, or to the write that failed. After
+ * that the socket reads like one that has ended, but has no peer any more. */
 bool request_write_failed(struct request *r)
 {
     h2o_conn_t *conn = r->h2o->conn;
-    return peek(conn->callbacks->get_socket(conn)) == -2;
+    h2o_socket_t *socket = conn->callbacks->get_socket(conn);
+    struct sockaddr_storage peer;
+    socklen_t n = sizeof peer;
+    return peek(socket) == -2 ||
+           getpeername(h2o_socket_get_fd(socket), (struct sockaddr *)&peer, &n) != 0;
 }

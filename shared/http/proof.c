@@ -5,7 +5,6 @@
 #include "shared/auth/secret.h"
 #include "shared/auth/signed.h"
 #include "shared/base/base64url.h"
-#include "shared/base/clock.h"
 #include "shared/http/oidc.h"
 
 #include <stdlib.h>
@@ -68,13 +67,10 @@ static bool is_good_token(struct server *server, const struct route *route, stru
     const struct account *account;
     struct jwt_claims provided;
     uint64_t expires_s;
-    if (token_is_ours(token) || server->gate.oidc == NULL) {
-        const struct accounts *accounts = gate_accounts(&server->gate);
+    if (token_is_ours(token) || server->gate.oidc == NULL)
         return server->gate.has_token_key &&
-               token_verify(&server->gate.token_key, accounts, token, clock_wall_s(), &account,
-                            &expires_s) == ERR_OK &&
+               gate_check_token(&server->gate, token, &account, &expires_s) == ERR_OK &&
                may_use(route, account->role);
-    }
     if (oidc_verify(server->gate.oidc, token, &provided) != JWT_GOOD)
         return false;
     bool is_good = find_account(server, provided.sub) == NULL && may_use(route, ROLE_USER);

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { eventually, suite } from '../support/harness.mjs';
 import { onAll } from '../support/shards.mjs';
-import { holdScripts, parked, waiting } from './watch.mjs';
+import { holdScripts, parked, stop, topicWithCredit, waiting } from './watch.mjs';
 
 // Of whole numbers: parked polls that no round has begun for.
 const credits = async (cluster) => {
@@ -75,6 +75,39 @@ suite('clients that leave', { nodes: 2, args: ['--delivery-seconds', '60'] }, ({
       await waiting(cluster, 0, 0);
     }
     await cluster.answer({ Topic, Seq: 1 });
+  });
+
+  // Its node is stopped until the claim is handed to it, so that it fetches History when Redis keeps scripts waiting.
+  async function leaveDuringHistory(poll) {
+    const socket = await poll();
+    await parked(cluster, 0, 1);
+    const Topic = await topicWithCredit(cluster);
+    await stop(cluster.nodes[0]);
+    await cluster.add({ Topic, node: 1 });
+    const held = await holdScripts(cluster.redis);
+    cluster.nodes[0].signal('SIGCONT');
+    await held.blocked();
+    socket.reset();
+    await cluster.request('GET', '/livez', { node: 0 }); // the node has seen the end before this
+    await held.release();
+    const claim = await cluster.claim({ as: 'Inference_2', wait: 30, detail: true, node: 1 });
+    assert.deepEqual([claim.Topic, claim.Attempt], [Topic, 1]);
+    await cluster.answer({ as: 'Inference_2', Topic, Seq: 1 });
+  }
+
+  test('a claim whose client leaves while its History is fetched is given back at once', () =>
+    leaveDuringHistory(() => send(cluster, '/api/get-new-queries', { as: 'Inference_1', query: { Wait: 120, History: 'true' } })));
+
+  test('so is one that comes with an answer', async () => {
+    const { Topic } = await cluster.add();
+    await cluster.claim();
+    await leaveDuringHistory(async () => {
+      const body = JSON.stringify({ Topic, Seq: 1, Query: 'What is the meaning of life?', Answer: ['42'] });
+      const path = cluster.path('/api/give-new-answer', { as: 'Inference_1', query: { Next: 'true', Wait: 120, History: 'true' } });
+      const socket = await cluster.socket({ node: 0 });
+      socket.write(`POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+      return socket;
+    });
   });
 
   test('a request pipelined after a parked poll is served after it, on the same connection', async () => {

@@ -58,6 +58,19 @@ scripts('a full Redis', ({ test }) => {
     assert.match(await shard.call('claim', 0, 'E|*', ''), /^claim\n/);
   });
 
+  test('a claim is confirmed, and its lease gets its key', async (shard) => {
+    await shard.turn([add('a')]);
+    const [, , topic, lease] = (await shard.call('claim', 0, 'E|*', '')).split('\n');
+    await shard.cmd('CONFIG', 'SET', 'maxmemory', '1');
+    try {
+      assert.deepEqual(await freeing(shard, [['delivered', `${lease} ${topic}`, `E ${topic} 1 n1 1`]]), ['ok']);
+    } finally {
+      await shard.cmd('CONFIG', 'SET', 'maxmemory', '0');
+    }
+    assert.equal(await shard.cmd('GET', shard.key(`lease:${lease}`)), `E ${topic} 1 n1 1`);
+    assert.ok((await shard.cmd('PTTL', shard.key(`lease:${lease}`))) > 100_000);
+  });
+
   test('no verb that is listed as refused runs, whatever its arguments, and none that does not exist', async (shard) => {
     assert.ok(REFUSED.length > 10);
     for (const verb of [...REFUSED, 'no_such_verb']) {
