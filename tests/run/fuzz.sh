@@ -3,7 +3,6 @@
 # fuzz.sh - fuzz targets, built by clang.
 
 readonly FUZZ_SECONDS=6
-fuzz_jobs=$CORES
 
 # One fuzz target for some seconds. What it finds new stays in build/fuzz/corpus, what crashes it
 # goes to var/fuzz/NAME-*.
@@ -37,13 +36,13 @@ run_fuzz() {
         return 0
     }
     build fuzz "${targets[@]##*/}" || return 0
-    for ((i = 0; i < ${#targets[@]}; i += fuzz_jobs)); do
+    for ((i = 0; i < ${#targets[@]}; i += CORES)); do
         pids=()
-        for target in "${targets[@]:i:fuzz_jobs}"; do
+        for target in "${targets[@]:i:CORES}"; do
             fuzz_one "$target" "$seconds" &
             pids+=($!)
         done
-        for target in "${targets[@]:i:fuzz_jobs}"; do
+        for target in "${targets[@]:i:CORES}"; do
             name=$(basename "$target") name=${name#fuzz_}
             if wait "${pids[0]}"; then
                 fuzz_report "$name"

@@ -95,7 +95,7 @@ run_all() {
     for lane in "${LANES[@]}"; do
         # shellcheck disable=SC2086
         if [ "$lane" = fuzz ]; then
-            (set +m && fuzz_jobs=$(((CORES + 1) / 2)) && renice -n 10 $BASHPID >/dev/null && run_lane $lane) </dev/null &
+            (set +m && renice -n 10 $BASHPID >/dev/null && run_lane $lane) </dev/null &
         else
             (set +m && run_lane $lane) </dev/null &
         fi
