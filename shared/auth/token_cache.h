@@ -23,7 +23,6 @@ void token_cache_destroy(struct token_cache *cache);
 /* token_verify, with the same results. `accounts` must live as long as the cache. */
 enum err token_cache_verify(struct token_cache *cache, const struct token_key *key,
                             const struct accounts *accounts, struct str token, uint64_t now_s,
-                            const struct account **ret_account,
-                            uint64_t *ret_expires_s) must_check;
+                            const struct account **ret_account, uint64_t *ret_expires_s) must_check;
 
 #endif
