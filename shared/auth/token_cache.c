@@ -70,7 +70,9 @@ static void remember(struct verified *place, struct str token, const struct acco
     if (text == NULL)
         abort();
     memcpy(text, token.at, token.n);
-    *place = (struct verified){{text, token.n}, account, expires_s};
+    place->text = (struct str){text, token.n};
+    place->account = account;
+    place->expires_s = expires_s;
 }
 
 enum err token_cache_verify(struct token_cache *cache, const struct token_key *key,

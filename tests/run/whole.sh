@@ -5,7 +5,7 @@
 # What runs side by side when all groups run, after lint, the builds and unit, which occupy all cores. Most files of
 # Node's tests wait for most of their time (leases, processes that start, deadlines), and one lane works while another
 # waits. Both lanes take about as long. Fuzz targets use what is left.
-readonly LANES=("cluster shards tls" "http documents workflow bots lua servers" "fuzz")
+readonly LANES=("cluster shards workflow bots" "http documents lua servers tls" "fuzz")
 # Whole runs only: files in which a test failed while others ran beside them run once more, alone, unless there are more
 # than so many. Two cores that do everything at once may starve a process for seconds. What passes then does not fail the
 # run and is listed as unsteady, with what it said: it depends on the machine's load, which is a fault to mend.
