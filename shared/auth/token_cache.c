@@ -70,7 +70,8 @@ static void remember(struct verified *place, struct str token, const struct acco
     if (text == NULL)
         abort();
     memcpy(text, token.at, token.n);
-    place->text = (struct str){text, token.n};
+    place->text.at = text;
+    place->text.n = token.n;
     place->account = account;
     place->expires_s = expires_s;
 }
