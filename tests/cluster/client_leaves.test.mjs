@@ -24,6 +24,25 @@ const lookup = (cluster) => send(cluster, '/api/get-new-lookup', { as: 'Inferenc
 const check = (cluster, Topic) =>
   send(cluster, '/api/check-query', { as: 'Frontend_1', query: { Topic, Seq: 1, Wait: 120 } });
 
+const pollHistory = (cluster) => send(cluster, '/api/get-new-queries', { as: 'Inference_1', query: { Wait: 120, History: 'true' } });
+
+// Its node is stopped until the claim is handed to it, so that it fetches History when Redis keeps scripts waiting.
+async function duringHistory(cluster, poll, act) {
+  const socket = await poll();
+  await parked(cluster, 0, 1);
+  const Topic = await topicWithCredit(cluster);
+  await stop(cluster.nodes[0]);
+  await cluster.add({ Topic, node: 1 });
+  const held = await holdScripts(cluster.redis);
+  cluster.nodes[0].signal('SIGCONT');
+  await held.blocked();
+  await act(socket);
+  await held.release();
+  const claim = await cluster.claim({ as: 'Inference_2', wait: 30, detail: true, node: 1 });
+  assert.deepEqual([claim.Topic, claim.Attempt], [Topic, 1]);
+  await cluster.answer({ as: 'Inference_2', Topic, Seq: 1 });
+}
+
 // Long enough that a claim held by a test is not handed to a parked poll when a slow node confirms its delivery late.
 suite('clients that leave', { nodes: 2, args: ['--delivery-seconds', '60'] }, ({ test, cluster }) => {
   for (const leave of ['abort', 'reset', 'end']) {
@@ -77,37 +96,23 @@ suite('clients that leave', { nodes: 2, args: ['--delivery-seconds', '60'] }, ({
     await cluster.answer({ Topic, Seq: 1 });
   });
 
-  // Its node is stopped until the claim is handed to it, so that it fetches History when Redis keeps scripts waiting.
-  async function leaveDuringHistory(poll) {
-    const socket = await poll();
-    await parked(cluster, 0, 1);
-    const Topic = await topicWithCredit(cluster);
-    await stop(cluster.nodes[0]);
-    await cluster.add({ Topic, node: 1 });
-    const held = await holdScripts(cluster.redis);
-    cluster.nodes[0].signal('SIGCONT');
-    await held.blocked();
+  const leave = async (socket) => {
     socket.reset();
     await cluster.request('GET', '/livez', { node: 0 }); // the node has seen the end before this
-    await held.release();
-    const claim = await cluster.claim({ as: 'Inference_2', wait: 30, detail: true, node: 1 });
-    assert.deepEqual([claim.Topic, claim.Attempt], [Topic, 1]);
-    await cluster.answer({ as: 'Inference_2', Topic, Seq: 1 });
-  }
+  };
 
-  test('a claim whose client leaves while its History is fetched is given back at once', () =>
-    leaveDuringHistory(() => send(cluster, '/api/get-new-queries', { as: 'Inference_1', query: { Wait: 120, History: 'true' } })));
+  test('a claim whose client leaves while its History is fetched is given back at once', () => duringHistory(cluster, () => pollHistory(cluster), leave));
 
   test('so is one that comes with an answer', async () => {
     const { Topic } = await cluster.add();
     await cluster.claim();
-    await leaveDuringHistory(async () => {
+    await duringHistory(cluster, async () => {
       const body = JSON.stringify({ Topic, Seq: 1, Query: 'What is the meaning of life?', Answer: ['42'] });
       const path = cluster.path('/api/give-new-answer', { as: 'Inference_1', query: { Next: 'true', Wait: 120, History: 'true' } });
       const socket = await cluster.socket({ node: 0 });
       socket.write(`POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
       return socket;
-    });
+    }, leave);
   });
 
   test('a request pipelined after a parked poll is served after it, on the same connection', async () => {
@@ -122,4 +127,10 @@ suite('clients that leave', { nodes: 2, args: ['--delivery-seconds', '60'] }, ({
     socket.abort();
     await cluster.answer({ Topic, Seq: 1 });
   });
+});
+
+// What is given back while Redis does not answer is lost: the delivery lease brings it back.
+suite('an engine whose History cannot be read', { nodes: 2 }, ({ test, cluster }) => {
+  test('gets no claim, and another engine gets it', () =>
+    duringHistory(cluster, () => pollHistory(cluster), async (socket) => assert.equal((await socket.response(50_000)).status, 503)));
 });
