@@ -48,7 +48,7 @@ local function next_claim(turn, entry)
     local got = call('HMGET', key, 'fragment', 'count', 'threshold')
     call('HSET', key, 'claimed', got[2] .. ' ' .. got[3], -- what its matches will answer
          'lease', lease .. ' ' .. entry.node)
-    call('ZADD', P .. 'lookups', time_text(turn.now_ms + turn.delivery_ms, true), fingerprint)
+    call('ZADD', P .. 'lookups', time_text(turn.now_ms + turn.settings.delivery_ms, true), fingerprint)
     turn.looks = turn.looks + LOOKS_EACH
     return concat({'claim', entry.class, fingerprint, lease, 1, 1, got[1], got[2], got[3]}, '\n')
 end
@@ -109,7 +109,7 @@ end
 -- Its claim has reached its engine: the delivery lease becomes a whole one.
 local function keep(turn, fingerprint, lease)
     if not is_held(turn, fingerprint, lease) then return end
-    call('ZADD', turn.prefix .. 'lookups', 'XX', time_text(turn.now_ms + turn.lease_ms), fingerprint)
+    call('ZADD', turn.prefix .. 'lookups', 'XX', time_text(turn.now_ms + turn.settings.lease_ms), fingerprint)
 end
 
 -- Its claim has reached nobody: it is the next one to be claimed.
@@ -130,7 +130,7 @@ local function look(turn, fingerprint, count, threshold, account, max_open)
     local has_open = tonumber(call('HGET', P .. 'lookups_of', account)) or 0
     if has_open >= min(max_open, shares.share_of_lookups(turn)) then return true, 'waiting\n' .. has_open end
     local depth = call('ZCARD', P .. 'lookups')
-    return true, depth >= turn.queue_max and 'full\n' .. depth or nil
+    return true, depth >= turn.settings.queue_max and 'full\n' .. depth or nil
 end
 
 -- It is to be looked up, because of that account; `is_counted`: what is found is counted for it, unless it is for

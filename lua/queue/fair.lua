@@ -18,8 +18,15 @@ local USERS_MAX = 1000 -- of a model, in what operators look at
 local FRONT = -1 -- a turn before every virtual time: a query that came back is served next
 local FRONT_TEXT = tostring(FRONT)
 
+local NONE = {} -- is never written
+
+-- A turn that knows that nothing is Open looks no further; only the slow rescan does not rely on what was counted.
 local function models_with_work(turn)
-    local models = turn.models_with_work or call('SMEMBERS', turn.prefix .. 'models')
+    local models = turn.models_with_work
+    if models then return models end
+    local meta = turn.meta or (turn.is_sharded and counters.load(turn)) -- which that needs in any case
+    if meta and meta.depth <= 0 and not turn.is_rescan then return NONE end
+    models = call('SMEMBERS', turn.prefix .. 'models')
     turn.models_with_work = models
     return models
 end

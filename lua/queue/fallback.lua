@@ -21,7 +21,7 @@ local function fallen_models(turn)
     local fallen = turn.fallen
     if fallen then return fallen end
     fallen = {}
-    if turn.fallback_ms > 0 then
+    if turn.settings.fallback_ms > 0 then
         for _, model in ipairs(call('ZRANGE', turn.prefix .. 'falls', 0, 0, 'BYSCORE')) do fallen[model] = true end
     end
     turn.fallen = fallen
@@ -47,7 +47,7 @@ end
 -- Until when a model does not fall because an engine for it is there; nil when none is.
 local function kept_until(turn, model)
     local at = seen_at(turn, model)
-    return at and at + turn.fallback_ms > turn.now_ms and at + turn.fallback_ms or nil
+    return at and at + turn.settings.fallback_ms > turn.now_ms and at + turn.settings.fallback_ms or nil
 end
 
 -- Until when nothing falls, whatever its model; nil when it may now.
@@ -56,7 +56,7 @@ local function held_until(turn)
     if kept then return kept end
     local nodes = call('HVALS', turn.prefix .. 'node_info')
     for i = 1, #nodes do
-        if not find(nodes[i], '"models":"seen"', 1, true) then return turn.now_ms + turn.fallback_ms end
+        if not find(nodes[i], '"models":"seen"', 1, true) then return turn.now_ms + turn.settings.fallback_ms end
     end
     return nil
 end
@@ -68,10 +68,10 @@ end
 
 -- A model has Open queries now.
 local function begin(turn, model)
-    if model == 'default' or turn.fallback_ms == 0 then return end
+    if model == 'default' or turn.settings.fallback_ms == 0 then return end
     local seen = seen_at(turn, model)
     if seen and seen > turn.now_ms - SEEN_MS then
-        set_fall(turn, model, turn.now_ms + turn.fallback_ms)
+        set_fall(turn, model, turn.now_ms + turn.settings.fallback_ms)
     else
         set_fall(turn, model, held_until(turn) or 0)
     end
@@ -87,12 +87,12 @@ end
 -- Lets the models fall that are due. Returns them.
 local function fall_due(turn)
     local falls, P = {}, turn.prefix
-    if turn.fallback_ms == 0 then return falls end
+    if turn.settings.fallback_ms == 0 then return falls end
     local due = call('ZRANGE', P .. 'falls', '(0', turn.now_text, 'BYSCORE', 'LIMIT', 0, FALL_MAX)
     if #due == 0 then return falls end
     -- With no engine seen at all there is nobody who would take them: a cluster that has just been restored waits for
     -- those to come back that name them.
-    local till = call('EXISTS', P .. 'models_seen') == 0 and turn.now_ms + turn.fallback_ms or held_until(turn)
+    local till = call('EXISTS', P .. 'models_seen') == 0 and turn.now_ms + turn.settings.fallback_ms or held_until(turn)
     for i = 1, #due do
         local at = till or kept_until(turn, due[i]) or 0
         set_fall(turn, due[i], at)
@@ -103,7 +103,7 @@ end
 
 -- The sooner one of `other` (text, a time in ms; nil: none) and the next time at which a model falls.
 local function sooner(turn, other)
-    if turn.fallback_ms == 0 then return other end
+    if turn.settings.fallback_ms == 0 then return other end
     local first = call('ZRANGE', turn.prefix .. 'falls', '(0', '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')[2]
     if not first or (other and tonumber(other) < tonumber(first)) then return other end
     return first
@@ -126,9 +126,9 @@ local function account_of(_, seen) return match(seen, '^%d+ (%S+)') end
 local function note_seen(turn, seen)
     local P, names, new_n = turn.prefix, {}, 0
     for model in pairs(seen) do names[#names + 1] = model end
-    if #names == 0 or turn.fallback_ms == 0 then return end
+    if #names == 0 or turn.settings.fallback_ms == 0 then return end
     sort(names)
-    local due = format('%d', turn.now_ms + turn.fallback_ms)
+    local due = format('%d', turn.now_ms + turn.settings.fallback_ms)
     for from = 1, #names, AT_ONCE do
         local part = {unpack(names, from, min(from + AT_ONCE - 1, #names))}
         local had = call('HMGET', P .. 'models_seen', unpack(part))
@@ -151,7 +151,7 @@ end
 local function repair(turn)
     local P = turn.prefix
     local models, falls = P .. 'models', P .. 'falls'
-    if turn.fallback_ms == 0 then return end
+    if turn.settings.fallback_ms == 0 then return end
     if call('SCARD', models) - call('SISMEMBER', models, 'default') == call('ZCARD', falls) then return end
     local waits, is_known = {}, {}
     for _, model in ipairs(call('SMEMBERS', models)) do waits[model] = true end
@@ -161,7 +161,7 @@ local function repair(turn)
     end
     for model in pairs(waits) do
         if not is_known[model] and model ~= 'default' then
-            set_fall(turn, model, turn.now_ms + turn.fallback_ms)
+            set_fall(turn, model, turn.now_ms + turn.settings.fallback_ms)
         end
     end
 end

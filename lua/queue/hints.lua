@@ -15,12 +15,19 @@ local HINTS_KEPT = 1000  -- engines choose their lists of models
 local FRESH_MS = 3000   -- nodes with parked polls state them each second
 local HOPS_MAX, QUIET_MS = 2, 50
 
--- Once a turn, which may park many polls.
 local function state(turn, class)
-    local stated = turn.hints_stated or {}
-    if stated[class] then return end
-    turn.hints_stated, stated[class] = stated, true
     call('ZADD', turn.prefix .. 'hints', turn.now_text, turn.node .. ' ' .. class)
+end
+
+-- Comes after idle.flush: states the classes whose first polls this turn has parked. While a node holds polls of a
+-- class, its syncs state it.
+local function flush(turn)
+    local entries = turn.is_sharded and turn[idle.QUERIES]
+    if not entries then return end
+    for i = 1, #entries do
+        local entry = entries[i]
+        if entry.stored == 0 and entry.credits > 0 and entry.node == turn.node then state(turn, entry.class) end
+    end
 end
 
 -- What nodes are asked for: they compare it with what their polls name, and a model that has fallen is for all.
@@ -117,6 +124,6 @@ local function call_for(turn, model, tried, hops)
 end
 
 return {
-    state = state, models = models, end_quiet = end_quiet, call_for = call_for, strike_off = strike_off,
+    state = state, flush = flush, models = models, end_quiet = end_quiet, call_for = call_for, strike_off = strike_off,
     forget_oldest = forget_oldest,
 }

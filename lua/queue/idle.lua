@@ -29,24 +29,48 @@ local function entries_of(turn, key)
     return entries
 end
 
-local function put_entry(entries, member, score)
+-- An entry whose score is not known yet: its credits are those that this turn grants.
+local function put_entry(entries, member)
     local node, class = match(member, '^(%S+) (.+)$')
     local account, models = match(class, '^([^|]+)|(%S+)$')
-    local credits = floor(score)
-    local due = score == credits and 0 or floor((score - credits) * DUE_UNIT + 0.5)
     local entry = {
-        member = member, node = node, class = class, account = account, models = models, credits = credits,
-        due = due, stored = credits, stored_due = due,
+        member = member, node = node, class = class, account = account, models = models, credits = 0, due = 0,
+        stored = 0, stored_due = 0, is_read = false,
     }
     entries[#entries + 1], entries[member] = entry, entry
     return entry
 end
 
--- The entry of this node's class, read on its own: the common turn needs no other.
+local function set_score(entry, score)
+    local credits = floor(score)
+    local due = score == credits and 0 or floor((score - credits) * DUE_UNIT + 0.5)
+    entry.stored, entry.stored_due, entry.is_read = credits, due, true
+    entry.credits, entry.due = credits + entry.credits, due
+end
+
+local function read(turn, key, entry)
+    if entry.is_read then return end
+    set_score(entry, tonumber(call('ZSCORE', turn.prefix .. key, entry.member)) or 0)
+end
+
+local function key_of(class)
+    return is_for_lookups(class) and LOOKUPS or QUERIES
+end
+
+-- The entry of this node's class. It is not read: the common turn only grants credits.
 local function own_entry(turn, class)
-    local key = is_for_lookups(class) and LOOKUPS or QUERIES
-    local entries, member = entries_of(turn, key), turn.node .. ' ' .. class
-    return entries[member] or put_entry(entries, member, tonumber(call('ZSCORE', turn.prefix .. key, member)) or 0)
+    local key, member = key_of(class), turn.node .. ' ' .. class
+    local entries = entries_of(turn, key)
+    local entry = entries[member]
+    if entry then return entry end
+    entry = put_entry(entries, member)
+    if entries.is_read then read(turn, key, entry) end
+    return entry
+end
+
+local function credits_of(turn, entry)
+    read(turn, key_of(entry.class), entry)
+    return entry.credits
 end
 
 -- Reads all entries. Returns them.
@@ -56,7 +80,15 @@ local function load(turn, key)
     entries.is_read = true
     local got = call('ZREVRANGE', turn.prefix .. key, 0, IDLE_MAX - 1, 'WITHSCORES')
     for i = 1, #got, 2 do
-        if not entries[got[i]] then put_entry(entries, got[i], tonumber(got[i + 1])) end
+        local entry = entries[got[i]] or put_entry(entries, got[i])
+        if not entry.is_read then set_score(entry, tonumber(got[i + 1])) end
+    end
+    for i = 1, #entries do
+        if #got == 2 * IDLE_MAX then
+            read(turn, key, entries[i])
+        elseif not entries[i].is_read then
+            set_score(entries[i], 0)
+        end
     end
     return entries
 end
@@ -147,6 +179,9 @@ end
 -- waits.
 local function take_waiter(turn, key, model)
     local entries = entries_of(turn, key)
+    if not entries.is_read then
+        for i = 1, #entries do read(turn, key, entries[i]) end
+    end
     local entry = find_own_due(turn, entries, model)
     if not entry then
         load(turn, key)
@@ -173,13 +208,21 @@ local function score_of(entry)
     return format('%d.%06d', entry.credits, min(entry.due, DUE_MAX))
 end
 
+-- Adds what was granted to an entry that was not read, and notes what was stored.
+local function add_credits(turn, key, entry)
+    local score = call('ZINCRBY', turn.prefix .. key, entry.credits, entry.member)
+    entry.stored = floor(tonumber(score)) - entry.credits
+end
+
 local function flush_of(turn, key)
     local entries = turn[key]
     if not entries then return end
     local put, gone = {}, {}
     for i = 1, #entries do
         local entry = entries[i]
-        if entry.credits ~= entry.stored or entry.due ~= entry.stored_due then
+        if not entry.is_read then
+            if entry.credits > 0 then add_credits(turn, key, entry) end
+        elseif entry.credits ~= entry.stored or entry.due ~= entry.stored_due then
             if entry.credits > 0 then
                 local n = #put
                 put[n + 1], put[n + 2] = score_of(entry), entry.member
@@ -199,7 +242,7 @@ end
 
 return {
     QUERIES = QUERIES, LOOKUPS = LOOKUPS, LOOKS_MAX = LOOKS_MAX, is_for_lookups = is_for_lookups, own_entry = own_entry,
-    set_credits = set_credits, grant = grant, take = take, put_back = put_back, has_credit = has_credit,
-    names_model = names_model, takes_model = takes_model, is_alive = is_alive, take_waiter = take_waiter,
-    strike_off = strike_off, flush = flush,
+    credits_of = credits_of, set_credits = set_credits, grant = grant, take = take, put_back = put_back,
+    has_credit = has_credit, names_model = names_model, takes_model = takes_model, is_alive = is_alive,
+    take_waiter = take_waiter, strike_off = strike_off, flush = flush,
 }

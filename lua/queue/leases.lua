@@ -22,13 +22,13 @@ end
 
 -- The deadline of a lease that begins now, and of a delivery lease, as text. The latter's is odd, a lease's is even.
 local function lease_end(turn)
-    local at = turn.now_ms + turn.lease_ms
+    local at = turn.now_ms + turn.settings.lease_ms
     turn.lease_end_text = format('%d', at - at % 2)
     return turn.lease_end_text
 end
 
 local function delivery_end(turn)
-    local at = turn.now_ms + turn.delivery_ms
+    local at = turn.now_ms + turn.settings.delivery_ms
     turn.delivery_end_text = format('%d', at - at % 2 + 1)
     return turn.delivery_end_text
 end

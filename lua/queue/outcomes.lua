@@ -92,7 +92,7 @@ local function return_rows(turn, topic, seqs, attempts, reason)
     local P = turn.prefix
     local again, used = {}, {}
     for i = 1, #seqs do
-        if attempts[i] >= turn.max_attempts then
+        if attempts[i] >= turn.settings.max_attempts then
             end_query(turn, topic, seqs[i], 'F', reason, true)
         else
             again[#again + 1] = seqs[i]

@@ -1,6 +1,5 @@
 -- polls: gives an engine's poll the next claim, or parks it as a credit of its node and class.
 local claims = require('queue/claims')
-local hints = require('queue/hints')
 local idle = require('queue/idle')
 local presence = require('queue/presence')
 
@@ -15,7 +14,6 @@ local function claim(turn, class, is_parking, engine, poll)
     turn.looks = looks_before -- it was asked for; what this turn hands over unasked is counted alone
     if text then return text end
     if not is_parking then return 'empty' end
-    if turn.is_sharded then hints.state(turn, class) end
     idle.grant(entry)
     return 'parked'
 end

@@ -25,7 +25,7 @@ end
 
 -- As text: what `n` of this shard are in the whole cluster, about.
 local function of_cluster(turn, n)
-    return format('%d', turn.is_sharded and n * turn.shard_n or n)
+    return format('%d', turn.is_sharded and n * turn.settings.shard_n or n)
 end
 
 return {of_cluster = of_cluster, STAT_S = STAT_S, eta_seconds = eta_seconds}

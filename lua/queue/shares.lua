@@ -26,8 +26,7 @@ local function count(turn, account, user, model, delta)
         turn.depth_deltas = depths
         depths[model] = (depths[model] or 0) + delta
     end
-    local meta = turn.meta or counters.load(turn)
-    meta.depth, meta.is_dirty = meta.depth + delta, true
+    counters.change_depth(turn, delta)
 end
 
 local function open_count(turn, account, user)
@@ -37,8 +36,8 @@ end
 
 -- How many queries may be Open on this shard: its part of queue_max.
 local function room(turn)
-    if not turn.is_sharded then return turn.queue_max end
-    return max(1, ceil(turn.queue_max / turn.shard_n))
+    if not turn.is_sharded then return turn.settings.queue_max end
+    return max(1, ceil(turn.settings.queue_max / turn.settings.shard_n))
 end
 
 -- Half of the Open queries, and half of the open lookups (which are all on one shard), is the most that one account may
@@ -48,7 +47,7 @@ local function share_of(n)
 end
 
 local function share_of_lookups(turn)
-    return share_of(turn.queue_max)
+    return share_of(turn.settings.queue_max)
 end
 
 local function add_share(turn, field, delta)

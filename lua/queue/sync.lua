@@ -56,7 +56,7 @@ local DIFFERENT_MAX = 4 -- other settings that are returned
 -- and bytes of them, are left to the next class.
 local function serve_class(turn, class, parked, claiming, elsewhere, claims_left, bytes_left)
     local entry, kind = idle.own_entry(turn, class), idle.is_for_lookups(class) and lookups or claims
-    idle.set_credits(entry, max(parked, min(entry.credits, parked + claiming)))
+    idle.set_credits(entry, max(parked, min(idle.credits_of(turn, entry), parked + claiming)))
     if turn.is_sharded and kind == claims and parked + claiming + elsewhere > 0 then hints.state(turn, class) end
     while entry.credits + elsewhere > 0 and claims_left > 0 and bytes_left > 0 and turn.looks < LOOKS_MAX do
         local text = kind.next_claim(turn, entry)
@@ -125,6 +125,7 @@ end
 local function verb(turn, a)
     --- arguments
     local P = turn.prefix
+    turn.is_rescan = true
     if call('ZADD', P .. 'nodes', turn.now_ms, turn.node) == 1 then shares.recount(turn) end
     call('HSET', P .. 'node_info', turn.node, info)
     nodes.forget_silent(turn)

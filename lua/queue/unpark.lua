@@ -13,7 +13,8 @@ local idle = require('queue/idle')
 local function verb(turn, a)
     --- arguments
     local entry = idle.own_entry(turn, class)
-    if entry.credits > 0 then idle.set_credits(entry, entry.credits - 1) end
+    local credits = idle.credits_of(turn, entry)
+    if credits > 0 then idle.set_credits(entry, credits - 1) end
     return 'ok'
 end
 

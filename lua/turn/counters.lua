@@ -2,15 +2,16 @@
 -- the fair order). Read once a turn, written once when changed.
 local call, format, max = redis.call, string.format, math.max
 
--- {lease, depth, vt, vt_text, is_dirty}: set is_dirty when you change one. vt_text is vt as it is stored: to write a
--- double out costs more than most commands do.
+-- {lease, depth, vt, depth_text, vt_text, is_dirty}: set is_dirty when you change one. The texts are as they are stored
+-- (depth_text nil: depth has changed): to write a double out costs more than most commands do.
 local function load(turn)
     local meta = turn.meta
     if meta then return meta end
     local got = call('HMGET', turn.prefix .. 'meta', 'lease', 'depth', 'vt')
-    local vt = got[3] or '0.000000'
+    local lease, depth, vt = got[1] or '0', got[2] or '0', got[3] or '0.000000'
     meta = {
-        lease = tonumber(got[1]) or 0, depth = tonumber(got[2]) or 0, vt = tonumber(vt), vt_text = vt, is_dirty = false,
+        lease = tonumber(lease), depth = tonumber(depth), vt = tonumber(vt), depth_text = depth, vt_text = vt,
+        is_dirty = false,
     }
     turn.meta = meta
     return meta
@@ -23,6 +24,19 @@ local function next_lease(turn)
     return format('%d', meta.lease)
 end
 
+-- `delta` more Open queries, or less.
+local function change_depth(turn, delta)
+    local meta = turn.meta or load(turn)
+    meta.depth, meta.depth_text, meta.is_dirty = meta.depth + delta, nil, true
+end
+
+local function depth_text(turn)
+    local meta = turn.meta or load(turn)
+    local text = meta.depth_text or format('%d', max(meta.depth, 0))
+    meta.depth_text = text
+    return text
+end
+
 local function set_vt(meta, vt)
     meta.vt, meta.vt_text, meta.is_dirty = vt, format('%.6f', vt), true
 end
@@ -30,8 +44,11 @@ end
 local function flush(turn)
     local meta = turn.meta
     if not meta or not meta.is_dirty then return end
-    call('HSET', turn.prefix .. 'meta', 'lease', format('%d', meta.lease), 'depth', format('%d', max(meta.depth, 0)),
+    call('HSET', turn.prefix .. 'meta', 'lease', format('%d', meta.lease), 'depth', depth_text(turn),
          'vt', meta.vt_text)
 end
 
-return {load = load, next_lease = next_lease, set_vt = set_vt, flush = flush}
+return {
+    load = load, next_lease = next_lease, change_depth = change_depth, depth_text = depth_text, set_vt = set_vt,
+    flush = flush,
+}

@@ -6,9 +6,13 @@ local call, concat = redis.call, table.concat
 
 local function send(turn, to, event)
     local lists = turn.events or {}
-    local list = lists[to] or {}
-    turn.events, lists[to] = lists, list
-    list[#list + 1] = event
+    local list = lists[to]
+    turn.events = lists
+    if list then
+        list[#list + 1] = event
+    else
+        lists[to] = {event}
+    end
 end
 
 -- Events travel in one message as <length>:<bytes> each.

@@ -29,13 +29,13 @@
 --   waiting_deltas, share_deltas, depth_deltas              queue/shares.lua
 --   stored_sums, stored_deltas                              queue/stored.lua
 --   marks_noted                                             queue/nonce_marks.lua
---   models_with_work                                        queue/fair.lua
+--   models_with_work, is_rescan                             queue/fair.lua, queue/sync.lua
 --   fallen                                                  queue/fallback.lua
---   hints_stated                                            queue/hints.lua
 --   users_noted                                             topic/users.lua
 --   now_us_text                                             queue/enqueue.lua
 --   limit_n                                                 auth/limiter.lua
 local verbs = require('verbs')
+local hints = require('queue/hints')
 local idle = require('queue/idle')
 local leases = require('queue/leases')
 local nonce_marks = require('queue/nonce_marks')
@@ -63,7 +63,7 @@ local function settings_of(text)
     known = {
         node = node, lease_ms = tonumber(lease_ms), delivery_ms = tonumber(delivery_ms),
         max_attempts = tonumber(max_attempts), queue_max = tonumber(queue_max), shard_n = tonumber(shard_n),
-        fallback_ms = tonumber(fallback_ms),
+        fallback_ms = tonumber(fallback_ms), is_sharded = tonumber(shard_n) > 1,
     }
     if settings_n == SETTINGS_MAX then settings, settings_n = {}, 0 end
     settings[text], settings_n = known, settings_n + 1
@@ -87,14 +87,12 @@ end
 -- is_full: Redis is (turn/full.lua). nonce_n: all of them.
 local function begin(prefix, argv, nonce_n, is_full)
     local time = call('TIME')
-    local now_s = tonumber(time[1])
-    local now_us = now_s * 1000000 + tonumber(time[2])
-    local now_ms, node = floor(now_us / 1000), settings_of(argv[1])
+    local now_s = time[1] + 0 -- a number, sooner than tonumber
+    local now_us = now_s * 1000000 + time[2]
+    local now_ms, of_node = floor(now_us / 1000), settings_of(argv[1])
     return {
-        prefix = prefix, args = argv, node = node.node, is_full = is_full,
-        lease_ms = node.lease_ms, delivery_ms = node.delivery_ms, max_attempts = node.max_attempts,
-        queue_max = node.queue_max, is_sharded = node.shard_n > 1, shard_n = node.shard_n,
-        fallback_ms = node.fallback_ms,
+        prefix = prefix, args = argv, is_full = is_full,
+        settings = of_node, node = of_node.node, is_sharded = of_node.is_sharded,
         now_us = now_us, now_ms = now_ms, now_s = now_s,
         -- As text: to write a double out and to read it back costs more than most commands do.
         now_text = format('%d', now_ms),
@@ -167,15 +165,16 @@ local function run(keys, argv, may_run)
         turn.at = turn.at + verb.word_n
         is_good, reply = pcall(run_verbs, turn, argv, replies, may_run)
     end
-    if turn.is_sharded then events.send(turn, turn.node, 'open\n' .. format('%d', counters.load(turn).depth)) end
     leases.flush(turn)
     idle.flush(turn)
+    hints.flush(turn)
     shares.flush(turn)
     stored.flush(turn)
     users.flush(turn)
     nonce_marks.flush(turn)
     counters.flush(turn)
     events.flush(turn, replies)
+    if turn.is_sharded then replies[#replies + 1] = 'open\n' .. counters.depth_text(turn) end
     return replies
 end
 

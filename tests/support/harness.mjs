@@ -287,7 +287,8 @@ export class Cluster {
   // Sets when the lease of a topic's claim ends: one that is as short as a test would end on a slow machine when it
   // should not. An odd deadline is one of a claim whose delivery is not confirmed yet.
   leaseEndsIn(Topic, ms) {
-    const until = (Date.now() + ms) - ((Date.now() + ms) % 2);
+    const at = Date.now() + ms;
+    const until = at - (at % 2);
     return eventually(
       async () => {
         const [lease, now] = await this.#leaseOf(Topic);

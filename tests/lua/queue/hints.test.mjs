@@ -17,6 +17,8 @@ scripts('hints', ({ test, shard }) => {
   const isQuiet = async () => (await shard.cmd('EXISTS', shard.key('quiet:default'))) === 1;
   // It lasts 50 ms, so both commands are sent at once: on a slow machine it has ended before a second message arrives.
   const isQuietAfter = async (verb) => (await Promise.all([verb(), isQuiet()]))[1];
+  // Polls that are parked, and after the point how many of them are due.
+  const idle = async () => Number(Number(await shard.cmd('ZSCORE', shard.key('idle'), 'n1 E|*')).toFixed(6));
   // Who was called, with what it got.
   const called = async () => (await shard.ears.take()).map(([channel, event]) => [channel, ...event.split('\n')]);
   const listening = async (nodes, body) => {
@@ -179,6 +181,44 @@ scripts('hints', ({ test, shard }) => {
     assert.deepEqual(events, [lines(...claim(1)), lines('taken', ...claim(2)), lines('taken', ...claim(3)), lines('open', 1)]);
     assert.equal(await shard.get('idle'), undefined, 'the credit here is used up');
     assert.deepEqual((await run('sync', '{}', '', 0, 0, 1, 'E|*', 0, 0, 0, '')).events, [lines('open', 1)], 'without a poll nothing is taken');
+  });
+
+  test('the first polls of a class state its hint, those after them leave that to the syncs', async () => {
+    const park = ['claim', 0, 'E|*', '1'];
+    const makeOld = () => shard.cmd('ZADD', shard.key('hints'), 1, 'n1 E|*');
+    const isNew = async () => ago()(await shard.cmd('ZSCORE', shard.key('hints'), 'n1 E|*'));
+    await shard.turn([park, park], FRAME);
+    assert.ok(await isNew());
+    await makeOld();
+    await shard.turn([park, park], FRAME);
+    assert.equal(await idle(), 4);
+    assert.ok(!(await isNew()));
+    for (let i = 0; i < 4; i++) await add();
+    assert.equal(await shard.get('idle'), undefined);
+    await run(...park);
+    assert.ok(await isNew(), 'they are the first ones again');
+    await makeOld();
+    await run('sync', '{}', '', 0, 0, 1, 'E|*', 1, 0, 0, '');
+    assert.ok(await isNew());
+  });
+
+  test('a turn that parks polls and serves questions adds both up', async () => {
+    await shard.seed({ idle: zset({ 'n1 E|*': 3.000002 }) });
+    const park = ['claim', 0, 'E|*', '1'];
+    await shard.turn([park, park], FRAME);
+    assert.equal(await idle(), 5.000002);
+    const { events } = await shard.turn([park, ADD, park, park], FRAME);
+    assert.equal(events.length, 2, 'the claim, and how many are Open');
+    assert.equal(await idle(), 7.000001);
+    await shard.turn([['add', 0, 't2', ...ADD.slice(3)], park], FRAME); // the score is read after the list of all
+    assert.equal(await idle(), 7);
+  });
+
+  test('with nothing counted as Open nobody looks for work, except the slow rescan', async () => {
+    await shard.seed({ 't:t': topicOf([undefined]), 'open:default:alice': zset({ t: 1_000_000 }), 'turns:default': zset({ alice: 0 }), models: set('default'), meta: { lease: '0', depth: '0', vt: '0.000000' } });
+    assert.deepEqual((await run('claim', 0, 'E|*', '1')).replies, ['parked']);
+    const { events } = await run('sync', '{}', '', 0, 0, 1, 'E|*', 1, 0, 0, '');
+    assert.deepEqual(events, [lines('claim', 'E|*', 't', 1, 1, 1, 1, rowOf({ query: 'Q1' })), lines('open', 0)]);
   });
 
   test('parking and syncs state hints, lookups have none, and one shard has none', async () => {
