@@ -2,7 +2,7 @@
 #
 # fuzz.sh - fuzz targets, built by clang.
 
-readonly FUZZ_SECONDS=6
+readonly FUZZ_SECONDS=3
 
 # One fuzz target for some seconds. What it finds new stays in build/fuzz/corpus, what crashes it
 # goes to var/fuzz/NAME-*.

@@ -30,7 +30,7 @@ run_unit() {
         return 0
     fi
     build dev "$@" || return 0
-    ctest --test-dir build/dev -j "$CORES" --timeout 120 -R "^${1:-.*}\$" --output-on-failure || true
+    ctest --test-dir build/dev -j "$CORES" --timeout 300 -R "^${1:-.*}\$" --output-on-failure || true
     cp build/dev/Testing/Temporary/LastTest.log $log 2>/dev/null || : >$log
     ok=$(sum $log '^\[  PASSED  \] ([0-9]+) test\(s\)\..*')
     list_unit $log >$OUT/unit.failures

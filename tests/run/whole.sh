@@ -2,10 +2,10 @@
 #
 # whole.sh - all groups, some of them side by side.
 
-# What runs side by side when all groups run, after lint, the builds and unit, which occupy all cores. Most files of
-# Node's tests wait for most of their time (leases, processes that start, deadlines), and one lane works while another
-# waits. Both lanes take about as long. Fuzz targets use what is left.
-readonly LANES=("cluster shards workflow bots" "http documents lua servers tls" "fuzz")
+# What runs side by side when all groups run, after the builds, which occupy all cores. Most tests wait for most of their
+# time (leases, processes that start, deadlines), and one lane works while another waits. The first two lanes take about
+# as long. Fuzz targets use what is left.
+readonly LANES=("cluster shards workflow bots" "http documents lua servers tls" "lint unit fuzz")
 # Whole runs only: files in which a test failed while others ran beside them run once more, alone, unless there are more
 # than so many. Two cores that do everything at once may starve a process for seconds. What passes then does not fail the
 # run and is listed as unsteady, with what it said: it depends on the machine's load, which is a fault to mend.
@@ -33,6 +33,7 @@ run_lane() {
     local group name=$1
     passed=0 failed=0 skipped=0
     for group; do
+        [ "$group" != fuzz ] || renice -n 10 $BASHPID >/dev/null
         run_timed "$group" run_one "$group" >"$OUT/group-$group.log" 2>&1
         flock $OUT/output.lock cat "$OUT/group-$group.log"
     done
@@ -85,20 +86,14 @@ run_all() {
     local lane ok bad skip
     : >$OUT/seconds
     rm -f $OUT/lane-*.counts $OUT/again $OUT/unsteady
-    run_timed lint run_lint
     run_timed builds build_all
     [ -n "$built" ] || return 0
-    run_timed unit run_unit
     trap 'trap - INT TERM; end_children $$; exit 130' INT TERM
     # In groups of processes of their own: otherwise they, and all that tests start, would ignore SIGINT.
     set -m
     for lane in "${LANES[@]}"; do
         # shellcheck disable=SC2086
-        if [ "$lane" = fuzz ]; then
-            (set +m && renice -n 10 $BASHPID >/dev/null && run_lane $lane) </dev/null &
-        else
-            (set +m && run_lane $lane) </dev/null &
-        fi
+        (set +m && run_lane $lane) </dev/null &
     done
     set +m
     wait
