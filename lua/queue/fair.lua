@@ -4,11 +4,13 @@
 -- 1/weight further, so 1,000 questions of one user delay another user's single one by at most one turn. A user has one
 -- virtual time, in whatever models it asks. A user that arrives or returns starts at the shard's virtual time, so
 -- absence earns no credit. Returning at once gains nothing either: until the virtual time has passed the end of its
--- last turn, the user starts there (the zset served, user -> virtual time; deleted when no work is left).
+-- last turn, the user starts there (the zset served, user -> virtual time; deleted when no work is left). A turn collects
+-- its changes of `served` and writes them at its end.
 local fallback = require('queue/fallback')
 local hints = require('queue/hints')
 local idle = require('queue/idle')
 local shares = require('queue/shares')
+local bounds = require('turn/bounds')
 local counters = require('turn/counters')
 local call = redis.call
 local format = string.format
@@ -31,6 +33,11 @@ local function models_with_work(turn)
     return models
 end
 
+-- The end of a user's last turn, as text; false when that is past.
+local function ends_of(turn, user)
+    return turn.served and turn.served[user] or call('ZSCORE', turn.prefix .. 'served', user)
+end
+
 -- at_us: text, since when the topic waits.
 local function enqueue(turn, model, user, topic, at_us, is_front)
     local P = turn.prefix
@@ -43,7 +50,7 @@ local function enqueue(turn, model, user, topic, at_us, is_front)
     else
         local meta = turn.meta or counters.load(turn)
         new_n = call('ZADD', turns, 'NX', meta.vt_text, user)
-        local ends = new_n == 1 and call('ZSCORE', P .. 'served', user)
+        local ends = new_n == 1 and ends_of(turn, user)
         if ends and tonumber(ends) > meta.vt then call('ZADD', turns, ends, user) end
     end
     if new_n == 1 then -- else the model has turns, and is one of those with work
@@ -67,7 +74,10 @@ local function dequeue(turn, model, user, topic)
         fallback.finish(turn, model)
         if model ~= 'default' then shares.forget_model(turn, model) end
         turn.models_with_work = nil
-        if counters.load(turn).depth == 0 then call('UNLINK', P .. 'served') end
+        if counters.load(turn).depth == 0 then
+            call('UNLINK', P .. 'served')
+            turn.served = nil
+        end
     end
     return false
 end
@@ -98,15 +108,16 @@ end
 local function charge(turn, model, user, vt, weight, has_more)
     local P = turn.prefix
     local m = counters.load(turn)
-    local start, served = max(m.vt, vt), P .. 'served'
+    local start = max(m.vt, vt)
     local ends = format('%.6f', start + 1 / weight)
     if start ~= m.vt then
         counters.set_vt(m, start)
-        call('ZREMRANGEBYSCORE', served, '-inf', m.vt_text)
+        turn.has_vt_moved = true
     end
     if has_more then call('ZADD', P .. 'turns:' .. model, ends, user) end
     if m.depth == 0 then return end
-    call('ZADD', served, ends, user)
+    local served = turn.served or {}
+    turn.served, served[user] = served, ends
     local models_now = models_with_work(turn)
     for i = 1, #models_now do
         local turns = P .. 'turns:' .. models_now[i]
@@ -115,7 +126,20 @@ local function charge(turn, model, user, vt, weight, has_more)
     end
 end
 
+local function flush(turn)
+    local key = turn.prefix .. 'served'
+    if turn.served then
+        local list = {}
+        for user, ends in pairs(turn.served) do
+            local n = #list
+            list[n + 1], list[n + 2] = ends, user
+        end
+        bounds.in_parts(list, function(...) call('ZADD', key, ...) end)
+    end
+    if turn.has_vt_moved then call('ZREMRANGEBYSCORE', key, '-inf', turn.meta.vt_text) end
+end
+
 return {
     USERS_MAX = USERS_MAX, FRONT = FRONT, models_with_work = models_with_work, enqueue = enqueue, dequeue = dequeue,
-    next_topic = next_topic, charge = charge,
+    next_topic = next_topic, charge = charge, flush = flush,
 }

@@ -29,12 +29,14 @@
 --   waiting_deltas, share_deltas, depth_deltas              queue/shares.lua
 --   stored_sums, stored_deltas                              queue/stored.lua
 --   marks_noted                                             queue/nonce_marks.lua
---   models_with_work, is_rescan                             queue/fair.lua, queue/sync.lua
+--   models_with_work, served, has_vt_moved                  queue/fair.lua
+--   is_rescan                                               queue/sync.lua
 --   fallen                                                  queue/fallback.lua
 --   users_noted                                             topic/users.lua
 --   now_us_text                                             queue/enqueue.lua
 --   limit_n                                                 auth/limiter.lua
 local verbs = require('verbs')
+local fair = require('queue/fair')
 local hints = require('queue/hints')
 local idle = require('queue/idle')
 local leases = require('queue/leases')
@@ -168,6 +170,7 @@ local function run(keys, argv, may_run)
     leases.flush(turn)
     idle.flush(turn)
     hints.flush(turn)
+    fair.flush(turn)
     shares.flush(turn)
     stored.flush(turn)
     users.flush(turn)
