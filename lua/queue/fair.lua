@@ -4,8 +4,8 @@
 -- 1/weight further, so 1,000 questions of one user delay another user's single one by at most one turn. A user has one
 -- virtual time, in whatever models it asks. A user that arrives or returns starts at the shard's virtual time, so
 -- absence earns no credit. Returning at once gains nothing either: until the virtual time has passed the end of its
--- last turn, the user starts there (the zset served, user -> virtual time; deleted when no work is left). A turn collects
--- its changes of `served` and writes them at its end.
+-- last turn, the user starts there (the zset served, user -> virtual time; deleted when no work is left). A turn
+-- collects its changes of `served` and writes them at its end.
 local fallback = require('queue/fallback')
 local hints = require('queue/hints')
 local idle = require('queue/idle')

@@ -2,23 +2,20 @@
 --   Open here for it.
 -- KEYS: hints zset, queue/claims.lua.
 -- Wakes: nobody.
--- Bound: one claim.
+-- Bound: one claim. After LOOK_BYTES of claims of a turn there are none (queue/polls.lua).
 -- Lane: claim.  Home: every.  Nonce: no.  Full: refused.
 -- Repeatable: yes.
 -- Arguments:
 --   class  text 4k
 -- Replies: claim/<claim as text> | empty
-local claims = require('queue/claims')
 local hints = require('queue/hints')
 local idle = require('queue/idle')
+local polls = require('queue/polls')
 
 local function verb(turn, a)
     --- arguments
     hints.state(turn, class)
-    local looks_before = turn.looks
-    local text = claims.next_claim(turn, idle.own_entry(turn, class))
-    turn.looks = looks_before -- it was asked for
-    return text or 'empty'
+    return polls.next_claim(turn, idle.own_entry(turn, class), true) or 'empty'
 end
 
 return {hint = verb}

@@ -4,8 +4,8 @@
 --   drained set, settings hash, stat:<minute>, nonces:<day> set, nonce_marks:<minute> set, models set, shares, depths,
 --   queue/nodes.lua, queue/fallback.lua, queue/claims.lua, lookup/lookups.lua.
 -- Wakes: this node's polls only, SYNC_CLAIMS_MAX at most.
--- Bound: SYNC_CLAIMS_MAX claims, ending with the one that reaches LOOK_BYTES or LOOKS_MAX; ENGINES_MAX engines and
---   those named.
+-- Bound: SYNC_CLAIMS_MAX claims, ending with the one that reaches LOOK_BYTES (the node then syncs again) or LOOKS_MAX;
+--   ENGINES_MAX engines and those named.
 -- Lane: first.  Home: every.  Nonce: no.  Full: runs.
 -- Repeatable: yes.
 -- Arguments:
@@ -32,6 +32,7 @@ local idle = require('queue/idle')
 local leases = require('queue/leases')
 local nodes = require('queue/nodes')
 local nonce_marks = require('queue/nonce_marks')
+local polls = require('queue/polls')
 local presence = require('queue/presence')
 local rate = require('queue/rate')
 local shares = require('queue/shares')
@@ -93,10 +94,10 @@ local function note_engines(turn, first, last)
     if first > last then return end
     local keys, new_n = {}, 0
     for k = first, last, 2 do keys[#keys + 1] = P .. 'poll:' .. (gsub(turn.args[k], ' ', ':', 1)) end
-    local polls = call('MGET', unpack(keys))
-    for k = 1, #polls do
+    local known = call('MGET', unpack(keys))
+    for k = 1, #known do
         local at = first + 2 * k - 2
-        local text = polls[k] ~= AWAY and heard_of(turn, turn.args[at], turn.args[at + 1], polls[k])
+        local text = known[k] ~= AWAY and heard_of(turn, turn.args[at], turn.args[at + 1], known[k])
         if text then new_n = new_n + call('HSET', P .. 'engines', turn.args[at], text) end
     end
     if new_n > 0 then presence.forget_engines(turn) end
@@ -151,6 +152,7 @@ local function verb(turn, a)
         claims_left, bytes_left = serve_class(turn, args[i], tonumber(args[i + 1]), tonumber(args[i + 2]),
                                               tonumber(args[i + 3]), claims_left, bytes_left)
     end
+    if claims_left <= 0 or bytes_left <= 0 then polls.ask_for_rescan(turn) end
     note_engines(turn, engine_from, engine_to)
     leases.flush(turn)
     local first = call('ZRANGE', P .. 'leases', 0, 0, 'WITHSCORES')[2]

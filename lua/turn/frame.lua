@@ -31,6 +31,7 @@
 --   marks_noted                                             queue/nonce_marks.lua
 --   models_with_work, served, has_vt_moved                  queue/fair.lua
 --   is_rescan                                               queue/sync.lua
+--   has_asked_for_rescan                                    queue/polls.lua
 --   fallen                                                  queue/fallback.lua
 --   users_noted                                             topic/users.lua
 --   now_us_text                                             queue/enqueue.lua
@@ -99,11 +100,12 @@ local function begin(prefix, argv, nonce_n, is_full)
         -- As text: to write a double out and to read it back costs more than most commands do.
         now_text = format('%d', now_ms),
         is_replayed_at = nonces.use(prefix, argv, 3, nonce_n, now_ms),
+        claimed_bytes = 0, -- of claims that were asked for (queue/polls.lua)
         offered_bytes = 0, -- of claims that were handed over because of work that came (queue/claims.lua)
         looks = 0,         -- for claims: models and Open queries that were looked at
         at = nil,          -- the place of the verb that runs
         -- With more than 16 fields named here, Lua makes room for 32 at once.
-        meta = nil, events = nil, idle = nil,
+        meta = nil, events = nil,
     }
 end
 

@@ -31,6 +31,8 @@ void queue_on_event(struct queue *queue, unsigned shard, struct str event)
         polls_on_work(queue, shard, &lines);
     else if (str_eq(kind, STR("open")))
         queue->parts[shard].open_n = lines_next_u64(&lines);
+    else if (str_eq(kind, STR("rescan")))
+        part_sync_by(&queue->parts[shard], 0);
     else if (str_eq(kind, STR("outcome")))
         watches_on_outcome(queue, &lines);
     else if (str_eq(kind, STR("changed")))

@@ -29,6 +29,15 @@ suite('get-new-queries', { args: SLOW_RESCUE }, ({ test, cluster }) => {
     assert.deepEqual(await cluster.claim(), { Topic: second.Topic, Queries: [{ 1: 'two' }] });
   });
 
+  test('engines that return at once to a queue of long questions all get theirs, without a wait for the slow rescan', async () => {
+    const topics = Array.from({ length: 24 }, () => topicOn(0));
+    const Query = 'q'.repeat(250_000);
+    for (const Topic of topics) for (let i = 0; i < 4; i++) await cluster.add({ Topic, Query });
+    const claims = await Promise.all(topics.map(() => cluster.claim({ wait: 50 })));
+    assert.deepEqual(claims.map(({ Topic }) => Topic).sort(), [...topics].sort());
+    for (const { Queries } of claims) assert.equal(Queries.length, 4);
+  });
+
   test('with Wait=0 and nothing to do: the null pair at once', async () => {
     const began = Date.now();
     assert.deepEqual(await cluster.claim(), EMPTY);

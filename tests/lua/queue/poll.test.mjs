@@ -2,7 +2,7 @@
 //
 // claim, unpark, supersede, sync: engines' polls, their credits, and what a node says of itself.
 import assert from 'node:assert/strict';
-import { ago, lines, openOf, rowOf, scripts, set, soon, topicOf, ttl, zset } from '../../support/lua.mjs';
+import { ago, lines, openOf, rowOf, scripts, set, soon, tailOf, topicOf, ttl, zset } from '../../support/lua.mjs';
 
 const minute = () => Math.floor(Date.now() / 60_000);
 const day = () => Math.floor(Date.now() / 86_400_000);
@@ -363,13 +363,49 @@ scripts('sync', ({ cases, test, shard }) => {
     await shard.cmd('ZADD', shard.key('open:default:alice'), ...scored);
     await shard.seed({ 'turns:default': zset({ alice: 0 }), models: set('default'), meta: { depth: '1200' }, waiting: { 'Frontend_1 alice': '1200' } });
     const first = await shard.turn([['sync', '{}', '', 0, 0, 1, 'E|*', 1200, 0, 0, '']]);
-    assert.equal(first.events.length, 1000);
+    assert.equal(first.events.length, 1001);
+    assert.equal(first.events.at(-1), 'rescan');
     assert.equal(await shard.cmd('ZCARD', shard.key('leases')), 1000);
     const second = await shard.turn([['sync', '{}', '', 0, 0, 1, 'E|*', 200, 0, 0, '']]);
     assert.equal(second.events.length, 200);
     assert.deepEqual(await shard.get('meta'), { lease: '1200', depth: '0', vt: (await shard.get('meta')).vt });
     assert.equal(await shard.get('waiting'), undefined);
     assert.equal(await shard.get('idle'), undefined);
+  });
+});
+
+// Engines that return to a long queue at once: what one call gives them is bounded, and the node's syncs give the rest.
+scripts('many long claims at once', ({ test, shard }) => {
+  const TOPICS = Array.from({ length: 20 }, (_, i) => `t${i}`);
+  const fill = async () => {
+    for (const topic of TOPICS) await shard.turn([['add', 0, topic, 'alice', 'Frontend_1', 'default', 1, 1e6, tailOf({ query: 'q'.repeat(1_000_000) })]]);
+  };
+  const topicsOf = (texts) => texts.filter((text) => text.startsWith('claim\n')).map((text) => text.split('\n')[2]);
+
+  test('after 8 MiB polls are parked, and the node is asked to sync until all are served', async () => {
+    await fill();
+    const { replies, events } = await shard.turn(TOPICS.map(() => ['claim', 0, 'E|*', '1']));
+    let served = topicsOf(replies);
+    assert.equal(served.length, 9); // the one that reaches 8 MiB is the last
+    assert.deepEqual(replies.slice(9), Array(11).fill('parked'));
+    assert.deepEqual(events, ['rescan']);
+    const second = await shard.turn([['sync', '{}', '', 0, 0, 1, 'E|*', 11, 0, 0, '']]);
+    assert.equal(second.events.at(-1), 'rescan');
+    served = [...served, ...topicsOf(second.events)];
+    assert.equal(served.length, 18);
+    const third = await shard.turn([['sync', '{}', '', 0, 0, 1, 'E|*', 2, 0, 0, '']]);
+    served = [...served, ...topicsOf(third.events)];
+    assert.equal(third.events.length, 2, 'no further sync');
+    assert.deepEqual(served.sort(), [...TOPICS].sort());
+    assert.equal(await shard.get('idle'), undefined);
+  });
+
+  test('who does not wait gets nothing then, and asks again', async () => {
+    await fill();
+    const { replies, events } = await shard.turn(TOPICS.map(() => ['claim', 0, 'E|*', '0']));
+    assert.deepEqual([topicsOf(replies).length, replies.filter((reply) => reply === 'empty').length], [9, 11]);
+    assert.deepEqual(events, []);
+    assert.equal(topicsOf((await shard.turn([['claim', 0, 'E|*', '0']])).replies).length, 1);
   });
 });
 
