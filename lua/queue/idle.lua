@@ -73,22 +73,22 @@ local function credits_of(turn, entry)
     return entry.credits
 end
 
+-- Reads the scores of the entries that the turn has.
+local function read_known(turn, key)
+    local entries = entries_of(turn, key)
+    if entries.is_read then return end
+    for i = 1, #entries do read(turn, key, entries[i]) end
+end
+
 -- Reads all entries. Returns them.
 local function load(turn, key)
     local entries = entries_of(turn, key)
     if entries.is_read then return entries end
+    read_known(turn, key)
     entries.is_read = true
     local got = call('ZREVRANGE', turn.prefix .. key, 0, IDLE_MAX - 1, 'WITHSCORES')
     for i = 1, #got, 2 do
-        local entry = entries[got[i]] or put_entry(entries, got[i])
-        if not entry.is_read then set_score(entry, tonumber(got[i + 1])) end
-    end
-    for i = 1, #entries do
-        if #got == 2 * IDLE_MAX then
-            read(turn, key, entries[i])
-        elseif not entries[i].is_read then
-            set_score(entries[i], 0)
-        end
+        if not entries[got[i]] then set_score(put_entry(entries, got[i]), tonumber(got[i + 1])) end
     end
     return entries
 end
@@ -179,9 +179,7 @@ end
 -- waits.
 local function take_waiter(turn, key, model)
     local entries = entries_of(turn, key)
-    if not entries.is_read then
-        for i = 1, #entries do read(turn, key, entries[i]) end
-    end
+    read_known(turn, key)
     local entry = find_own_due(turn, entries, model)
     if not entry then
         load(turn, key)
