@@ -3,8 +3,7 @@
 -- KEYS: queue/fair.lua, queue/claims.lua, queue/idle.lua, queue/hints.lua, poll:<account>:<engine> string with TTL
 --   ("<node> <poll>").
 -- Wakes: the node that holds the engine's older poll, this one too.
--- Bound: one claim: CLAIM_MAX queries and REPLY_BYTES, but one query at least; MODELS_MAX models looked at. After
---   LOOK_BYTES of claims of a turn there are none (queue/polls.lua).
+-- Bound: one claim: CLAIM_MAX queries and REPLY_BYTES, but one query at least; MODELS_MAX models looked at.
 -- Lane: claim.  Home: every.  Nonce: yes.  Full: refused.
 -- Repeatable: with a new nonce.
 -- Arguments:

@@ -2,7 +2,7 @@
 --   Open here for it.
 -- KEYS: hints zset, queue/claims.lua.
 -- Wakes: nobody.
--- Bound: one claim. After LOOK_BYTES of claims of a turn there are none (queue/polls.lua).
+-- Bound: one claim.
 -- Lane: claim.  Home: every.  Nonce: no.  Full: refused.
 -- Repeatable: yes.
 -- Arguments:
@@ -15,7 +15,7 @@ local polls = require('queue/polls')
 local function verb(turn, a)
     --- arguments
     hints.state(turn, class)
-    return polls.next_claim(turn, idle.own_entry(turn, class), true) or 'empty'
+    return polls.next_claim(turn, idle.own_entry(turn, class)) or 'empty'
 end
 
 return {hint = verb}

@@ -32,7 +32,6 @@ local idle = require('queue/idle')
 local leases = require('queue/leases')
 local nodes = require('queue/nodes')
 local nonce_marks = require('queue/nonce_marks')
-local polls = require('queue/polls')
 local presence = require('queue/presence')
 local rate = require('queue/rate')
 local shares = require('queue/shares')
@@ -152,7 +151,7 @@ local function verb(turn, a)
         claims_left, bytes_left = serve_class(turn, args[i], tonumber(args[i + 1]), tonumber(args[i + 2]),
                                               tonumber(args[i + 3]), claims_left, bytes_left)
     end
-    if claims_left <= 0 or bytes_left <= 0 then polls.ask_for_rescan(turn) end
+    if claims_left <= 0 or bytes_left <= 0 then events.send(turn, turn.node, 'rescan') end
     note_engines(turn, engine_from, engine_to)
     leases.flush(turn)
     local first = call('ZRANGE', P .. 'leases', 0, 0, 'WITHSCORES')[2]

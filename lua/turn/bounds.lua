@@ -5,6 +5,7 @@ local min = math.min
 
 local REPLY_BYTES = 1048576 -- of a page; its first item may be larger alone
 local LOOK_BYTES = 8388608  -- of rows that are read only to look for something in them
+local TURN_BYTES = 4194304  -- of the replies of a call, whose other verbs then run in the next one (turn/frame.lua)
 local THREAD_PAGE = 1000    -- queries of a page of a topic
 local LOOKUPS_PER_TOPIC = 1000
 local PART = 5000 -- items
@@ -20,6 +21,6 @@ local function in_parts(list, use)
 end
 
 return {
-    REPLY_BYTES = REPLY_BYTES, LOOK_BYTES = LOOK_BYTES, THREAD_PAGE = THREAD_PAGE,
+    REPLY_BYTES = REPLY_BYTES, LOOK_BYTES = LOOK_BYTES, TURN_BYTES = TURN_BYTES, THREAD_PAGE = THREAD_PAGE,
     LOOKUPS_PER_TOPIC = LOOKUPS_PER_TOPIC, in_parts = in_parts,
 }

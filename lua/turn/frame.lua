@@ -9,7 +9,8 @@
 --          without an engine are served as `default`; 0: never)
 -- ARGV[2]  nonce_n, or three numbers by spaces: nonce_n, alone_n, marked_n. The last two are of requests that only use
 --          their nonces in this turn, because their verbs run on other shards: the verbs `nonce` and, of add-query,
---          `nonce_of_add` without the words of a verb, each of which costs Redis more than the nonce does
+--          `nonce_of_add` without the words of a verb, each of which costs Redis more than the nonce does.
+--          Or, if the first of these verbs have run, what that call returned for this one (below): then no nonces
 -- then so many ids of nonces (16 bytes each), and marked_n members (queue/nonce_of_add.lua), then per verb: its name
 -- and its number of arguments as one word ("check 006"), its arguments.
 -- Returns  if ARGV[2] has three numbers, first a string of lines, "<which, from 1> replay" or "<which> again":
@@ -18,6 +19,9 @@
 --          and queue/claims.lua); a long one in parts (turn/parts.lua). All are lines: every field is a number, a name
 --          (buf_put_name) or compact JSON, none of which holds a newline. A verb that fails (our own bug) returns an
 --          error in its place; the other verbs of the turn still run and are written.
+--          After TURN_BYTES of verbs' replies, what is left has not run: in place of its replies there is one string,
+--          the byte 2 and "rest <words> <places>": so many words belong to verbs that have run, and these nonces, by
+--          spaces, were used before. The node sends the verbs again, with "rest ..." as ARGV[2] (turn_answer.c).
 --
 -- The state of a turn is one table, created here and passed to every verb and helper. Modules keep no state of their
 -- own, so nothing leaks into the next turn. Each module creates its fields when it needs them:
@@ -31,7 +35,6 @@
 --   marks_noted                                             queue/nonce_marks.lua
 --   models_with_work, served, has_vt_moved                  queue/fair.lua
 --   is_rescan                                               queue/sync.lua
---   has_asked_for_rescan                                    queue/polls.lua
 --   fallen                                                  queue/fallback.lua
 --   users_noted                                             topic/users.lua
 --   now_us_text                                             queue/enqueue.lua
@@ -45,12 +48,15 @@ local nonce_marks = require('queue/nonce_marks')
 local shares = require('queue/shares')
 local stored = require('queue/stored')
 local users = require('topic/users')
+local bounds = require('turn/bounds')
 local counters = require('turn/counters')
 local events = require('turn/events')
 local nonces = require('turn/nonces')
 local parts = require('turn/parts')
 local call = redis.call
 local concat, floor, format, match = table.concat, math.floor, string.format, string.match
+local gmatch = string.gmatch
+local TURN_BYTES = bounds.TURN_BYTES
 
 local SETTINGS_MAX = 256 -- that are kept; nodes have new ids when they start again
 local settings, settings_n = {}, 0
@@ -100,7 +106,7 @@ local function begin(prefix, argv, nonce_n, is_full)
         -- As text: to write a double out and to read it back costs more than most commands do.
         now_text = format('%d', now_ms),
         is_replayed_at = nonces.use(prefix, argv, 3, nonce_n, now_ms),
-        claimed_bytes = 0, -- of claims that were asked for (queue/polls.lua)
+        replied_bytes = 0, -- of what the verbs returned
         offered_bytes = 0, -- of claims that were handed over because of work that came (queue/claims.lua)
         looks = 0,         -- for claims: models and Open queries that were looked at
         at = nil,          -- the place of the verb that runs
@@ -143,23 +149,44 @@ local function run_verbs(turn, argv, replies, may_run)
         if may_run and not may_run[verb.name] then
             parts.put_reply(replies, {err = 'STOREFULL ' .. verb.name})
         else
-            parts.put_reply(replies, verb.run(turn, i + 1))
+            turn.replied_bytes = turn.replied_bytes + parts.put_reply(replies, verb.run(turn, i + 1))
         end
         i = i + verb.word_n
-        word = argv[i]
+        word = turn.replied_bytes < TURN_BYTES and argv[i]
     end
+    turn.at = i
+end
+
+-- What an earlier call returned for this one: how many words its verbs had, and the places of used nonces.
+local function read_rest(text)
+    local word_n, places = match(text, '^rest (%d+)(.*)$')
+    local is_replayed_at = {}
+    for place in gmatch(places, '%d+') do is_replayed_at[place] = true end
+    return tonumber(word_n), is_replayed_at
+end
+
+local function put_rest(turn, word_n, replies)
+    local words = {'\2rest', word_n}
+    for place in pairs(turn.is_replayed_at) do words[#words + 1] = place end
+    parts.put_reply(replies, concat(words, ' '))
 end
 
 local function run(keys, argv, may_run)
     local nonce_n, alone_n, marked_n = tonumber(argv[2]), nil, nil
+    local rest_at, is_replayed_at = 0, nil
     if not nonce_n then nonce_n, alone_n, marked_n = match(argv[2], '^(%d+) (%d+) (%d+)$') end
+    if not nonce_n then
+        nonce_n, rest_at, is_replayed_at = 0, read_rest(argv[2])
+    end
     local all_n = nonce_n + (alone_n or 0) + (marked_n or 0)
     local turn, replies = begin(keys[1], argv, all_n, may_run ~= nil), {}
+    turn.is_replayed_at = is_replayed_at or turn.is_replayed_at
     if alone_n then
         local is_good, reply = pcall(answer_alone, turn, tonumber(nonce_n), tonumber(alone_n), tonumber(marked_n))
         replies[1] = is_good and reply or failure('nonces', reply)
     end
-    turn.at = 3 + all_n + (marked_n or 0)
+    local verbs_at = 3 + all_n + (marked_n or 0)
+    turn.at = verbs_at + rest_at
     local is_good, reply = pcall(run_verbs, turn, argv, replies, may_run)
     while not is_good do
         -- What a verb breaks on stays its own: otherwise what the verbs before it have collected (leases of rows that
@@ -169,6 +196,7 @@ local function run(keys, argv, may_run)
         turn.at = turn.at + verb.word_n
         is_good, reply = pcall(run_verbs, turn, argv, replies, may_run)
     end
+    if argv[turn.at] then put_rest(turn, turn.at - verbs_at, replies) end
     leases.flush(turn)
     idle.flush(turn)
     hints.flush(turn)

@@ -21,16 +21,20 @@ local function put(list, text)
 end
 
 -- Puts a text, its parts or an error at the end of what a turn returns. Only a list of parts has a first one: `[1]` of
--- a string is nil, and costs less than asking for its type.
+-- a string is nil, and costs less than asking for its type. Returns how many bytes that are; an error counts nothing.
 local function put_reply(replies, text)
-    local at = #replies + 1
+    local at, n = #replies + 1, #text
     if not text[1] then
-        replies[at] = #text == 0 and not text.err and '' or text
-        return
+        replies[at] = n == 0 and not text.err and '' or text
+        return n
     end
-    local n = #text
+    local bytes = 0
     replies[at] = COUNTED[n] or '\1' .. n
-    for i = 1, n do replies[at + i] = text[i] end
+    for i = 1, n do
+        local part = text[i]
+        replies[at + i], bytes = part, bytes + #part
+    end
+    return bytes
 end
 
 -- `text`, a string, in front of a text or of its parts. Those are the caller's own: they are changed.

@@ -3,6 +3,8 @@
  *
  *   FCALL <function> 1 <prefix> <settings> <numbers of nonces> <nonces...> <members...>
  * then verb by verb: "<verb> <number of arguments>" (one word) <arguments...>
+ * If a call returns before all its verbs have run, the next one has the same verbs and, in place of
+ * everything about nonces, what the first returned: which of its words have run.
  *
  * A verb is written straight into its lane's bytes. How many arguments it has is known at its end
  * only, so three digits are kept free for that number. */
@@ -18,8 +20,9 @@
 enum {
     SOFT_BYTES = 256 << 10, /* of the lanes that may carry much */
     HARD_BYTES = 64 << 20,
-    CALL_WORDS = 4,  /* FCALL, function, number of keys, key */
-    FRAME_WORDS = 2, /* what is sent once for all verbs */
+    REST_MAX_BYTES = 4096, /* the places of all nonces are shorter */
+    CALL_WORDS = 4,        /* FCALL, function, number of keys, key */
+    FRAME_WORDS = 2,       /* what is sent once for all verbs */
     ARGC_DIGITS = 3,
 };
 
@@ -31,6 +34,7 @@ struct batch *batch_create(struct turn *turn)
     batch->turn = turn;
     buf_init(&batch->wire, HARD_BYTES);
     buf_init(&batch->marked_nonces, HARD_BYTES);
+    buf_init(&batch->rest, REST_MAX_BYTES);
     for (int i = 0; i < BATCH_LANE_N; i++)
         buf_init(&batch->lanes[i].wire, HARD_BYTES);
     batch_clear(batch);
@@ -41,6 +45,7 @@ static void free_bytes(struct batch *batch)
 {
     buf_fini(&batch->wire);
     buf_fini(&batch->marked_nonces);
+    buf_fini(&batch->rest);
     for (int i = 0; i < BATCH_LANE_N; i++)
         buf_fini(&batch->lanes[i].wire);
 }
@@ -56,18 +61,22 @@ void batch_destroy(struct batch *batch)
     free(batch);
 }
 
+static void clear_lane(struct lane *lane)
+{
+    buf_clear(&lane->wire);
+    lane->arg_n = lane->call_n = 0;
+    lane->first = NULL;
+    lane->last = &lane->first;
+}
+
 void batch_clear(struct batch *batch)
 {
     if (batch->wire.cap > SOFT_BYTES * 4)
         free_bytes(batch);
     buf_clear(&batch->marked_nonces);
-    for (int i = 0; i < BATCH_LANE_N; i++) {
-        struct lane *lane = &batch->lanes[i];
-        buf_clear(&lane->wire);
-        lane->arg_n = lane->call_n = 0;
-        lane->first = NULL;
-        lane->last = &lane->first;
-    }
+    buf_clear(&batch->rest);
+    for (int i = 0; i < BATCH_LANE_N; i++)
+        clear_lane(&batch->lanes[i]);
     batch->nonce_n = batch->call_n = batch->query_n = 0;
     batch->is_slow = batch->is_freeing = false;
     batch->number = batch->held_ms = 0;
@@ -160,6 +169,24 @@ void batch_end(struct batch *batch, unsigned argc)
     wire_set_number(&lane->wire, batch->argc_at, ARGC_DIGITS, argc);
 }
 
+void batch_continue(struct batch *batch, struct str rest)
+{
+    buf_clear(&batch->rest);
+    buf_put(&batch->rest, rest);
+    buf_clear(&batch->marked_nonces);
+    clear_lane(&batch->lanes[ALONE_NONCES]);
+    clear_lane(&batch->lanes[ALONE_MARKED]);
+    batch->nonce_n = 0;
+}
+
+unsigned batch_waiting_n(const struct batch *batch)
+{
+    unsigned n = 0;
+    for (int i = 0; i < BATCH_LANE_N; i++)
+        n += batch->lanes[i].call_n;
+    return n;
+}
+
 bool batch_has_alone(const struct batch *batch)
 {
     return batch->lanes[ALONE_NONCES].call_n + batch->lanes[ALONE_MARKED].call_n > 0;
@@ -197,6 +224,10 @@ static void put_nonces(struct batch *batch)
 {
     struct buf *wire = &batch->wire;
     char numbers[48];
+    if (batch->rest.n > 0) {
+        wire_put(wire, buf_str(&batch->rest));
+        return;
+    }
     int n = snprintf(numbers, sizeof numbers, batch_has_alone(batch) ? "%u %u %u" : "%u",
                      batch->nonce_n, batch->lanes[ALONE_NONCES].call_n,
                      batch->lanes[ALONE_MARKED].call_n);

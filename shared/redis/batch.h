@@ -28,8 +28,9 @@ struct call_slot {
 
 struct lane {
     struct buf wire; /* verbs; of ALONE_NONCES nonces, of ALONE_MARKED members */
-    unsigned arg_n, call_n;
-    struct call_slot *first, **last; /* in the order of their replies */
+    unsigned arg_n;
+    unsigned call_n;                 /* that wait for their replies */
+    struct call_slot *first, **last; /* those, in the order of their replies */
 };
 
 struct batch {
@@ -37,6 +38,7 @@ struct batch {
     struct batch *next;
     struct lane lanes[BATCH_LANE_N];
     struct buf marked_nonces;                /* of ALONE_MARKED */
+    struct buf rest;                         /* see batch_continue; empty in the first call */
     struct call_slot slots[BATCH_CALLS_MAX]; /* the first `call_n` are in use */
     struct nonce_id nonces[BATCH_CALLS_MAX];
     unsigned nonce_n, call_n;
@@ -71,6 +73,12 @@ struct buf *batch_begin(struct batch *batch, struct call *call, call_reply_cb *o
 /* `argc`: number of arguments. Aborts past TURN_ARGS_MAX. */
 void batch_end(struct batch *batch, unsigned argc);
 
+/* Only the first verbs have run: `rest` is what Redis returned instead of the replies of the others
+ * (lua/turn/frame.lua). The next batch_write is of these, with the words of all of them. Nonces are
+ * used, those without a verb are answered. */
+void batch_continue(struct batch *batch, struct str rest);
+/* Calls that wait for their replies. */
+unsigned batch_waiting_n(const struct batch *batch);
 /* Whether the reply begins with what became of nonces without a verb. */
 bool batch_has_alone(const struct batch *batch);
 /* Whether it has reached the intended size of a call, so no further verb should be added. */

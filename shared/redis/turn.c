@@ -12,6 +12,10 @@
  * are. Every batch tries the ordinary function first: a refusal costs Redis less than reading the
  * call, and nothing is refused a moment longer than Redis is full (docs/adr/0013).
  *
+ * A batch whose replies grew long returns before all its verbs have run, so that Redis serves
+ * others in between and sends what has been collected. It is sent again for the rest, in front of
+ * what was collected meanwhile (docs/adr/0070).
+ *
  * turn_answer.c passes the reply to the batch's calls, turn_library.c loads the library and keeps
  * what is wrong with Redis, turn_hold.c what waits while the shard moves to another server.
  *
@@ -107,6 +111,15 @@ static const struct buf *settings_of(struct turn *turn)
     return &turn->settings;
 }
 
+/* Or keeps it, while the shard moves. */
+static void send_written(struct turn *turn, struct batch *batch)
+{
+    if (!turn->is_paused)
+        turn_send_batch(turn, batch);
+    else if (!turn_hold_new(turn, batch))
+        fail_later(turn, batch, ERR_STORE_BUSY);
+}
+
 static void send_freeing(struct turn *turn, struct batch *batch)
 {
     batch->is_freeing = true;
@@ -146,6 +159,16 @@ static void on_batch_refused(struct turn *turn, struct batch *batch, const char 
         turn_fail_batch(turn, batch, redis_trouble_info(trouble)->error);
 }
 
+/* Its first verbs have run, and Redis may not be full any more. */
+static void send_rest(struct turn *turn, struct batch *batch)
+{
+    batch->is_freeing = false;
+    batch->held_ms = 0;
+    batch_write(batch, turn->functions.turn, turn->config.prefix, settings_of(turn));
+    send_written(turn, batch);
+    redis_conn_flush(turn->conn);
+}
+
 static void on_batch_reply(void *arg, const redisReply *reply)
 {
     struct batch *batch = arg;
@@ -155,8 +178,10 @@ static void on_batch_reply(void *arg, const redisReply *reply)
         turn_fail_batch(turn, batch, ERR_REDIS_LOST);
     } else if (reply->type == REDIS_REPLY_ARRAY) {
         bool is_over = turn->trouble != REDIS_FINE && !batch->is_freeing;
-        turn_answer_batch(turn, batch, reply);
-        recycle(turn, batch);
+        if (turn_answer_batch(turn, batch, reply))
+            recycle(turn, batch);
+        else
+            send_rest(turn, batch);
         turn_hold_answered(turn);
         if (is_over)
             turn_end_trouble(turn);
@@ -179,7 +204,7 @@ void turn_send_batch(struct turn *turn, struct batch *batch)
         fail_later(turn, batch, batch->wire.is_over ? ERR_INTERNAL : ERR_REDIS_LOST);
         return;
     }
-    turn->config.on_sent(turn->config.arg, batch->call_n);
+    turn->config.on_sent(turn->config.arg, batch_waiting_n(batch));
     batch->next = turn->sent;
     turn->sent = batch;
     turn->in_flight_n++;
@@ -201,10 +226,7 @@ static void send_new(struct turn *turn, struct batch *batch)
     }
     batch->number = ++turn->batch_n;
     batch_write(batch, turn->functions.turn, turn->config.prefix, settings_of(turn));
-    if (!turn->is_paused)
-        turn_send_batch(turn, batch);
-    else if (!turn_hold_new(turn, batch))
-        fail_later(turn, batch, ERR_STORE_BUSY);
+    send_written(turn, batch);
 }
 
 static void send_collected(struct turn *turn)

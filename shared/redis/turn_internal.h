@@ -70,10 +70,11 @@ void turn_end_call(struct turn *turn, struct call_slot *slot, enum err error, st
 /* The same, and counts the verb. With a fence, the owner of a durable one is answered later. */
 void turn_answer_call(struct turn *turn, struct call_slot *slot, uint64_t now_us, enum err error,
                       struct str reply);
-/* Answers all calls of the batch, and runs on_event for each event in `reply`, an array. The batch
+/* Answers the calls of the batch, and runs on_event for each event in `reply`, an array. Returns
+ * whether all are answered: otherwise the batch is to be written and sent again, for the rest. It
  * stays the caller's. */
-void turn_answer_batch(struct turn *turn, const struct batch *batch,
-                       const struct redisReply *reply);
+bool turn_answer_batch(struct turn *turn, struct batch *batch,
+                       const struct redisReply *reply) must_check;
 
 /* --- turn_hold.c --- */
 

@@ -52,6 +52,24 @@ suite('check-query', { args: SLOW_RESCUE }, ({ test, cluster }) => {
     assert.ok(Date.now() - began < 20_000);
   });
 
+  test('many who ask at once for long answers get them, and what others do meanwhile is done once', async () => {
+    const Topic = topicOn(0);
+    await cluster.add({ Topic });
+    await cluster.claim();
+    const Answer = ['a'.repeat(500_000), 'b'.repeat(400_000)];
+    await cluster.answer({ Topic, Seq: 1, Answer });
+    cluster.redis.pause(); // while few calls are under way, the others gather in one whose replies are longer than a call's may be
+    const asked = Array.from({ length: 40 }, () => cluster.checkOpen({ Topic, wait: 30, node: 0 }));
+    const added = Array.from({ length: 10 }, (_, i) => cluster.add({ Topic: topicOn(0), Query: `${i}`, node: 0 }));
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    cluster.redis.resume();
+    for (const { response } of asked) assert.deepEqual(assertOk(await response).Answer, Answer);
+    for (const [i, one] of (await Promise.all(added)).entries()) {
+      assert.equal(one.Seq, 1);
+      assert.equal((await cluster.check({ Topic: one.Topic })).Query, `${i}`);
+    }
+  });
+
   test('a held request gets the answer that is given on the other node', async () => {
     const { Topic } = await cluster.add();
     const waiters = [0, 1, 0, 1].map((node) => cluster.checkOpen({ Topic, wait: 30, node }));

@@ -225,21 +225,30 @@ export class Shard {
   }
 
   // One turn: verbs are [name, ...arguments]. Returns one reply per verb, and this node's own events. `alone`: nonces without
-  // a verb; `marked`: [nonce, member] of add-queries. `used` is what became of them (lua/turn/frame.lua).
+  // a verb; `marked`: [nonce, member] of add-queries. `used` is what became of them (lua/turn/frame.lua). `rest`: what the
+  // next call of these verbs is given, if not all of them have run; as an option it is what an earlier call returned.
   async turn(verbs, options = {}) {
     const f = { ...FRAME, ...options };
     const settings = [f.node, f.leaseMs, f.deliveryMs, f.maxAttempts, f.queueMax, f.shards, f.fallbackMs].join(' ');
     const { nonces, alone, marked } = f;
     const hasAlone = alone.length + marked.length > 0;
-    const numbers = hasAlone ? `${nonces.length} ${alone.length} ${marked.length}` : nonces.length;
-    const words = [settings, numbers, ...nonces, ...alone, ...marked.map(([nonce]) => nonce), ...marked.map(([, member]) => member)];
+    const numbers = f.rest ? f.rest : hasAlone ? `${nonces.length} ${alone.length} ${marked.length}` : nonces.length;
+    const words = [settings, numbers];
+    if (!f.rest) words.push(...nonces, ...alone, ...marked.map(([nonce]) => nonce), ...marked.map(([, member]) => member));
+    const verbsAt = words.length;
+    const ranWords = Number(f.rest?.split(' ')[1] ?? 0);
+    let left = verbs.length; // that have not run
     for (const [name, ...given] of verbs) {
       const args = f.isRaw ? given : argumentsOf(name, given);
       words.push(verbWord(name, args), ...args);
+      if (words.length - verbsAt <= ranWords) left--;
     }
-    const all = joined(await this.redis.cmd('FCALL', FUNCTION, 1, this.prefix, ...words));
-    const used = hasAlone ? { used: all.shift() } : {};
-    return { ...used, replies: all.slice(0, verbs.length), events: all.slice(verbs.length) };
+    const all = joined(await this.redis.cmd('FCALL', f.isFull ? `${FUNCTION}_freeing` : FUNCTION, 1, this.prefix, ...words));
+    const used = hasAlone && !f.rest ? { used: all.shift() } : {};
+    const restAt = all.findIndex((text) => text[0] === '\x02');
+    const n = restAt < 0 ? left : restAt;
+    const rest = restAt < 0 ? {} : { rest: all.splice(restAt, 1)[0].slice(1) };
+    return { ...used, ...rest, replies: all.slice(0, n), events: all.slice(n) };
   }
 
   // One verb in a turn of its own; its reply.

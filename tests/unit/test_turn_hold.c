@@ -90,6 +90,29 @@ static void calls_that_are_refused_twice_run_in_the_order_in_which_they_began(vo
     free_batches();
 }
 
+static void the_rest_of_a_call_is_held_like_others_and_runs_first(void **state)
+{
+    enum { N = LONG_CALL_N + 3 };
+    create_with_cluster();
+    assert_true(cluster_says(long_command(), ""));
+    for (unsigned i = 0; i < N; i++)
+        owners[i] = begin_long();
+    owners[0]->then = take_slot;
+    turn_flush(turn);
+    while (held_n() == 0)
+        run_once();
+    assert_int_equal(told_n, LONG_CALL_N);
+    owners[N] = begin_new();
+    cluster_has_slot(true);
+    run_until_answered();
+    for (unsigned i = 0; i <= N; i++) {
+        assert_int_equal(owners[i]->error, ERR_OK);
+        assert_int_equal(owners[i]->place, i + 1);
+        free(owners[i]);
+    }
+    turn_destroy(turn);
+}
+
 static void leave(void)
 {
     turn_leave(turn, "another server has it now");
@@ -178,6 +201,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_that_are_refused_twice_run_in_the_order_in_which_they_began),
+        cmocka_unit_test(the_rest_of_a_call_is_held_like_others_and_runs_first),
         cmocka_unit_test(a_server_that_is_to_be_left_does_not_end_the_pause),
         cmocka_unit_test(
             what_waits_for_a_server_that_hangs_and_is_to_be_left_hears_that_it_is_busy),

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * test_turn_trouble.c - shared/redis/turn.h: a Redis that has lost the library, is full, refuses
  * writes, or says nothing any more. */
-#include "shared/redis/blocking.h"
 #include "tests/unit/turn_fixture.h"
 
 #include <netinet/in.h>
@@ -39,27 +38,6 @@ static void a_connection_over_tcp_probes_a_silent_redis(void **state)
     turn_destroy(turn);
     close(accepted);
     close(listener);
-}
-
-static char redis_said[4096]; /* the begin of its last answer */
-
-/* A command of an operator's, its words separated by spaces. */
-static void ask_redis(const char *text)
-{
-    struct blocking *blocking =
-        blocking_create(&(struct blocking_config){.address = &redis_fixture.address,
-                                                  .prefix = "parley:{0}:",
-                                                  .name = "test-turn",
-                                                  .patience_ms = 20000});
-    struct str words[8], rest = str_of(text);
-    size_t n = 0;
-    while (rest.at != NULL)
-        words[n++] = str_cut(&rest, ' ');
-    struct blocking_answer answer;
-    assert_int_equal(blocking_command(blocking, words, n, 0, &answer), ERR_OK);
-    struct str said = answer.n == 0 ? STR("") : answer.at[0];
-    snprintf(redis_said, sizeof redis_said, "%.*s", STR_ARG(said));
-    blocking_destroy(blocking);
 }
 
 /* Redis's number for the turn's connection; 0: it has none. */

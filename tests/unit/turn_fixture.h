@@ -8,6 +8,7 @@
 
 #include "generated/verbs.h"
 #include "shared/base/log.h"
+#include "shared/redis/blocking.h"
 #include "shared/redis/turn.h"
 #include "shared/redis/verb.h"
 #include "tests/unit/redis_fixture.h"
@@ -35,6 +36,7 @@ struct owner {
     char reply[16];
     struct owner *victim; /* goes when this one is told */
     bool is_again;        /* begins another verb when it is told */
+    void (*then)(void);   /* happens when it is told; may be NULL */
 };
 
 static unsigned told_n;
@@ -54,6 +56,8 @@ static inline void on_reply(struct call *call, enum err error, struct str reply)
         free(owner->victim);
         owner->victim = NULL;
     }
+    if (owner->then != NULL)
+        owner->then();
     if (owner->is_again)
         begin(owner, "nonce");
 }
@@ -88,6 +92,53 @@ static inline struct owner *new_owner(void)
 {
     struct owner *owner = calloc(1, sizeof *owner);
     assert_non_null(owner);
+    return owner;
+}
+
+static char redis_said[4096]; /* the begin of its last answer */
+
+/* A command of an operator's, its words separated by spaces. */
+static inline void ask_redis(const char *text)
+{
+    struct blocking *blocking =
+        blocking_create(&(struct blocking_config){.address = &redis_fixture.address,
+                                                  .prefix = "parley:{0}:",
+                                                  .name = "test-turn",
+                                                  .patience_ms = 20000});
+    struct str words[8], rest = str_of(text);
+    size_t n = 0;
+    while (rest.at != NULL)
+        words[n++] = str_cut(&rest, ' ');
+    struct blocking_answer answer;
+    assert_int_equal(blocking_command(blocking, words, n, 0, &answer), ERR_OK);
+    struct str said = answer.n == 0 ? STR("") : answer.at[0];
+    snprintf(redis_said, sizeof redis_said, "%.*s", STR_ARG(said));
+    blocking_destroy(blocking);
+}
+
+/* --- replies of a megabyte --- */
+
+enum { LONG_BYTES = 1000000, LONG_CALL_N = 5 /* of them reach the bound of a call's replies */ };
+
+/* Stores the query that begin_long looks at, which has failed. */
+static inline const char *long_command(void)
+{
+    static char text[LONG_BYTES + 100];
+    int n = snprintf(text, sizeof text, "HSET parley:{0}:t:long seq 1 s:1 F q:1 ");
+    memset(text + n, 'q', LONG_BYTES);
+    return text;
+}
+
+static inline void store_long(void)
+{
+    ask_redis(long_command());
+}
+
+static inline struct owner *begin_long(void)
+{
+    struct owner *owner = new_owner();
+    call_check(turn_call(turn, &owner->call, on_reply), .topic = STR("long"), .seq = 1,
+               .user = STR(""), .look = CHECK_BRIEF);
     return owner;
 }
 

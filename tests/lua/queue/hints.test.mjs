@@ -169,15 +169,6 @@ scripts('hints', ({ test, shard }) => {
     assert.deepEqual((await run('hint', 'E|*')).replies, ['empty']);
   });
 
-  test('hint: after 8 MiB of claims nothing more is taken, and the node is asked to sync', async () => {
-    const topics = Array.from({ length: 10 }, (_, i) => `t${i}`);
-    for (const topic of topics) await run('add', 0, topic, 'alice', 'Frontend_1', 'default', 1, 100, tailOf({ query: 'q'.repeat(1_000_000) }));
-    const { replies, events } = await shard.turn(topics.map(() => ['hint', 'E|*']), FRAME);
-    assert.deepEqual([replies.filter((reply) => reply.startsWith('claim')).length, replies.at(-1)], [9, 'empty']);
-    assert.deepEqual(events, ['rescan', lines('open', 1)]);
-    assert.match((await run('sync', '{}', '', 0, 0, 1, 'E|*', 0, 0, 1, '')).events[0], /^taken\nclaim\n/);
-  });
-
   test('sync: what is Open is taken for the polls with a credit here, then for those with one on another shard', async () => {
     const rows = ['t1', 't2', 't3', 't4'];
     await shard.seed({

@@ -374,38 +374,40 @@ scripts('sync', ({ cases, test, shard }) => {
   });
 });
 
-// Engines that return to a long queue at once: what one call gives them is bounded, and the node's syncs give the rest.
+// What a node's sync gives its polls is bounded, and goes on with the next one, which it asks for.
 scripts('many long claims at once', ({ test, shard }) => {
   const TOPICS = Array.from({ length: 20 }, (_, i) => `t${i}`);
+  const topicsOf = (texts) => texts.filter((text) => text.startsWith('claim\n')).map((text) => text.split('\n')[2]);
   const fill = async () => {
     for (const topic of TOPICS) await shard.turn([['add', 0, topic, 'alice', 'Frontend_1', 'default', 1, 1e6, tailOf({ query: 'q'.repeat(1_000_000) })]]);
   };
-  const topicsOf = (texts) => texts.filter((text) => text.startsWith('claim\n')).map((text) => text.split('\n')[2]);
 
-  test('after 8 MiB polls are parked, and the node is asked to sync until all are served', async () => {
+  test('a sync gives its polls 8 MiB, and asks for the next one until all are served', async () => {
     await fill();
-    const { replies, events } = await shard.turn(TOPICS.map(() => ['claim', 0, 'E|*', '1']));
-    let served = topicsOf(replies);
-    assert.equal(served.length, 9); // the one that reaches 8 MiB is the last
-    assert.deepEqual(replies.slice(9), Array(11).fill('parked'));
-    assert.deepEqual(events, ['rescan']);
-    const second = await shard.turn([['sync', '{}', '', 0, 0, 1, 'E|*', 11, 0, 0, '']]);
-    assert.equal(second.events.at(-1), 'rescan');
-    served = [...served, ...topicsOf(second.events)];
-    assert.equal(served.length, 18);
-    const third = await shard.turn([['sync', '{}', '', 0, 0, 1, 'E|*', 2, 0, 0, '']]);
-    served = [...served, ...topicsOf(third.events)];
-    assert.equal(third.events.length, 2, 'no further sync');
-    assert.deepEqual(served.sort(), [...TOPICS].sort());
+    const given = [];
+    for (const [n, isAsking] of [[9, true], [9, true], [2, false]]) {
+      const { events } = await shard.turn([['sync', '{}', '', 0, 0, 1, 'E|*', 20 - given.length, 0, 0, '']]);
+      assert.equal(events.at(-1) === 'rescan', isAsking);
+      assert.equal(topicsOf(events).length, n); // the one that reaches 8 MiB is the last
+      given.push(...topicsOf(events));
+    }
+    assert.deepEqual(given.sort(), [...TOPICS].sort());
     assert.equal(await shard.get('idle'), undefined);
   });
 
-  test('who does not wait gets nothing then, and asks again', async () => {
+  test('polls of one call get 4 MiB, those after them run in the next call, whether they wait or not', async () => {
     await fill();
-    const { replies, events } = await shard.turn(TOPICS.map(() => ['claim', 0, 'E|*', '0']));
-    assert.deepEqual([topicsOf(replies).length, replies.filter((reply) => reply === 'empty').length], [9, 11]);
-    assert.deepEqual(events, []);
-    assert.equal(topicsOf((await shard.turn([['claim', 0, 'E|*', '0']])).replies).length, 1);
+    const polls = TOPICS.map((_, i) => ['claim', 0, 'E|*', `${i % 2}`]);
+    const given = [];
+    let rest;
+    for (const n of [5, 5, 5, 5]) {
+      const turn = await shard.turn(polls, { rest });
+      assert.deepEqual([turn.replies.length, turn.events], [n, []]);
+      given.push(...topicsOf(turn.replies));
+      rest = turn.rest;
+    }
+    assert.equal(rest, undefined);
+    assert.deepEqual(given.sort(), [...TOPICS].sort());
   });
 });
 

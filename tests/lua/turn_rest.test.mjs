@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+//
+// turn_rest: a call whose replies grow long returns before all its verbs have run (lua/turn/frame.lua), and the next call
+// of the same verbs runs the others.
+import assert from 'node:assert/strict';
+import { scripts, set, tailOf, topicOf } from '../support/lua.mjs';
+
+const DAY = `nonces:${Math.floor(Date.now() / 86_400_000)}`;
+const [NONCE, OTHER, THIRD, FOURTH] = [1, 2, 3, 4].map((i) => `nonce-000000000${i}`);
+const look = ['check', 0, 'long', 1, '', 'brief'];
+const LONG_N = 5; // so many of these replies are the first to reach 4 MiB
+const longs = (n) => Array.from({ length: n }, () => look);
+const add = (topic, nonce = 0) => ['add', nonce, topic, 'alice', 'Frontend_1', 'default', 1, 100, tailOf(), '', '', ''];
+
+scripts('a turn in several calls', ({ test }) => {
+  const seed = (shard) => shard.seed({ 't:long': topicOf(['F too long'], { query: () => 'q'.repeat(1_000_000) }) });
+  // Calls until nothing is left. What each returned.
+  const inCalls = async (shard, verbs, options) => {
+    const turns = [await shard.turn(verbs, options)];
+    while (turns.at(-1).rest) turns.push(await shard.turn(verbs, { ...options, rest: turns.at(-1).rest }));
+    return turns;
+  };
+  const sizes = (turns) => turns.map(({ replies }) => replies.length);
+
+  test('after 4 MiB of replies no further verb runs, and each runs once', async (shard) => {
+    await seed(shard);
+    const verbs = [add('first'), ...longs(LONG_N), add('second'), ...longs(2), add('third')];
+    const turns = await inCalls(shard, verbs);
+    assert.deepEqual(sizes(turns), [1 + LONG_N, 4]);
+    assert.match(turns[0].rest, /^rest \d+$/);
+    const replies = turns.flatMap((turn) => turn.replies);
+    verbs.forEach(([name], i) => assert.match(replies[i], name === 'add' ? /^ok\n1\n/ : /^Failed\n/, `${i}`));
+    for (const topic of ['first', 'second', 'third']) assert.equal((await shard.get(`t:${topic}`)).seq, '1');
+  });
+
+  test('a turn that ends with the reply that reaches the bound has no rest', async (shard) => {
+    await seed(shard);
+    assert.deepEqual(sizes(await inCalls(shard, longs(LONG_N))), [LONG_N]);
+    assert.deepEqual(sizes(await inCalls(shard, longs(2 * LONG_N + 1))), [LONG_N, LONG_N, 1]);
+  });
+
+  test('nonces are used by the first call, and the later ones know which were used before', async (shard) => {
+    await shard.seed({ [DAY]: set(NONCE) });
+    await seed(shard);
+    const nonce = (at) => ['nonce', at];
+    const verbs = [...longs(LONG_N), nonce(1), nonce(2), add('fresh', 2), add('used', 1), ...longs(LONG_N), nonce(3), nonce(4), nonce(-1)];
+    const turns = await inCalls(shard, verbs, { nonces: [NONCE, OTHER, THIRD, OTHER] });
+    assert.deepEqual(sizes(turns), [LONG_N, 4 + LONG_N, 3]);
+    const [one, two, fresh, used] = turns[1].replies;
+    assert.deepEqual([one, two, fresh.split('\n')[0], used], ['replay', 'ok', 'ok', 'replay']);
+    assert.deepEqual(turns[2].replies, ['ok', 'replay', 'ok'], 'the fourth is the second again');
+    assert.deepEqual(await shard.get(DAY), set(NONCE, OTHER, THIRD));
+    assert.equal((await shard.turn([nonce(1)], { nonces: [THIRD] })).replies[0], 'replay', 'for every later turn');
+  });
+
+  test('nonces without a verb are answered by the first call alone', async (shard) => {
+    await shard.seed({ [DAY]: set(OTHER) });
+    await seed(shard);
+    const frame = { nonces: [NONCE], alone: [OTHER], marked: [[THIRD, `${THIRD} ab`], [FOURTH, `${FOURTH} cd`]] };
+    const turns = await inCalls(shard, [...longs(LONG_N), ['nonce', 1]], frame);
+    assert.deepEqual(turns.map(({ used, replies }) => [used, replies.length]), [['1 replay', LONG_N], [undefined, 1]]);
+    assert.equal(turns[1].replies[0], 'ok');
+    const resent = { marked: [[THIRD, `${THIRD} ab`], [FOURTH, `${FOURTH} ab`]] };
+    assert.equal((await shard.turn([], resent)).used, '1 again\n2 replay');
+  });
+
+  test('what the first verbs did is written by their own call: events and counters', async (shard) => {
+    await seed(shard);
+    const verbs = [['claim', 0, 'E|*', '1'], add('handed'), ...longs(LONG_N), ['claim', 0, 'E|*', '1'], add('later')];
+    const [first, second] = await inCalls(shard, verbs);
+    assert.match(first.events[0], /^claim\nE\|\*\nhanded\n1\n/);
+    assert.match(second.events[0], /^claim\nE\|\*\nlater\n2\n/);
+    assert.deepEqual([first.events.length, second.events.length], [1, 1]);
+    assert.equal((await shard.get('meta')).lease, '2');
+    assert.equal(await shard.cmd('ZCARD', shard.key('leases')), 2);
+  });
+
+  test('a verb that breaks is an error of its own, in whichever call it is', async (shard) => {
+    await seed(shard);
+    const turns = await inCalls(shard, [['no_such_verb', 1], ...longs(LONG_N), ['no_such_verb', 2, 3], look]);
+    assert.deepEqual(sizes(turns), [1 + LONG_N, 2]);
+    for (const { replies } of turns) assert.match(replies[0].message, /^ERR no_such_verb: /);
+    assert.match(turns[1].replies[1], /^Failed\n/);
+  });
+
+  test('while Redis is full, too: refused verbs count nothing', async (shard) => {
+    await seed(shard);
+    const turns = await inCalls(shard, [add('a'), ...longs(LONG_N), add('b'), look], { isFull: true });
+    assert.deepEqual(sizes(turns), [1 + LONG_N, 2]);
+    for (const { replies } of turns) assert.match(replies[0].message, /^STOREFULL add/);
+    assert.match(turns[1].replies[1], /^Failed\n/);
+    assert.equal(await shard.get('t:a'), undefined);
+  });
+});
