@@ -210,6 +210,7 @@ static void show_memory(struct show *show)
     put_number(show, "heap_used_bytes", heap.uordblks + heap.hblkhd);
     put_number(show, "heap_free_bytes", heap.fordblks);
     put_number(show, "body_bytes", metric_of(show, METRIC_BODY_BYTES));
+    put_number(show, "unread_bytes", metric_of(show, METRIC_UNREAD_BYTES));
     put_number(show, "index_cache_bytes", metric_of(show, METRIC_INDEX_BYTES));
     put_number(show, "scratch_bytes", show->server->scratch.cap);
     end_row(show);

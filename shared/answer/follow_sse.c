@@ -57,8 +57,10 @@ static void on_end(struct follow *follow, const struct outcome *o, struct follow
 {
     struct follow_sse *s = of_follow(follow);
     bool is_done = o != NULL && o->answer.n > 0;
-    if (stream_is_over(&s->stream))
+    if (stream_is_over(&s->stream)) {
+        stream_flush(&s->stream); /* cut while a piece was put: nothing else ends it */
         return;
+    }
     struct buf data;
     buf_init(&data, FOLLOW_TEXT_MAX_BYTES * 6);
     (is_done ? s->format->put_done : s->format->put_error)(s, o, &data);
@@ -121,8 +123,10 @@ void follow_sse_start(struct follow_sse *s)
 
 void follow_sse_fail(struct follow_sse *s, const struct buf *data)
 {
-    if (stream_is_over(&s->stream))
+    if (stream_is_over(&s->stream)) {
+        stream_flush(&s->stream);
         return;
+    }
     put_event(s, "error", follow_stop(&s->follow), data);
     stream_end(&s->stream);
 }

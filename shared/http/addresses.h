@@ -30,6 +30,7 @@ struct address {
     unsigned idle_n[IDLE_NR];
     struct idle_link idle[IDLE_NR]; /* oldest first */
     size_t held_bytes;
+    size_t unread_bytes; /* of answers (connection_unread.c) */
 };
 
 struct addresses;

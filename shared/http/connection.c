@@ -339,6 +339,7 @@ void connection_end(struct request *r)
     c->unread_n -= r->is_unread;
     c->all->unread_n -= r->is_unread;
     connection_hold(r, 0);
+    connection_hold_answer(r, 0);
     if (c->state != CONNECTION_HTTP2) {
         c->request = NULL;
         if (c->state != CONNECTION_HEAD)

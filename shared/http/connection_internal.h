@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * connection_internal: shared by connection.c, connection_head.c, connection_held.c,
- * connection_read.c, connection_room.c, connection_tls.c, streams.c and frames.c. Private to
- * shared/http; on the loop's thread.
+ * connection_read.c, connection_room.c, connection_tls.c, connection_unread.c, streams.c and
+ * frames.c. Private to shared/http; on the loop's thread.
  */
 #ifndef PARLEY_HTTP_CONNECTION_INTERNAL_H
 #define PARLEY_HTTP_CONNECTION_INTERNAL_H
@@ -76,8 +76,10 @@ struct connections {
     struct refusal refusal;
     size_t connection_n;
     size_t held_bytes, unproven_bytes; /* of bodies */
-    size_t stream_bytes;               /* of all connections */
-    size_t left_bytes;                 /* that strangers left in the heap since it was trimmed */
+    size_t unread_bytes;               /* of answers */
+    struct unread *oldest_unread, *newest_unread;
+    size_t stream_bytes; /* of all connections */
+    size_t left_bytes;   /* that strangers left in the heap since it was trimmed */
     struct deadline trim;
     uint64_t trim_soon_ms;
     unsigned begun_n;  /* requests of HTTP/2 in this millisecond */

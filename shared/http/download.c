@@ -14,6 +14,8 @@ static void on_proceed(h2o_generator_t *generator, h2o_req_t *h2o)
     struct download *d = H2O_STRUCT_FROM_MEMBER(struct download, generator, generator);
     (void)h2o;
     d->is_sending = false;
+    buf_clear(&d->sending);
+    connection_hold_answer(d->r, d->out.n);
     if (d->out.n > 0 || d->is_ending || d->is_cut)
         download_flush(d);
     else
@@ -86,6 +88,7 @@ void download_flush(struct download *d)
     buf_clear(&d->out);
     d->is_sending = true;
     d->is_ended = d->is_ending;
+    connection_hold_answer(d->r, d->sending.n);
     h2o_iovec_t bytes = h2o_iovec_init(d->sending.at, d->sending.n);
     connection_wrote(d->r);
     h2o_send(d->r->h2o, &bytes, 1, d->is_ended ? H2O_SEND_STATE_FINAL : H2O_SEND_STATE_IN_PROGRESS);

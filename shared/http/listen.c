@@ -16,6 +16,8 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -26,6 +28,12 @@
 #include <unistd.h>
 
 enum { BACKLOG = 4096, LOCK_TRIES = 200, LOCK_NAP_NS = 10000000 };
+/* Of what clients do not read, the kernel takes so much for each connection, and the rest stays
+ * with libh2o, where it is counted (connection.h). By itself it would take up to 4 MiB
+ * (net.ipv4.tcp_wmem). */
+enum { UNSENT_MAX_BYTES = 128 << 10 };
+/* After so long a connection is closed whose client takes nothing of what it is sent. */
+enum { UNTAKEN_MAX_MS = 60000 };
 
 static const char IN_USE[] =
     "address in use: stop the process that listens there, or choose another address";
@@ -144,14 +152,24 @@ static bool open_path(const char *path, unsigned n, int *ret_fds, struct listen_
 
 /* --- ports ------------------------------------------------------------------------------------ */
 
+/* Sockets accepted from `fd` inherit this. A kernel that does not know it does as it likes. */
+static void limit_unread(int fd)
+{
+    int bytes = UNSENT_MAX_BYTES, ms = UNTAKEN_MAX_MS;
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof bytes);
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms);
+}
+
 /* The socket of one thread: the first one alone, the others with it. -1: errno. */
 static int bind_port(const struct sockaddr *address, socklen_t address_n, bool is_first)
 {
     int one = 1, fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) == 0 &&
         (is_first || setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof one) == 0) &&
-        bind(fd, address, address_n) == 0 && listen(fd, BACKLOG) == 0)
+        bind(fd, address, address_n) == 0 && listen(fd, BACKLOG) == 0) {
+        limit_unread(fd);
         return fd;
+    }
     int error = errno;
     if (fd >= 0)
         close(fd);

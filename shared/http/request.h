@@ -51,6 +51,9 @@ struct route {
     bool (*is_open)(const struct request *r);
     bool uses_nonce_itself; /* with several shards; otherwise it is used up before the handler
                              * runs */
+    /* A GET whose answer hands work over, so that it is sent even if clients have left too much
+     * unread. All other GETs get 503 then. */
+    bool gives_work;
     /* Maximum body; 0: the server's (struct server_config). A route without roles takes at most
      * ADMIT_PUBLIC_BYTES (admit.h). */
     size_t body_max_bytes;
@@ -68,6 +71,15 @@ struct identity {
 
 struct connection;
 struct held_answer;
+
+/* What libh2o holds of its answer until the client has read it (connection.h). */
+struct unread {
+    size_t bytes;                 /* 0 up to 16 KiB */
+    struct unread *older, *newer; /* of the thread's, while `bytes` is not 0 */
+    uint64_t since_ms;            /* nothing of it was read, as far as libh2o knows */
+    bool is_given_up;             /* its connection ends */
+};
+
 struct gather;
 struct request_call;
 struct stream;
@@ -133,6 +145,7 @@ struct request {
     struct stream *stream;    /* once it has started */
     struct connection *connection;
     size_t held_bytes, unproven_bytes; /* counted for its body (connection.h) */
+    struct unread unread;
     /* Runs once when libh2o disposes of the request, answered or not; may be NULL. The request's
      * memory is still valid inside it. */
     void (*on_gone)(struct request *r);

@@ -194,8 +194,22 @@ void respond_instead(struct request *r, enum err error)
     respond_error(r, error, NULL);
 }
 
+/* One that has changed nothing can be sent again. */
+static bool may_refuse(const struct request *r)
+{
+    return r->route != NULL && strcmp(r->route->method, "GET") == 0 && !r->route->gives_work;
+}
+
 static void send_copy(struct request *r, int status, const char *content_type, struct str body)
 {
+    if (!connection_has_room(r, body.n) && may_refuse(r)) {
+        r->h2o->res.headers.size = 0;
+        respond_error(r, ERR_BUSY,
+                      "Clients have left too many long answers of this node unread: read them, or "
+                      "retry shortly.");
+        return;
+    }
+    connection_hold_answer(r, body.n);
     const struct held_answer answer = {
         status, content_type, STR("no-store"), {NULL, 0}, request_copy(r, body)};
     send_answer(r, &answer);

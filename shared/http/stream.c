@@ -49,11 +49,18 @@ void stream_flush(struct stream *s)
     h2o_send(s->r->h2o, &bytes, 1, s->is_ended ? H2O_SEND_STATE_FINAL : H2O_SEND_STATE_IN_PROGRESS);
 }
 
+static void hold(struct stream *s)
+{
+    connection_hold_answer(s->r, s->out.n + s->sending.n);
+}
+
 static void on_proceed(h2o_generator_t *generator, h2o_req_t *h2o)
 {
     struct stream *s = H2O_STRUCT_FROM_MEMBER(struct stream, generator, generator);
     (void)h2o;
     s->is_sending = false;
+    buf_clear(&s->sending);
+    hold(s);
     if (s->out.n > 0 || stream_is_over(s))
         stream_flush(s);
     else if (s->on_idle != NULL)
@@ -65,10 +72,11 @@ static void put_text(struct stream *s, struct str text)
     if (s->is_cut)
         return;
     buf_put(&s->out, text);
-    if (s->out.is_over) {
+    if (s->out.is_over || !connection_has_room(s->r, s->out.n + s->sending.n)) {
         s->is_cut = true;
         buf_clear(&s->out);
     }
+    hold(s);
 }
 
 static void on_comment(struct deadline *deadline)

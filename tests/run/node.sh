@@ -14,7 +14,7 @@ readonly -A NOT_ON_SERVERS=([valkey8]="lua/cost lua/documents/" [redis8]="lua/bo
 # turn, which its tests name. The random models of several shards run on two and four in any case.
 readonly ON_SHARDS="http documents workflow bots cluster"
 # The files that run again with nodes that serve HTTPS: what depends on how a node reads and writes its connections.
-readonly ON_TLS="http/add_wait http/bad_http http/sse http/strangers http/strangers_memory http/strangers_streams http/waits
+readonly ON_TLS="http/add_wait http/bad_http http/sse http/unread http/strangers http/strangers_memory http/strangers_streams http/waits
     cluster/client_leaves cluster/next_leaves bots/room_socket workflow/websocket
     documents/indexing_socket"
 # What takes Redis over TLS, and so hiredis 1, which Debian 12 has not.

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+//
+// What clients leave unread of long answers: it is bounded like bodies of requests, of the node and of each address, and
+// who reads nothing for long makes room for others.
+import assert from 'node:assert/strict';
+import { assertOk, eventually, newTopic, suite } from '../support/harness.mjs';
+import { ownShards } from '../support/shards.mjs';
+import { connectTo } from '../support/tls.mjs';
+
+ownShards(); // answers are kept by nodes: the same on any number of shards
+
+const LENGTH = 1_000_000;
+const MIB = 1024 * 1024;
+const [HOME, ELSEWHERE] = ['127.0.0.1', '127.0.0.2'];
+
+// A node that keeps 4 MiB of answers, and 2 MiB for one address: two of LENGTH.
+suite('answers that are not read', { nodes: 1, args: ['--threads=1', '--body-memory-mib=4'] }, ({ test, cluster }) => {
+  let Topic;
+  const metric = async (name) => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec((await cluster.request('GET', '/metrics')).text)[1]);
+  const held = () => metric('parley_unread_bytes');
+
+  const longAnswer = async () => {
+    const added = await cluster.add({ Topic: newTopic() });
+    await cluster.claim();
+    await cluster.answer({ Topic: added.Topic, Seq: 1, Answer: ['a'.repeat(LENGTH)] });
+    return added.Topic;
+  };
+
+  // A client that asks and does not read until `read` is called: then all that comes, to the end of the answer or of the
+  // connection.
+  const ask = (from = HOME, { accept = '*/*', topic = Topic } = {}) => {
+    const socket = connectTo(cluster.nodes[0].url, { localAddress: from });
+    const path = cluster.path('/api/check-query', { as: 'Frontend_1', query: { Topic: topic, Seq: 1, Wait: 0 } });
+    socket.on('error', () => {});
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nAccept: ${accept}\r\nConnection: close\r\n\r\n`);
+    const read = async () => {
+      const chunks = [];
+      socket.on('data', (chunk) => chunks.push(chunk));
+      await new Promise((resolve) => socket.on('close', resolve));
+      return Buffer.concat(chunks).toString();
+    };
+    return { socket, read };
+  };
+  const status = (text) => Number(/^HTTP\/1\.1 (\d+)/.exec(text)?.[1]);
+  const unread = async (from) => {
+    const before = await held();
+    const client = ask(from);
+    await eventually(async () => (await held()) > before, { what: 'an answer is kept' });
+    return client;
+  };
+  const leave = async (clients) => {
+    for (const { socket } of clients) socket.destroy();
+    await eventually(async () => (await held()) === 0, { what: 'nothing is kept' });
+  };
+
+  test('over its share of them an address gets 503 for long answers, others and short answers do not', async () => {
+    Topic = await longAnswer();
+    const clients = [await unread(), await unread()];
+    assert.ok((await held()) >= 2 * LENGTH);
+    const refused = await ask().read();
+    assert.equal(status(refused), 503, refused.slice(0, 300));
+    assert.match(refused, /\r\nretry-after: \d+\r\n/i);
+    assert.match(refused, /"code":\s*"busy"/);
+    assert.equal(status(await ask(HOME, { topic: (await cluster.add({ Topic: newTopic() })).Topic }).read()), 200);
+    assert.equal(status(await ask(ELSEWHERE).read()), 200);
+    const one = clients.shift();
+    assert.ok((await one.read()).length > LENGTH, 'what was kept is read after all');
+    await eventually(async () => (await held()) < 2 * LENGTH);
+    assert.equal(status(await ask().read()), 200);
+    await leave(clients);
+    await cluster.claim(); // what was asked above
+  });
+
+  test('what libh2o keeps is what clients have not read: the kernel takes little of it', async () => {
+    Topic = await longAnswer();
+    const clients = [await unread(), await unread(ELSEWHERE)];
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    assert.ok((await held()) >= 2 * LENGTH);
+    await leave(clients);
+  });
+
+  test('claims are handed over all the same', async () => {
+    Topic = await longAnswer();
+    const clients = [await unread(), await unread()];
+    const added = await cluster.add({ Topic: newTopic(), Query: 'q'.repeat(200_000) });
+    const claim = await cluster.claim();
+    assert.equal(claim.Topic, added.Topic);
+    await leave(clients);
+  });
+
+  test('an event stream is cut off, and its reader asks again', async () => {
+    Topic = await longAnswer();
+    const clients = [await unread(), await unread()];
+    const cut = await ask(HOME, { accept: 'text/event-stream' }).read();
+    assert.equal(status(cut), 200);
+    assert.ok(cut.length < LENGTH / 2 && !cut.includes('event: done'), cut.slice(0, 300));
+    await leave(clients);
+    assert.ok((await ask(HOME, { accept: 'text/event-stream' }).read()).length > LENGTH);
+  });
+
+  test('who has read nothing for five seconds makes room for others', async () => {
+    Topic = await longAnswer();
+    const clients = [await unread(), await unread()];
+    await new Promise((resolve) => setTimeout(resolve, 5500));
+    const closed = await metric('parley_connections_unread_closed_total');
+    assert.equal(status(await ask().read()), 200);
+    assert.equal((await metric('parley_connections_unread_closed_total')) - closed, 1);
+    assert.ok((await clients[0].read()).length < LENGTH, 'the oldest one was closed');
+    assert.ok((await clients[1].read()).length > LENGTH);
+    await leave([]);
+  });
+
+  test('a client that takes nothing for a minute is cut off', async () => {
+    Topic = await longAnswer();
+    const client = await unread();
+    await eventually(async () => (await held()) === 0, { ms: 100_000, every: 1000, what: 'its connection is closed' });
+    assert.ok((await client.read()).length < LENGTH);
+  });
+});
