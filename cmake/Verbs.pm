@@ -301,10 +301,20 @@ sub check_body {
 # --- the library -------------------------------------------------------------------------------------
 
 # The table of verbs that run while Redis is full, in one line.
-sub full_text {
-    my ($verbs) = @_;
-    my @names = map {$_->{name}} grep {$_->{fields}{Full} eq 'runs'} @$verbs;
-    return 'local RUNS_WHEN_FULL = {' . join(', ', map {"$_ = true"} @names) . '}';
+# Tables of verbs, each in place of the one line `--- <its name in lower case>` of the library.
+my %TABLES = (
+    RUNS_WHEN_FULL => sub { $_[0]{fields}{Full} eq 'runs' },
+    TAKES_NONCE    => \&takes_nonce,
+);
+
+sub put_tables {
+    my ($modules, $verbs) = @_;
+    for my $table (sort keys %TABLES) {
+        my $line = '--- ' . lc $table;
+        my $text = "local $table = {" . join(', ', map {"$_->{name} = true"} grep {$TABLES{$table}->($_)} @$verbs) . '}';
+        1 == grep {$_->{text} =~ s/^\Q$line\E$/$text/m} values %$modules or die "not one line '$line'\n";
+    }
+    return;
 }
 
 sub read_file {
@@ -344,9 +354,7 @@ sub read {
         my $modules = LuaModules::read_modules($dir, sub { read_file($library, @_) });
         die "$dir: found no verb\n" unless @{$library->{verbs}};
         $library->{verbs} = [sort {$a->{name} cmp $b->{name}} @{$library->{verbs}}];
-        my $full = full_text($library->{verbs});
-        1 == grep {$_->{text} =~ s/^--- runs_when_full$/$full/m} values %$modules
-            or die "$dir: not one line '--- runs_when_full'\n";
+        put_tables($modules, $library->{verbs});
         LuaModules::put_verbs($modules, {map {$_->{name} => $_->{path}} @{$library->{verbs}}});
         $library->{modules} = $modules;
         $library->{text} = LuaModules::library($modules);

@@ -10,7 +10,7 @@
 -- ARGV[2]  nonce_n, or three numbers by spaces: nonce_n, alone_n, marked_n. The last two are of requests that only use
 --          their nonces in this turn, because their verbs run on other shards: the verbs `nonce` and, of add-query,
 --          `nonce_of_add` without the words of a verb, each of which costs Redis more than the nonce does.
---          Or, if the first of these verbs have run, what that call returned for this one (below): then no nonces
+--          Or, if the first of these verbs have run, what that call returned for this one (below)
 -- then so many ids of nonces (16 bytes each), and marked_n members (queue/nonce_of_add.lua), then per verb: its name
 -- and its number of arguments as one word ("check 006"), its arguments.
 -- Returns  if ARGV[2] has three numbers, first a string of lines, "<which, from 1> replay" or "<which> again":
@@ -19,9 +19,9 @@
 --          and queue/claims.lua); a long one in parts (turn/parts.lua). All are lines: every field is a number, a name
 --          (buf_put_name) or compact JSON, none of which holds a newline. A verb that fails (our own bug) returns an
 --          error in its place; the other verbs of the turn still run and are written.
---          After TURN_BYTES of verbs' replies, what is left has not run: in place of its replies there is one string,
---          the byte 2 and "rest <words> <places>": so many words belong to verbs that have run, and these nonces, by
---          spaces, were used before. The node sends the verbs again, with "rest ..." as ARGV[2] (turn_answer.c).
+--          After TURN_BYTES of verbs' replies, what is left has not run, and its nonces are not used: in place of its
+--          replies there is one string, the byte 2 and "rest <words> <nonce_n>". So many words belong to verbs that
+--          have run. The node sends nonces and verbs again, with "rest ..." as ARGV[2] (turn_answer.c).
 --
 -- The state of a turn is one table, created here and passed to every verb and helper. Modules keep no state of their
 -- own, so nothing leaks into the next turn. Each module creates its fields when it needs them:
@@ -55,7 +55,6 @@ local nonces = require('turn/nonces')
 local parts = require('turn/parts')
 local call = redis.call
 local concat, floor, format, match = table.concat, math.floor, string.format, string.match
-local gmatch = string.gmatch
 local TURN_BYTES = bounds.TURN_BYTES
 
 local SETTINGS_MAX = 256 -- that are kept; nodes have new ids when they start again
@@ -157,36 +156,30 @@ local function run_verbs(turn, argv, replies, may_run)
     turn.at = i
 end
 
--- What an earlier call returned for this one: how many words its verbs had, and the places of used nonces.
-local function read_rest(text)
-    local word_n, places = match(text, '^rest (%d+)(.*)$')
-    local is_replayed_at = {}
-    for place in gmatch(places, '%d+') do is_replayed_at[place] = true end
-    return tonumber(word_n), is_replayed_at
-end
-
-local function put_rest(turn, word_n, replies)
-    local words = {'\2rest', word_n}
-    for place in pairs(turn.is_replayed_at) do words[#words + 1] = place end
-    parts.put_reply(replies, concat(words, ' '))
+-- What is left from turn.at on is for the node's next call.
+local function put_off(turn, word_n, nonce_n, replies)
+    local names, places, at = {}, {}, turn.at
+    while turn.args[at] do
+        local verb = called_by(turn.args[at])
+        names[#names + 1], places[#places + 1] = verb.name, at + 1
+        at = at + verb.word_n
+    end
+    nonces.give_back(turn, names, places)
+    parts.put_reply(replies, format('\2rest %d %d', word_n, nonce_n))
 end
 
 local function run(keys, argv, may_run)
-    local nonce_n, alone_n, marked_n = tonumber(argv[2]), nil, nil
-    local rest_at, is_replayed_at = 0, nil
+    local nonce_n, alone_n, marked_n, run_n = tonumber(argv[2]), nil, nil, 0
     if not nonce_n then nonce_n, alone_n, marked_n = match(argv[2], '^(%d+) (%d+) (%d+)$') end
-    if not nonce_n then
-        nonce_n, rest_at, is_replayed_at = 0, read_rest(argv[2])
-    end
+    if not nonce_n then run_n, nonce_n = match(argv[2], '^rest (%d+) (%d+)$') end
     local all_n = nonce_n + (alone_n or 0) + (marked_n or 0)
     local turn, replies = begin(keys[1], argv, all_n, may_run ~= nil), {}
-    turn.is_replayed_at = is_replayed_at or turn.is_replayed_at
     if alone_n then
         local is_good, reply = pcall(answer_alone, turn, tonumber(nonce_n), tonumber(alone_n), tonumber(marked_n))
         replies[1] = is_good and reply or failure('nonces', reply)
     end
     local verbs_at = 3 + all_n + (marked_n or 0)
-    turn.at = verbs_at + rest_at
+    turn.at = verbs_at + run_n
     local is_good, reply = pcall(run_verbs, turn, argv, replies, may_run)
     while not is_good do
         -- What a verb breaks on stays its own: otherwise what the verbs before it have collected (leases of rows that
@@ -196,7 +189,7 @@ local function run(keys, argv, may_run)
         turn.at = turn.at + verb.word_n
         is_good, reply = pcall(run_verbs, turn, argv, replies, may_run)
     end
-    if argv[turn.at] then put_rest(turn, turn.at - verbs_at, replies) end
+    if argv[turn.at] then put_off(turn, turn.at - verbs_at, nonce_n, replies) end
     leases.flush(turn)
     idle.flush(turn)
     hints.flush(turn)

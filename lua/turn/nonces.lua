@@ -3,6 +3,8 @@
 --   check, turn.is_replayed_at, at the start of each verb that has a nonce (`--- arguments`).
 local call, floor, format = redis.call, math.floor, string.format
 
+--- takes_nonce
+
 local DAY_MS, DAY_S = 86400000, 86400
 local KEPT_DAYS = 3 -- a nonce is looked for on two
 
@@ -33,6 +35,18 @@ local function use(prefix, args, first, n, now_ms)
     return is_replayed_at
 end
 
+-- For verbs that run in the node's next call only: it uses their nonces again, so that a request which is lost between
+-- the two calls can be sent again. `names`: of these verbs; `places`: where their arguments begin.
+local function give_back(turn, names, places)
+    local fresh = {}
+    for i = 1, #names do
+        local place = TAKES_NONCE[names[i]] and turn.args[places[i]]
+        local n = place and not turn.is_replayed_at[place] and tonumber(place) or 0
+        if n > 0 then fresh[#fresh + 1] = turn.args[2 + n] end
+    end
+    if #fresh > 0 then call('SREM', turn.prefix .. 'nonces:' .. floor(turn.now_ms / DAY_MS), unpack(fresh)) end
+end
+
 -- Runs with each sync. Drops sets that no turn reads any more with UNLINK, which frees them in a background thread.
 -- Redis frees a set that expires in its main thread, which takes 1 s for a million nonces; so sets expire a day later,
 -- in case no node runs.
@@ -44,4 +58,4 @@ local function sweep(turn)
     end
 end
 
-return {use = use, sweep = sweep}
+return {use = use, give_back = give_back, sweep = sweep}

@@ -28,12 +28,9 @@ local function put_reply(replies, text)
         replies[at] = n == 0 and not text.err and '' or text
         return n
     end
-    local bytes = 0
+    local bytes = bytes_of(text) -- first: one that breaks has put nothing
     replies[at] = COUNTED[n] or '\1' .. n
-    for i = 1, n do
-        local part = text[i]
-        replies[at + i], bytes = part, bytes + #part
-    end
+    for i = 1, n do replies[at + i] = text[i] end
     return bytes
 end
 

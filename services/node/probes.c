@@ -174,6 +174,6 @@ const struct route probe_routes[] = {
     {"GET", "/health/", ROLES_NONE, health, false},
     {"GET", "/health/live", ROLES_NONE, health, false},
     {"GET", "/health/ready", ROLES_NONE, health_ready, false},
-    {"GET", "/metrics", ROLES_NONE, scrapes_answer, false},
+    {"GET", "/metrics", ROLES_NONE, scrapes_answer, false, .is_always_sent = true},
     {0},
 };

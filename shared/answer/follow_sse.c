@@ -110,7 +110,7 @@ void follow_sse_init(struct follow_sse *s, struct request *r, struct queue *queu
                                                 .is_ready = is_ready,
                                                 .on_changed = on_changed};
     s->format = format;
-    stream_init(&s->stream, r, STREAM_EVENT_FIRST, FOLLOW_TEXT_MAX_BYTES * 8);
+    stream_init(&s->stream, r, STREAM_EVENT_FIRST, true, FOLLOW_TEXT_MAX_BYTES * 8);
     s->stream.on_idle = on_idle;
     follow_init(&s->follow, queue, &events, last_id(r));
 }

@@ -55,11 +55,13 @@ void connection_end(struct request *r);
 void connection_proves(struct request *r);
 /* Answers that clients have not read, if over 16 KiB each, are bounded like bodies of requests
  * (`--body-memory-mib`): in all, and half of that per address. connection_has_room: whether an
- * answer of `bytes` still fits. If not, connections that have read nothing of theirs for 5 s are
- * closed to make room, oldest first. connection_hold_answer: so much of it is held now; until the
- * request ends. */
+ * answer of `bytes` still fits. If not, connections whose clients have taken nothing for 5 s
+ * are closed to make room, oldest first. connection_hold_answer: so much of it is held now; until
+ * the request ends. connection_is_given_up: it was closed so, and nothing more reaches its client.
+ */
 bool connection_has_room(struct request *r, size_t bytes) must_check;
 void connection_hold_answer(struct request *r, size_t bytes);
+bool connection_is_given_up(const struct request *r);
 /* The request is answered: an HTTP/2 connection whose request was refused is read again. */
 void connection_answered(struct request *r);
 

@@ -45,6 +45,7 @@ struct connection {
     bool has_asked;        /* a request of it has begun */
     bool is_proven;        /* its last request was */
     bool is_body_proven;   /* the body that is read now is */
+    bool is_given_up;      /* it ends, because its client did not read (connection_unread.c) */
     bool is_suspect;       /* HTTP/2: it has kept many unproven streams open */
     bool is_paused;        /* HTTP/2: see connection_pause */
     unsigned unanswered_n; /* HTTP/2: refused requests */

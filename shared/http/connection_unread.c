@@ -5,12 +5,14 @@
 #include "shared/http/admit.h"
 #include "shared/http/connection_internal.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 enum {
     ADDRESS_SHARE = 2,  /* of the bound, to those of one address */
-    PATIENCE_MS = 5000, /* an answer that has waited for so long may be given up for others */
-    GIVE_UP_TRIES = 64, /* of the oldest, that are looked at for one of the same address */
+    PATIENCE_MS = 5000, /* whoever takes nothing for so long may lose its answer */
+    GIVE_UP_TRIES = 64, /* of the oldest, that are looked at */
 };
 
 static struct request *request_of(struct unread *unread)
@@ -37,13 +39,14 @@ void connection_hold_answer(struct request *r, size_t bytes)
 {
     struct connection *c = r->connection;
     struct unread *unread = &r->unread;
-    size_t held = bytes > ADMIT_UNASKED_BYTES && !unread->is_given_up ? bytes : 0;
-    if (c == NULL || held == unread->bytes)
+    if (c == NULL)
         return;
-    bool is_read = held < unread->bytes; /* some of it: whoever reads is not given up */
-    if (unread->bytes > 0 && (is_read || held == 0))
+    size_t held = bytes > ADMIT_UNASKED_BYTES && !c->is_given_up ? bytes : 0;
+    if (held == unread->bytes)
+        return;
+    if (held == 0)
         unlink_unread(c->all, unread);
-    if (held > 0 && (is_read || unread->bytes == 0))
+    else if (unread->bytes == 0)
         link_unread(c->all, unread);
     c->all->unread_bytes += held - unread->bytes;
     c->address->unread_bytes += held - unread->bytes;
@@ -65,25 +68,52 @@ static bool fits(const struct connection *c, size_t more)
            (c->all->unread_bytes + more <= cap && !is_address_over(c, more));
 }
 
-/* Ends the connection of the answer that has waited for longest, which makes room for `more`.
- * libh2o notices the end later and lets go of the request then. */
+/* libh2o notices the end later, and lets go of the connection's requests then. What is still to be
+ * sent goes with the socket, which would otherwise be kept until the client takes it. */
+static void give_up(struct connection *c)
+{
+    const struct linger at_once = {.l_onoff = 1};
+    int fd = h2o_socket_get_fd(c->socket);
+    c->is_given_up = true;
+    metrics_add(c->all->server->metrics, METRIC_UNREAD_CLOSED, 1);
+    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    (void)shutdown(fd, SHUT_RDWR);
+}
+
+/* Whether the client has lately taken some of what waits for it: then its answer is one of the
+ * newest again. Where the kernel does not tell (a Unix socket), its age decides. */
+static bool is_being_read(struct connections *all, struct unread *unread)
+{
+    struct tcp_info info;
+    socklen_t n = sizeof info;
+    int fd = h2o_socket_get_fd(request_of(unread)->connection->socket);
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &n) != 0 ||
+        info.tcpi_last_data_sent >= PATIENCE_MS)
+        return false;
+    unlink_unread(all, unread);
+    link_unread(all, unread);
+    return true;
+}
+
+/* Ends the connection of the answer that has waited for longest, if that helps `c`. */
 static bool give_one_up(struct connection *c, size_t more)
 {
     struct connections *all = c->all;
     const struct address *of = is_address_over(c, more) ? c->address : NULL;
     uint64_t before_ms = clock_mono_ms() - PATIENCE_MS;
-    struct unread *unread = all->oldest_unread;
-    for (unsigned i = 0; i < GIVE_UP_TRIES && unread != NULL && unread->since_ms <= before_ms;
-         i++) {
+    struct unread *unread = all->oldest_unread, *newer;
+    for (unsigned i = 0; i < GIVE_UP_TRIES && unread != NULL; i++, unread = newer) {
         struct request *r = request_of(unread);
-        if (r->connection != c && (of == NULL || r->connection->address == of)) {
-            connection_hold_answer(r, 0);
-            unread->is_given_up = true;
-            metrics_add(all->server->metrics, METRIC_UNREAD_CLOSED, 1);
-            (void)shutdown(h2o_socket_get_fd(r->connection->socket), SHUT_RDWR);
-            return true;
-        }
-        unread = unread->newer;
+        newer = unread->newer;
+        if (unread->since_ms > before_ms)
+            break;
+        if (r->connection == c || (of != NULL && r->connection->address != of) ||
+            (!r->connection->is_given_up && is_being_read(all, unread)))
+            continue;
+        if (!r->connection->is_given_up)
+            give_up(r->connection);
+        connection_hold_answer(r, 0);
+        return true;
     }
     return false;
 }
@@ -97,4 +127,9 @@ bool connection_has_room(struct request *r, size_t bytes)
         if (!give_one_up(r->connection, more))
             return false;
     return true;
+}
+
+bool connection_is_given_up(const struct request *r)
+{
+    return r->connection != NULL && r->connection->is_given_up;
 }

@@ -115,6 +115,6 @@ bool request_write_failed(struct request *r)
     h2o_socket_t *socket = conn->callbacks->get_socket(conn);
     struct sockaddr_storage peer;
     socklen_t n = sizeof peer;
-    return peek(socket) == -2 ||
+    return connection_is_given_up(r) || peek(socket) == -2 ||
            getpeername(h2o_socket_get_fd(socket), (struct sockaddr *)&peer, &n) != 0;
 }

@@ -51,9 +51,9 @@ struct route {
     bool (*is_open)(const struct request *r);
     bool uses_nonce_itself; /* with several shards; otherwise it is used up before the handler
                              * runs */
-    /* A GET whose answer hands work over, so that it is sent even if clients have left too much
-     * unread. All other GETs get 503 then. */
-    bool gives_work;
+    /* A GET whose answer is sent even if clients have left too much unread, because it hands work
+     * over or is for operators. Long answers to others become 503 then. */
+    bool is_always_sent;
     /* Maximum body; 0: the server's (struct server_config). A route without roles takes at most
      * ADMIT_PUBLIC_BYTES (admit.h). */
     size_t body_max_bytes;
@@ -76,8 +76,7 @@ struct held_answer;
 struct unread {
     size_t bytes;                 /* 0 up to 16 KiB */
     struct unread *older, *newer; /* of the thread's, while `bytes` is not 0 */
-    uint64_t since_ms;            /* nothing of it was read, as far as libh2o knows */
-    bool is_given_up;             /* its connection ends */
+    uint64_t since_ms;            /* when it began to wait, or was looked at and being read */
 };
 
 struct gather;

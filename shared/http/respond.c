@@ -197,7 +197,7 @@ void respond_instead(struct request *r, enum err error)
 /* One that has changed nothing can be sent again. */
 static bool may_refuse(const struct request *r)
 {
-    return r->route != NULL && strcmp(r->route->method, "GET") == 0 && !r->route->gives_work;
+    return r->route != NULL && strcmp(r->route->method, "GET") == 0 && !r->route->is_always_sent;
 }
 
 static void send_copy(struct request *r, int status, const char *content_type, struct str body)

@@ -72,7 +72,8 @@ static void put_text(struct stream *s, struct str text)
     if (s->is_cut)
         return;
     buf_put(&s->out, text);
-    if (s->out.is_over || !connection_has_room(s->r, s->out.n + s->sending.n)) {
+    bool has_room = connection_has_room(s->r, s->out.n + s->sending.n);
+    if (s->out.is_over || (s->resumes && !has_room)) {
         s->is_cut = true;
         buf_clear(&s->out);
     }
@@ -130,11 +131,13 @@ bool stream_is_wanted(struct request *r)
     return accept.at != NULL && memmem(accept.at, accept.n, "text/event-stream", 17) != NULL;
 }
 
-void stream_init(struct stream *s, struct request *r, enum stream_form form, size_t max_bytes)
+void stream_init(struct stream *s, struct request *r, enum stream_form form, bool resumes,
+                 size_t max_bytes)
 {
     *s = (struct stream){.generator = {on_proceed, NULL},
                          .r = r,
                          .form = form,
+                         .resumes = resumes,
                          .comment = {.on_expire = on_comment},
                          .right = {.on_expire = on_right_over},
                          .out = {.max = max_bytes},

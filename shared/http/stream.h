@@ -24,6 +24,7 @@ struct stream {
     h2o_generator_t generator;
     struct request *r;
     enum stream_form form;
+    bool resumes;
     /* Everything that was put is written. Not called from inside stream_flush; may be NULL. */
     void (*on_idle)(struct stream *stream);
     struct deadline comment, right; /* right: the end of the account's right */
@@ -34,7 +35,10 @@ struct stream {
 /* Whether the request accepts an event stream (Accept header). */
 bool stream_is_wanted(struct request *r);
 
-void stream_init(struct stream *stream, struct request *r, enum stream_form form, size_t max_bytes);
+/* `resumes`: its reader goes on where it was, so it is also cut off when clients have left too much
+ * unread (connection.h). */
+void stream_init(struct stream *stream, struct request *r, enum stream_form form, bool resumes,
+                 size_t max_bytes);
 /* Frees its memory. Accepts a stream that was never started or is zeroed. */
 void stream_fini(struct stream *stream);
 

@@ -202,8 +202,8 @@ static void on_sync_timer(struct deadline *deadline)
     outbox_look(part);
 }
 
-/* A sync that came later would put the node on the list again. One that is under way runs before:
- * both are of the same lane. */
+/* A sync that came later would put the node on the list again. Of those that are under way none is
+ * left, unless the node has to end while Redis does not reply (services/node/serve.c). */
 void queue_leave(struct queue *queue)
 {
     queue->has_left = true;

@@ -3,8 +3,8 @@
  *
  *   FCALL <function> 1 <prefix> <settings> <numbers of nonces> <nonces...> <members...>
  * then verb by verb: "<verb> <number of arguments>" (one word) <arguments...>
- * If a call returns before all its verbs have run, the next one has the same verbs and, in place of
- * everything about nonces, what the first returned: which of its words have run.
+ * If a call returns before all its verbs have run, the next one has the same verbs and nonces, but
+ * for nonces without a verb, and in place of their numbers what the first returned.
  *
  * A verb is written straight into its lane's bytes. How many arguments it has is known at its end
  * only, so three digits are kept free for that number. */
@@ -20,9 +20,9 @@
 enum {
     SOFT_BYTES = 256 << 10, /* of the lanes that may carry much */
     HARD_BYTES = 64 << 20,
-    REST_MAX_BYTES = 4096, /* the places of all nonces are shorter */
-    CALL_WORDS = 4,        /* FCALL, function, number of keys, key */
-    FRAME_WORDS = 2,       /* what is sent once for all verbs */
+    REST_MAX_BYTES = 64,
+    CALL_WORDS = 4,  /* FCALL, function, number of keys, key */
+    FRAME_WORDS = 2, /* what is sent once for all verbs */
     ARGC_DIGITS = 3,
 };
 
@@ -176,7 +176,6 @@ void batch_continue(struct batch *batch, struct str rest)
     buf_clear(&batch->marked_nonces);
     clear_lane(&batch->lanes[ALONE_NONCES]);
     clear_lane(&batch->lanes[ALONE_MARKED]);
-    batch->nonce_n = 0;
 }
 
 unsigned batch_waiting_n(const struct batch *batch)
@@ -224,14 +223,10 @@ static void put_nonces(struct batch *batch)
 {
     struct buf *wire = &batch->wire;
     char numbers[48];
-    if (batch->rest.n > 0) {
-        wire_put(wire, buf_str(&batch->rest));
-        return;
-    }
     int n = snprintf(numbers, sizeof numbers, batch_has_alone(batch) ? "%u %u %u" : "%u",
                      batch->nonce_n, batch->lanes[ALONE_NONCES].call_n,
                      batch->lanes[ALONE_MARKED].call_n);
-    wire_put(wire, (struct str){numbers, (size_t)n});
+    wire_put(wire, batch->rest.n > 0 ? buf_str(&batch->rest) : (struct str){numbers, (size_t)n});
     for (unsigned i = 0; i < batch->nonce_n; i++)
         wire_put(wire, (struct str){(const char *)batch->nonces[i].bytes, NONCE_ID_BYTES});
     put_lane(batch, ALONE_NONCES);

@@ -74,8 +74,8 @@ struct buf *batch_begin(struct batch *batch, struct call *call, call_reply_cb *o
 void batch_end(struct batch *batch, unsigned argc);
 
 /* Only the first verbs have run: `rest` is what Redis returned instead of the replies of the others
- * (lua/turn/frame.lua). The next batch_write is of these, with the words of all of them. Nonces are
- * used, those without a verb are answered. */
+ * (lua/turn/frame.lua). The next batch_write is of these, with the words of all of them, and
+ * without the nonces that have no verb: those have been answered. */
 void batch_continue(struct batch *batch, struct str rest);
 /* Calls that wait for their replies. */
 unsigned batch_waiting_n(const struct batch *batch);

@@ -13,8 +13,7 @@
  * call, and nothing is refused a moment longer than Redis is full (docs/adr/0013).
  *
  * A batch whose replies grew long returns before all its verbs have run, so that Redis serves
- * others in between and sends what has been collected. It is sent again for the rest, in front of
- * what was collected meanwhile (docs/adr/0070).
+ * others in between. It is sent again at once, for the rest (docs/adr/0070).
  *
  * turn_answer.c passes the reply to the batch's calls, turn_library.c loads the library and keeps
  * what is wrong with Redis, turn_hold.c what waits while the shard moves to another server.
@@ -111,15 +110,6 @@ static const struct buf *settings_of(struct turn *turn)
     return &turn->settings;
 }
 
-/* Or keeps it, while the shard moves. */
-static void send_written(struct turn *turn, struct batch *batch)
-{
-    if (!turn->is_paused)
-        turn_send_batch(turn, batch);
-    else if (!turn_hold_new(turn, batch))
-        fail_later(turn, batch, ERR_STORE_BUSY);
-}
-
 static void send_freeing(struct turn *turn, struct batch *batch)
 {
     batch->is_freeing = true;
@@ -165,7 +155,10 @@ static void send_rest(struct turn *turn, struct batch *batch)
     batch->is_freeing = false;
     batch->held_ms = 0;
     batch_write(batch, turn->functions.turn, turn->config.prefix, settings_of(turn));
-    send_written(turn, batch);
+    if (turn->is_paused)
+        turn_hold_rest(turn, batch);
+    else
+        turn_send_batch(turn, batch);
     redis_conn_flush(turn->conn);
 }
 
@@ -226,7 +219,10 @@ static void send_new(struct turn *turn, struct batch *batch)
     }
     batch->number = ++turn->batch_n;
     batch_write(batch, turn->functions.turn, turn->config.prefix, settings_of(turn));
-    send_written(turn, batch);
+    if (!turn->is_paused)
+        turn_send_batch(turn, batch);
+    else if (!turn_hold_new(turn, batch))
+        fail_later(turn, batch, ERR_STORE_BUSY);
 }
 
 static void send_collected(struct turn *turn)

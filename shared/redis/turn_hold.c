@@ -100,6 +100,11 @@ bool turn_hold_new(struct turn *turn, struct batch *batch)
     return true;
 }
 
+void turn_hold_rest(struct turn *turn, struct batch *batch)
+{
+    put(turn, batch);
+}
+
 void turn_leave(struct turn *turn, const char *reason)
 {
     if (!turn->is_up) {

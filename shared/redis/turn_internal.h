@@ -85,6 +85,8 @@ void turn_hold_fini(struct turn *turn);
 bool turn_hold_refused(struct turn *turn, struct batch *batch, const char *error) must_check;
 /* Takes one that was written and not sent, during a pause. False: it holds enough. */
 bool turn_hold_new(struct turn *turn, struct batch *batch) must_check;
+/* Takes one whose first verbs have run. */
+void turn_hold_rest(struct turn *turn, struct batch *batch);
 /* A batch has run. */
 void turn_hold_answered(struct turn *turn);
 /* Another server has the shard now: the connection is made again when nothing is in flight. */

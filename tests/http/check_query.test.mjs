@@ -66,7 +66,8 @@ suite('check-query', { args: SLOW_RESCUE }, ({ test, cluster }) => {
     for (const { response } of asked) assert.deepEqual(assertOk(await response).Answer, Answer);
     for (const [i, one] of (await Promise.all(added)).entries()) {
       assert.equal(one.Seq, 1);
-      assert.equal((await cluster.check({ Topic: one.Topic })).Query, `${i}`);
+      const thread = assertOk(await cluster.request('GET', '/api/get-topic-thread', { as: 'Frontend_1', query: { Topic: one.Topic } }));
+      assert.deepEqual(thread.map(({ Query }) => Query), [`${i}`]);
     }
   });
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // What clients leave unread of long answers: it is bounded like bodies of requests, of the node and of each address, and
-// who reads nothing for long makes room for others.
+// whoever reads nothing for long makes room for others.
 import assert from 'node:assert/strict';
 import { assertOk, eventually, newTopic, suite } from '../support/harness.mjs';
 import { ownShards } from '../support/shards.mjs';
@@ -14,7 +14,7 @@ const MIB = 1024 * 1024;
 const [HOME, ELSEWHERE] = ['127.0.0.1', '127.0.0.2'];
 
 // A node that keeps 4 MiB of answers, and 2 MiB for one address: two of LENGTH.
-suite('answers that are not read', { nodes: 1, args: ['--threads=1', '--body-memory-mib=4'] }, ({ test, cluster }) => {
+suite('answers that are not read', { nodes: 1, args: ['--threads=1', '--body-memory-mib=4', '--delivery-seconds=60'] }, ({ test, cluster }) => {
   let Topic;
   const metric = async (name) => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec((await cluster.request('GET', '/metrics')).text)[1]);
   const held = () => metric('parley_unread_bytes');
@@ -28,9 +28,10 @@ suite('answers that are not read', { nodes: 1, args: ['--threads=1', '--body-mem
 
   // A client that asks and does not read until `read` is called: then all that comes, to the end of the answer or of the
   // connection.
-  const ask = (from = HOME, { accept = '*/*', topic = Topic } = {}) => {
+  const ask = (from = HOME, { accept = '*/*', topic = Topic } = {}) =>
+    send(from, accept, cluster.path('/api/check-query', { as: 'Frontend_1', query: { Topic: topic, Seq: 1, Wait: 0 } }));
+  const send = (from, accept, path) => {
     const socket = connectTo(cluster.nodes[0].url, { localAddress: from });
-    const path = cluster.path('/api/check-query', { as: 'Frontend_1', query: { Topic: topic, Seq: 1, Wait: 0 } });
     socket.on('error', () => {});
     socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nAccept: ${accept}\r\nConnection: close\r\n\r\n`);
     const read = async () => {
@@ -42,9 +43,9 @@ suite('answers that are not read', { nodes: 1, args: ['--threads=1', '--body-mem
     return { socket, read };
   };
   const status = (text) => Number(/^HTTP\/1\.1 (\d+)/.exec(text)?.[1]);
-  const unread = async (from) => {
+  const unread = async (from, begin = ask) => {
     const before = await held();
-    const client = ask(from);
+    const client = begin(from);
     await eventually(async () => (await held()) > before, { what: 'an answer is kept' });
     return client;
   };
@@ -98,7 +99,34 @@ suite('answers that are not read', { nodes: 1, args: ['--threads=1', '--body-mem
     assert.ok((await ask(HOME, { accept: 'text/event-stream' }).read()).length > LENGTH);
   });
 
-  test('who has read nothing for five seconds makes room for others', async () => {
+  test('a claim whose engine is closed so is Open again', async () => {
+    Topic = await longAnswer();
+    const added = await cluster.add({ Topic: newTopic(), Query: 'q'.repeat(250_000) });
+    for (let i = 0; i < 3; i++) await cluster.add({ Topic: added.Topic, Query: 'q'.repeat(250_000) });
+    const poll = (from) => send(from, '*/*', cluster.path('/api/get-new-queries', { as: 'Inference_1', query: { Wait: 0 } }));
+    const clients = [await unread(HOME, poll), await unread()];
+    await new Promise((resolve) => setTimeout(resolve, 5500));
+    assert.deepEqual((await cluster.claim()).Topic, null);
+    assert.equal(status(await ask().read()), 200);
+    await eventually(async () => (await cluster.claim()).Topic === added.Topic, { what: 'it is given back' });
+    await leave(clients);
+  });
+
+  test('whoever reads slowly is not closed, but another who reads nothing', async () => {
+    Topic = await longAnswer();
+    const [slow, silent] = [await unread(), await unread()];
+    let n = 0;
+    const reading = setInterval(() => (n += slow.socket.read(16_384)?.length ?? slow.socket.read()?.length ?? 0), 300);
+    await new Promise((resolve) => setTimeout(resolve, 5500));
+    assert.equal(status(await ask().read()), 200);
+    clearInterval(reading);
+    assert.ok(n > 65_536, `${n} bytes were read slowly`);
+    assert.ok(n + (await slow.read()).length > LENGTH);
+    assert.ok((await silent.read()).length < LENGTH);
+    await leave([]);
+  });
+
+  test('whoever has read nothing for five seconds makes room for others', async () => {
     Topic = await longAnswer();
     const clients = [await unread(), await unread()];
     await new Promise((resolve) => setTimeout(resolve, 5500));

@@ -54,7 +54,7 @@ function faultsOf(files) {
   if (typeof files === 'string') files = { 'lua/toys/toy.lua': files };
   for (const [path, text] of Object.entries(files)) write(tree, path, text);
   write(tree, 'lua/verbs.lua', '-- verbs: all.\nlocal module_of = {\n--- verbs\n}\n\nreturn {module_of = module_of}\n');
-  write(tree, 'lua/library.lua', "-- library: all.\nlocal verbs = require('verbs')\n--- runs_when_full\nprint(verbs.module_of, RUNS_WHEN_FULL)\n");
+  write(tree, 'lua/library.lua', "-- library: all.\nlocal verbs = require('verbs')\n--- runs_when_full\n--- takes_nonce\nprint(verbs.module_of, RUNS_WHEN_FULL, TAKES_NONCE)\n");
   const { status, stderr, stdout } = generate(tree, '--json');
   assert.equal(status, stderr ? 1 : 0, stderr);
   return stderr.split('\n')[0] || JSON.parse(stdout);

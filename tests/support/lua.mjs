@@ -233,8 +233,8 @@ export class Shard {
     const { nonces, alone, marked } = f;
     const hasAlone = alone.length + marked.length > 0;
     const numbers = f.rest ? f.rest : hasAlone ? `${nonces.length} ${alone.length} ${marked.length}` : nonces.length;
-    const words = [settings, numbers];
-    if (!f.rest) words.push(...nonces, ...alone, ...marked.map(([nonce]) => nonce), ...marked.map(([, member]) => member));
+    const words = [settings, numbers, ...nonces];
+    if (!f.rest) words.push(...alone, ...marked.map(([nonce]) => nonce), ...marked.map(([, member]) => member));
     const verbsAt = words.length;
     const ranWords = Number(f.rest?.split(' ')[1] ?? 0);
     let left = verbs.length; // that have not run

@@ -27,7 +27,7 @@ static struct feed *start(struct request *r, enum stream_form form)
 {
     struct feed *feed = request_alloc(r, sizeof *feed);
     memset(feed, 0, sizeof *feed);
-    stream_init(&feed->stream, r, form, MAX_BYTES);
+    stream_init(&feed->stream, r, form, true, MAX_BYTES);
     r->state = feed;
     r->on_gone = on_gone;
     stream_start(&feed->stream);

@@ -68,7 +68,7 @@ static void each_call_is_answered_once_with_its_own_reply(void **state)
     turn_destroy(turn);
 }
 
-/* The nonces of all are used by the first call, and none of them is a replay in the second. */
+/* The second use of a nonce is a replay, whichever call they are in, and the first is not. */
 static void what_waits_for_the_next_call_keeps_what_its_nonce_was(void **state)
 {
     struct owner *after[3];

@@ -69,7 +69,7 @@ void agent_begin(struct agent *agent)
 {
     if (!agent->is_stream)
         return;
-    stream_init(&agent->stream, agent->r, STREAM_DATA_FIRST, STREAM_MAX_BYTES);
+    stream_init(&agent->stream, agent->r, STREAM_DATA_FIRST, false, STREAM_MAX_BYTES);
     stream_start(&agent->stream);
 }
 
