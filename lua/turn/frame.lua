@@ -55,6 +55,7 @@ local nonces = require('turn/nonces')
 local parts = require('turn/parts')
 local call = redis.call
 local concat, floor, format, match = table.concat, math.floor, string.format, string.match
+local put_reply = parts.put_reply
 local TURN_BYTES = bounds.TURN_BYTES
 
 local SETTINGS_MAX = 256 -- that are kept; nodes have new ids when they start again
@@ -140,20 +141,20 @@ end
 
 -- Runs the verbs from turn.at on. may_run: of a full Redis, the names of those that run (turn/full.lua).
 local function run_verbs(turn, argv, replies, may_run)
-    local i = turn.at
+    local i, bytes = turn.at, turn.replied_bytes
     local word = argv[i]
     while word do
         turn.at = i
         local verb = called[word] or called_by(word)
         if may_run and not may_run[verb.name] then
-            parts.put_reply(replies, {err = 'STOREFULL ' .. verb.name})
+            put_reply(replies, {err = 'STOREFULL ' .. verb.name})
         else
-            turn.replied_bytes = turn.replied_bytes + parts.put_reply(replies, verb.run(turn, i + 1))
+            bytes = bytes + put_reply(replies, verb.run(turn, i + 1))
         end
         i = i + verb.word_n
-        word = turn.replied_bytes < TURN_BYTES and argv[i]
+        word = bytes < TURN_BYTES and argv[i]
     end
-    turn.at = i
+    turn.at, turn.replied_bytes = i, bytes
 end
 
 -- What is left from turn.at on is for the node's next call.
@@ -165,7 +166,7 @@ local function put_off(turn, word_n, nonce_n, replies)
         at = at + verb.word_n
     end
     nonces.give_back(turn, names, places)
-    parts.put_reply(replies, format('\2rest %d %d', word_n, nonce_n))
+    put_reply(replies, format('\2rest %d %d', word_n, nonce_n))
 end
 
 local function run(keys, argv, may_run)
@@ -185,7 +186,7 @@ local function run(keys, argv, may_run)
         -- What a verb breaks on stays its own: otherwise what the verbs before it have collected (leases of rows that
         -- are Pending already) would be lost with it.
         local verb = called_by(argv[turn.at])
-        parts.put_reply(replies, failure(verb.name, reply))
+        put_reply(replies, failure(verb.name, reply))
         turn.at = turn.at + verb.word_n
         is_good, reply = pcall(run_verbs, turn, argv, replies, may_run)
     end

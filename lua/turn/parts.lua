@@ -28,9 +28,12 @@ local function put_reply(replies, text)
         replies[at] = n == 0 and not text.err and '' or text
         return n
     end
-    local bytes = bytes_of(text) -- first: one that breaks has put nothing
+    local bytes = 0
     replies[at] = COUNTED[n] or '\1' .. n
-    for i = 1, n do replies[at + i] = text[i] end
+    for i = 1, n do
+        local part = text[i]
+        replies[at + i], bytes = part, bytes + #(part or '') -- a field that is missing is false
+    end
     return bytes
 end
 
