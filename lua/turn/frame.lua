@@ -161,7 +161,8 @@ end
 local function put_off(turn, word_n, nonce_n, replies)
     local names, places, at = {}, {}, turn.at
     while turn.args[at] do
-        local verb = called_by(turn.args[at])
+        local word = turn.args[at]
+        local verb = called[word] or called_by(word)
         names[#names + 1], places[#places + 1] = verb.name, at + 1
         at = at + verb.word_n
     end
