@@ -300,8 +300,7 @@ sub check_body {
 
 # --- the library -------------------------------------------------------------------------------------
 
-# The table of verbs that run while Redis is full, in one line.
-# Tables of verbs, each in place of the one line `--- <its name in lower case>` of the library.
+# Tables of verbs. Each replaces the line `--- <its name in lower case>`, which the library has once, and stays one line.
 my %TABLES = (
     RUNS_WHEN_FULL => sub { $_[0]{fields}{Full} eq 'runs' },
     TAKES_NONCE    => \&takes_nonce,

@@ -3,6 +3,7 @@
 --   check, turn.is_replayed_at, at the start of each verb that has a nonce (`--- arguments`).
 local call, floor, format = redis.call, math.floor, string.format
 
+-- The verbs whose first argument is a nonce, by name; the build fills them in.
 --- takes_nonce
 
 local DAY_MS, DAY_S = 86400000, 86400

@@ -11,7 +11,7 @@
 
 enum {
     ADDRESS_SHARE = 2,  /* of the bound, to those of one address */
-    PATIENCE_MS = 5000, /* whoever takes nothing for so long may lose its answer */
+    PATIENCE_MS = 5000, /* a client that reads nothing for this long may be closed */
     GIVE_UP_TRIES = 64, /* of the oldest, that are looked at */
 };
 
@@ -68,8 +68,8 @@ static bool fits(const struct connection *c, size_t more)
            (c->all->unread_bytes + more <= cap && !is_address_over(c, more));
 }
 
-/* libh2o notices the end later, and lets go of the connection's requests then. What is still to be
- * sent goes with the socket, which would otherwise be kept until the client takes it. */
+/* libh2o sees the end later and then disposes of the connection's requests. Without SO_LINGER the
+ * kernel would keep the unsent data after the socket is closed, until the client reads it. */
 static void give_up(struct connection *c)
 {
     const struct linger at_once = {.l_onoff = 1};
@@ -80,8 +80,8 @@ static void give_up(struct connection *c)
     (void)shutdown(fd, SHUT_RDWR);
 }
 
-/* Whether the client has lately taken some of what waits for it: then its answer is one of the
- * newest again. Where the kernel does not tell (a Unix socket), its age decides. */
+/* Whether the client has read some of its answers in the last PATIENCE_MS: the answer is then moved
+ * to the newest. The kernel does not report that for a Unix socket, where only the age counts. */
 static bool is_being_read(struct connections *all, struct unread *unread)
 {
     struct tcp_info info;
@@ -95,7 +95,7 @@ static bool is_being_read(struct connections *all, struct unread *unread)
     return true;
 }
 
-/* Ends the connection of the answer that has waited for longest, if that helps `c`. */
+/* Closes the connection whose answer has waited longest, if that makes room for `c`. */
 static bool give_one_up(struct connection *c, size_t more)
 {
     struct connections *all = c->all;

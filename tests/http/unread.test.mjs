@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What clients leave unread of long answers: it is bounded like bodies of requests, of the node and of each address, and
-// whoever reads nothing for long makes room for others.
+// Long answers that clients leave unread are bounded per node and per address, like request bodies. A client that reads
+// nothing for a while is closed when another one needs the memory.
 import assert from 'node:assert/strict';
 import { assertOk, eventually, newTopic, suite } from '../support/harness.mjs';
 import { ownShards } from '../support/shards.mjs';
@@ -72,7 +72,7 @@ suite('answers that are not read', { nodes: 1, args: ['--threads=1', '--body-mem
     await cluster.claim(); // what was asked above
   });
 
-  test('what libh2o keeps is what clients have not read: the kernel takes little of it', async () => {
+  test('the kernel takes little of an unread answer: the rest stays with libh2o and is counted', async () => {
     Topic = await longAnswer();
     const clients = [await unread(), await unread(ELSEWHERE)];
     await new Promise((resolve) => setTimeout(resolve, 200));
@@ -80,7 +80,7 @@ suite('answers that are not read', { nodes: 1, args: ['--threads=1', '--body-mem
     await leave(clients);
   });
 
-  test('claims are handed over all the same', async () => {
+  test('claims are handed over even when the address is over its share', async () => {
     Topic = await longAnswer();
     const clients = [await unread(), await unread()];
     const added = await cluster.add({ Topic: newTopic(), Query: 'q'.repeat(200_000) });
@@ -99,7 +99,7 @@ suite('answers that are not read', { nodes: 1, args: ['--threads=1', '--body-mem
     assert.ok((await ask(HOME, { accept: 'text/event-stream' }).read()).length > LENGTH);
   });
 
-  test('a claim whose engine is closed so is Open again', async () => {
+  test('a claim is Open again after the connection of its engine was closed to make room', async () => {
     Topic = await longAnswer();
     const added = await cluster.add({ Topic: newTopic(), Query: 'q'.repeat(250_000) });
     for (let i = 0; i < 3; i++) await cluster.add({ Topic: added.Topic, Query: 'q'.repeat(250_000) });
@@ -112,7 +112,7 @@ suite('answers that are not read', { nodes: 1, args: ['--threads=1', '--body-mem
     await leave(clients);
   });
 
-  test('whoever reads slowly is not closed, but another who reads nothing', async () => {
+  test('a client that reads slowly keeps its connection, one that reads nothing loses it', async () => {
     Topic = await longAnswer();
     const [slow, silent] = [await unread(), await unread()];
     let n = 0;
@@ -126,7 +126,7 @@ suite('answers that are not read', { nodes: 1, args: ['--threads=1', '--body-mem
     await leave([]);
   });
 
-  test('whoever has read nothing for five seconds makes room for others', async () => {
+  test('a client that has read nothing for five seconds is closed to make room for others', async () => {
     Topic = await longAnswer();
     const clients = [await unread(), await unread()];
     await new Promise((resolve) => setTimeout(resolve, 5500));

@@ -6,8 +6,8 @@
 #ifndef PARLEY_TESTS_UNIT_CLUSTER_FIXTURE_H
 #define PARLEY_TESTS_UNIT_CLUSTER_FIXTURE_H
 
-#include "shared/redis/blocking.h"
 #include "shared/redis/topology.h"
+#include "tests/unit/ask_redis.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -85,20 +85,9 @@ static inline bool cluster_fixture_is_there(void)
 /* A command of an operator's, its words separated by spaces. True if it says `expected`. */
 static inline bool cluster_says(const char *text, const char *expected)
 {
-    struct blocking *blocking =
-        blocking_create(&(struct blocking_config){.address = &cluster_fixture.member,
-                                                  .prefix = "parley:{0}:",
-                                                  .name = "test-cluster",
-                                                  .patience_ms = 20000});
-    struct str words[8], rest = str_of(text);
-    size_t n = 0;
-    while (rest.at != NULL)
-        words[n++] = str_cut(&rest, ' ');
-    struct blocking_answer answer;
-    bool is_said = blocking_command(blocking, words, n, 0, &answer) == ERR_OK && answer.n > 0 &&
-                   memmem(answer.at[0].at, answer.at[0].n, expected, strlen(expected)) != NULL;
-    blocking_destroy(blocking);
-    return is_said;
+    char said[4096];
+    return ask_server(&cluster_fixture.member, text, said, sizeof said) == ERR_OK &&
+           strstr(said, expected) != NULL;
 }
 
 static inline void cluster_has_slot(bool has)

@@ -94,7 +94,7 @@ static void the_rest_of_a_call_is_held_like_others_and_runs_first(void **state)
 {
     enum { N = LONG_CALL_N + 3 };
     create_with_cluster();
-    assert_true(cluster_says(long_command(), ""));
+    assert_true(cluster_says(long_command(), "3"));
     for (unsigned i = 0; i < N; i++)
         owners[i] = begin_long();
     owners[0]->then = take_slot;

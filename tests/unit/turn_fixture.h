@@ -8,9 +8,9 @@
 
 #include "generated/verbs.h"
 #include "shared/base/log.h"
-#include "shared/redis/blocking.h"
 #include "shared/redis/turn.h"
 #include "shared/redis/verb.h"
+#include "tests/unit/ask_redis.h"
 #include "tests/unit/redis_fixture.h"
 
 #include <setjmp.h>
@@ -95,25 +95,12 @@ static inline struct owner *new_owner(void)
     return owner;
 }
 
-static char redis_said[4096]; /* the begin of its last answer */
+static char redis_said[4096]; /* the beginning of its last answer */
 
-/* A command of an operator's, its words separated by spaces. */
 static inline void ask_redis(const char *text)
 {
-    struct blocking *blocking =
-        blocking_create(&(struct blocking_config){.address = &redis_fixture.address,
-                                                  .prefix = "parley:{0}:",
-                                                  .name = "test-turn",
-                                                  .patience_ms = 20000});
-    struct str words[8], rest = str_of(text);
-    size_t n = 0;
-    while (rest.at != NULL)
-        words[n++] = str_cut(&rest, ' ');
-    struct blocking_answer answer;
-    assert_int_equal(blocking_command(blocking, words, n, 0, &answer), ERR_OK);
-    struct str said = answer.n == 0 ? STR("") : answer.at[0];
-    snprintf(redis_said, sizeof redis_said, "%.*s", STR_ARG(said));
-    blocking_destroy(blocking);
+    assert_int_equal(ask_server(&redis_fixture.address, text, redis_said, sizeof redis_said),
+                     ERR_OK);
 }
 
 /* --- replies of a megabyte --- */
