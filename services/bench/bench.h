@@ -29,6 +29,7 @@ struct bench {
     const struct account *frontend, *engine; /* borrowed from accounts */
     struct buf frontend_token, engine_token; /* empty: requests are signed */
     unsigned seconds, conns, engines, users, samples, idle_n, query_bytes, answer_bytes;
+    unsigned rate; /* cycles per second to begin; 0: as many as `conns` can */
     bool is_next, is_progress;
     char run[16];                       /* starts the topics of this run: "bench-1a2b3c-" */
     struct str query_json, answer_json; /* the texts as JSON strings, quotes included */

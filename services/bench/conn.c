@@ -18,6 +18,7 @@
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -289,7 +290,9 @@ void bench_conn_loop_run(struct bench_conn_loop *loop, uint64_t until_us)
         uint64_t due_us = find_due(loop, until_us), wait_us = due_us > now_us ? due_us - now_us : 0;
         if (wait_us > TURN_MAX_US)
             wait_us = TURN_MAX_US;
-        int n = epoll_wait(loop->epoll, events, EVENTS, (int)((wait_us + 999) / 1000));
+        struct timespec wait = {.tv_sec = (time_t)(wait_us / 1000000),
+                                .tv_nsec = (long)(wait_us % 1000000) * 1000};
+        int n = epoll_pwait2(loop->epoll, events, EVENTS, &wait, NULL);
         for (int i = 0; i < n && !loop->is_stopped; i++) {
             struct bench_conn *conn = events[i].data.ptr;
             if (conn->fd < 0)

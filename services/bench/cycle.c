@@ -9,10 +9,14 @@
  *            an engine connection:   answer, whose response has the next claim -> answer ...
  *            whose engines wait with that for work: two requests
  *
- * `conns` cycles are under way at any time. The first second warms up; then counters are taken at
- * both ends of the measured time; then no cycle is begun any more and those under way are finished,
- * so that a run leaves no open query behind. A cycle counts when its answer arrives within the
- * measured time. Topics are new for every cycle.
+ * `conns` cycles are under way at any time; with a `rate`, at most that many, one begun every
+ * 1/rate seconds. A cycle that is due while all frontends are busy begins when one is free, and its
+ * time counts from when it was due: the time that it waited is the nodes' doing.
+ *
+ * The first second warms up; then counters are taken at both ends of the measured time; then no
+ * cycle is begun any more and those under way are finished, so that a run leaves no open query
+ * behind. A cycle counts when its answer arrives within the measured time. Topics are new for every
+ * cycle.
  */
 #include "services/bench/report.h"
 #include "services/bench/worker.h"
@@ -29,8 +33,10 @@ struct cycle_run {
     const struct bench *bench;
     enum bench_mode mode;
     struct bench_conn_loop loop;
-    struct bench_worker *workers; /* frontends first */
-    size_t worker_n, busy_n;      /* busy: frontends with a cycle under way */
+    struct bench_worker *workers;                /* frontends first */
+    size_t worker_n, busy_n;                     /* busy: frontends with a cycle under way */
+    struct bench_worker *resting, **resting_end; /* with a rate: the other frontends, in turn */
+    uint64_t first_due_us, begun_n;              /* with a rate: cycle K is due K/rate after that */
     uint64_t cycles;
     bool is_counting, is_draining;
     struct bench_cycle_result *result;
@@ -46,15 +52,57 @@ static size_t count_engines(const struct bench *bench, enum bench_mode mode)
     return mode == BENCH_SPLIT || mode == BENCH_COMPACT ? bench->engines : 0;
 }
 
-/* Begins the next cycle, or rests when the time is up. */
+static uint64_t next_due_us(const struct cycle_run *run)
+{
+    return run->first_due_us + run->begun_n * 1000000 / run->bench->rate;
+}
+
 static void begin_cycle(struct cycle_run *run, struct bench_worker *worker)
 {
-    if (!run->is_draining) {
-        bench_worker_add(worker);
-        return;
+    run->busy_n++;
+    bench_worker_add(worker);
+    if (run->bench->rate > 0)
+        worker->begun_us = next_due_us(run);
+    run->begun_n++;
+}
+
+static void rest(struct cycle_run *run, struct bench_worker *worker)
+{
+    worker->next_resting = NULL;
+    *run->resting_end = worker;
+    run->resting_end = &worker->next_resting;
+}
+
+/* Begins the cycles that are due, as far as there are frontends for them. Returns when to look
+ * again. Only with a rate. */
+static uint64_t begin_due(struct cycle_run *run, uint64_t until_us)
+{
+    while (run->resting != NULL && !run->is_draining) {
+        struct bench_worker *worker = run->resting;
+        uint64_t due_us = next_due_us(run);
+        if (due_us > clock_mono_us())
+            return due_us < until_us ? due_us : until_us;
+        run->resting = worker->next_resting;
+        if (run->resting == NULL)
+            run->resting_end = &run->resting;
+        begin_cycle(run, worker);
     }
-    if (--run->busy_n == 0)
-        run->loop.is_stopped = true;
+    return until_us;
+}
+
+/* The frontend's cycle has ended: it begins the next one, or rests until one is due or the time is
+ * up. */
+static void end_cycle(struct cycle_run *run, struct bench_worker *worker)
+{
+    run->busy_n--;
+    if (run->is_draining) {
+        run->loop.is_stopped = run->busy_n == 0;
+    } else if (run->bench->rate == 0) {
+        begin_cycle(run, worker);
+    } else {
+        rest(run, worker);
+        begin_due(run, 0);
+    }
 }
 
 static void start_over(struct cycle_run *run, struct bench_worker *worker)
@@ -62,7 +110,7 @@ static void start_over(struct cycle_run *run, struct bench_worker *worker)
     if (is_engine(run, worker))
         bench_worker_claim(worker);
     else
-        begin_cycle(run, worker);
+        end_cycle(run, worker);
 }
 
 static void finish_cycle(struct cycle_run *run, struct bench_worker *worker)
@@ -70,7 +118,7 @@ static void finish_cycle(struct cycle_run *run, struct bench_worker *worker)
     run->cycles++;
     if (run->is_counting)
         bench_samples_put(&run->result->latency, (int64_t)(clock_mono_us() - worker->begun_us));
-    begin_cycle(run, worker);
+    end_cycle(run, worker);
 }
 
 static void on_claimed(struct cycle_run *run, struct bench_worker *worker, struct str claim)
@@ -148,21 +196,23 @@ static const struct bench_conn_handler handler = {.on_response = on_response, .o
 
 static void run_for(struct cycle_run *run, uint64_t duration_us, const char *what)
 {
-    uint64_t start_us = clock_mono_us(), end_us = start_us + duration_us, now_us = start_us;
+    uint64_t now_us = clock_mono_us(), end_us = now_us + duration_us, slice_us = now_us;
     while (now_us < end_us && !run->loop.is_stopped) {
-        uint64_t slice_us = now_us + SLICE_US;
-        bench_conn_loop_run(&run->loop, slice_us < end_us ? slice_us : end_us);
+        if (now_us >= slice_us) {
+            bench_show_progress(run->bench, "%s: %s, %llu cycles, %llu errors",
+                                bench_mode_name(run->mode), what, (unsigned long long)run->cycles,
+                                (unsigned long long)run->result->faults.errors);
+            slice_us = now_us + SLICE_US < end_us ? now_us + SLICE_US : end_us;
+        }
+        bench_conn_loop_run(&run->loop, begin_due(run, slice_us));
         now_us = clock_mono_us();
-        bench_show_progress(run->bench, "%s: %s, %llu cycles, %llu errors",
-                            bench_mode_name(run->mode), what, (unsigned long long)run->cycles,
-                            (unsigned long long)run->result->faults.errors);
     }
 }
 
 static void start_workers(struct cycle_run *run)
 {
     const struct bench *bench = run->bench;
-    run->busy_n = bench->conns;
+    run->resting_end = &run->resting;
     for (size_t i = 0; i < run->worker_n; i++) {
         struct bench_worker *worker = &run->workers[i];
         bench_worker_init(worker, bench, run, &run->loop, &bench->targets[i % bench->target_n],
@@ -177,9 +227,12 @@ static void start_workers(struct cycle_run *run)
         struct bench_worker *worker = &run->workers[i];
         if (is_engine(run, worker))
             bench_worker_claim(worker);
+        else if (bench->rate > 0)
+            rest(run, worker);
         else
-            bench_worker_add(worker);
+            begin_cycle(run, worker);
     }
+    run->first_due_us = clock_mono_us();
 }
 
 static void measure(struct cycle_run *run)
@@ -200,6 +253,7 @@ static void measure(struct cycle_run *run)
     result->redis_cpu_s = bench_proc_spent_s(&run->bench->redis, redis_s);
     result->client_cpu_s = bench_proc_own_cpu_s() - client_s;
     run->is_draining = true;
+    run->loop.is_stopped = run->loop.is_stopped || run->busy_n == 0;
     run_for(run, DRAIN_US, "finishing");
     result->unfinished = run->loop.is_stopped ? 0 : run->busy_n; /* stopped: done, or given up */
 }

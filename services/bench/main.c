@@ -61,6 +61,15 @@ static const struct config_group bench_options = {
          .help =
              "Engine connections in split and compact. 0: as many as --conns. With more, engines "
              "wait for questions; with fewer, questions wait for engines."},
+        {.name = "rate",
+         .kind = CONFIG_NUMBER,
+         .metavar = "N",
+         .fallback = "0",
+         .min = 0,
+         .max = 1000000,
+         .help = "Cycles to begin per second in split, inline and compact, evenly spread; --conns "
+                 "limits how many are under way. 0: each connection begins the next one at once, "
+                 "so the nodes are as busy as they can be."},
         {.name = "users",
          .kind = CONFIG_NUMBER,
          .metavar = "N",
@@ -270,6 +279,7 @@ static void read_numbers(struct bench *bench, const struct config *config)
     bench->seconds = (unsigned)config_number(config, "seconds");
     bench->conns = (unsigned)config_number(config, "conns");
     bench->engines = (unsigned)config_number(config, "engines");
+    bench->rate = (unsigned)config_number(config, "rate");
     bench->users = (unsigned)config_number(config, "users");
     bench->samples = (unsigned)config_number(config, "samples");
     bench->idle_n = (unsigned)config_number(config, "idle");
@@ -363,6 +373,8 @@ const struct command bench_command = {
         "  Across two nodes, engines taking the next claim with each answer:\n"
         "    parley bench --accounts accounts.yaml --next on \\\n"
         "        --url http://127.0.0.1:8080,http://127.0.0.1:8081\n"
+        "  Latency at 500 cycles per second:\n"
+        "    parley bench --accounts accounts.yaml --rate 500\n"
         "  Memory of 50,000 parked polls:\n"
         "    ulimit -n 60000 && parley bench --accounts accounts.yaml --mode idle --idle 50000\n"
         "\n"

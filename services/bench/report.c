@@ -75,8 +75,11 @@ static void put_quantile_cell(struct buf *out, const struct bench_samples *sampl
 static void put_cycle_rows(struct buf *out, const struct bench *bench,
                            const struct bench_results *results)
 {
-    buf_printf(out, "%u concurrent cycles, %u s after 1 s of warm-up%s\n", bench->conns,
-               bench->seconds, bench->is_next ? ", Next=true" : "");
+    if (bench->rate > 0)
+        buf_printf(out, "%u cycles per second, at most ", bench->rate);
+    buf_printf(out, "%u concurrent%s, %u s after 1 s of warm-up%s\n", bench->conns,
+               bench->rate > 0 ? "" : " cycles", bench->seconds,
+               bench->is_next ? ", Next=true" : "");
     buf_printf(out, "\n%-10s %9s %8s %8s %8s %7s %8s %5s | %s\n", "full", "", "p50", "p99", "max",
                "", "", "re-", "CPU s per 10,000 cycles");
     buf_printf(out, "%-10s %9s %8s %8s %8s %7s %8s %5s | %6s %6s %6s\n", "cycles", "per s", "ms",
@@ -293,6 +296,7 @@ bool bench_report_json(const struct bench *bench, const struct bench_results *re
     buf_put_char(&out, ']');
     put_count(&out, "query_bytes", bench->query_bytes);
     put_count(&out, "answer_bytes", bench->answer_bytes);
+    put_count(&out, "rate", bench->rate);
     put_count(&out, "users", bench->users);
     buf_printf(&out, ",\"next\":%s", bench->is_next ? "true" : "false");
     put_pids(&out, "node_pids", &bench->nodes);

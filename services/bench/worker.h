@@ -26,6 +26,7 @@ struct bench_worker {
     unsigned wait_s;               /* of a claim; 0: what the node takes for usual */
     char topic[BENCH_TOPIC_BYTES]; /* what it adds and checks; no character needs an escape */
     uint64_t seq, begun_us;
+    struct bench_worker *next_resting; /* the mode's list */
     /* The claim that it answers: raw JSON, kept in `claim`. */
     struct buf claim;
     struct str claim_topic, claim_rest, row_seq, row_query;

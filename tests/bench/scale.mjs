@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// scale: what a cycle costs on a Redis Cluster of three masters, by the number of shards and of node processes.
+// scale: what a cycle costs on a Redis Cluster of three masters, or on one server for each shard, by the number of shards and
+// of node processes.
 //
-//   ./dev build release && node tests/bench/scale.mjs [--shards 1,2,4,8] [--nodes 1,2,4] [--conns 256] [--seconds 4] [--rounds 3]
+//   ./dev build release && node tests/bench/scale.mjs [--shards 1,2,4,8] [--nodes 1,2,4] [--conns 256] [--rate 0] [--seconds 4] [--rounds 3]
 //
 //   --conns N       frontends
+//   --redis WHAT    `cluster`, or `servers`: as many as shards
 //   --engines N     engines. More than --conns: they wait for questions; fewer: questions wait for them
-//   --each          --conns and --engines for each shard of each node: a cluster that is larger because more is asked of it
+//   --rate N        cycles per second, at most --conns at a time, instead of as many as possible
+//   --each WHAT     --conns, --engines and --rate are for each `shard`, each `node` or each `shard,node` (each shard of each
+//                   node): a cluster that is larger because more is asked of it
 //   --tokens on     requests with tokens instead of signatures
 //   --detail        the verbs of a cycle, by name
 //
@@ -19,6 +23,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { RELEASE_BIN, runParley, startNode, writeAccounts } from '../support/harness.mjs';
+import { startServers } from '../support/servers.mjs';
 import { startRedisCluster } from '../support/topology.mjs';
 
 const { values } = parseArgs({
@@ -27,7 +32,9 @@ const { values } = parseArgs({
     nodes: { type: 'string', default: '1,2,4' },
     conns: { type: 'string', default: '256' },
     engines: { type: 'string' },
-    each: { type: 'boolean', default: false },
+    rate: { type: 'string', default: '0' },
+    each: { type: 'string', default: '' },
+    redis: { type: 'string', default: 'cluster' },
     mode: { type: 'string', default: 'split' },
     tokens: { type: 'string', default: 'off' },
     seconds: { type: 'string', default: '4' },
@@ -66,15 +73,16 @@ async function usedBy(masters, nodes) {
 }
 
 async function measure(shards, nodeCount) {
-  const redis = await startRedisCluster({ replicas: 0 });
+  const redis = await (values.redis === 'cluster' ? startRedisCluster({ replicas: 0 }) : startServers({ aof: true }, shards));
   const accounts = writeAccounts();
   const nodes = [];
   try {
     for (let i = 0; i < nodeCount; i++) nodes.push(await startNode({ redis, accounts: accounts.path, bin: RELEASE_BIN, args: ['--target', 'broker', '--shards', shards] }));
-    const masters = await redis.masters();
+    const masters = values.redis === 'cluster' ? await redis.masters() : (redis.all ?? [redis]);
     const words = ['bench', '--url', nodes.map((node) => node.url).join(','), '--accounts', accounts.path, '--mode', values.mode];
-    const times = values.each ? shards * nodeCount : 1;
-    words.push('--tokens', values.tokens, '--conns', values.conns * times, '--seconds', values.seconds);
+    const each = values.each.split(',');
+    const times = (each.includes('shard') ? shards : 1) * (each.includes('node') ? nodeCount : 1);
+    words.push('--tokens', values.tokens, '--conns', values.conns * times, '--rate', values.rate * times, '--seconds', values.seconds);
     if (values.engines) words.push('--engines', values.engines * times);
     const running = runParley(words, { bin: RELEASE_BIN, timeout: 120_000 });
     await sleep(WARM_UP_MS + MARGIN_MS);

@@ -37,6 +37,29 @@ suite('parley bench', {}, ({ test, cluster }) => {
     });
   }
 
+  // On a starved machine they begin late, but never more of them than have been due since the start.
+  for (const mode of Object.keys(MODES)) {
+    test(`--rate: ${mode} begins that many cycles a second`, async () => {
+      const begunAt = Date.now();
+      const { code, stdout, stderr } = await bench('--mode', mode, '--rate', 20, '--seconds', 2, '--json');
+      const dueCycles = (20 * (Date.now() - begunAt)) / 1000 + 1;
+      assert.equal(code, 0, stderr);
+      const { rate, [mode]: report } = JSON.parse(stdout);
+      assert.equal(rate, 20);
+      assert.equal(report.errors, 0, report.first_error);
+      assert.equal(report.unfinished, 0);
+      assert.ok(report.cycles > 0 && report.cycles <= dueCycles, `${report.cycles} cycles of ${dueCycles}`);
+    });
+  }
+
+  // A million are due in the first second, the warm-up, so those that are measured have waited for most of it, on any machine.
+  test('--rate: a cycle that begins late counts from when it was due', async () => {
+    const { code, stdout } = await bench('--mode', 'split', '--rate', 1_000_000, '--seconds', 2, '--json');
+    assert.equal(code, 0);
+    const { split } = JSON.parse(stdout);
+    assert.ok(split.p50_ms > 500, `p50 ${split.p50_ms} ms`); // one second of warm-up and more
+  });
+
   test('--tokens on: each account logs in once, and no other request uses a nonce', async () => {
     const used = async () => {
       const keys = await cluster.redis.cmd('KEYS', 'parley:*nonces:*');
