@@ -108,13 +108,17 @@ bool request_client_left(struct request *r)
 }
 
 /* The kernel reports a reset once: to the look that noticed it, or to the write that failed. After
- * that the socket reads like one that has ended, but has no peer any more. */
+ * that the socket reads like one that has ended, but has no peer any more. (A client that sent its
+ * next request before it left is taken for one that is there.) */
 bool request_write_failed(struct request *r)
 {
     h2o_conn_t *conn = r->h2o->conn;
     h2o_socket_t *socket = conn->callbacks->get_socket(conn);
     struct sockaddr_storage peer;
     socklen_t n = sizeof peer;
-    return connection_is_given_up(r) || peek(socket) == -2 ||
-           getpeername(h2o_socket_get_fd(socket), (struct sockaddr *)&peer, &n) != 0;
+    if (connection_is_given_up(r))
+        return true;
+    int seen = peek(socket);
+    return seen == -2 ||
+           (seen == 0 && getpeername(h2o_socket_get_fd(socket), (struct sockaddr *)&peer, &n) != 0);
 }

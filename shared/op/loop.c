@@ -41,24 +41,60 @@ void loop_fini(struct loop *loop)
     /* libh2o 2.2 cannot free an evloop: it lives as long as the process. */
 }
 
-void loop_run(struct loop *loop)
+static void run_tasks(struct loop *loop)
 {
+    struct loop_task *task;
+    while ((task = loop->tasks) != NULL) {
+        loop->tasks = task->next;
+        task->is_scheduled = false;
+        task->run(task);
+    }
+}
+
+void loop_run_once(struct loop *loop, uint64_t most_wait_ms)
+{
+    run_tasks(loop);
     /* What a deadline has written may be written at once: libh2o says so after its next look, for
      * which it must not wait. */
-    bool has_run = false;
-    while (!loop->is_done) {
-        uint64_t before_ms = clock_mono_ms();
-        uint64_t wait = has_run ? 0 : deadlines_wait_ms(&loop->deadlines, before_ms, MOST_WAIT_MS);
-        h2o_evloop_run(loop->h2o, (int32_t)wait);
-        uint64_t now_ms = clock_mono_ms();
-        /* The process was starved, or a callback took long: read what has arrived meanwhile before
-         * a deadline gives up on it. */
-        if (now_ms > before_ms + wait + LATE_MS)
-            h2o_evloop_run(loop->h2o, 0);
-        has_run = deadlines_run(&loop->deadlines, now_ms);
-        if (loop->on_turn_end != NULL)
-            loop->on_turn_end(loop->turn_end_arg);
-    }
+    uint64_t before_ms = clock_mono_ms(), wait = 0;
+    if (!loop->has_run_deadlines)
+        wait = deadlines_wait_ms(&loop->deadlines, before_ms, most_wait_ms);
+    h2o_evloop_run(loop->h2o, (int32_t)wait);
+    uint64_t now_ms = clock_mono_ms();
+    /* The process was starved, or a callback took long: read what has arrived meanwhile before
+     * a deadline gives up on it. */
+    if (now_ms > before_ms + wait + LATE_MS)
+        h2o_evloop_run(loop->h2o, 0);
+    loop->has_run_deadlines = deadlines_run(&loop->deadlines, now_ms);
+    if (loop->on_turn_end != NULL)
+        loop->on_turn_end(loop->turn_end_arg);
+    run_tasks(loop);
+}
+
+void loop_run(struct loop *loop)
+{
+    while (!loop->is_done)
+        loop_run_once(loop, MOST_WAIT_MS);
+}
+
+void loop_schedule(struct loop *loop, struct loop_task *task)
+{
+    if (task->is_scheduled)
+        return;
+    task->is_scheduled = true;
+    task->next = loop->tasks;
+    loop->tasks = task;
+}
+
+void loop_unschedule(struct loop *loop, struct loop_task *task)
+{
+    struct loop_task **at = &loop->tasks;
+    if (!task->is_scheduled)
+        return;
+    while (*at != task)
+        at = &(*at)->next;
+    *at = task->next;
+    task->is_scheduled = false;
 }
 
 void loop_finish(struct loop *loop)

@@ -15,16 +15,26 @@
 
 #include <h2o.h>
 
+/* Runs once, at the end of the turn in which it was scheduled, after on_turn_end; scheduled between
+ * two turns, at the beginning of the next one. */
+struct loop_task {
+    void (*run)(struct loop_task *task);
+    struct loop_task *next;
+    bool is_scheduled;
+};
+
 struct loop {
     h2o_loop_t *h2o;
     struct deadlines deadlines;
     void (*on_turn_end)(void *arg);
     void *turn_end_arg;
+    struct loop_task *tasks;
     void (*on_wake)(void *arg); /* runs on the loop's thread after loop_wake */
     void *wake_arg;
     h2o_socket_t *wake_socket;
     int wake_fd;
     bool is_done;
+    bool has_run_deadlines; /* in the last turn */
 };
 
 /* Set the hooks above after this call and before loop_run. Aborts if memory or descriptors run
@@ -34,6 +44,11 @@ void loop_init(struct loop *loop);
 void loop_fini(struct loop *loop);
 /* Runs turns until loop_finish. */
 void loop_run(struct loop *loop);
+/* One turn, which waits for events for at most this long. */
+void loop_run_once(struct loop *loop, uint64_t most_wait_ms);
+/* Schedules `task`, which is borrowed until it runs, if it is not scheduled yet. */
+void loop_schedule(struct loop *loop, struct loop_task *task);
+void loop_unschedule(struct loop *loop, struct loop_task *task);
 /* Ends loop_run after the current turn. On the loop's thread. */
 void loop_finish(struct loop *loop);
 /* Schedules `on_wake`. Any thread, and async-signal-safe. */

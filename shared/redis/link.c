@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * link.c - see link.h. An h2o socket serves as readiness notifier only (DONT_READ keeps libh2o from
  * taking bytes that hiredis must read). h2o_socket_notify_write is one-shot and must not be
- * repeated while it is pending. */
+ * repeated while it is pending.
+ *
+ * hiredis asks to be told when it may write with every command, and most are written before the
+ * turn of the loop ends, by a flush. So it is asked for at the end of the turn, if bytes are still
+ * left then: that saves two calls of epoll_ctl and a turn of the loop for each flush. */
 #include "shared/redis/link.h"
 
 #include "shared/redis/address.h"
@@ -17,10 +21,12 @@ enum { REASON_BYTES = 240 };
  * callback, hiredis waits for its end. */
 struct link {
     redisAsyncContext *ac;
+    struct loop *loop;
     h2o_socket_t *socket;
     void (*on_failed)(void *data, const char *reason);
-    bool is_writing;
-    bool is_shaking; /* hands, for TLS */
+    struct loop_task write_task; /* while hiredis has bytes to write, until the turn ends */
+    bool is_writing;             /* libh2o will call on_writable */
+    bool is_shaking;             /* hands, for TLS */
 };
 
 static void add_write(void *arg);
@@ -73,18 +79,26 @@ static void del_read(void *arg)
     h2o_socket_read_stop(((struct link *)arg)->socket);
 }
 
-static void add_write(void *arg)
+static void wait_to_write(struct loop_task *task)
 {
-    struct link *link = arg;
+    struct link *link = H2O_STRUCT_FROM_MEMBER(struct link, write_task, task);
     if (link->is_writing)
         return;
     link->is_writing = true;
     h2o_socket_notify_write(link->socket, on_writable);
 }
 
+static void add_write(void *arg)
+{
+    struct link *link = arg;
+    loop_schedule(link->loop, &link->write_task);
+}
+
+/* All is written. */
 static void del_write(void *arg)
 {
-    (void)arg; /* notify_write is one-shot */
+    struct link *link = arg;
+    loop_unschedule(link->loop, &link->write_task);
 }
 
 /* hiredis is about to free its context. The h2o socket owns the descriptor. */
@@ -93,6 +107,7 @@ static void on_cleanup(void *arg)
     struct link *link = arg;
     link->ac->c.fd = -1;
     link->ac->ev.data = NULL;
+    loop_unschedule(link->loop, &link->write_task);
     h2o_socket_close(link->socket);
     free(link);
 }
@@ -104,7 +119,8 @@ void redis_link_attach(struct loop *loop, struct redisAsyncContext *ac,
     struct link *link = calloc(1, sizeof *link);
     if (link == NULL)
         abort();
-    *link = (struct link){.ac = ac, .on_failed = on_failed};
+    *link = (struct link){
+        .ac = ac, .loop = loop, .on_failed = on_failed, .write_task.run = wait_to_write};
     link->socket = h2o_evloop_socket_create(loop->h2o, ac->c.fd, H2O_SOCKET_FLAG_DONT_READ);
     link->socket->data = link;
     ac->ev.data = link;
@@ -118,7 +134,7 @@ void redis_link_attach(struct loop *loop, struct redisAsyncContext *ac,
         redis_tls_begin(&ac->c, redis_name_of(address));
     }
     add_read(link);
-    add_write(link); /* the first writable event completes the connect */
+    wait_to_write(&link->write_task); /* the first writable event completes the connect */
 }
 
 bool redis_link_is_shaking(const struct redisAsyncContext *ac)

@@ -24,13 +24,17 @@ static struct metrics metrics;
 static struct queue *queue;
 static struct blocking *redis; /* for looking, and for what a test writes itself */
 
-static inline void run_once(void)
+static inline void on_turn_end(void *arg)
 {
-    uint64_t wait_ms = deadlines_wait_ms(&loop.deadlines, clock_mono_ms(), 1000);
-    h2o_evloop_run(loop.h2o, (int32_t)wait_ms);
-    deadlines_run(&loop.deadlines, clock_mono_ms());
+    (void)arg;
     queue_before_flush(queue);
     shards_flush(queue_shards(queue));
+}
+
+static inline void run_once(void)
+{
+    loop.on_turn_end = on_turn_end;
+    loop_run_once(&loop, 1000);
 }
 
 static inline void run_until_answered(void)

@@ -92,9 +92,7 @@ static void on_bus_up(void *arg)
 
 static void run_once(void)
 {
-    uint64_t wait_ms = deadlines_wait_ms(&loop.deadlines, clock_mono_ms(), 1000);
-    h2o_evloop_run(loop.h2o, (int32_t)wait_ms);
-    deadlines_run(&loop.deadlines, clock_mono_ms());
+    loop_run_once(&loop, 1000);
 }
 
 static void open_bus(bool is_sharded)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_loop.c - shared/op/loop.h: from when a deadline counts that a callback sets, and what runs
- * before one that is late. */
+ * test_loop.c - shared/op/loop.h: from when a deadline counts that a callback sets, what runs
+ * before one that is late, and what runs at the end of a turn. */
 #include "shared/op/loop.h"
 
 #include "shared/base/clock.h"
@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -136,6 +137,86 @@ static void what_has_come_is_read_before_a_late_deadline(void **state)
     close(second_ends[OTHER]);
 }
 
+static char ran[8];
+
+static void note(char what)
+{
+    size_t n = strlen(ran);
+    assert_true(n + 1 < sizeof ran);
+    ran[n] = what;
+}
+
+static void note_turn_end(void *arg)
+{
+    (void)arg;
+    note('e');
+}
+
+static void run_first_task(struct loop_task *task)
+{
+    (void)task;
+    note('1');
+}
+
+static struct loop_task first_task = {.run = run_first_task};
+
+/* Schedules another one: it runs in the same turn. */
+static void run_second_task(struct loop_task *task)
+{
+    (void)task;
+    note('2');
+    loop_schedule(&loop, &first_task);
+}
+
+static struct loop_task second_task = {.run = run_second_task};
+
+static void schedule_second(void *arg)
+{
+    (void)arg;
+    loop_schedule(&loop, &second_task);
+    loop_schedule(&loop, &second_task);
+}
+
+static void begin_noting(void)
+{
+    memset(ran, 0, sizeof ran);
+    loop.on_turn_end = note_turn_end;
+}
+
+static void a_task_runs_once_at_the_end_of_the_turn(void **state)
+{
+    begin_noting();
+    loop.on_wake = schedule_second;
+    loop_wake(&loop);
+    loop_run_once(&loop, 0);
+    assert_string_equal(ran, "e21");
+    loop_run_once(&loop, 0);
+    assert_string_equal(ran, "e21e");
+    loop.on_wake = NULL;
+    loop.on_turn_end = NULL;
+}
+
+static void a_task_scheduled_between_turns_runs_at_the_beginning_of_the_next(void **state)
+{
+    begin_noting();
+    loop_schedule(&loop, &first_task);
+    loop_run_once(&loop, 0);
+    assert_string_equal(ran, "1e");
+    loop.on_turn_end = NULL;
+}
+
+static void a_task_that_is_unscheduled_does_not_run(void **state)
+{
+    begin_noting();
+    loop_schedule(&loop, &second_task);
+    loop_schedule(&loop, &first_task);
+    loop_unschedule(&loop, &second_task);
+    loop_unschedule(&loop, &second_task);
+    loop_run_once(&loop, 0);
+    assert_string_equal(ran, "1e");
+    loop.on_turn_end = NULL;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -143,6 +224,9 @@ int main(void)
         cmocka_unit_test(a_deadline_set_by_another_deadline_counts_from_then),
         cmocka_unit_test(a_deadline_set_at_the_end_of_a_turn_counts_from_then),
         cmocka_unit_test(what_has_come_is_read_before_a_late_deadline),
+        cmocka_unit_test(a_task_runs_once_at_the_end_of_the_turn),
+        cmocka_unit_test(a_task_scheduled_between_turns_runs_at_the_beginning_of_the_next),
+        cmocka_unit_test(a_task_that_is_unscheduled_does_not_run),
     };
     loop_init(&loop);
     int failed_n = cmocka_run_group_tests(tests, NULL, NULL);

@@ -228,12 +228,16 @@ static inline void create(const struct redis_address *address)
     turn = turn_create(&loop, address, &config);
 }
 
+static inline void on_turn_end(void *arg)
+{
+    (void)arg;
+    turn_flush(turn);
+}
+
 static inline void run_once(void)
 {
-    uint64_t wait_ms = deadlines_wait_ms(&loop.deadlines, clock_mono_ms(), 1000);
-    h2o_evloop_run(loop.h2o, (int32_t)wait_ms);
-    deadlines_run(&loop.deadlines, clock_mono_ms());
-    turn_flush(turn);
+    loop.on_turn_end = on_turn_end;
+    loop_run_once(&loop, 1000);
 }
 
 static inline void create_without_redis(void)
