@@ -23,6 +23,12 @@ struct idle_link {
 
 enum { IDLE_STRANGERS, IDLE_PROVEN, IDLE_NR };
 
+struct unread;
+
+struct unread_list {
+    struct unread *oldest, *newest;
+};
+
 struct address {
     struct address *previous, *next; /* of the same hash */
     unsigned char key[16];
@@ -31,6 +37,7 @@ struct address {
     struct idle_link idle[IDLE_NR]; /* oldest first */
     size_t held_bytes;
     size_t unread_bytes; /* of answers (connection_unread.c) */
+    struct unread_list unread;
 };
 
 struct addresses;

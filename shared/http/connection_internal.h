@@ -78,7 +78,7 @@ struct connections {
     size_t connection_n;
     size_t held_bytes, unproven_bytes; /* of bodies */
     size_t unread_bytes;               /* of answers */
-    struct unread *oldest_unread, *newest_unread;
+    struct unread_list unread;
     size_t stream_bytes; /* of all connections */
     size_t left_bytes;   /* that strangers left in the heap since it was trimmed */
     struct deadline trim;

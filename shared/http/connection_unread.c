@@ -20,19 +20,32 @@ static struct request *request_of(struct unread *unread)
     return H2O_STRUCT_FROM_MEMBER(struct request, unread, unread);
 }
 
-static void unlink_unread(struct connections *all, struct unread *unread)
+static struct unread_list *list_of(struct unread *unread, unsigned which)
 {
-    *(unread->older == NULL ? &all->oldest_unread : &unread->older->newer) = unread->newer;
-    *(unread->newer == NULL ? &all->newest_unread : &unread->newer->older) = unread->older;
-    unread->older = unread->newer = NULL;
+    struct connection *c = request_of(unread)->connection;
+    return which == UNREAD_OF_THREAD ? &c->all->unread : &c->address->unread;
 }
 
-static void link_unread(struct connections *all, struct unread *unread)
+static void unlink_unread(struct unread *unread)
+{
+    for (unsigned i = 0; i < UNREAD_LIST_NR; i++) {
+        struct unread_list *list = list_of(unread, i);
+        struct unread *older = unread->in[i].older, *newer = unread->in[i].newer;
+        *(older == NULL ? &list->oldest : &older->in[i].newer) = newer;
+        *(newer == NULL ? &list->newest : &newer->in[i].older) = older;
+        unread->in[i].older = unread->in[i].newer = NULL;
+    }
+}
+
+static void link_unread(struct unread *unread)
 {
     unread->since_ms = clock_mono_ms();
-    unread->older = all->newest_unread;
-    *(unread->older == NULL ? &all->oldest_unread : &unread->older->newer) = unread;
-    all->newest_unread = unread;
+    for (unsigned i = 0; i < UNREAD_LIST_NR; i++) {
+        struct unread_list *list = list_of(unread, i);
+        unread->in[i].older = list->newest;
+        *(list->newest == NULL ? &list->oldest : &list->newest->in[i].newer) = unread;
+        list->newest = unread;
+    }
 }
 
 void connection_hold_answer(struct request *r, size_t bytes)
@@ -45,9 +58,9 @@ void connection_hold_answer(struct request *r, size_t bytes)
     if (held == unread->bytes)
         return;
     if (held == 0)
-        unlink_unread(c->all, unread);
+        unlink_unread(unread);
     else if (unread->bytes == 0)
-        link_unread(c->all, unread);
+        link_unread(unread);
     c->all->unread_bytes += held - unread->bytes;
     c->address->unread_bytes += held - unread->bytes;
     unread->bytes = held;
@@ -82,7 +95,7 @@ static void give_up(struct connection *c)
 
 /* Whether the client has read some of its answers in the last PATIENCE_MS: the answer is then moved
  * to the newest. The kernel does not report that for a Unix socket, where only the age counts. */
-static bool is_being_read(struct connections *all, struct unread *unread)
+static bool is_being_read(struct unread *unread)
 {
     struct tcp_info info;
     socklen_t n = sizeof info;
@@ -90,25 +103,25 @@ static bool is_being_read(struct connections *all, struct unread *unread)
     if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &n) != 0 ||
         info.tcpi_last_data_sent >= PATIENCE_MS)
         return false;
-    unlink_unread(all, unread);
-    link_unread(all, unread);
+    unlink_unread(unread);
+    link_unread(unread);
     return true;
 }
 
-/* Closes the connection whose answer has waited longest, if that makes room for `c`. */
+/* Closes the connection whose answer has waited longest, of the client's own address if that has
+ * its share. False: none has waited for long enough. */
 static bool give_one_up(struct connection *c, size_t more)
 {
-    struct connections *all = c->all;
-    const struct address *of = is_address_over(c, more) ? c->address : NULL;
+    unsigned which = is_address_over(c, more) ? UNREAD_OF_ADDRESS : UNREAD_OF_THREAD;
     uint64_t before_ms = clock_mono_ms() - PATIENCE_MS;
-    struct unread *unread = all->oldest_unread, *newer;
+    struct unread *unread, *newer;
+    unread = which == UNREAD_OF_ADDRESS ? c->address->unread.oldest : c->all->unread.oldest;
     for (unsigned i = 0; i < GIVE_UP_TRIES && unread != NULL; i++, unread = newer) {
         struct request *r = request_of(unread);
-        newer = unread->newer;
+        newer = unread->in[which].newer;
         if (unread->since_ms > before_ms)
             break;
-        if (r->connection == c || (of != NULL && r->connection->address != of) ||
-            (!r->connection->is_given_up && is_being_read(all, unread)))
+        if (r->connection == c || (!r->connection->is_given_up && is_being_read(unread)))
             continue;
         if (!r->connection->is_given_up)
             give_up(r->connection);

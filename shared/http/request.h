@@ -72,11 +72,16 @@ struct identity {
 struct connection;
 struct held_answer;
 
+/* The lists that an unread answer is in: of its thread, and of its client's address. */
+enum { UNREAD_OF_THREAD, UNREAD_OF_ADDRESS, UNREAD_LIST_NR };
+
 /* What libh2o holds of its answer until the client has read it (connection.h). */
 struct unread {
-    size_t bytes;                 /* 0 up to 16 KiB */
-    struct unread *older, *newer; /* of the thread's, while `bytes` is not 0 */
-    uint64_t since_ms;            /* when it began to wait, or was looked at and being read */
+    size_t bytes;      /* 0 up to 16 KiB */
+    uint64_t since_ms; /* when it began to wait, or was looked at and being read */
+    struct {
+        struct unread *older, *newer;
+    } in[UNREAD_LIST_NR]; /* while `bytes` is not 0 */
 };
 
 struct gather;

@@ -13,22 +13,21 @@ const LENGTH = 1_000_000;
 const MIB = 1024 * 1024;
 const [HOME, ELSEWHERE] = ['127.0.0.1', '127.0.0.2'];
 
-// A node that keeps 4 MiB of answers, and 2 MiB for one address: two of LENGTH.
-suite('answers that are not read', { nodes: 1, args: ['--threads=1', '--body-memory-mib=4', '--delivery-seconds=60'] }, ({ test, cluster }) => {
-  let Topic;
+// How the tests ask a cluster for long answers and leave them unread.
+function clientsOf(cluster) {
   const metric = async (name) => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec((await cluster.request('GET', '/metrics')).text)[1]);
   const held = () => metric('parley_unread_bytes');
 
-  const longAnswer = async () => {
+  const longAnswer = async (length = LENGTH) => {
     const added = await cluster.add({ Topic: newTopic() });
     await cluster.claim();
-    await cluster.answer({ Topic: added.Topic, Seq: 1, Answer: ['a'.repeat(LENGTH)] });
+    await cluster.answer({ Topic: added.Topic, Seq: 1, Answer: ['a'.repeat(length)] });
     return added.Topic;
   };
 
   // A client that asks and does not read until `read` is called: then all that comes, to the end of the answer or of the
   // connection.
-  const ask = (from = HOME, { accept = '*/*', topic = Topic } = {}) =>
+  const ask = (topic, from = HOME, accept = '*/*') =>
     send(from, accept, cluster.path('/api/check-query', { as: 'Frontend_1', query: { Topic: topic, Seq: 1, Wait: 0 } }));
   const send = (from, accept, path) => {
     const socket = connectTo(cluster.nodes[0].url, { localAddress: from });
@@ -42,10 +41,9 @@ suite('answers that are not read', { nodes: 1, args: ['--threads=1', '--body-mem
     };
     return { socket, read };
   };
-  const status = (text) => Number(/^HTTP\/1\.1 (\d+)/.exec(text)?.[1]);
-  const unread = async (from, begin = ask) => {
+  const unread = async (begin) => {
     const before = await held();
-    const client = begin(from);
+    const client = begin();
     await eventually(async () => (await held()) > before, { what: 'an answer is kept' });
     return client;
   };
@@ -53,6 +51,18 @@ suite('answers that are not read', { nodes: 1, args: ['--threads=1', '--body-mem
     for (const { socket } of clients) socket.destroy();
     await eventually(async () => (await held()) === 0, { what: 'nothing is kept' });
   };
+  return { metric, held, longAnswer, ask, send, unread, leave };
+}
+
+const status = (text) => Number(/^HTTP\/1\.1 (\d+)/.exec(text)?.[1]);
+const longerThanPatience = () => new Promise((resolve) => setTimeout(resolve, 5500));
+
+// A node that keeps 4 MiB of answers, and 2 MiB for one address: two of LENGTH.
+suite('answers that are not read', { nodes: 1, args: ['--threads=1', '--body-memory-mib=4', '--delivery-seconds=60'] }, ({ test, cluster }) => {
+  const { metric, held, longAnswer, send, leave, ...asking } = clientsOf(cluster);
+  let Topic;
+  const ask = (from, { accept, topic = Topic } = {}) => asking.ask(topic, from, accept);
+  const unread = (from, begin = ask) => asking.unread(() => begin(from));
 
   test('over its share of them an address gets 503 for long answers, others and short answers do not', async () => {
     Topic = await longAnswer();
@@ -105,7 +115,7 @@ suite('answers that are not read', { nodes: 1, args: ['--threads=1', '--body-mem
     for (let i = 0; i < 3; i++) await cluster.add({ Topic: added.Topic, Query: 'q'.repeat(250_000) });
     const poll = (from) => send(from, '*/*', cluster.path('/api/get-new-queries', { as: 'Inference_1', query: { Wait: 0 } }));
     const clients = [await unread(HOME, poll), await unread()];
-    await new Promise((resolve) => setTimeout(resolve, 5500));
+    await longerThanPatience();
     assert.deepEqual((await cluster.claim()).Topic, null);
     assert.equal(status(await ask().read()), 200);
     await eventually(async () => (await cluster.claim()).Topic === added.Topic, { what: 'it is given back' });
@@ -117,7 +127,7 @@ suite('answers that are not read', { nodes: 1, args: ['--threads=1', '--body-mem
     const [slow, silent] = [await unread(), await unread()];
     let n = 0;
     const reading = setInterval(() => (n += slow.socket.read(16_384)?.length ?? slow.socket.read()?.length ?? 0), 300);
-    await new Promise((resolve) => setTimeout(resolve, 5500));
+    await longerThanPatience();
     assert.equal(status(await ask().read()), 200);
     clearInterval(reading);
     assert.ok(n > 65_536, `${n} bytes were read slowly`);
@@ -129,7 +139,7 @@ suite('answers that are not read', { nodes: 1, args: ['--threads=1', '--body-mem
   test('a client that has read nothing for five seconds is closed to make room for others', async () => {
     Topic = await longAnswer();
     const clients = [await unread(), await unread()];
-    await new Promise((resolve) => setTimeout(resolve, 5500));
+    await longerThanPatience();
     const closed = await metric('parley_connections_unread_closed_total');
     assert.equal(status(await ask().read()), 200);
     assert.equal((await metric('parley_connections_unread_closed_total')) - closed, 1);
@@ -143,5 +153,21 @@ suite('answers that are not read', { nodes: 1, args: ['--threads=1', '--body-mem
     const client = await unread();
     await eventually(async () => (await held()) === 0, { ms: 100_000, every: 1000, what: 'its connection is closed' });
     assert.ok((await client.read()).length < LENGTH);
+  });
+});
+
+// It looks at the oldest few answers of the address, not of all.
+suite('answers that many do not read', { nodes: 1, args: ['--threads=1', '--body-memory-mib=80'] }, ({ test, cluster }) => {
+  test('an address over its share gets room from its own, however many of others are older', async () => {
+    const { longAnswer, ask, unread, leave } = clientsOf(cluster);
+    const [topic, shorter] = [await longAnswer(), await longAnswer(500_000)];
+    const others = [], own = [];
+    for (let i = 0; i < 66; i++) others.push(await unread(() => ask(shorter, ELSEWHERE)));
+    for (let i = 0; i < 41; i++) own.push(await unread(() => ask(topic)));
+    await longerThanPatience();
+    assert.equal(status(await ask(topic).read()), 200);
+    const lengths = await Promise.all(own.map(async ({ read }) => (await read()).length));
+    assert.deepEqual(lengths.map((length) => length > LENGTH), [false, ...Array(40).fill(true)], 'its oldest one was closed');
+    await leave(others);
   });
 });
