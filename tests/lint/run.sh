@@ -25,14 +25,15 @@ looked_at() {
 }
 
 check_format() {
-    local files file bad=0
+    local files
     mapfile -t files < <(c_files)
-    for file in "${files[@]}"; do
-        clang-format-14 --dry-run -Werror "$file" >/dev/null 2>&1 && continue
-        echo "$file: not laid out as .clang-format says; ./dev fmt mends it" >&2
-        bad=$((bad + 1))
-    done
-    [ $bad -eq 0 ] && looked_at format ${#files[@]}
+    mkdir -p build/lint
+    if ! clang-format-14 --dry-run -Werror "${files[@]}" >build/lint/format 2>&1; then
+        sed -nE 's/^([^: ]+):[0-9]+:[0-9]+: error: .*/\1/p' build/lint/format | sort -u |
+            sed 's/$/: not laid out as .clang-format says; .\/dev fmt mends it/' >&2
+        return 1
+    fi
+    looked_at format ${#files[@]}
 }
 
 check_boundaries() { perl tests/lint/boundaries.pl; }
