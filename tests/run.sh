@@ -16,7 +16,7 @@ cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 
 readonly GROUPS_ALL="lint unit lua http documents workflow bots cluster shards servers tls fuzz"
 # No group may hang: past this many seconds it is interrupted and counts as failed.
-readonly GROUP_SECONDS=900
+readonly GROUP_SECONDS=1500
 readonly OUT=build/test
 # What failed: a title with its group on a line, and below it the first lines of its error, indented. Tests run this
 # script as well, so each run has a file of its own.

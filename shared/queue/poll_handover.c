@@ -43,44 +43,73 @@ static bool give_to_parked(struct queue *queue, struct poll_class *class, struct
     return false;
 }
 
-static void keep_early(struct poll_class *class, struct origin origin, struct str claim_text)
+/* Moves it into the class: a long text is not copied again. */
+static void keep_early(struct poll_class *class, struct early early)
 {
     class->early = realloc(class->early, (class->early_n + 1) * sizeof *class->early);
     if (class->early == NULL)
         abort();
-    struct early *early = &class->early[class->early_n++];
-    early->origin = origin;
-    buf_init(&early->text, claim_text.n + 1);
-    buf_put(&early->text, claim_text);
+    class->early[class->early_n++] = early;
+}
+
+static void settle_credit(struct poll_class *class, struct origin *origin)
+{
+    if (origin->used_credit && credits_use(class, origin->shard))
+        origin->used_credit = false;
+}
+
+/* Nobody takes a hand-over now, but a poll that is claiming may. */
+static bool is_too_early(const struct poll_class *class)
+{
+    return class->parked.first == NULL && class->claiming.n + class->left_n > 0;
+}
+
+/* Gives a claim to a poll of the class, or back to the queue. False: it is too early for both. */
+static bool give(struct queue *queue, struct poll_class *class, struct origin origin,
+                 struct str claim_text)
+{
+    struct lines lines = lines_of(claim_text);
+    struct claim claim = lines_next_claim(&lines);
+    if (class != NULL && give_to_parked(queue, class, &claim)) {
+        class_note_work(class, origin.shard, &claim);
+        return true;
+    }
+    if (class != NULL && is_too_early(class))
+        return false;
+    queue_give_back(queue, claim.work, claim.topic, claim.lease);
+    return true;
 }
 
 void handover_take(struct queue *queue, struct poll_class *class, struct origin origin,
                    struct str claim_text)
 {
-    struct lines lines = lines_of(claim_text);
-    struct claim claim = lines_next_claim(&lines);
-    if (class != NULL && origin.used_credit && credits_use(class, origin.shard))
-        origin.used_credit = false;
-    if (class != NULL && give_to_parked(queue, class, &claim)) {
-        class_note_work(class, origin.shard, &claim);
+    if (class != NULL)
+        settle_credit(class, &origin);
+    if (give(queue, class, origin, claim_text))
         return;
-    }
-    if (class != NULL && class->claiming.n + class->left_n > 0)
-        keep_early(class, origin, claim_text);
-    else
-        queue_give_back(queue, claim.work, claim.topic, claim.lease);
+    struct early early = {.origin = origin};
+    buf_init(&early.text, claim_text.n + 1);
+    buf_put(&early.text, claim_text);
+    keep_early(class, early);
 }
 
-/* One claiming poll of the class knows its fate: hand-overs that came too early are tried again. */
+/* One claiming poll of the class knows its fate: hand-overs that came too early are tried again.
+ * While there is nobody to take them they are not looked at: there may be many, of many polls. */
 void handover_retry(struct queue *queue, struct poll_class *class)
 {
     unsigned n = class->early_n;
     struct early *early = class->early;
+    for (unsigned i = 0; i < n; i++)
+        settle_credit(class, &early[i].origin);
+    if (n == 0 || is_too_early(class))
+        return;
     class->early = NULL;
     class->early_n = 0;
     for (unsigned i = 0; i < n; i++) {
-        handover_take(queue, class, early[i].origin, buf_str(&early[i].text));
-        buf_fini(&early[i].text);
+        if (is_too_early(class) || !give(queue, class, early[i].origin, buf_str(&early[i].text)))
+            keep_early(class, early[i]);
+        else
+            buf_fini(&early[i].text);
     }
     free(early);
 }
