@@ -42,6 +42,8 @@ const { values } = parseArgs({
     detail: { type: 'boolean', default: false },
   },
 });
+const each = values.each.split(',').filter(Boolean);
+if (!['cluster', 'servers'].includes(values.redis) || !each.every((what) => ['shard', 'node'].includes(what))) throw new Error('--redis takes cluster or servers, --each takes shard, node or shard,node');
 const numbers = (text) => text.split(',').map(Number);
 const TICK_US = 10_000; // of /proc/PID/stat
 const WARM_UP_MS = 1000; // of parley bench
@@ -80,7 +82,6 @@ async function measure(shards, nodeCount) {
     for (let i = 0; i < nodeCount; i++) nodes.push(await startNode({ redis, accounts: accounts.path, bin: RELEASE_BIN, args: ['--target', 'broker', '--shards', shards] }));
     const masters = values.redis === 'cluster' ? await redis.masters() : (redis.all ?? [redis]);
     const words = ['bench', '--url', nodes.map((node) => node.url).join(','), '--accounts', accounts.path, '--mode', values.mode];
-    const each = values.each.split(',');
     const times = (each.includes('shard') ? shards : 1) * (each.includes('node') ? nodeCount : 1);
     words.push('--tokens', values.tokens, '--conns', values.conns * times, '--rate', values.rate * times, '--seconds', values.seconds);
     if (values.engines) words.push('--engines', values.engines * times);

@@ -30,7 +30,7 @@ check_format() {
     mkdir -p build/lint
     if ! clang-format-14 --dry-run -Werror "${files[@]}" >build/lint/format 2>&1; then
         sed -nE 's/^([^: ]+):[0-9]+:[0-9]+: error: .*/\1/p' build/lint/format | sort -u |
-            sed 's/$/: not laid out as .clang-format says; .\/dev fmt mends it/' >&2
+            sed 's/$/: not laid out as .clang-format says; .\/dev fmt mends it/' | grep . >&2 || cat build/lint/format >&2
         return 1
     fi
     looked_at format ${#files[@]}
