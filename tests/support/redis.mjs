@@ -203,7 +203,7 @@ const program = process.env.PARLEY_TEST_REDIS || 'redis-server';
 //   await redis.pause() / resume() SIGSTOP, SIGCONT: there, but silent
 //   await redis.restart(words)    kill if needed, start again on the same port and folder, with these arguments more
 //   await redis.stop()            ends it and deletes the folder
-export async function startRedis({ aof = false, args = [], encoding = 'utf8', server = program, password = '', config, isSentinel = false, tls, under = tmpdir() } = {}) {
+export async function startRedis({ aof = false, args = [], encoding = 'utf8', server = program, password = '', config, isSentinel = false, tls, env = {}, under = tmpdir() } = {}) {
   const dir = mkdtempSync(join(under, 'parley-redis-'));
   const file = join(dir, 'redis.conf');
   const storing = ['--save', '', '--appendonly', aof ? 'yes' : 'no', '--appendfsync', 'always'];
@@ -238,7 +238,7 @@ export async function startRedis({ aof = false, args = [], encoding = 'utf8', se
           ...args,
           ...more,
         ].map(String),
-        { stdio: ['ignore', 'pipe', 'pipe'] },
+        { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } },
       ),
     );
     child.stdout.on('data', (chunk) => (log += chunk));
