@@ -11,6 +11,9 @@ cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 commit=$(sed -nE '1s/^([0-9a-f]{40}) .*/\1/p' tests/former.txt)
 dir=$PWD/build/former/$commit
 program=$dir/build/release/parley
+mkdir -p build/former
+exec 9>"$dir.lock" # files of tests may run side by side
+flock 9
 if [ ! -x "$program" ]; then
     if ! git cat-file -e "$commit^{commit}" 2>/dev/null; then
         echo "former: this checkout has no commit $commit" >&2

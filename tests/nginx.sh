@@ -9,6 +9,9 @@ cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 
 if command -v nginx; then exit; fi
 dir=$PWD/build/nginx
+mkdir -p build
+exec 9>"$dir.lock" # files of tests may run side by side
+flock 9
 if [ ! -x "$dir/usr/sbin/nginx" ]; then
     rm -rf "$dir.new"
     mkdir -p "$dir.new"

@@ -9,9 +9,13 @@ export LC_ALL=C.UTF-8
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 
 dir=$PWD/build/servers/prometheus
+mkdir -p build/servers
+exec 9>"$dir.lock" # files of tests may run side by side
+flock 9
 if [ ! -x "$dir/bin/promtool" ]; then
-    new=$dir.new.$$
+    new=$dir.new
     trap 'rm -rf "$new"' EXIT
+    rm -rf "$new"
     mkdir -p "$new"
     if ! (cd "$new" && apt-get -q -o APT::Sandbox::User= download prometheus >apt.log 2>&1); then
         tail -n 3 "$new/apt.log" >&2

@@ -34,6 +34,9 @@ esac
 dir=$PWD/build/servers/$name
 result=$dir/redis-server
 [ "$name" != kustomize ] || result=$dir/root/usr/bin/kustomize
+mkdir -p build/servers
+exec 9>"$dir.lock" # files of tests may run side by side
+flock 9
 if [ -x "$result" ]; then
     echo "$result"
     exit

@@ -9,6 +9,9 @@ cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 
 if command -v stunnel4; then exit; fi
 dir=$PWD/build/stunnel
+mkdir -p build
+exec 9>"$dir.lock" # files of tests may run side by side
+flock 9
 if [ ! -x "$dir/stunnel" ]; then
     rm -rf "$dir.new"
     mkdir -p "$dir.new"

@@ -6,6 +6,9 @@
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 dir=$PWD/build/tls
+mkdir -p build
+exec 9>"$dir.lock" # files of tests may run side by side
+flock 9
 if ! openssl x509 -in "$dir/cert.pem" -checkend 86400 -noout >/dev/null 2>&1; then
     rm -rf "$dir.new"
     mkdir -p "$dir.new"
