@@ -197,6 +197,23 @@ bool batch_is_full(const struct batch *batch)
            batch->lanes[LANE_FIRST].wire.n + batch->lanes[LANE_ADD].wire.n > SOFT_BYTES;
 }
 
+void batch_queue_put(struct batch_queue *queue, struct batch *batch)
+{
+    if (queue->first == NULL)
+        queue->first = batch;
+    else
+        queue->last->next = batch;
+    queue->last = batch;
+}
+
+struct batch *batch_queue_take(struct batch_queue *queue)
+{
+    struct batch *batch = queue->first;
+    queue->first = batch->next;
+    batch->next = NULL;
+    return batch;
+}
+
 void batch_put_settings(struct buf *settings, const struct turn_config *config)
 {
     uint64_t numbers[] = {config->lease_ms,

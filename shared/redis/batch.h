@@ -84,6 +84,14 @@ bool batch_has_alone(const struct batch *batch);
 /* Whether it has reached the intended size of a call, so no further verb should be added. */
 bool batch_is_full(const struct batch *batch);
 
+/* Batches in order. */
+struct batch_queue {
+    struct batch *first, *last; /* last: not set while first is NULL */
+};
+void batch_queue_put(struct batch_queue *queue, struct batch *batch);
+/* The first one; there must be one. */
+struct batch *batch_queue_take(struct batch_queue *queue);
+
 /* Writes `batch->wire`: a call of `function` with the turn's frame (lua/turn/frame.lua). If the
  * call or a lane exceeds 64 MiB, the buf overflows and the batch must not be sent. */
 void batch_write(struct batch *batch, const char *function, const char *prefix,

@@ -20,11 +20,12 @@
  *
  * Slow verbs are collected in batches of their own, which are sent one at a time (send_slow).
  *
- * At most IN_FLIGHT_MAX batches are under way; while Redis is busy the next one grows. While it is
- * idle one of EARLY_CALLS verbs does not wait for the turn's end: Redis runs them while the node
- * reads the next requests. A batch with a new query waits for the end, so that polls that arrive
- * in the same turn are parked first: to queue and claim a query costs a third more than to hand it
- * over. */
+ * While IN_FLIGHT_MAX batches are under way the next one grows. One that is full is sent unless
+ * IN_FLIGHT_BYTES are under way: hiredis moves all that it has not written with each write, so
+ * what it is given must not grow with what clients sent. While Redis is idle one of EARLY_CALLS
+ * verbs does not wait for the turn's end: Redis runs them while the node reads the next requests. A
+ * batch with a new query waits for the end, so that polls that arrive in the same turn are parked
+ * first: to queue and claim a query costs a third more than to hand it over. */
 #include "generated/verbs.h"
 #include "shared/redis/fence.h"
 #include "shared/redis/turn_internal.h"
@@ -35,6 +36,7 @@
 
 enum {
     IN_FLIGHT_MAX = 8,
+    IN_FLIGHT_BYTES = 8 << 20, /* more than Redis takes while the node serves others */
     EARLY_CALLS = 8,
     SLOW_CALLS_MAX = 4,
     SETTINGS_MAX_BYTES = 1024,
@@ -97,6 +99,7 @@ static void unlink_sent(struct turn *turn, struct batch *batch)
         at = &(*at)->next;
     *at = batch->next;
     turn->in_flight_n--;
+    turn->in_flight_bytes -= batch->wire.n;
     if (batch->is_slow)
         turn->is_slow_in_flight = false;
     loop_cancel_deadline(turn->loop, &batch->deadline);
@@ -201,6 +204,7 @@ void turn_send_batch(struct turn *turn, struct batch *batch)
     batch->next = turn->sent;
     turn->sent = batch;
     turn->in_flight_n++;
+    turn->in_flight_bytes += batch->wire.n;
     if (batch->is_slow)
         turn->is_slow_in_flight = true;
     batch->deadline.on_expire = on_batch_late;
@@ -225,29 +229,42 @@ static void send_new(struct turn *turn, struct batch *batch)
         fail_later(turn, batch, ERR_STORE_BUSY);
 }
 
-static void send_collected(struct turn *turn)
+static struct batch *take_collected(struct turn *turn)
 {
     struct batch *batch = turn->collecting;
     turn->collecting = new_batch(turn);
-    send_new(turn, batch);
+    return batch;
 }
 
-static struct batch *take_slow(struct turn *turn)
+static void send_collected(struct turn *turn)
 {
-    struct batch *batch = turn->slow;
-    turn->slow = batch->next;
-    if (turn->slow == NULL)
-        turn->slow_last = NULL;
-    batch->next = NULL;
-    return batch;
+    send_new(turn, take_collected(turn));
+}
+
+/* What cannot be sent or must be held ends or is held at once. */
+static bool has_room(const struct turn *turn)
+{
+    return turn->is_paused || !turn->is_up || turn->in_flight_bytes < IN_FLIGHT_BYTES;
+}
+
+/* Returns whether it has sent something. */
+static bool send_full(struct turn *turn)
+{
+    bool is_sent = false;
+    while (turn->full.first != NULL && has_room(turn)) {
+        send_new(turn, batch_queue_take(&turn->full));
+        is_sent = true;
+    }
+    return is_sent;
 }
 
 void turn_hold_collected(struct turn *turn)
 {
+    send_full(turn);
     if (turn->collecting->call_n > 0)
         send_collected(turn);
-    while (turn->slow != NULL)
-        send_new(turn, take_slow(turn));
+    while (turn->slow.first != NULL)
+        send_new(turn, batch_queue_take(&turn->slow));
 }
 
 /* --- slow verbs ------------------------------------------------------------------------------- */
@@ -255,16 +272,12 @@ void turn_hold_collected(struct turn *turn)
 /* The batch that the next slow verb goes into. */
 static struct batch *slow_batch(struct turn *turn)
 {
-    struct batch *last = turn->slow_last;
-    if (last != NULL && last->call_n < SLOW_CALLS_MAX)
-        return last;
-    struct batch *batch = new_batch(turn);
-    batch->is_slow = true;
-    if (last == NULL)
-        turn->slow = batch;
-    else
-        last->next = batch;
-    return turn->slow_last = batch;
+    if (turn->slow.first == NULL || turn->slow.last->call_n >= SLOW_CALLS_MAX) {
+        struct batch *batch = new_batch(turn);
+        batch->is_slow = true;
+        batch_queue_put(&turn->slow, batch);
+    }
+    return turn->slow.last;
 }
 
 /* Between two of them Redis serves what other nodes, and this one's other verbs, have sent. Returns
@@ -272,8 +285,9 @@ static struct batch *slow_batch(struct turn *turn)
 static bool send_slow(struct turn *turn)
 {
     bool is_sent = false;
-    while (turn->slow != NULL && !turn->is_paused && !(turn->is_up && turn->is_slow_in_flight)) {
-        send_new(turn, take_slow(turn));
+    while (turn->slow.first != NULL && !turn->is_paused &&
+           !(turn->is_up && turn->is_slow_in_flight)) {
+        send_new(turn, batch_queue_take(&turn->slow));
         is_sent = true;
     }
     return is_sent;
@@ -281,11 +295,13 @@ static bool send_slow(struct turn *turn)
 
 void turn_flush(struct turn *turn)
 {
-    bool is_waiting = (turn->is_paused || (turn->is_up && turn->in_flight_n >= IN_FLIGHT_MAX)) &&
-                      turn->collecting->call_n < BATCH_CALLS_MAX;
-    bool is_sent = turn->collecting->call_n > 0 && !is_waiting;
-    if (is_sent)
+    bool is_sent = send_full(turn);
+    bool is_waiting = turn->is_paused || turn->full.first != NULL ||
+                      (turn->is_up && turn->in_flight_n >= IN_FLIGHT_MAX);
+    if (turn->collecting->call_n > 0 && !is_waiting) {
         send_collected(turn);
+        is_sent = true;
+    }
     is_sent |= send_slow(turn);
     if (is_sent)
         redis_conn_flush(turn->conn);
@@ -318,9 +334,12 @@ void turn_end_verb(struct turn *turn, unsigned argc)
     batch_end(batch, argc);
     if (batch->is_slow)
         return;
-    bool is_idle = turn->is_up && !turn->is_paused && turn->in_flight_n == 0 &&
+    bool is_behind = turn->full.first != NULL || !has_room(turn);
+    bool is_idle = turn->is_up && !turn->is_paused && turn->in_flight_n == 0 && !is_behind &&
                    batch->query_n == 0 && batch->call_n >= EARLY_CALLS;
-    if (batch_is_full(batch) || is_idle)
+    if (batch_is_full(batch) && is_behind)
+        batch_queue_put(&turn->full, take_collected(turn));
+    else if (batch_is_full(batch) || is_idle)
         send_collected(turn);
     if (is_idle)
         redis_conn_push(turn->conn);
@@ -414,8 +433,9 @@ void turn_stop(struct turn *turn)
     turn->conn = NULL;
     turn_fail_parked(turn, ERR_REDIS_LOST);
     turn_hold_fini(turn);
+    send_full(turn); /* in vain */
     if (turn->collecting->call_n > 0)
-        send_collected(turn); /* in vain */
+        send_collected(turn);
     send_slow(turn);
     fail_doomed(turn);
     fence_destroy(turn->fence);
@@ -430,7 +450,8 @@ void turn_destroy(struct turn *turn)
         turn_stop(turn);
     destroy_batches(turn->doomed);
     destroy_batches(turn->collecting);
-    destroy_batches(turn->slow);
+    destroy_batches(turn->full.first);
+    destroy_batches(turn->slow.first);
     destroy_batches(turn->free);
     buf_fini(&turn->settings);
     buf_fini(&turn->library);
@@ -464,7 +485,8 @@ bool turn_is_prompt(const struct turn *turn)
 
 bool turn_is_collecting(const struct turn *turn)
 {
-    return turn->collecting->call_n > 0 || (turn->slow != NULL && !turn->is_slow_in_flight);
+    return turn->collecting->call_n > 0 || (turn->full.first != NULL && has_room(turn)) ||
+           (turn->slow.first != NULL && !turn->is_slow_in_flight);
 }
 
 unsigned turn_queries_n(const struct turn *turn)

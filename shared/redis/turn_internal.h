@@ -25,11 +25,13 @@ struct turn {
     const struct redis_address *address;
     struct redis_conn *conn;
     struct batch *collecting, *free, *sent; /* sent: in flight, newest first */
-    struct batch *slow, *slow_last;         /* slow verbs, sent one batch at a time, in order */
-    struct batch *writing;                  /* has the verb that is being written */
-    struct batch *doomed;                   /* could not be sent: fails at the end of the turn */
-    uint64_t batch_n;                       /* the number of the last one */
+    struct batch_queue full; /* collected, until Redis has taken most of what is in flight */
+    struct batch_queue slow; /* slow verbs, sent one batch at a time */
+    struct batch *writing;   /* has the verb that is being written */
+    struct batch *doomed;    /* could not be sent: fails at the end of the turn */
+    uint64_t batch_n;        /* the number of the last one */
     unsigned in_flight_n;
+    size_t in_flight_bytes;
     unsigned query_n; /* begun, without a reply yet */
     bool is_slow_in_flight;
     size_t pending_n;
