@@ -17,7 +17,7 @@ ownShards(); // flags say how many
 const SHARDS = 4;
 const small = () => startRedisCluster({ masters: 3, replicas: 0 });
 const whole = () => startRedisCluster({ masters: 3, replicas: 1, aof: true });
-// Masters of which nobody thinks that they are away while they move 20 MB at once, however slow the machine is.
+// Without a failover while a master moves 20 MB at once, however slow the machine is.
 const patient = () => startRedisCluster({ masters: 3, replicas: 1, aof: true, nodeTimeoutMs: 60_000 });
 const test = testOn(small, ['--shards', SHARDS]);
 const topicOf = (shard) => topicOn(shard, SHARDS);
