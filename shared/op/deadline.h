@@ -21,8 +21,15 @@ struct deadline {
     void (*on_expire)(struct deadline *deadline);
 };
 
+/* With a copy of its time: owners are anywhere in memory, and reading those on the way would cost
+ * more than moving the entries. */
+struct deadline_entry {
+    uint64_t at_ms;
+    struct deadline *deadline;
+};
+
 struct deadlines {
-    struct deadline **heap;
+    struct deadline_entry *heap;
     size_t n, cap;
 };
 

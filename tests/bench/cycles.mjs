@@ -126,6 +126,23 @@ class Bench {
     await this.turn(topics.map((topic) => ['check', own, topic, 1, '', 'brief']), shards);
   }
 
+  // The same with questions whose frontend waits, and engines that wait: in two requests (`isShort`: "ask and wait", an
+  // answer that takes the next claim) or in four. Each part is a turn.
+  async waitingCycle(width, isShort) {
+    const topics = Array.from({ length: width }, () => `topic-${++this.topic}`);
+    const poll = ['Inference_1|*', '1', '', ''];
+    const parked = isShort && this.isParked ? 0 : width;
+    if (parked) await this.turn(topics.map(() => ['claim', 0, ...poll]));
+    this.isParked = true;
+    const waits = isShort ? '1' : '';
+    const added = await this.turn(topics.map((topic) => ['add', 0, topic, 'alice', 'Frontend_1', 'default', 1, 1e6, TAIL, '', '', '', '', waits, 1e12]));
+    const claims = added.slice(width).map((text) => text.split('\n', 4).slice(2));
+    if (claims.length !== width) throw new Error(`${claims.length} of ${width} were handed over`);
+    if (!isShort) await this.turn(topics.map((topic) => ['check', 0, topic, 1, '', 'wait']));
+    const answers = await this.turn(claims.map(([topic, lease]) => ['complete', 0, topic, 1, lease, 'Inference_1', QUERY, ANSWER, '', ...(isShort ? poll : [])]));
+    if (answers.filter((text) => text.startsWith('outcome')).length !== width) throw new Error('nobody was told of an answer');
+  }
+
   async mainThreadUs() {
     const cpu = await this.redis.info('cpu');
     return 1e6 * (Number(cpu.used_cpu_user_main_thread) + Number(cpu.used_cpu_sys_main_thread));
@@ -134,6 +151,7 @@ class Bench {
   // [microseconds of the main thread, of FCALL] a cycle.
   async round(width, run) {
     await this.redis.cmd('FLUSHALL', 'SYNC');
+    this.isParked = false;
     await this.redis.cmd('CONFIG', 'RESETSTAT');
     const before = await this.mainThreadUs();
     for (let i = 0; i < ROUND_CYCLES; i += width) await run(this, width);
@@ -146,7 +164,12 @@ class Bench {
 const claimed = (bench, width) => bench.cycle(width, false);
 const handedOver = (bench, width) => bench.cycle(width, true);
 const signed = (shards) => (bench, width) => bench.signedCycle(width, shards);
+const waiting = (isShort) => (bench, width) => bench.waitingCycle(width, isShort);
 const KINDS = [
+  ['four requests, turns of 8', 8, waiting(false)],
+  ['two requests, turns of 8', 8, waiting(true)],
+  ['four requests, turns of 20', 20, waiting(false)],
+  ['two requests, turns of 20', 20, waiting(true)],
   ['claimed, in turns of 1', 1, claimed],
   ['claimed, in turns of 20', 20, claimed],
   ['handed over, in turns of 1', 1, handedOver],

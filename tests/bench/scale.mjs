@@ -75,7 +75,7 @@ async function usedBy(masters, nodes) {
 }
 
 async function measure(shards, nodeCount) {
-  const redis = await (values.redis === 'cluster' ? startRedisCluster({ replicas: 0 }) : startServers({ aof: true }, shards));
+  const redis = await (values.redis === 'cluster' ? startRedisCluster({ replicas: 0 }) : startServers({ aof: true, args: ['--appendfsync', 'everysec', '--auto-aof-rewrite-percentage', '0'] }, shards));
   const accounts = writeAccounts();
   const nodes = [];
   try {
