@@ -28,9 +28,11 @@ export const PREFIX = 'parley:{0}:';
 
 const generated = (what) => execFileSync('perl', ['cmake/verbs.pl', what], { cwd: ROOT, encoding: 'utf8', maxBuffer: 1 << 24 });
 
-// The library as shared/redis/turn.c loads it.
+// The library as shared/redis/turn.c loads it. Put together once a file: each of its suites loads it.
+let library;
 export function libraryText() {
-  return `#!lua name=parley_test\nlocal FUNCTION_NAME = '${FUNCTION}'\n${generated('--expand')}`;
+  library ??= `#!lua name=parley_test\nlocal FUNCTION_NAME = '${FUNCTION}'\n${generated('--expand')}`;
+  return library;
 }
 
 // What the verbs' headers declare (cmake/verbs.pl), by name.
