@@ -10,7 +10,8 @@
 // file; they work in turns, a round each. Redis's time is that of its main thread (reading, scripts, file, answering),
 // "scripts" is the part that INFO commandstats shows for FCALL; of each the fastest fifth of the rounds counts.
 // "signed" uses up four nonces a cycle and hands over; with several shards as nodes do it, in calls of the same size: this is
-// what shards cost where each Redis has as much to do as the one of a single shard.
+// what shards cost where each Redis has as much to do as the one of a single shard. "four requests" and "two requests" have
+// frontends and engines that wait: add, check, complete and claim, or add and complete alone, which wait and claim as well.
 // Prints a table; asserts nothing.
 import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -50,7 +51,7 @@ function libraryOf(name, i) {
   };
   // A library from before verbs were called by one word has their name and their number of arguments apart.
   const wordsOf = text.includes('called_by') ? (name, args) => [verbWord(name, args)] : (name, args) => verbWord(name, args).split(' ');
-  return { text: `#!lua name=parley_bench\nlocal FUNCTION_NAME = '${FUNCTION}'\n${text}`, argc, frame, wordsOf, hasShards: 'nonce_of_add' in verbs, hasRecords: verbs.delivered.lists[0]?.args.length === 2, hasAlone: text.includes('alone_n') };
+  return { text: `#!lua name=parley_bench\nlocal FUNCTION_NAME = '${FUNCTION}'\n${text}`, argc, frame, wordsOf, hasShards: 'nonce_of_add' in verbs, hasRecords: verbs.delivered.lists[0]?.args.length === 2, hasAlone: text.includes('alone_n'), hasWait: text.includes('is_waiting') };
 }
 
 class Bench {
@@ -126,8 +127,7 @@ class Bench {
     await this.turn(topics.map((topic) => ['check', own, topic, 1, '', 'brief']), shards);
   }
 
-  // The same with questions whose frontend waits, and engines that wait: in two requests (`isShort`: "ask and wait", an
-  // answer that takes the next claim) or in four. Each part is a turn.
+  // The same with frontends and engines that wait: in two requests (`isShort`) or in four, each a turn.
   async waitingCycle(width, isShort) {
     const topics = Array.from({ length: width }, () => `topic-${++this.topic}`);
     const poll = ['Inference_1|*', '1', '', ''];
@@ -140,7 +140,7 @@ class Bench {
     if (claims.length !== width) throw new Error(`${claims.length} of ${width} were handed over`);
     if (!isShort) await this.turn(topics.map((topic) => ['check', 0, topic, 1, '', 'wait']));
     const answers = await this.turn(claims.map(([topic, lease]) => ['complete', 0, topic, 1, lease, 'Inference_1', QUERY, ANSWER, '', ...(isShort ? poll : [])]));
-    if (answers.filter((text) => text.startsWith('outcome')).length !== width) throw new Error('nobody was told of an answer');
+    if (answers.filter((text) => text.startsWith('outcome')).length !== width) throw new Error('an answer without its event');
   }
 
   async mainThreadUs() {
@@ -166,17 +166,17 @@ const handedOver = (bench, width) => bench.cycle(width, true);
 const signed = (shards) => (bench, width) => bench.signedCycle(width, shards);
 const waiting = (isShort) => (bench, width) => bench.waitingCycle(width, isShort);
 const KINDS = [
-  ['four requests, turns of 8', 8, waiting(false)],
-  ['two requests, turns of 8', 8, waiting(true)],
-  ['four requests, turns of 20', 20, waiting(false)],
-  ['two requests, turns of 20', 20, waiting(true)],
+  ['four requests, turns of 8', 8, waiting(false), 'hasWait'],
+  ['two requests, turns of 8', 8, waiting(true), 'hasWait'],
+  ['four requests, turns of 20', 20, waiting(false), 'hasWait'],
+  ['two requests, turns of 20', 20, waiting(true), 'hasWait'],
   ['claimed, in turns of 1', 1, claimed],
   ['claimed, in turns of 20', 20, claimed],
   ['handed over, in turns of 1', 1, handedOver],
   ['handed over, in turns of 20', 20, handedOver],
   ['signed, in turns of 20', 20, signed(1)],
-  ['signed, several shards, 20', 20, signed(4)],
-  ['signed, several shards, 1', 1, signed(4)],
+  ['signed, several shards, 20', 20, signed(4), 'hasShards'],
+  ['signed, several shards, 1', 1, signed(4), 'hasShards'],
 ];
 
 // The mean of the fastest fifth.
@@ -241,6 +241,7 @@ async function count(libraries) {
 
 const names = process.argv.slice(2).filter((word) => word !== '--count');
 const libraries = (names.length ? names : ['HEAD', '.']).map(libraryOf);
-// A library from before there were shards has no verbs for the last two kinds.
-const kinds = libraries.every(({ hasShards }) => hasShards) ? KINDS : KINDS.slice(0, -2);
+// An older library has no verbs for some kinds.
+const all = (has) => libraries.every((library) => library[has]);
+const kinds = KINDS.filter(([, , , needs]) => !needs || all(needs));
 await (process.argv.includes('--count') ? count : time)(libraries);
