@@ -95,14 +95,12 @@ static struct buf *begin_page(struct request *r)
 static void end_page(struct request *r, struct buf *b, struct str next, uint64_t n)
 {
     struct listing *listing = r->state;
-    if (pages_go_on(&listing->pages, r, next, n)) {
-        ask_for_lookups(r);
+    if (pages_go_on(&listing->pages, r, next, n, ask_for_lookups))
         return;
-    }
     close_query(b, listing);
     buf_lit(b, "]}");
     b->is_over |= listing->waiting.is_over || listing->noted.is_over;
-    respond_json(r, 200, b);
+    pages_respond(&listing->pages, r, b);
 }
 
 static void on_lookups(struct request *r, enum err error, struct str reply)

@@ -56,12 +56,10 @@ static void on_thread(struct request *r, enum err error, struct str reply)
         outcome_put(b, r, reading->name, seq, &o, reading->is_detail, r->account->is_deployed);
         buf_put_char(b, '}');
     }
-    if (pages_go_on(&reading->pages, r, next, n)) {
-        ask_for_thread(r);
+    if (pages_go_on(&reading->pages, r, next, n, ask_for_thread))
         return;
-    }
     buf_put(b, b->n == 0 ? STR("[]") : STR("]"));
-    respond_json(r, 200, b);
+    pages_respond(&reading->pages, r, b);
 }
 
 static void ask_for_thread(struct request *r)
@@ -139,16 +137,14 @@ static void on_user_topics(struct request *r, enum err error, const struct gathe
     }
     if (all->n > 1) /* what was not taken comes again */
         next = next.n > 0 || merged_pages_first(pages, all->n) != NULL ? last : STR("");
-    if (pages_go_on(&reading->pages, r, next, n)) {
-        ask_for_topics(r);
+    if (pages_go_on(&reading->pages, r, next, n, ask_for_topics))
         return;
-    }
     if (b->n == 0 && reading->pages.after.n == 0 && !r->account->is_deployed) {
         respond_error(r, ERR_NOT_FOUND, "This user has no topics.");
         return;
     }
     buf_put(b, b->n == 0 ? STR("{}") : STR("}"));
-    respond_json(r, 200, b);
+    pages_respond(&reading->pages, r, b);
 }
 
 static void ask_for_topics(struct request *r)

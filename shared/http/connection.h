@@ -58,9 +58,15 @@ void connection_proves(struct request *r);
  * answer of `bytes` still fits. If not, connections whose clients have taken nothing for 5 s
  * are closed to make room, oldest first. connection_hold_answer: so much of it is held now; until
  * the request ends. connection_is_given_up: it was closed so, and nothing more reaches its client.
- */
+ *
+ * One that is put together from several replies counts from its first one on. connection_gather:
+ * it takes `more` bytes from now on; false if these do not fit, and then nothing is counted.
+ * connection_ungather: so many less. Its client has nothing to read yet, so its connection is not
+ * closed for it. Both until connection_hold_answer. */
 bool connection_has_room(struct request *r, size_t bytes) must_check;
 void connection_hold_answer(struct request *r, size_t bytes);
+bool connection_gather(struct request *r, size_t more) must_check;
+void connection_ungather(struct request *r, size_t less);
 bool connection_is_given_up(const struct request *r);
 /* The request is answered: an HTTP/2 connection whose request was refused is read again. */
 void connection_answered(struct request *r);

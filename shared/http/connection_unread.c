@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * connection_unread.c - what libh2o holds of answers because their clients have not read them
- * (connection.h). What the kernel holds of them is bounded by the socket's options (listen.c). */
+ * connection_unread.c - what is held of long answers: while they are put together, and by libh2o
+ * until their clients have read them (connection.h). What the kernel holds of them is bounded by
+ * the socket's options (listen.c). */
 #include "shared/base/clock.h"
 #include "shared/http/admit.h"
 #include "shared/http/connection_internal.h"
@@ -35,6 +36,7 @@ static void unlink_unread(struct unread *unread)
         *(newer == NULL ? &list->newest : &newer->in[i].older) = older;
         unread->in[i].older = unread->in[i].newer = NULL;
     }
+    unread->is_listed = false;
 }
 
 static void link_unread(struct unread *unread)
@@ -46,39 +48,45 @@ static void link_unread(struct unread *unread)
         *(list->newest == NULL ? &list->oldest : &list->newest->in[i].newer) = unread;
         list->newest = unread;
     }
+    unread->is_listed = true;
+}
+
+static void count(struct request *r, size_t bytes)
+{
+    struct connection *c = r->connection;
+    size_t held = bytes > ADMIT_UNASKED_BYTES && !c->is_given_up ? bytes : 0;
+    if (held == r->unread.bytes)
+        return;
+    c->all->unread_bytes += held - r->unread.bytes;
+    c->address->unread_bytes += held - r->unread.bytes;
+    r->unread.bytes = held;
+    metrics_set(c->all->server->metrics, METRIC_UNREAD_BYTES, (int64_t)c->all->unread_bytes);
 }
 
 void connection_hold_answer(struct request *r, size_t bytes)
 {
-    struct connection *c = r->connection;
     struct unread *unread = &r->unread;
-    if (c == NULL)
+    if (r->connection == NULL)
         return;
-    size_t held = bytes > ADMIT_UNASKED_BYTES && !c->is_given_up ? bytes : 0;
-    if (held == unread->bytes)
-        return;
-    if (held == 0)
+    unread->gathered = 0;
+    count(r, bytes);
+    if (unread->bytes == 0 && unread->is_listed)
         unlink_unread(unread);
-    else if (unread->bytes == 0)
+    else if (unread->bytes > 0 && !unread->is_listed)
         link_unread(unread);
-    c->all->unread_bytes += held - unread->bytes;
-    c->address->unread_bytes += held - unread->bytes;
-    unread->bytes = held;
-    metrics_set(c->all->server->metrics, METRIC_UNREAD_BYTES, (int64_t)c->all->unread_bytes);
 }
 
-/* One answer always fits, as one body does. */
-static bool is_address_over(const struct connection *c, size_t more)
+/* One answer always fits, as one body does: then all that is held is its own. */
+static bool is_address_over(const struct request *r, size_t more)
 {
-    size_t cap = c->all->server->config->body_memory_bytes;
-    return c->address->unread_bytes > 0 && c->address->unread_bytes + more > cap / ADDRESS_SHARE;
+    size_t cap = r->server->config->body_memory_bytes, held = r->connection->address->unread_bytes;
+    return held > r->unread.bytes && held + more > cap / ADDRESS_SHARE;
 }
 
-static bool fits(const struct connection *c, size_t more)
+static bool fits(const struct request *r, size_t more)
 {
-    size_t cap = c->all->server->config->body_memory_bytes;
-    return cap == 0 || c->all->unread_bytes == 0 ||
-           (c->all->unread_bytes + more <= cap && !is_address_over(c, more));
+    size_t cap = r->server->config->body_memory_bytes, held = r->connection->all->unread_bytes;
+    return cap == 0 || held == r->unread.bytes || (held + more <= cap && !is_address_over(r, more));
 }
 
 /* libh2o sees the end later and then disposes of the connection's requests. Without SO_LINGER the
@@ -110,9 +118,10 @@ static bool is_being_read(struct unread *unread)
 
 /* Closes the connection whose answer has waited longest, of the client's own address if that has
  * its share. False: none has waited for long enough. */
-static bool give_one_up(struct connection *c, size_t more)
+static bool give_one_up(struct request *for_it, size_t more)
 {
-    unsigned which = is_address_over(c, more) ? UNREAD_OF_ADDRESS : UNREAD_OF_THREAD;
+    struct connection *c = for_it->connection;
+    unsigned which = is_address_over(for_it, more) ? UNREAD_OF_ADDRESS : UNREAD_OF_THREAD;
     uint64_t before_ms = clock_mono_ms() - PATIENCE_MS;
     struct unread *unread, *newer;
     unread = which == UNREAD_OF_ADDRESS ? c->address->unread.oldest : c->all->unread.oldest;
@@ -136,10 +145,31 @@ bool connection_has_room(struct request *r, size_t bytes)
     if (r->connection == NULL || bytes <= ADMIT_UNASKED_BYTES)
         return true;
     size_t more = bytes > r->unread.bytes ? bytes - r->unread.bytes : 0;
-    while (!fits(r->connection, more))
-        if (!give_one_up(r->connection, more))
+    while (!fits(r, more))
+        if (!give_one_up(r, more))
             return false;
     return true;
+}
+
+bool connection_gather(struct request *r, size_t more)
+{
+    size_t bytes = r->unread.gathered + more;
+    if (r->connection == NULL || r->is_answered)
+        return true;
+    if (!connection_has_room(r, bytes))
+        return false;
+    r->unread.gathered = bytes;
+    count(r, bytes);
+    return true;
+}
+
+void connection_ungather(struct request *r, size_t less)
+{
+    struct unread *unread = &r->unread;
+    if (r->connection == NULL || r->is_answered)
+        return;
+    unread->gathered -= less < unread->gathered ? less : unread->gathered;
+    count(r, unread->gathered);
 }
 
 bool connection_is_given_up(const struct request *r)

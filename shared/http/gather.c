@@ -2,6 +2,51 @@
  * gather.c - see gather.h. */
 #include "shared/http/gather.h"
 
+#include "shared/http/connection.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* False: there is no room for it. */
+static bool keep(struct request *r, struct str reply, struct str *ret_kept)
+{
+    struct gather *gather = r->gather;
+    if (!connection_gather(r, reply.n))
+        return false;
+    char *copy = malloc(reply.n + 1);
+    if (copy == NULL)
+        abort();
+    memcpy(copy, reply.at, reply.n);
+    *ret_kept = (struct str){gather->kept[r->replied_shard] = copy, reply.n};
+    gather->kept_bytes += reply.n;
+    return true;
+}
+
+static void free_kept(char *kept[static SHARDS_MAX])
+{
+    for (unsigned i = 0; i < SHARDS_MAX; i++)
+        free(kept[i]);
+}
+
+/* The request may be gone after the callback, or have begun to gather again. */
+static void finish(struct request *r)
+{
+    struct gather *gather = r->gather;
+    char *kept[SHARDS_MAX];
+    memcpy(kept, gather->kept, sizeof kept);
+    memset(gather->kept, 0, sizeof gather->kept);
+    connection_ungather(r, gather->kept_bytes);
+    gather->kept_bytes = 0;
+    gather->on_all(r, gather->error, gather);
+    free_kept(kept);
+}
+
+void gather_fini(struct gather *gather)
+{
+    if (gather != NULL)
+        free_kept(gather->kept);
+}
+
 static void on_reply(struct request *r, enum err error, struct str reply)
 {
     struct gather *gather = r->gather;
@@ -12,10 +57,13 @@ static void on_reply(struct request *r, enum err error, struct str reply)
         is_missing && (unsigned)__builtin_popcountll(gather->missing) == gather->n;
     if (gather->error == ERR_OK && (!is_missing || are_all_missing))
         gather->error = error;
-    bool is_only = gather->n == 1 || error != ERR_OK;
-    gather->replies[r->replied_shard] = is_only ? reply : request_copy(r, reply);
-    if (--gather->left_n == 0)
-        gather->on_all(r, gather->error, gather);
+    bool is_last = --gather->left_n == 0;
+    struct str *kept = &gather->replies[r->replied_shard];
+    *kept = reply;
+    if (error == ERR_OK && !is_last && !keep(r, reply, kept) && gather->error == ERR_OK)
+        gather->error = ERR_BUSY;
+    if (is_last)
+        finish(r);
 }
 
 struct gather *gather_begin(struct request *r, gather_cb *on_all)

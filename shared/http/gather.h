@@ -14,8 +14,8 @@
 
 struct gather;
 /* `error`: of the first shard that failed; the replies are then unusable. Otherwise `all->replies`
- * has them in the order of the shards, without missing ones; in a cluster of one shard they are
- * valid only inside the callback. */
+ * has them in the order of the shards, without missing ones. They are valid only inside the
+ * callback. ERR_BUSY: the node holds too much of such replies (connection_gather). */
 typedef void gather_cb(struct request *r, enum err error, const struct gather *all);
 
 struct gather {
@@ -25,8 +25,12 @@ struct gather {
     uint64_t missing; /* unavailable shards, one bit each */
     gather_cb *on_all;
     struct str *replies;
+    char *kept[SHARDS_MAX]; /* those that came before the last one */
+    size_t kept_bytes;      /* counted for them */
 };
 
+/* When the request is gone; takes NULL. */
+void gather_fini(struct gather *gather);
 /* Replaces an earlier gather of the request, which must have ended. */
 struct gather *gather_begin(struct request *r, gather_cb *on_all);
 /* The same for results that are useful even if some shards are unavailable: `error` is an outage

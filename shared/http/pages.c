@@ -2,6 +2,7 @@
  * pages.c - see pages.h. */
 #include "shared/http/pages.h"
 
+#include "shared/http/connection.h"
 #include "shared/http/respond.h"
 #include "shared/redis/verb.h"
 
@@ -75,7 +76,26 @@ void pages_link(struct request *r, struct str next)
     buf_fini(&link);
 }
 
-bool pages_go_on(struct pages *pages, struct request *r, struct str next, uint64_t n)
+/* Keeps what there is for the next page. False: it does not fit, and the request is answered. */
+static bool keep(struct pages *pages, struct request *r, const struct buf *so_far)
+{
+    if (!pages->is_going_on)
+        buf_put(&pages->own, buf_str(so_far));
+    pages->is_going_on = true;
+    size_t more = pages->own.cap - pages->held_bytes;
+    if (!connection_gather(r, more)) {
+        pages_fini(pages);
+        respond_error(r, ERR_BUSY,
+                      "This node is putting together too many long answers: ask for fewer items at "
+                      "a time (limit), or retry shortly.");
+        return false;
+    }
+    pages->held_bytes += more;
+    return true;
+}
+
+bool pages_go_on(struct pages *pages, struct request *r, struct str next, uint64_t n,
+                 void (*ask)(struct request *r))
 {
     struct buf *so_far = pages->is_going_on ? &pages->own : &r->server->scratch;
     if (next.n == 0)
@@ -87,8 +107,15 @@ bool pages_go_on(struct pages *pages, struct request *r, struct str next, uint64
         return false;
     }
     pages->after = request_copy(r, next);
-    if (!pages->is_going_on)
-        buf_put(&pages->own, buf_str(so_far));
-    pages->is_going_on = true;
+    if (keep(pages, r, so_far))
+        ask(r);
     return true;
+}
+
+void pages_respond(struct pages *pages, struct request *r, struct buf *b)
+{
+    struct buf own = pages->own;
+    pages->own = (struct buf){0};
+    respond_json(r, 200, b == &pages->own ? &own : b);
+    buf_fini(&own);
 }

@@ -20,6 +20,7 @@ struct pages {
     uint64_t left;    /* items that may still come; UINT64_MAX without a limit */
     bool is_going_on; /* `own` holds what earlier pages returned */
     struct buf own;
+    size_t held_bytes; /* counted for it (connection_gather) */
 };
 
 /* Reads the parameters `limit` and `after` (absent: `first`). Answers 400 and returns false if
@@ -33,10 +34,15 @@ void pages_fini(struct pages *pages);
 uint64_t pages_limit(const struct pages *pages);
 /* The buffer of the answer: empty at the first page, then with its content so far. */
 struct buf *pages_buf(struct pages *pages, struct request *r);
-/* A page returned `n` items. `next`: start of the next page, "" if there is none. Returns true if
- * the caller must request that page (`after` names it); false if the answer is complete or ends
- * with a Link. */
-bool pages_go_on(struct pages *pages, struct request *r, struct str next, uint64_t n);
+/* A page returned `n` items. `next`: start of the next page, "" if there is none. Returns false if
+ * the answer is complete or ends with a Link. True: nothing is left to do, since `ask` was called
+ * to request that page (`after` names it), or the request was answered with 503, because the node
+ * holds too much of such answers. */
+bool pages_go_on(struct pages *pages, struct request *r, struct str next, uint64_t n,
+                 void (*ask)(struct request *r)) must_check;
+/* Sends the answer, 200, which is in `b` (pages_buf), and frees the memory it was put together in.
+ */
+void pages_respond(struct pages *pages, struct request *r, struct buf *b);
 
 /* Adds a Link header that continues the list at `next`. */
 void pages_link(struct request *r, struct str next);

@@ -10,6 +10,7 @@
 #include "shared/base/trace.h"
 #include "shared/http/authenticate.h"
 #include "shared/http/connection.h"
+#include "shared/http/gather.h"
 #include "shared/http/leave.h"
 #include "shared/http/linger.h"
 #include "shared/http/rates.h"
@@ -47,6 +48,7 @@ static void on_disposed(void *chunk)
     detach_calls(r);
     if (r->on_gone != NULL)
         r->on_gone(r);
+    gather_fini(r->gather);
 }
 
 static struct str own_id(const struct server *server, h2o_mem_pool_t *pool)

@@ -75,13 +75,15 @@ struct held_answer;
 /* The lists that an unread answer is in: of its thread, and of its client's address. */
 enum { UNREAD_OF_THREAD, UNREAD_OF_ADDRESS, UNREAD_LIST_NR };
 
-/* What libh2o holds of its answer until the client has read it (connection.h). */
+/* What is held of its answer until the client has read it (connection.h). */
 struct unread {
-    size_t bytes;      /* 0 up to 16 KiB */
+    size_t bytes;      /* that count: 0 up to 16 KiB */
+    size_t gathered;   /* while the answer is put together: what it takes so far */
+    bool is_listed;    /* it is being sent */
     uint64_t since_ms; /* when it began to wait, or was looked at and being read */
     struct {
         struct unread *older, *newer;
-    } in[UNREAD_LIST_NR]; /* while `bytes` is not 0 */
+    } in[UNREAD_LIST_NR]; /* while it is listed */
 };
 
 struct gather;

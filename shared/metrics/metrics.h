@@ -43,7 +43,7 @@
     X(CONNECTIONS,    "parley_connections_open",       "gauge",   "Open client connections")      \
     X(IDLE_CLOSED,    "parley_connections_idle_closed_total", "counter", "Idle connections closed to make room for new ones") \
     X(BODY_BYTES,     "parley_body_bytes",             "gauge",   "Memory used by request bodies over 16 KiB") \
-    X(UNREAD_BYTES,   "parley_unread_bytes",           "gauge",   "Memory used by answers over 16 KiB that clients have not read") \
+    X(UNREAD_BYTES,   "parley_unread_bytes",           "gauge",   "Memory used by answers over 16 KiB that are being put together or that clients have not read") \
     X(UNREAD_CLOSED,  "parley_connections_unread_closed_total", "counter", "Connections closed because their clients did not read an answer while others needed the memory") \
     X(POLLS_PARKED,   "parley_polls_parked",           "gauge",   "Engine polls waiting for work") \
     X(CHECKS_PARKED,  "parley_checks_parked",          "gauge",   "Requests waiting for an answer") \

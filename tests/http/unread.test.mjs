@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
 // Long answers that clients leave unread are bounded per node and per address, like request bodies. A client that reads
-// nothing for a while is closed when another one needs the memory.
+// nothing for a while is closed when another one needs the memory. Answers that are put together from several replies
+// count from the first one on.
 import assert from 'node:assert/strict';
-import { assertOk, eventually, newTopic, suite } from '../support/harness.mjs';
+import { readFileSync } from 'node:fs';
+import { assertOk, eventually, newTopic, RELEASE_BIN, suite } from '../support/harness.mjs';
 import { ownShards } from '../support/shards.mjs';
 import { connectTo } from '../support/tls.mjs';
+import { byToken } from '../cluster/watch.mjs';
 
 ownShards(); // answers are kept by nodes: the same on any number of shards
 
@@ -29,10 +32,10 @@ function clientsOf(cluster) {
   // connection.
   const ask = (topic, from = HOME, accept = '*/*') =>
     send(from, accept, cluster.path('/api/check-query', { as: 'Frontend_1', query: { Topic: topic, Seq: 1, Wait: 0 } }));
-  const send = (from, accept, path) => {
+  const send = (from, accept, path, headers = {}) => {
     const socket = connectTo(cluster.nodes[0].url, { localAddress: from });
     socket.on('error', () => {});
-    socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nAccept: ${accept}\r\nConnection: close\r\n\r\n`);
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nAccept: ${accept}\r\nConnection: close\r\n${Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`);
     const read = async () => {
       const chunks = [];
       socket.on('data', (chunk) => chunks.push(chunk));
@@ -153,6 +156,71 @@ suite('answers that are not read', { nodes: 1, args: ['--threads=1', '--body-mem
     const client = await unread();
     await eventually(async () => (await held()) === 0, { ms: 100_000, every: 1000, what: 'its connection is closed' });
     assert.ok((await client.read()).length < LENGTH);
+  });
+});
+
+// The same bounds for lists. One that is over them is sent all the same if it is the only one.
+const LISTS = ['--threads=1', '--body-memory-mib=4'];
+const statusesOf = async (clients) => (await Promise.all(clients.map((client) => client.read()))).map((text) => {
+  if (status(text) === 503) assert.match(text, /"code":\s*"busy"/);
+  return status(text);
+});
+
+const peakMib = ({ child }) => Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))[1]) / 1024;
+
+suite('long lists that many ask for at once', { nodes: 1, bin: RELEASE_BIN, args: LISTS }, ({ test, cluster }) => {
+  test('a list in several pages counts while it is put together: those that do not fit get 503, and nothing stays counted', async () => {
+    const { held, send, leave } = clientsOf(cluster);
+    const Topic = newTopic(), Query = 'q'.repeat(250_000);
+    for (let Seq = 1; Seq <= 12; Seq++) {
+      await cluster.add({ Topic, Query });
+      await cluster.claim();
+      await cluster.answer({ Topic, Seq, Query });
+    }
+    const ask = (from = HOME) => send(from, '*/*', cluster.path('/api/get-topic-thread', { as: 'Frontend_1', query: { Topic } }));
+    const alone = await ask().read();
+    assert.equal(status(alone), 200);
+    assert.ok(alone.length > 12 * Query.length);
+    const before = peakMib(cluster.nodes[0]);
+    const statuses = await statusesOf(Array.from({ length: 300 }, () => ask()));
+    assert.ok(statuses.includes(200) && statuses.includes(503), `${statuses}`);
+    const grown = peakMib(cluster.nodes[0]) - before;
+    assert.ok(grown < 100, `by ${grown} MiB`);
+    await leave([]);
+    assert.equal((await held()), 0);
+    assert.equal(status(await ask().read()), 200);
+  });
+});
+
+suite('lists of several shards that many ask for at once', { nodes: 1, servers: 2, args: [...LISTS, '--shards=2'] }, ({ test, cluster }) => {
+  test('what some shards have replied counts while another one is late', async () => {
+    const { send, leave } = clientsOf(cluster);
+    const token = await byToken(cluster, 'Frontend_1');
+    const User = 'alice', Query = 'q'.repeat(250);
+    for (let i = 0; i < 500; i++) {
+      const { Topic } = await cluster.add({ Topic: newTopic(), User, Query });
+      await cluster.claim();
+      await cluster.answer({ Topic, Seq: 1, Query });
+    }
+    const path = cluster.path('/api/user-topics', { query: { OnBehalfOf: User } });
+    const ask = () => send(HOME, '*/*', path, token.headers);
+    const held = async () => Number(/^parley_unread_bytes (\d+)/m.exec((await cluster.request('GET', '/metrics?Cluster=false')).text)[1]);
+    const one = await ask().read();
+    assert.equal(status(one), 200);
+    assert.ok(one.length > 500 * 200);
+    cluster.redis.all[1].pause();
+    const clients = Array.from({ length: 100 }, ask);
+    try {
+      await eventually(async () => (await held()) > 1.9 * MIB, { what: 'what one shard replied is counted' });
+      await new Promise((resolve) => setTimeout(resolve, 300)); // for those that do not fit
+      assert.ok((await held()) <= 2 * MIB);
+    } finally {
+      cluster.redis.all[1].resume();
+    }
+    const statuses = await statusesOf(clients);
+    assert.ok(statuses.includes(200) && statuses.includes(503), `${statuses}`);
+    await leave([]);
+    assert.equal(status(await ask().read()), 200);
   });
 });
 

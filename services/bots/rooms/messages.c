@@ -122,12 +122,10 @@ static void on_page(struct request *r, enum err error, struct str reply)
         last = message.id;
         n++;
     }
-    if (pages_go_on(&listing->pages, r, is_more ? last : STR(""), n)) {
-        read_page(r);
+    if (pages_go_on(&listing->pages, r, is_more ? last : STR(""), n, read_page))
         return;
-    }
     buf_lit(b, "]}");
-    respond_json(r, 200, b);
+    pages_respond(&listing->pages, r, b);
 }
 
 static void read_page(struct request *r)

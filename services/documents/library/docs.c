@@ -115,12 +115,10 @@ static void on_page(struct request *r, enum err error, struct str reply)
             buf_put_char(b, ',');
         put_document(r, b, &lines, &list->view);
     }
-    if (pages_go_on(&list->pages, r, next, n)) {
-        ask_for_page(r);
+    if (pages_go_on(&list->pages, r, next, n, ask_for_page))
         return;
-    }
     buf_lit(b, "]}");
-    respond_json(r, 200, b);
+    pages_respond(&list->pages, r, b);
 }
 
 static void ask_for_page(struct request *r)
