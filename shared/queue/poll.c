@@ -25,6 +25,26 @@ static bool may_be_open(const struct poll_class *class, unsigned shard)
     return part->open_n > class->looks[shard] || part->is_called;
 }
 
+static void count_passed(struct poll_class *class, unsigned shard)
+{
+    for (unsigned i = 0; i < class->queue->shards.n; i++)
+        class->passed[i] = i == shard || !may_be_open(class, i) ? 0 : class->passed[i] + 1;
+}
+
+/* The shard that polls have passed by most often, if that is once for each shard: looks by nonce
+ * are random, and would leave a query there for any time. SHARDS_MAX: none. */
+static unsigned overdue_shard(const struct poll_class *class)
+{
+    unsigned found = SHARDS_MAX, most = class->queue->shards.n;
+    for (unsigned i = 0; i < class->queue->shards.n; i++) {
+        if (class->passed[i] < most || !part_is_usable(&class->queue->parts[i]))
+            continue;
+        found = i;
+        most = class->passed[i] + 1;
+    }
+    return found;
+}
+
 /* The next shard that it has not looked at, in turn. is_open: of those where something is Open, as
  * far as is known. Shards that cannot be reached are left out. */
 static bool next_shard(const struct poll *poll, bool is_open, unsigned *ret_shard)
@@ -66,6 +86,8 @@ static void claim_at(struct poll *poll, unsigned shard, bool is_parking, struct 
     poll->looked |= shard_bit(shard);
     queue->parts[shard].is_called = false;
     poll->is_looking = true;
+    if (!is_only && poll->class->work == WORK_QUERIES)
+        count_passed(poll->class, shard);
     poll->class->looks[shard]++;
     if (poll->class->work == WORK_LOOKUPS) {
         call_claim_lookup(start, .class = class_name(poll->class), .is_parking = is_parking);
@@ -289,7 +311,8 @@ static void begin_claiming(struct poll *poll, bool may_park)
     polls_put_last(&class->claiming, poll);
     poll->looked = poll->failed = 0;
     poll->is_looking = false;
-    poll->first_shard = class->rotor++ % shard_n;
+    unsigned overdue = shard_n > 1 ? overdue_shard(class) : SHARDS_MAX;
+    poll->first_shard = overdue == SHARDS_MAX ? class->rotor++ % shard_n : overdue;
     if (poll->after.n > 0 && shard_n > 1)
         poll->first_shard = (shard_of(poll->after, shard_n) + 1) % shard_n;
 }
@@ -321,6 +344,9 @@ bool queue_poll_fits_nonce(struct queue *queue, struct str account, struct str m
     const struct queue_shard *parts = queue->parts;
     if (class->is_drained || !part_is_usable(&parts[home]) ||
         turn_trouble(parts[home].turn) != REDIS_FINE)
+        return false;
+    unsigned overdue = overdue_shard(class);
+    if (overdue != SHARDS_MAX && overdue != home)
         return false;
     if (may_be_open(class, home))
         return true;

@@ -61,8 +61,10 @@ struct poll_class *class_get(struct queue *queue, struct str account, struct str
     class->account_n = account.n;
     class->credits = calloc(queue->shards.n, sizeof *class->credits);
     class->looks = calloc(queue->shards.n, sizeof *class->looks);
+    class->passed = calloc(queue->shards.n, sizeof *class->passed);
     class->leases = calloc(queue->shards.n, sizeof *class->leases);
-    if (class->credits == NULL || class->looks == NULL || class->leases == NULL)
+    if (class->credits == NULL || class->looks == NULL || class->passed == NULL ||
+        class->leases == NULL)
         abort();
     class->work = lines_work_of(class_name(class));
     class->is_drained = str_is_listed(queue->drained, account);
@@ -121,6 +123,7 @@ static void free_class(struct poll_class **at)
     free(class->early);
     free(class->credits);
     free(class->looks);
+    free(class->passed);
     free(class->leases);
     free(class->name);
     free(class);

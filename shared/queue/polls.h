@@ -48,6 +48,7 @@ struct poll_class {
     unsigned credit_n; /* of all shards; of a class that is not drained as many as are parked */
     unsigned *credits; /* by shard: credits that each may hand over */
     unsigned *looks;   /* by shard: running claims, which take Open queries first */
+    unsigned *passed;  /* by shard: looks elsewhere in a row while something was Open there */
     uint64_t *leases;  /* by shard: the latest claim, until it is reported; 0: none */
 };
 

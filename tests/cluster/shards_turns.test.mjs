@@ -109,7 +109,7 @@ suite('one engine with one slot and eight shards', { nodes: 2, args: [...args, '
         const { shard, at, older } = added.get(Topic);
         // Each one before it on its own shard, and it, at its turn of all shards; those that were claimed while it was added.
         const bound = (older + 2) * SHARDS + 3;
-        assert.ok(i - at <= bound, `${Topic} of shard ${shard} waited for ${i - at} claims with ${older} before it`);
+        assert.ok(i - at <= bound, `${Topic} of shard ${shard} waited for ${i - at} claims with ${older} before it, of the shards ${served.slice(at, i).map((other) => added.get(other).shard).join(' ')}`);
       }
       assert.equal(new Set([...added.values()].map(({ shard }) => shard)).size, SHARDS, 'all shards had work');
     });
