@@ -158,8 +158,11 @@ static void on_noted(struct request *r, enum err error, struct str reply)
     struct lines lines = lines_of(reply);
     if (reply_refuse(r, error, lines_next(&lines), &lines))
         return;
+    size_t had = listing->noted.cap;
     buf_clear(&listing->noted);
     buf_put(&listing->noted, reply);
+    if (!pages_hold(&listing->pages, r, listing->noted.cap - had))
+        return;
     struct noted noted = lines_noted_of(buf_str(&listing->noted));
     uint64_t lookup_n = 0;
     while (lines_next_noted(&noted))

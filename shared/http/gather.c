@@ -7,35 +7,43 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct kept_reply {
+    struct kept_reply *next;
+    char bytes[];
+};
+
 /* False: there is no room for it. */
 static bool keep(struct request *r, struct str reply, struct str *ret_kept)
 {
     struct gather *gather = r->gather;
     if (!connection_gather(r, reply.n))
         return false;
-    char *copy = malloc(reply.n + 1);
-    if (copy == NULL)
+    struct kept_reply *kept = malloc(sizeof *kept + reply.n);
+    if (kept == NULL)
         abort();
-    memcpy(copy, reply.at, reply.n);
-    *ret_kept = (struct str){gather->kept[r->replied_shard] = copy, reply.n};
+    kept->next = gather->kept;
+    gather->kept = kept;
     gather->kept_bytes += reply.n;
+    memcpy(kept->bytes, reply.at, reply.n);
+    *ret_kept = (struct str){kept->bytes, reply.n};
     return true;
 }
 
-static void free_kept(char *kept[static SHARDS_MAX])
+static void free_kept(struct kept_reply *kept)
 {
-    for (unsigned i = 0; i < SHARDS_MAX; i++)
-        free(kept[i]);
+    for (struct kept_reply *next; kept != NULL; kept = next) {
+        next = kept->next;
+        free(kept);
+    }
 }
 
 /* The request may be gone after the callback, or have begun to gather again. */
 static void finish(struct request *r)
 {
     struct gather *gather = r->gather;
-    char *kept[SHARDS_MAX];
-    memcpy(kept, gather->kept, sizeof kept);
-    memset(gather->kept, 0, sizeof gather->kept);
+    struct kept_reply *kept = gather->kept;
     connection_ungather(r, gather->kept_bytes);
+    gather->kept = NULL;
     gather->kept_bytes = 0;
     gather->on_all(r, gather->error, gather);
     free_kept(kept);

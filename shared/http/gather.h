@@ -13,6 +13,7 @@
 #include "shared/http/request.h"
 
 struct gather;
+struct kept_reply;
 /* `error`: of the first shard that failed; the replies are then unusable. Otherwise `all->replies`
  * has them in the order of the shards, without missing ones. They are valid only inside the
  * callback. ERR_BUSY: the node holds too much of such replies (connection_gather). */
@@ -25,8 +26,8 @@ struct gather {
     uint64_t missing; /* unavailable shards, one bit each */
     gather_cb *on_all;
     struct str *replies;
-    char *kept[SHARDS_MAX]; /* those that came before the last one */
-    size_t kept_bytes;      /* counted for them */
+    struct kept_reply *kept; /* those that came before the last one */
+    size_t kept_bytes;       /* counted for them */
 };
 
 /* When the request is gone; takes NULL. */

@@ -76,22 +76,26 @@ void pages_link(struct request *r, struct str next)
     buf_fini(&link);
 }
 
+bool pages_hold(struct pages *pages, struct request *r, size_t more)
+{
+    if (connection_gather(r, more))
+        return true;
+    pages_fini(pages);
+    respond_error(r, ERR_BUSY,
+                  "This node is putting together too many long answers: ask for fewer items at a "
+                  "time (limit), or retry shortly.");
+    return false;
+}
+
 /* Keeps what there is for the next page. False: it does not fit, and the request is answered. */
 static bool keep(struct pages *pages, struct request *r, const struct buf *so_far)
 {
     if (!pages->is_going_on)
         buf_put(&pages->own, buf_str(so_far));
     pages->is_going_on = true;
-    size_t more = pages->own.cap - pages->held_bytes;
-    if (!connection_gather(r, more)) {
-        pages_fini(pages);
-        respond_error(r, ERR_BUSY,
-                      "This node is putting together too many long answers: ask for fewer items at "
-                      "a time (limit), or retry shortly.");
-        return false;
-    }
-    pages->held_bytes += more;
-    return true;
+    size_t had = pages->own_bytes;
+    pages->own_bytes = pages->own.cap;
+    return pages_hold(pages, r, pages->own_bytes - had);
 }
 
 bool pages_go_on(struct pages *pages, struct request *r, struct str next, uint64_t n,

@@ -20,7 +20,7 @@ struct pages {
     uint64_t left;    /* items that may still come; UINT64_MAX without a limit */
     bool is_going_on; /* `own` holds what earlier pages returned */
     struct buf own;
-    size_t held_bytes; /* counted for it (connection_gather) */
+    size_t own_bytes; /* counted for it */
 };
 
 /* Reads the parameters `limit` and `after` (absent: `first`). Answers 400 and returns false if
@@ -40,6 +40,9 @@ struct buf *pages_buf(struct pages *pages, struct request *r);
  * holds too much of such answers. */
 bool pages_go_on(struct pages *pages, struct request *r, struct str next, uint64_t n,
                  void (*ask)(struct request *r)) must_check;
+/* Counts `more` bytes that the answer takes while it is put together, besides what `pages` holds
+ * (connection_gather). False: they do not fit, and the request is answered with 503. */
+bool pages_hold(struct pages *pages, struct request *r, size_t more) must_check;
 /* Sends the answer, 200, which is in `b` (pages_buf), and frees the memory it was put together in.
  */
 void pages_respond(struct pages *pages, struct request *r, struct buf *b);

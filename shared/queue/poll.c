@@ -31,13 +31,15 @@ static void count_passed(struct poll_class *class, unsigned shard)
         class->passed[i] = i == shard || !may_be_open(class, i) ? 0 : class->passed[i] + 1;
 }
 
-/* The shard that polls have passed by most often, if that is once for each shard: looks by nonce
- * are random, and would leave a query there for any time. SHARDS_MAX: none. */
+/* The shard with something Open that polls have passed by most often, if that is once for each
+ * shard: looks by nonce are random, and could leave a query there indefinitely. SHARDS_MAX: none.
+ */
 static unsigned overdue_shard(const struct poll_class *class)
 {
     unsigned found = SHARDS_MAX, most = class->queue->shards.n;
     for (unsigned i = 0; i < class->queue->shards.n; i++) {
-        if (class->passed[i] < most || !part_is_usable(&class->queue->parts[i]))
+        bool fits = part_is_usable(&class->queue->parts[i]) && may_be_open(class, i);
+        if (class->passed[i] < most || !fits)
             continue;
         found = i;
         most = class->passed[i] + 1;

@@ -18,7 +18,7 @@ const [HOME, ELSEWHERE] = ['127.0.0.1', '127.0.0.2'];
 
 // How the tests ask a cluster for long answers and leave them unread.
 function clientsOf(cluster) {
-  const metric = async (name) => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec((await cluster.request('GET', '/metrics')).text)[1]);
+  const metric = async (name) => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec((await cluster.request('GET', '/metrics?Cluster=false')).text)[1]);
   const held = () => metric('parley_unread_bytes');
 
   const longAnswer = async (length = LENGTH) => {
@@ -187,14 +187,14 @@ suite('long lists that many ask for at once', { nodes: 1, bin: RELEASE_BIN, args
     const grown = peakMib(cluster.nodes[0]) - before;
     assert.ok(grown < 100, `by ${grown} MiB`);
     await leave([]);
-    assert.equal((await held()), 0);
+    assert.equal(await held(), 0);
     assert.equal(status(await ask().read()), 200);
   });
 });
 
 suite('lists of several shards that many ask for at once', { nodes: 1, servers: 2, args: [...LISTS, '--shards=2'] }, ({ test, cluster }) => {
   test('what some shards have replied counts while another one is late', async () => {
-    const { send, leave } = clientsOf(cluster);
+    const { held, send, leave } = clientsOf(cluster);
     const token = await byToken(cluster, 'Frontend_1');
     const User = 'alice', Query = 'q'.repeat(250);
     for (let i = 0; i < 500; i++) {
@@ -204,7 +204,6 @@ suite('lists of several shards that many ask for at once', { nodes: 1, servers: 
     }
     const path = cluster.path('/api/user-topics', { query: { OnBehalfOf: User } });
     const ask = () => send(HOME, '*/*', path, token.headers);
-    const held = async () => Number(/^parley_unread_bytes (\d+)/m.exec((await cluster.request('GET', '/metrics?Cluster=false')).text)[1]);
     const one = await ask().read();
     assert.equal(status(one), 200);
     assert.ok(one.length > 500 * 200);
