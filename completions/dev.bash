@@ -21,7 +21,7 @@ _parley_dev() {
             [ "$COMP_CWORD" -eq 2 ] || words="parley $(cd "$dir" && find tests -name 'test_*.c' -o -name 'bench_*.c' -o -name 'fuzz_*.c' | sed -E 's|.*/||; s|\.c$||')"
             ;;
         test)
-            words="--name $(sed -nE 's/^readonly GROUPS_ALL="(.*)"/\1/p' "$dir/tests/run.sh") containers $(cd "$dir" &&
+            words="--name $(sed -nE "s/^export const GROUPS = '(.*)'.*/\1/p" "$dir/tests/run/plan.mjs") nightly containers $(cd "$dir" &&
                 find tests \( -name node_modules -prune -false \) -o -name '*.test.mjs' -o -name 'test_*.c' -o -name 'fuzz_*.c' -o -name '*.test.sh')"
             ;;
         fuzz) words=$(find "$dir/tests/fuzz" -name 'fuzz_*.c' | sed -E 's|.*/fuzz_||; s|\.c$||') ;;

@@ -17,11 +17,9 @@ const passes = says('[  PASSED  ] 1 test(s).');
 const FILES = {
   'CMakeLists.txt': `cmake_minimum_required(VERSION 3.22)
 project(small C)
-enable_testing()
 add_executable(parley main.c)
 foreach(name test_one test_two fuzz_one fuzz_two)
   add_executable(\${name} test.c)
-  add_test(NAME \${name} COMMAND \${name})
 endforeach()
 `,
   'main.c': says('first'),
@@ -45,7 +43,7 @@ describe('./dev in a small project', TIMEOUT, () => {
       mkdirSync(dirname(join(home, name)), { recursive: true });
       writeFileSync(join(home, name), text);
     }
-    for (const name of ['dev', 'tests/run.sh', 'tests/run', 'tests/count.mjs', 'tests/note_failure.cjs', 'CMakePresets.json']) cpSync(join(ROOT, name), join(home, name), { recursive: true });
+    for (const name of ['dev', 'tests/run.mjs', 'tests/run', 'tests/support/world.mjs', 'CMakePresets.json']) cpSync(join(ROOT, name), join(home, name), { recursive: true });
     symlinkSync(join(ROOT, 'cmake'), join(home, 'cmake'));
   });
   after(() => folder.remove());

@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     struct buf text;
     buf_init(&text, 1 << 20);
     if (str_has_prefix(bytes, STR("PK"))) {
-        (void)extract_sniff(EXTRACT_DOCX, bytes);
+        (void)!extract_sniff(EXTRACT_DOCX, bytes);
         check(&text, extract_put_docx(&text, bytes));
     } else {
         check(&text, extract_put_docx_xml(&text, bytes));

@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     struct str html = {(const char *)data, n};
     struct buf text;
-    (void)extract_sniff(EXTRACT_HTML, html);
+    (void)!extract_sniff(EXTRACT_HTML, html);
     struct str charset = extract_find_charset(html);
     if (charset.n > 40 || (charset.n > 0 && memchr(charset.at, 0, charset.n) != NULL))
         abort();

@@ -13,10 +13,12 @@
 // test's own).
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
 import net from 'node:net';
 import { dirname, join } from 'node:path';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { kept } from './kept.mjs';
 import { parseReply, startRedis } from './redis.mjs';
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
@@ -26,9 +28,14 @@ const LEASE_S = 100; // of a lease that a test begins with
 const DELIVERY_MS = 2000;
 export const PREFIX = 'parley:{0}:';
 
-const generated = (what) => execFileSync('perl', ['cmake/verbs.pl', what], { cwd: ROOT, encoding: 'utf8', maxBuffer: 1 << 24 });
+// What the generator makes of lua/.
+function generated(what) {
+  const files = ['lua', 'cmake'].flatMap((dir) => readdirSync(join(ROOT, dir), { recursive: true }).map((name) => join(ROOT, dir, name)));
+  const sources = files.filter((name) => /\.(lua|pl|pm)$/.test(name)).sort().flatMap((name) => [name, readFileSync(name)]);
+  return kept(`verbs${what}`, sources, () => execFileSync('perl', ['cmake/verbs.pl', what], { cwd: ROOT, encoding: 'utf8', maxBuffer: 1 << 24 }));
+}
 
-// The library as shared/redis/turn.c loads it. Put together once a file: each of its suites loads it.
+// The library as shared/redis/turn.c loads it.
 let library;
 export function libraryText() {
   library ??= `#!lua name=parley_test\nlocal FUNCTION_NAME = '${FUNCTION}'\n${generated('--expand')}`;

@@ -9,6 +9,7 @@ import { dirname, join, resolve as resolvePath } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { adopt, exited } from './redis.mjs';
 import { tlsFlags } from './tls.mjs';
+import './world.mjs';
 
 export const ROOT = resolvePath(dirname(fileURLToPath(import.meta.url)), '../..');
 const STARTUP_MS = 60_000;
@@ -69,7 +70,7 @@ export function writeAccounts(accounts = ACCOUNTS) {
   return { path: write(accounts), write, remove: folder.remove };
 }
 
-// The test's environment without anybody's PARLEY_* settings. With PARLEY_TEST_SHARDS clusters have so many shards.
+// The test's environment without anybody's PARLEY_* settings. Clusters have as many shards as world.mjs says.
 export function cleanEnvironment(extra) {
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('PARLEY_')));
   if (process.env.PARLEY_TEST_SHARDS) env.PARLEY_SHARDS = process.env.PARLEY_TEST_SHARDS;

@@ -15,34 +15,21 @@
 // and headers are as stated, and it has no member that is not stated. A request that was answered with 2xx must be one that the file allows.
 // Without the packages that it takes from npm nothing is held to anything: tests/http/openapi.test.mjs fails then.
 import { AssertionError } from 'node:assert/strict';
-import { createHash } from 'node:crypto';
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { fileURLToPath } from 'node:url';
+import { kept } from './kept.mjs';
 
 const FILE = new URL('../../docs/openapi.yaml', import.meta.url);
-const CACHE = new URL('../../build/test/', import.meta.url);
 const JSON_TYPE = 'application/json';
 const PROBLEM_TYPE = 'application/problem+json';
 const SHOWN = 600;
 
 const require = createRequire(import.meta.url);
 
-// YAML takes its time, and each test file is a process of its own: the first one leaves the JSON for the others.
+// YAML takes its time.
 export function loadOpenapi() {
   const text = readFileSync(FILE, 'utf8');
-  const cached = new URL(`openapi-${createHash('sha256').update(text).digest('hex').slice(0, 16)}.json`, CACHE);
-  try {
-    return JSON.parse(readFileSync(cached, 'utf8'));
-  } catch (error) {
-    if (error.code !== 'ENOENT') throw error;
-  }
-  const document = require('yaml').parse(text);
-  const draft = `${fileURLToPath(cached)}.${process.pid}`;
-  mkdirSync(CACHE, { recursive: true });
-  writeFileSync(draft, JSON.stringify(document));
-  renameSync(draft, cached);
-  return document;
+  return JSON.parse(kept('openapi', [text], () => JSON.stringify(require('yaml').parse(text))));
 }
 
 // --- places in the document ------------------------------------------------------------------------

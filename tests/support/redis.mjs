@@ -20,8 +20,8 @@ const killAll = () => {
   for (const child of live) child.kill('SIGKILL');
 };
 process.on('exit', killAll);
-// It would not end while one of them runs that a failed test has left. (Only under the test runner: benchmarks are none.)
-if (process.env.NODE_TEST_CONTEXT) after(killAll);
+// It would not end while one of them runs that a failed test has left. (Benchmarks have no tests.)
+if (process.argv[1]?.endsWith('.test.mjs')) after(killAll);
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) {
   process.on(signal, () => process.exit(1));
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
 // shards: where a cluster's keys are, for tests that look into Redis themselves: the same map as
-// shared/redis/shard_map.c has. Tests run on one shard, or on as many as PARLEY_TEST_SHARDS says, and on one server, or on as
-// many as PARLEY_TEST_SERVERS says.
+// shared/redis/shard_map.c has. Tests run on as many shards as world.mjs says, and on one server, or on as many as
+// PARLEY_TEST_SERVERS says.
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { newTopic } from './harness.mjs';
+import './world.mjs';
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 const [, table] = /tags\[SHARDS_MAX\] = \{([^}]*)\}/.exec(readFileSync(join(ROOT, 'shared/redis/shard_map.c'), 'utf8'));
