@@ -12,6 +12,7 @@ import { availableParallelism, cpus } from 'node:os';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Builds } from './run/builds.mjs';
+import { keepFound } from './run/corpus.mjs';
 import { noteDurations } from './run/durations.mjs';
 import { OUT } from './run/kinds.mjs';
 import { FUZZ_SECONDS, fuzzJob, namesIn, planOf, shortRun } from './run/plan.mjs';
@@ -39,11 +40,13 @@ function fail(title, lines = []) {
 // {jobs, isWhole, slots} from the words.
 function read(words) {
   if (words[0] === '--fuzz') {
-    const seconds = Number(words.slice(1).find((word) => /^\d+$/.test(word)) ?? 60);
-    const name = words.slice(1).find((word) => !/^\d+$/.test(word))?.replace(/^fuzz_/, '');
+    const keeps = words.includes('--keep');
+    const given = words.slice(1).filter((word) => word !== '--keep');
+    const seconds = Number(given.find((word) => /^\d+$/.test(word)) ?? 60);
+    const name = given.find((word) => !/^\d+$/.test(word))?.replace(/^fuzz_/, '');
     const jobs = namesIn('fuzz', 'fuzz_').filter((known) => name === undefined || known === name).map((known) => fuzzJob(known, seconds));
     if (jobs.length === 0) fail(`fuzz: there is no tests/fuzz/fuzz_${name}.c`);
-    return { jobs, slots: CORES };
+    return { jobs, keeps, slots: CORES };
   }
   let pattern;
   const names = [];
@@ -81,7 +84,7 @@ async function tryAgain() {
 
 async function main(words) {
   mkdirSync(OUT, { recursive: true });
-  const { jobs, pattern, isWhole, slots } = read(words);
+  const { jobs, keeps, pattern, isWhole, slots } = read(words);
   const builds = new Builds(jobs);
   const building = builds.run(({ preset, seconds, failure, output }) => {
     buildSeconds.set(preset, seconds);
@@ -102,6 +105,7 @@ async function main(words) {
     },
   });
   await building;
+  if (keeps) for (const { job } of results.filter(({ failed }) => failed === 0)) say(`${job.fuzzName}: kept ${keepFound(job.fuzzName)} inputs`);
   const again = isWhole ? await tryAgain() : 0;
   if (results.length > 0) noteDurations(results);
   if (results.length > 1) sayTimes(results, { builds: buildSeconds, total: process.uptime(), again });

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+bool verb_is_checked = true;
+
 /* The header, or its caller, is wrong. */
 static void give_up(const struct verb_writer *writer, const char *what, size_t n)
 {
@@ -31,7 +33,8 @@ struct verb_writer writer_begin(struct call_start start, const struct verb_info 
 void end_verb(struct verb_writer *writer)
 {
 #ifdef PARLEY_CHECKS
-    if (writer->argc < writer->verb->min_argc || writer->argc > writer->verb->max_argc)
+    bool fits = writer->argc >= writer->verb->min_argc && writer->argc <= writer->verb->max_argc;
+    if (!fits && verb_is_checked)
         give_up(writer, "arguments do not match its header", writer->argc);
 #endif
     if (writer->blocking != NULL)
@@ -43,6 +46,8 @@ void end_verb(struct verb_writer *writer)
 void writer_check(const struct verb_writer *writer, struct str s, size_t min, size_t max,
                   struct str without)
 {
+    if (!verb_is_checked)
+        return;
     if (s.n < min || s.n > max)
         give_up(writer, "bytes do not match its header", s.n);
     for (size_t i = 0; i < without.n && s.n > 0; i++)

@@ -76,6 +76,9 @@ static inline void writer_put_number(struct verb_writer *writer, uint64_t number
     }
 }
 
+/* True; a fuzz target sets it to false, since it makes arguments up. */
+extern bool verb_is_checked;
+
 /* Aborts if the length of `s` does not match the verb's header or `s` contains a byte of `without`.
  * Callers have validated client input, so this finds wrong headers and callers. Only in test builds
  * (PARLEY_CHECKS), which also check the number of arguments. */

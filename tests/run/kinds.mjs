@@ -6,8 +6,9 @@
 //   env(job)                variables, besides the job's own
 //   read(result, job)       {passed, failed, skipped, failures} of a process that has ended: result is {status, signal, output,
 //                           isLate, note}. A failure is {title, lines}
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
+import { foldersOf, inputsOf } from './corpus.mjs';
 
 export const OUT = 'build/test';
 const ERROR_LINES = 6;
@@ -63,13 +64,11 @@ function readNode(result, job) {
   return { passed, failed: Math.max(failed, failures.length), skipped, failures, cpuSeconds };
 }
 
-const fuzzName = (job) => basename(job.file, '.c').replace(/^fuzz_/, '');
-const inputsOf = (dir) => (existsSync(dir) ? readdirSync(dir).map((name) => join(dir, name)) : []);
 
 function readFuzz(result, job) {
   if (result.status === 0) return { passed: 1, failed: 0, skipped: 0, failures: [] };
   const lines = result.output.split('\n').filter((line) => /runtime error: |ERROR: |SUMMARY: |^Base64: |^replay: | in .* \/.*\/(shared|services|tests)\//.test(line));
-  return one(`${job.file}${job.kind === 'fuzz' ? `; its input is var/fuzz/${fuzzName(job)}-*` : ''}`, [ended(result), ...(lines.length ? lines : last(result.output))]);
+  return one(`${job.file}${job.kind === 'fuzz' ? `; its input is var/fuzz/${job.fuzzName}-*` : ''}`, [ended(result), ...(lines.length ? lines : last(result.output))]);
 }
 
 export const kinds = {
@@ -85,20 +84,18 @@ export const kinds = {
     command: (job) => [join('build/dev', basename(job.file, '.c'))],
     read: readUnit,
   },
-  // Each input that a fuzz target was given once, in the build of the tests.
+  // Each input that is kept for a fuzz target once, in the build of the tests.
   replay: {
-    command: (job) => [join('build/dev', basename(job.file, '.c')), ...inputsOf(join('tests/fuzz/corpus', fuzzName(job)))],
+    command: (job) => [join('build/dev', basename(job.file, '.c')), ...inputsOf(job.fuzzName)],
     read: readFuzz,
   },
   // What it finds new stays in build/fuzz/corpus, what crashes it goes to var/fuzz/NAME-*.
   fuzz: {
     command: (job) => {
-      const name = fuzzName(job);
-      const found = join('build/fuzz/corpus', name);
-      const seeds = join('tests/fuzz/corpus', name);
-      for (const dir of [found, 'var/fuzz']) mkdirSync(dir, { recursive: true });
-      return [join('build/fuzz', `fuzz_${name}`), `-max_total_time=${job.fuzzSeconds}`, '-timeout=30', '-rss_limit_mb=2048', '-print_final_stats=1',
-        `-artifact_prefix=var/fuzz/${name}-`, found, ...(existsSync(seeds) ? [seeds] : [])];
+      const { fuzzName: name, fuzzSeconds: seconds } = job;
+      mkdirSync('var/fuzz', { recursive: true });
+      return [join('build/fuzz', `fuzz_${name}`), `-max_total_time=${seconds}`, '-timeout=30', '-rss_limit_mb=2048', '-print_final_stats=1',
+        `-artifact_prefix=var/fuzz/${name}-`, ...foldersOf(name)];
     },
     env: () => ({ UBSAN_OPTIONS: 'print_stacktrace=1' }),
     read: (result, job) => {

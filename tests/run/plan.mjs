@@ -65,9 +65,9 @@ function nodeJob(path, { env = {}, note, ...more } = {}) {
 }
 
 const unitJob = (name) => newJob({ kind: 'unit', name: `unit/${name}`, file: `tests/unit/${name}.c`, builds: { dev: [name] } });
-const replayJob = (name) => newJob({ kind: 'replay', group: 'fuzz', name: `fuzz/${name}`, file: `tests/fuzz/fuzz_${name}.c`, builds: { dev: [`fuzz_${name}`] } });
+const replayJob = (name) => newJob({ kind: 'replay', group: 'fuzz', name: `fuzz/${name}`, fuzzName: name, file: `tests/fuzz/fuzz_${name}.c`, builds: { dev: [`fuzz_${name}`] } });
 export const fuzzJob = (name, seconds) =>
-  newJob({ kind: 'fuzz', name: `fuzz/${name}`, note: `${seconds} s`, file: `tests/fuzz/fuzz_${name}.c`, fuzzSeconds: seconds, builds: { fuzz: [`fuzz_${name}`] } });
+  newJob({ kind: 'fuzz', name: `fuzz/${name}`, note: `${seconds} s`, file: `tests/fuzz/fuzz_${name}.c`, fuzzName: name, fuzzSeconds: seconds, builds: { fuzz: [`fuzz_${name}`] } });
 const lintJob = (name) => newJob({ kind: 'lint', name: `lint/${name}`, file: name });
 const scriptJob = (path) => newJob({ kind: 'script', group: 'containers', name: path, file: path });
 
