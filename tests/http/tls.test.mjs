@@ -2,7 +2,7 @@
 //
 // Nodes that serve HTTPS and HTTP/2 themselves: by which clients, with which versions and ciphers; how a certificate
 // is exchanged, and what a connection may cost before anybody has proved anything. What requests get is the subject of
-// other files, some of which run over HTTPS as well (the group `tls` of ./dev test).
+// other files, some of which run over HTTPS as well (in ./dev test nightly).
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
