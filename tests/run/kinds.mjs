@@ -94,7 +94,8 @@ export const kinds = {
     command: (job) => {
       const { fuzzName: name, fuzzSeconds: seconds } = job;
       mkdirSync('var/fuzz', { recursive: true });
-      return [join('build/fuzz', `fuzz_${name}`), `-max_total_time=${seconds}`, '-timeout=30', '-rss_limit_mb=2048', '-print_final_stats=1',
+      // They use all that they get, and tests beside them wait for processes.
+      return ['nice', '-n', '10', join('build/fuzz', `fuzz_${name}`), `-max_total_time=${seconds}`, '-timeout=30', '-rss_limit_mb=2048', '-print_final_stats=1',
         `-artifact_prefix=var/fuzz/${name}-`, ...foldersOf(name)];
     },
     env: () => ({ UBSAN_OPTIONS: 'print_stacktrace=1' }),

@@ -8,6 +8,7 @@
 //   env           variables that are set for it
 //   server, tls, hiredis1   what it needs, see prepare.mjs
 //   builds        {preset: [targets]} that must be built before
+//   limitMs       when it is interrupted, if not after the usual time (queue.mjs)
 //   seconds       how long it took before: the longest begin first
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { execFileSync } from 'node:child_process';
@@ -37,6 +38,8 @@ const ON_HIREDIS1 = 'cluster/redis_over_tls';
 // Nightly, with ten times the kills and restarts.
 const CHAOS = ['cluster/chaos', 'cluster/rolling'];
 const NIGHTLY_FUZZ_SECONDS = 60;
+// For the long jobs of a nightly run.
+const LONG_MS = 5_400_000;
 export const FUZZ_SECONDS = 5;
 
 const filesIn = (dir, pattern) =>
@@ -104,10 +107,10 @@ function nightlyRun() {
     ...servers.filter(({ name }) => !known.has(name)),
     ...ON_TLS.map((name) => nodeJob(pathOf(name), { note: 'HTTPS', tls: true })),
     nodeJob(pathOf(ON_HIREDIS1), { note: 'hiredis 1', hiredis1: true }),
-    ...CHAOS.map((name) => nodeJob(pathOf(name), { note: 'ten times', env: { PARLEY_NIGHTLY: '1' } })),
+    ...CHAOS.map((name) => nodeJob(pathOf(name), { note: 'ten times', env: { PARLEY_NIGHTLY: '1' }, limitMs: LONG_MS })),
     ...NIGHTLY_ONLY.map((name) => nodeJob(pathOf(name))),
     ...namesIn('fuzz', 'fuzz_').map((name) => fuzzJob(name, NIGHTLY_FUZZ_SECONDS)),
-    ...lintChecks('--slow').map(lintJob),
+    ...lintChecks('--slow').map((name) => ({ ...lintJob(name), limitMs: LONG_MS })),
   ];
 }
 

@@ -7,7 +7,7 @@ import { closeSync, openSync, readFileSync } from 'node:fs';
 import { kinds, logOf } from './kinds.mjs';
 import { prepare } from './prepare.mjs';
 
-// No job may hang: after this it is interrupted, and killed if that does not end it.
+// No job may hang: after this, or after what it says itself, it is interrupted, and killed if that does not end it.
 const JOB_MS = 1_200_000;
 const KILL_MS = 20_000;
 
@@ -62,6 +62,7 @@ export async function runJob(job, { isShown = false } = {}) {
   const { seconds, output, ...ended } = await runProgram(kind.command(job), {
     env: { ...kind.env?.(job), ...job.env, ...env },
     log: isShown && job.kind === 'node' ? undefined : logOf(job),
+    ms: job.limitMs,
   });
   return { job, seconds, output, ...kind.read({ ...ended, output }, job) };
 }
