@@ -74,8 +74,6 @@ run_node_group() {
     local files
     mapfile -t files < <(find "tests/$1" -name '*.test.mjs' 2>/dev/null | sort)
     build_programs "${files[@]}" || return 0
-    # Not while tests run beside it. What is wrong, the test that needs it says.
-    [ "$1" != cluster ] || tests/former.sh >/dev/null 2>&1 || true
     run_node "$1" "${files[@]}"
 }
 

@@ -23,7 +23,6 @@ build_all() {
     heading "builds"
     { tests/servers.sh redis8 && tests/servers.sh valkey8; } >/dev/null 2>&1 &
     if build dev && build release parley; then built="dev release"; fi
-    tests/former.sh >/dev/null 2>&1 || true
     wait
 }
 
