@@ -83,7 +83,6 @@ static const struct {
     {"jobs", KIND_DERIVED},
     {"job_turns", KIND_DERIVED},
     {"queued_jobs", KIND_DERIVED},
-    {"queued_spaces", KIND_DERIVED},
     {"delayed_jobs", KIND_DERIVED},
     /* from runs */
     {"wf", KIND_DERIVED},

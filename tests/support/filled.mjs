@@ -77,7 +77,7 @@ export async function fillRest(shard) {
   assert.match(await shard.call('failure', 10, 65_546, 60), /^1\n/);
   await shard.call('supersede', 0, 'Inference_1', 'gpu', '7');
   assert.equal(await shard.call('away', 0, 'Inference_1', 'rests', 60_000, ',"Models":"*"}'), 'ok');
-  await shard.call('sync', '{"uploads":"blocks"}', 3, 4, 1, 'Inference_1|*', 0, 0, 0, '', 'Inference_1 gpu', '{}');
+  await shard.call('sync', '{}', 3, 4, 1, 'Inference_1|*', 0, 0, 0, '', 'Inference_1 gpu', '{}');
   await shard.turn([['nonce', 1]], { nonces: [ANY_BYTES.slice(0, 16), ANY_BYTES.slice(16, 32)] });
   await shard.call('rates', 'Frontend_1', 100, 3);
   assert.equal(await shard.call('audit_note', 'operator', '', '{"Event":"drained"}'), 'ok');
