@@ -140,7 +140,6 @@ static const struct {
     {"engines", KIND_PASSING},
     {"settings", KIND_PASSING},
     {"depth", KIND_PASSING},
-    {"lookup_nodes", KIND_PASSING},
     {"watchers", KIND_PASSING},
     {"trash", KIND_PASSING}, /* of vectors that no document names: these are not restored */
     {"failures", KIND_PASSING},
