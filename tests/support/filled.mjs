@@ -70,7 +70,6 @@ export async function fillRest(shard) {
   const got = (await shard.call('claim_lookup', 0, 'E|?', '0')).split('\n');
   assert.equal(await shard.call('match', 0, got[2], '["found"]'), 'ok');
   await shard.call('claim_lookup', 0, 'E|?', '0');
-  await shard.cmd('XADD', shard.key('recommendations'), '*', 'r', '{"n":"of an earlier version"}');
   for (let i = 0; i < 300; i++) assert.match(await shard.call('recommend', 0, 'open', 'alice', `{"n":${i}}`, i % 3 ? 'Frontend_1' : 'acme~F', i % 2 ? 'alice' : 'acme~bob', '', '', '', i % 5 ? '' : `d${i % 2}`, ''), /^ok/);
   await shard.call('drain', 0, 'Inference_2', '1');
   await shard.call('key', 'ab'.repeat(32));

@@ -132,11 +132,10 @@ function checkLookups(keys, isSharded) {
   for (const fingerprint of Object.values(valueOf(keys, 'lookup_alias'))) assert.ok(fingerprint in all, `lookup_alias: ${fingerprint}`);
 }
 
-// Who recommended how much, as the stream has it; an entry of an earlier version is nobody's.
+// Who recommended how much, as the stream has it.
 function checkRecommendations(keys) {
   const [accounts, users, ids, judged] = [{}, {}, {}, {}];
   for (const [id, { a, u, j }] of valueOf(keys, 'recommendations', [])) {
-    if (a === undefined) continue;
     accounts[a] = (accounts[a] ?? 0) + 1;
     users[a] ??= {};
     users[a][u] = (users[a][u] ?? 0) + 1;
