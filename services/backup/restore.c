@@ -184,7 +184,7 @@ const struct command restore_command = {
         "\n"
         "Exit codes\n"
         "  0  everything is restored\n"
-        "  1  FILE cannot be read, is damaged or has another format; Redis holds data, was\n"
+        "  1  FILE cannot be read, is damaged or has another data version; Redis holds data, was\n"
         "     unreachable for 30 seconds or is too small; or the command was interrupted. If it "
         "had\n"
         "     begun to write, empty Redis before the next attempt\n"

@@ -98,7 +98,7 @@ describe('a backup that is restored with another number of shards', () => {
       assert.deepEqual(sorted(kept(mergedShards(found))), sorted(kept(before1)));
       for (const keys of found) assert.ok(Number(keys.get('meta').value.lease) > Number(before1.get('meta').value.lease), 'numbers rise on each shard');
       const records = await Promise.all(target.map((redis) => redis.cmd('GET', 'parley:{0}:cluster')));
-      records.forEach((record, i) => assert.match(record, new RegExp(`^[0-9a-f]{16} ${i} ${on.length} ${to} ${i ? '(begun|whole)' : 'whole'}$`)));
+      records.forEach((record, i) => assert.match(record, new RegExp(`^1 [0-9a-f]{16} ${i} ${on.length} ${to} ${i ? '(begun|whole)' : 'whole'}$`)));
       for (const n of [1, 2, 4, 8]) if (n !== to) assert.match((await runParley(['reindex', '--dry-run', '--redis', urls(target), '--shards', n])).stderr, n < on.length ? /is less than the number of servers/ : /this cluster has \d/);
       files[to] = join(folder.dir, `${name} ${to}`);
       await done(backup(target, files[to]));

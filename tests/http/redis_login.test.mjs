@@ -37,7 +37,7 @@ describe('logins to Redis', () => {
     ingest: ['ingest', '--collection', 'public', '--base-url', 'http://x', folder.file('page.md', '# A page')],
     reindex: ['reindex'],
     backup: ['backup', `${folder.dir}/made`],
-    restore: ['restore', folder.file('backup', 'parley backup 1\n')],
+    restore: ['restore', folder.file('backup', 'parley backup, data version 1\n')],
   });
   const flagsOf = (url, file) => ['--redis', url, ...(file ? ['--redis-password-file', file] : [])];
 
