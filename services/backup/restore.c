@@ -128,7 +128,7 @@ static int run(struct restore *x)
         return 1;
     }
     (void)setvbuf(x->file, NULL, _IOFBF, READ_BUFFER_BYTES);
-    bool is_good = tool_connect(&x->tool) && read_file(x, false) && write_all(x);
+    bool is_good = read_file(x, false) && write_all(x);
     if (is_good)
         sum_up(x);
     else if (x->has_begun)

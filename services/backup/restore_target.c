@@ -99,7 +99,8 @@ static bool begin_shard(struct restore *x)
 
 bool restore_begin(struct restore *x)
 {
-    bool is_good = choose_shards(x) && agree(x);
+    /* In a Redis Cluster each shard has a connection. */
+    bool is_good = choose_shards(x) && tool_connect(&x->tool) && agree(x);
     str_random_hex(8, x->id);
     for (unsigned i = 0; is_good && i < x->tool.map.server_n; i++) {
         tool_use(&x->tool, i);
