@@ -174,9 +174,7 @@ const struct command restore_command = {
         "\n"
         "--shards sets the number of shards of the new cluster, whatever the backup has: use it "
         "to\n"
-        "change that number. Without it the number is that of the backup, or the number of "
-        "servers\n"
-        "in --redis. All servers must be empty.\n"
+        "change that number. Without it the number is that of the backup.\n"
         "\n"
         "FILE is read twice; - is standard input, which must be a file, not a pipe.\n"
         "\n",
@@ -192,7 +190,7 @@ const struct command restore_command = {
         "\n"
         "Examples\n"
         "  parley restore --redis redis://10.0.0.6:6379/0 /var/backups/parley-2026-11-20\n"
-        "  parley restore --redis redis://10.0.0.6,redis://10.0.0.7 --shards 4 parley-2026-11-20\n",
+        "  parley restore --redis redis+cluster://10.0.0.6,10.0.0.7 --shards 8 parley-2026-11-20\n",
     .groups = (const struct config_group *const[]){&restore_options, &redis_options, &trust_options,
                                                    &log_tool_options, NULL},
     .run = run_restore,

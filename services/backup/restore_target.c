@@ -20,12 +20,12 @@ enum {
     PATIENCE_MS = 30000,
 };
 
-/* Without --shards as many as the backup has, or as there are servers. */
+/* Without --shards as many as the backup has. */
 static bool choose_shards(struct restore *x)
 {
     struct shard_map *map = &x->tool.map;
     const char *reason;
-    unsigned n = map->is_n_given || x->from_n < map->n ? map->n : x->from_n;
+    unsigned n = map->is_n_given ? map->n : x->from_n;
     map->is_n_given = true; /* what is there must fit */
     return shard_map_name(map, str_of(map->base), n, &reason) ||
            tool_complain(&x->tool, "the backup has %u shards, and --key-prefix %s", x->from_n,

@@ -19,7 +19,7 @@ struct shard_map {
     /* The servers are one Redis Cluster. Each shard, which has one slot, then counts as a server of
      * its own: it may be away, moved or emptied while the others work. So server_n is n. */
     bool is_cluster;
-    unsigned server_n;             /* no more than shards */
+    unsigned server_n;             /* 1, or that of shards */
     char id[CLUSTER_ID_BYTES + 1]; /* the cluster's, once it is agreed on */
     /* The servers agree (agreement.h), so connections may be used. */
     _Atomic bool is_agreed;

@@ -100,6 +100,23 @@ describe('logins to Redis', () => {
     }
   });
 
+  it('a list of servers ends every command with 2 and one line that names Redis Cluster', async () => {
+    for (const command of [...Object.values(commands()), ['servers']]) {
+      for (const url of [
+        `redis://${host()},redis://${host()}`,
+        `redis://:s3cret@${host()},redis://:s3cret@${host()}`,
+        `redis://${host()}/0,unix:/tmp/redis.sock`,
+        `unix:/tmp/a.sock,unix:/tmp/b.sock`,
+        `redis+sentinel://${host()}/one,redis+sentinel://${host()}/two`,
+        `redis+cluster://${host()},redis://${host()}`,
+        `redis://:s3cret@${host()},${host()}/0`,
+      ]) {
+        const { code, stderr } = await runParley([...command, '--redis', url]);
+        assert.deepEqual([code, stderr], [2, 'parley: --redis: takes one Redis, not a list of servers: make them one Redis Cluster, and set redis+cluster://host:port,host:port\n'], url);
+      }
+    }
+  });
+
   it('--check-config shows the URL and the file, and no password', async () => {
     const check = [...commands().serve, '--check-config'];
     const first = await runParley([...check, ...flagsOf(`redis://alice:@${host()}`, alice)]);
