@@ -2,8 +2,7 @@
 --   text requested by number is exactly that one, or `gone`.
 -- KEYS: doc:<doc>, upload:<doc>, text:<doc>:<n>.
 -- Wakes: nobody.
--- Bound: one block of an upload (1 MiB; of the former version all of it); of a text it ends with the block that reaches
---   REPLY_BYTES.
+-- Bound: one block of an upload (1 MiB); of a text it ends with the block that reaches REPLY_BYTES.
 -- Lane: slow.  Home: space.  Nonce: yes.  Full: runs.
 -- Repeatable: yes.
 -- Arguments:
@@ -26,12 +25,7 @@ local function answer(what, next_from, text)
 end
 
 local function upload_page(key, from)
-    local text = {}
-    if call('TYPE', key).ok == 'string' then
-        storage.put_part(text, call('GET', key))
-        return answer('upload', '', text)
-    end
-    local n = call('LLEN', key)
+    local text, n = {}, call('LLEN', key)
     storage.put_part(text, call('LINDEX', key, from) or '')
     return answer('upload', from + 1 < n and format('%d', from + 1) or '', text)
 end

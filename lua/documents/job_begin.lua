@@ -9,7 +9,7 @@
 -- KEYS: job:<job>, doc:<doc> hashes, jobs stream, waiting_jobs, recent_jobs:<space>, trash; meta;
 --   documents/job_queue.lua.
 -- Wakes: watching nodes, when it is spent; an indexer, if its space has another job.
--- Bound: one job, and the jobs of its space that were cancelled before it, 100 at most.
+-- Bound: one job.
 -- Lane: first.  Home: space.  Nonce: no.  Full: refused.
 -- Repeatable: yes.
 -- Arguments:

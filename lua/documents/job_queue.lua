@@ -3,13 +3,10 @@
 --   queued_jobs:<space> by age. When a job begins, or ends before that, the next one of its space is appended to the
 --   stream. So 10,000 jobs of one owner delay another owner's job by at most one job per indexer, and the stream still
 --   wakes indexers and shows abandoned entries.
---
--- An older version begins and cancels jobs without passing the turn on. The zset queued_spaces holds all spaces with
--- such a queue by the time of their last check; each check by an indexer repairs some of them.
 local call = redis.call
 
 local GROUP = 'indexers'
-local SKIPPED_MAX, LOOKED_AT_N, DUE_N = 100, 10, 100
+local DUE_N = 100
 
 -- The group of indexers, which the first of them needs; without one XCLAIM is an error.
 local function ensure_group(turn)
@@ -42,7 +39,6 @@ local function queue_job(turn, space, job, created)
         entry = put_entry(turn, job)
     else
         call('ZADD', P .. 'queued_jobs:' .. space, created, job)
-        call('ZADD', P .. 'queued_spaces', 'NX', turn.now_text, space)
     end
     call('HSET', P .. 'job:' .. job, 'entry', entry)
 end
@@ -50,22 +46,13 @@ end
 -- The turn is the next job's of that space.
 local function pass_turn(turn, space)
     local P = turn.prefix
-    local queue, next_job = P .. 'queued_jobs:' .. space, nil
-    for _ = 1, SKIPPED_MAX do
-        local job = call('ZPOPMIN', queue)[1]
-        if not job then break end
-        if call('HGET', P .. 'job:' .. job, 'status') == 'QUEUED' then
-            next_job = job
-            break
-        end
-    end
-    if next_job then
-        call('HSET', P .. 'job_turns', space, next_job)
-        call('HSET', P .. 'job:' .. next_job, 'entry', put_entry(turn, next_job))
+    local job = call('ZPOPMIN', P .. 'queued_jobs:' .. space)[1]
+    if job then
+        call('HSET', P .. 'job_turns', space, job)
+        call('HSET', P .. 'job:' .. job, 'entry', put_entry(turn, job))
     else
         call('HDEL', P .. 'job_turns', space)
     end
-    if call('EXISTS', queue) == 0 then call('ZREM', P .. 'queued_spaces', space) end
 end
 
 -- A job that was QUEUED is begun, or over: it waits no longer, wherever it did. Its entry is the caller's.
@@ -75,24 +62,8 @@ local function leave_queue(turn, space, job)
     call('ZREM', P .. 'delayed_jobs', job)
     if call('HGET', P .. 'job_turns', space) == job then
         pass_turn(turn, space)
-    elseif call('ZREM', P .. 'queued_jobs:' .. space, job) == 1
-        and call('EXISTS', P .. 'queued_jobs:' .. space) == 0 then
-        call('ZREM', P .. 'queued_spaces', space)
-    end
-end
-
--- Passes on the turns that nobody has any more: of the spaces that were not looked at for longest.
-local function mend_turns(turn)
-    local P = turn.prefix
-    local spaces = call('ZRANGE', P .. 'queued_spaces', 0, LOOKED_AT_N - 1)
-    for i = 1, #spaces do
-        local space = spaces[i]
-        call('ZADD', P .. 'queued_spaces', turn.now_text, space)
-        local job = call('HGET', P .. 'job_turns', space)
-        local got = job and call('HMGET', P .. 'job:' .. job, 'status', 'entry') or {}
-        local is_there = got[1] == 'QUEUED' and got[2] ~= ''
-            and #call('XRANGE', P .. 'jobs', got[2], got[2]) == 1
-        if not is_there then pass_turn(turn, space) end
+    else
+        call('ZREM', P .. 'queued_jobs:' .. space, job)
     end
 end
 
@@ -110,5 +81,5 @@ end
 
 return {
     GROUP = GROUP, ensure_group = ensure_group, put_entry = put_entry, drop_entry = drop_entry, queue_job = queue_job,
-    leave_queue = leave_queue, mend_turns = mend_turns, queue_due_jobs = queue_due_jobs,
+    leave_queue = leave_queue, queue_due_jobs = queue_due_jobs,
 }

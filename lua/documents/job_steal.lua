@@ -1,9 +1,8 @@
 -- job_steal: takes over one job whose indexer has been silent for idle_ms. If that indexer returns before the new one
---   begins the job, it keeps the job. Indexers call this regularly, so it also requeues delayed jobs that are due and
---   repairs turns.
+--   begins the job, it keeps the job. Indexers call this regularly, so it also requeues delayed jobs that are due.
 -- KEYS: jobs stream, job:<job> hash, delayed_jobs; documents/job_queue.lua.
 -- Wakes: an indexer, when a job enters the stream.
--- Bound: STEAL_STEPS entries, 100 jobs that are due, the turns of 10 spaces.
+-- Bound: STEAL_STEPS entries, 100 jobs that are due.
 -- Lane: first.  Home: every.  Nonce: no.  Full: refused.
 -- Repeatable: it is this consumer's then.
 -- Arguments:
@@ -22,7 +21,6 @@ local function verb(turn, a)
     local from = '0-0'
     job_queue.ensure_group(turn)
     job_queue.queue_due_jobs(turn)
-    job_queue.mend_turns(turn)
     for _ = 1, STEAL_STEPS do
         local got = call('XAUTOCLAIM', turn.prefix .. 'jobs', GROUP, consumer, idle_ms, from, 'COUNT', 1)
         local taken = got[2][1]

@@ -8,7 +8,7 @@
 -- Arguments:
 --   job    name
 --   lease  text 20
--- Replies: lost | list | string (of the former version) | none (they are parsed already)
+-- Replies: lost | list | none (they are parsed already)
 local jobs = require('documents/jobs')
 local call = redis.call
 

@@ -6,10 +6,9 @@
 -- Stops this race: two uploads of the same bytes, or two that only fit separately, have both begun: this verb checks
 --   again.
 -- KEYS: doc:<doc>, job:<job> hashes, pushed:<doc>, upload:<doc> lists, docs:<space> zset, space:<space>, shas:<space>,
---   paths:<space>, node_info hashes, jobs stream; documents/documents.lua.
+--   paths:<space> hashes, jobs stream; documents/documents.lua.
 -- Wakes: the readers of the stream; watching nodes, if a job is cancelled.
--- Bound: one document, none of its bytes; the records of all nodes. While a node of the former version is there, the
---   bytes of one upload.
+-- Bound: one document, none of its bytes.
 -- Lane: add.  Home: space.  Nonce: no.  Full: refused.  Durable: yes.
 -- Repeatable: duplicate then.
 -- Arguments:

@@ -4,7 +4,7 @@
 local documents = require('documents/documents')
 local storage = require('documents/storage')
 local call = redis.call
-local find, format = string.find, string.format
+local format = string.format
 local concat = table.concat
 local DOCS_MAX = documents.DOCS_MAX
 
@@ -56,27 +56,13 @@ local function drop(turn, doc)
     call('UNLINK', pushed_key(turn, doc))
 end
 
--- An indexer of the former version reads one string, and fails a document that has none. Nodes that read blocks say so
--- in their record (shared/queue/timers.c); one that has died counts for a minute more.
-local function has_former_nodes(turn)
-    for _, info in ipairs(call('HVALS', turn.prefix .. 'node_info')) do
-        if not find(info, '"uploads":"blocks"', 1, true) then return true end
-    end
-    return false
-end
-
 -- The blocks that were pushed as `from` are the bytes of `doc` from here on.
 local function take(turn, from, doc)
     local pushed, key = pushed_key(turn, from), turn.prefix .. 'upload:' .. doc
     call('UNLINK', key)
     call('LPOP', pushed)
-    if has_former_nodes(turn) then
-        call('SET', key, concat(call('LRANGE', pushed, 0, -1)))
-        call('UNLINK', pushed)
-    else
-        call('RENAME', pushed, key)
-        call('PERSIST', key)
-    end
+    call('RENAME', pushed, key)
+    call('PERSIST', key)
 end
 
 return {begin = begin, judge = judge, is_whole = is_whole, drop = drop, take = take}

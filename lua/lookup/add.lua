@@ -4,9 +4,9 @@
 -- KEYS: t:<topic>, lookups:<topic> hash ("<seq> <fingerprint>" -> ms), lookup:<fingerprint> hash (fragment, count,
 --   threshold, alias, refs, claimed, lease, matches), lookup_alias hash (fingerprint without the newline ->
 --   fingerprint), lookups zset (fingerprint -> ms from which it may be claimed), lookups_of hash (account -> lookups in
---   `lookups` that it opened), meta, queue/idle.lua, lookup_nodes set (of the former release); stored.
+--   `lookups` that it opened), meta, queue/idle.lua; stored.
 -- Wakes: one parked poll, by hand-over.
--- Bound: one lookup, and what lookups.offer hands over; nodes of the former release.
+-- Bound: one lookup, and what lookups.offer hands over.
 -- Lane: add.  Home: topic.  Nonce: yes.  Full: refused.  Durable: yes.
 -- Repeatable: yes.
 -- Arguments:

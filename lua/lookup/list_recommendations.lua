@@ -8,8 +8,8 @@
 -- Arguments:
 --   after  text 48  stream id; 0-0: from the start
 --   user   name?    list only this user's
--- Replies: replay | ok/id to continue after ('' when there are no more), then for each its id, account, user (both ''
---   if an earlier version stored it) and JSON, a line each
+-- Replies: replay | ok/id to continue after ('' when there are no more), then for each its id, account, user and JSON,
+--   a line each
 local bounds = require('turn/bounds')
 local call = redis.call
 local concat = table.concat
@@ -27,7 +27,7 @@ local function verb(turn, a)
         last, bytes = id, bytes + #fields[2]
         if user == '' or fields[6] == user then
             local at = #text
-            text[at + 1], text[at + 2], text[at + 3], text[at + 4] = id, fields[4] or '', fields[6] or '', fields[2]
+            text[at + 1], text[at + 2], text[at + 3], text[at + 4] = id, fields[4], fields[6], fields[2]
             n = n + 1
         end
         if n == LISTED_MAX or bytes >= REPLY_BYTES then break end

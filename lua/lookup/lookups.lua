@@ -53,18 +53,16 @@ local function next_claim(turn, entry)
     return concat({'claim', entry.class, fingerprint, lease, 1, 1, got[1], got[2], got[3]}, '\n')
 end
 
--- Hands lookups to parked polls while there are both. Called after a verb made one claimable. Returns true when some
--- are left.
+-- Hands lookups to parked polls while there are both. Called after a verb made one claimable.
 local function offer(turn)
     while next_due(turn) do
         local is_over = turn.offered_bytes >= LOOK_BYTES or turn.looks >= LOOKS_MAX
         local entry = not is_over and idle.take_waiter(turn, LOOKUPS, '?')
-        if not entry then return true end
+        if not entry then return end
         local text = next_claim(turn, entry)
         turn.offered_bytes = turn.offered_bytes + #text
         events.send(turn, entry.node, text)
     end
-    return false
 end
 
 -- ms until the next lease ends, of lookups and, if `other` names one, of claims; '' when there is none.
@@ -73,18 +71,6 @@ local function next_end(turn, other)
                        'LIMIT', 0, 1)[2] or other
     if not first then return '' end
     return format('%d', max(0, min(first, other or first) - turn.now_ms))
-end
-
--- Nodes of the former release have no credits for lookups. They are written down where a poll was parked, and all of
--- them look when there is a lookup that nobody else waits for.
-local function wake_former(turn)
-    local key = turn.prefix .. 'lookup_nodes'
-    local nodes = call('SMEMBERS', key)
-    if #nodes == 0 then return end
-    for _, to in ipairs(nodes) do
-        if idle.is_alive(turn, to) then events.send(turn, to, 'lookup') end
-    end
-    call('DEL', key)
 end
 
 -- A lookup is to be done, because of that account. What an engine may have of it already is not what is wanted now.
@@ -97,7 +83,7 @@ local function open(turn, fingerprint, account)
     else
         call('HDEL', key, 'lease')
     end
-    if offer(turn) then wake_former(turn) end
+    offer(turn)
 end
 
 -- Is that still the claim of that lookup?

@@ -3,8 +3,7 @@
 local stored = require('queue/stored')
 local call = redis.call
 
--- `record`: the topic's field `stored`. Returns what refuses it. Without a limit, of a caller of the former release, a
--- topic that is not counted stays so.
+-- `record`: the topic's field `stored`. Returns what refuses it. Without a limit a topic that is not counted stays so.
 local function count(turn, topic, row, record, bytes, most, most_of_user)
     if not record and not most then return nil end
     local key = turn.prefix .. 't:' .. topic

@@ -7,7 +7,7 @@
 --   recommenders zset (account -> how many), recommenders:<account> zset (user -> how many),
 --   recommended:<account>:<user> list (stream ids); stored.
 -- Wakes: nobody.
--- Bound: one recommendation, the oldest ones dropped for it, and 100 that it undoes.
+-- Bound: one recommendation, one that is dropped for it, and 100 that it undoes.
 -- Lane: add.  Home: cluster.  Nonce: yes.  Full: refused.  Durable: yes.
 -- Repeatable: stores it again.
 -- Arguments:
@@ -28,7 +28,7 @@ local stored = require('queue/stored')
 local call = redis.call
 local format = string.format
 
-local RECOMMENDATIONS_MAX, DROP_RECOMMENDATIONS = 10000, 2
+local RECOMMENDATIONS_MAX = 10000
 
 local function verb(turn, a)
     --- arguments
@@ -49,9 +49,7 @@ local function verb(turn, a)
     end
     local id = call('XADD', all, '*', 'r', recommendation, 'a', account, 'u', user, unpack(more))
     recommended.list(turn, id, account, user, judged)
-    for _ = 1, DROP_RECOMMENDATIONS do -- two: an earlier version may have left more than the maximum
-        if call('XLEN', all) > RECOMMENDATIONS_MAX then recommended.drop(turn) end
-    end
+    if call('XLEN', all) > RECOMMENDATIONS_MAX then recommended.drop(turn) end
     return 'ok\n' .. turn.now_ms .. '\n' .. id .. '\n' .. format('%d', undone_n)
 end
 

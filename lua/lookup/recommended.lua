@@ -24,9 +24,8 @@ local function judged_key(turn, account, user)
 end
 
 -- Indexes an entry by its account and user, so that it can be dropped in turn, and by its judgement of a fragment
--- (`judged`: "<digest> P", "<digest> F" or nil). An entry without an account was stored by an earlier version.
+-- (`judged`: "<digest> P", "<digest> F" or nil).
 local function list(turn, id, account, user, judged)
-    if not account then return end
     call('RPUSH', turn.prefix .. 'recommended:' .. account .. ':' .. user, id)
     count(turn, account, user, 1)
     if judged then call('ZADD', judged_key(turn, account, user), 0, judged .. ' ' .. id) end
@@ -72,13 +71,9 @@ local function remove(turn, id)
     local fields = read(turn, id)
     if not fields then return false end
     local account, user = fields.a, fields.u
-    if not account then
-        take_out(turn, id) -- stored by an earlier version
-    else
-        call('LREM', turn.prefix .. 'recommended:' .. account .. ':' .. user, 1, id)
-        count(turn, account, user, -1)
-        delete(turn, id, account, user)
-    end
+    call('LREM', turn.prefix .. 'recommended:' .. account .. ':' .. user, 1, id)
+    count(turn, account, user, -1)
+    delete(turn, id, account, user)
     return true
 end
 
@@ -97,23 +92,17 @@ local function judge(turn, account, user, digest, kind)
     return unjudge(turn, account, user, digest, kind == 'P' and 'F' or 'P', 0)
 end
 
+-- Drops the oldest entry of the user who has most, of the account that has most.
 local function drop(turn)
     local P = turn.prefix
-    local all = P .. 'recommendations'
-    local oldest = call('XRANGE', all, '-', '+', 'COUNT', 1)[1]
-    local account = #oldest[2] > 2 and call('ZREVRANGE', P .. 'recommenders', 0, 0)[1]
-    local user = account and call('ZREVRANGE', P .. 'recommenders:' .. account, 0, 0)[1]
-    local id = user and call('LPOP', P .. 'recommended:' .. account .. ':' .. user)
-    if id then
-        count(turn, account, user, -1)
-        delete(turn, id, account, user)
-    else
-        take_out(turn, oldest[1]) -- has no account: stored by an earlier version
-    end
+    local account = call('ZREVRANGE', P .. 'recommenders', 0, 0)[1]
+    local user = call('ZREVRANGE', P .. 'recommenders:' .. account, 0, 0)[1]
+    local id = call('LPOP', P .. 'recommended:' .. account .. ':' .. user)
+    count(turn, account, user, -1)
+    delete(turn, id, account, user)
 end
 
--- Drops a user's entries, at most n per account and LOOK_BYTES in total. Returns how many it dropped. Entries of an
--- earlier version name no user.
+-- Drops a user's entries, at most n per account and LOOK_BYTES in total. Returns how many it dropped.
 local function drop_of(turn, user, n)
     local P, gone_n, bytes = turn.prefix, 0, 0
     for _, account in ipairs(call('ZRANGE', P .. 'recommenders', 0, -1)) do

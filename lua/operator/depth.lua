@@ -10,7 +10,6 @@
 -- Replies: replay | ok/depth/claims in flight/open lookups/parked polls/oldest age ms or ''/n, then n accounts with
 --   engines: account/waiting/working/resting; then per model with Open queries: model/depth/oldest age ms
 local presence = require('queue/presence')
-local shares = require('queue/shares')
 local counters = require('turn/counters')
 local call = redis.call
 local format, match = string.format, string.match
@@ -36,20 +35,13 @@ local function age_of(turn, at_us)
     return at_us and format('%d', max(0, floor(turn.now_ms - at_us / 1000))) or ''
 end
 
--- Appends the models to `text`. Returns the age of the oldest query, and how much was looked at. `is_again`: after a
--- recount.
-local function put_models(turn, models, text, is_again)
+-- Appends the models to `text`. Returns the age of the oldest query, and how much was looked at.
+local function put_models(turn, models, text)
     local depth, users_left, oldest = max(counters.load(turn).depth, 0), DEPTH_USERS, nil
-    local counts, others, missing_n = {}, 0, 0
+    local counts, others = {}, 0
     for i = 1, #models do
         counts[i] = models[i] ~= 'default' and tonumber(call('HGET', turn.prefix .. 'depths', models[i])) or 0
         others = others + counts[i]
-        if counts[i] == 0 and models[i] ~= 'default' then missing_n = missing_n + 1 end
-    end
-    if missing_n > 0 and not is_again then -- a node of the former release made them
-        shares.recount(turn)
-        local age, looked = put_models(turn, models, text, true)
-        return age, looked + CHEAP
     end
     for i = 1, #models do
         local n = models[i] == 'default' and max(0, depth - others) or counts[i]

@@ -4,11 +4,10 @@
 -- `fallback_ms` after it began to wait, or after an engine that names it was last seen, whichever is later; immediately
 -- if none was seen for a day. The hash `models_seen` records that: model -> "<ms> <account> <lease>". While that lease
 -- (the latest claim of such an engine, '' if unknown) exists, the engine is working and counts as seen. `*` stands for
--- engines that name no models: they take all of them, so nothing falls back while one is present. Nothing falls back
--- either while a node of the former release runs, which does not report the models of its engines.
+-- engines that name no models: they take all of them, so nothing falls back while one is present.
 local newest = require('queue/newest')
 local call = redis.call
-local find, format, gmatch, match = string.find, string.format, string.gmatch, string.match
+local format, gmatch, match = string.format, string.gmatch, string.match
 local sort = table.sort
 local min = math.min
 
@@ -52,13 +51,7 @@ end
 
 -- Until when nothing falls, whatever its model; nil when it may now.
 local function held_until(turn)
-    local kept = kept_until(turn, '*')
-    if kept then return kept end
-    local nodes = call('HVALS', turn.prefix .. 'node_info')
-    for i = 1, #nodes do
-        if not find(nodes[i], '"models":"seen"', 1, true) then return turn.now_ms + turn.settings.fallback_ms end
-    end
-    return nil
+    return kept_until(turn, '*')
 end
 
 local function set_fall(turn, model, at)
@@ -146,8 +139,8 @@ local function note_seen(turn, seen)
     if new_n > 0 then newest.keep(turn, 'models_seen', account_of) end
 end
 
--- Nodes of the former release, a restore, and nodes where nothing falls leave `falls` alone: these are the models that
--- began or ceased to wait because of them.
+-- A restore, and nodes where nothing falls, leave `falls` alone: these are the models that began or ceased to wait
+-- because of them.
 local function repair(turn)
     local P = turn.prefix
     local models, falls = P .. 'models', P .. 'falls'

@@ -53,8 +53,8 @@ end
 
 -- The Seqs that a lease still holds in a topic, with their attempts, and the node that the claim was handed to. With
 -- `holder` only what that account holds under it: numbers can be guessed, so a lease alone proves nothing. Without its
--- key (it expired first, Redis needed the room, or a node of an earlier version made the claim) it is looked for in the
--- topic's list; one that is not listed is one of the newest rows, which are read while the lease lives.
+-- key (it is not confirmed yet, the key expired first, or Redis needed the room) it is looked for in the topic's list;
+-- one that is not listed is one of the newest rows, which are read while the lease lives.
 local function held_by(turn, topic, lease, holder)
     local key = turn.prefix .. 't:' .. topic
     local seqs, attempts, node = {}, {}, nil

@@ -1,7 +1,6 @@
 -- nodes: the list of living nodes, `nodes` (node -> last seen ms) and `node_info`, and what goes with a node that has
 -- left it: the credits that it had.
 local hints = require('queue/hints')
-local shares = require('queue/shares')
 local call = redis.call
 local sub = string.sub
 
@@ -16,7 +15,6 @@ local function forget(turn, gone)
         call('HDEL', P .. 'node_info', id)
         is_gone[id] = true
     end
-    shares.recount(turn)
     if turn.is_sharded then hints.strike_off(turn, is_gone) end
     for _, key in ipairs({P .. 'idle', P .. 'idle_lookups'}) do
         for _, member in ipairs(call('ZRANGE', key, 0, -1)) do

@@ -18,8 +18,7 @@ local function state_of(turn, info)
     local rests_until = match(info, '^%d+ {"RestingUntilMs":(%d+)')
     if rests_until then return tonumber(rests_until) > turn.now_ms - BACK_MS and 'resting' or nil end
     local at, state, for_ms = match(info, '^(%d+) {"Models":"[^"]*","State":"(%l+)","ForMs":(%d+)')
-    if at then return tonumber(at) + tonumber(for_ms) > turn.now_ms and state or nil end
-    return tonumber(match(info, '^%d+')) > turn.now_ms - ENGINE_SEEN_MS and 'waiting' or nil -- of the former release
+    return at and tonumber(at) + tonumber(for_ms) > turn.now_ms and state or nil
 end
 
 -- Is an engine there? '': one polls, is at work, or rests only for a moment. 'maybe': one was seen lately, and may

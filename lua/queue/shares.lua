@@ -3,14 +3,12 @@
 -- too: "<account>" all of an account, "<account>:<model>" those for that model, and "<account>:" its models; `default`
 -- is not counted among models. The hash `depths` counts them per model, for operators and for whatever scales engines;
 -- what it does not count is for `default`.
-local bounds = require('turn/bounds')
 local counters = require('turn/counters')
 local call = redis.call
-local format, match = string.format, string.match
+local match = string.match
 local ceil, max = math.ceil, math.max
 
 local MODELS_MAX, MODELS_OF_ACCOUNT = 1000, 100
-local RECOUNT_MAX = 20000 -- fields of `shares` that are read at once
 
 -- Counts Open queries: per account and user for max_waiting, in all for queue_max, and per account, and of it
 -- per model, for its share of both.
@@ -113,24 +111,6 @@ local function forget_model(turn, model)
     call('HDEL', turn.prefix .. 'depths', model)
 end
 
--- Nodes of the former release do not count in `depths`: it is made from `shares` again when a node comes or goes.
-local function recount(turn)
-    local shares, depths = turn.prefix .. 'shares', turn.prefix .. 'depths'
-    flush_shares(turn)
-    flush_depths(turn)
-    if call('HLEN', shares) > RECOUNT_MAX then return end
-    local all, sums, pairs_of = call('HGETALL', shares), {}, {}
-    for i = 1, #all, 2 do
-        local model = match(all[i], '^[^:]+:(.+)$')
-        if model then sums[model] = (sums[model] or 0) + tonumber(all[i + 1]) end
-    end
-    call('DEL', depths)
-    for model, n in pairs(sums) do
-        pairs_of[#pairs_of + 1], pairs_of[#pairs_of + 2] = model, format('%d', n)
-    end
-    bounds.in_parts(pairs_of, function(...) call('HSET', depths, ...) end)
-end
-
 local function flush(turn)
     local key, deltas = turn.prefix .. 'waiting', turn.waiting_deltas
     if not deltas then return end
@@ -143,5 +123,5 @@ end
 
 return {
     count = count, open_count = open_count, room = room, share_of_lookups = share_of_lookups, share_taken = share_taken,
-    is_room_for = is_room_for, forget_model = forget_model, recount = recount, flush = flush,
+    is_room_for = is_room_for, forget_model = forget_model, flush = flush,
 }

@@ -4,7 +4,7 @@
 -- that: its field `stored` is "<bytes> <account> <user>" of its first asker. A "+" before it means that others have
 -- asked there too, and each of them has a field "stored:<account> <user>". Rows, answers and the fragments of lookups
 -- are counted. Most additions change only that field, which is written with the row or the answer. A topic without the
--- field is not counted: one of Parley's own questions (queue/ask.lua), or of a former release.
+-- field is not counted: one of Parley's own questions (queue/ask.lua), or of accounts without limits.
 local call = redis.call
 local byte, find, format, match, sub = string.byte, string.find, string.format, string.match, string.sub
 

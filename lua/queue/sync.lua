@@ -1,7 +1,7 @@
 -- sync: the slow rescan. A node reports that it is alive, reports its credits again, and claims for polls that missed
 --   their hand-over (a lost message, a removed node).
 -- KEYS: nodes zset (node -> last seen ms), node_info hash, idle, idle_lookups, engines hash, poll:<account>:<engine>,
---   drained set, settings hash, stat:<minute>, nonces:<day> set, nonce_marks:<minute> set, models set, shares, depths,
+--   drained set, settings hash, stat:<minute>, nonces:<day> set, nonce_marks:<minute> set, models set,
 --   queue/nodes.lua, queue/fallback.lua, queue/claims.lua, lookup/lookups.lua.
 -- Wakes: this node's polls only, SYNC_CLAIMS_MAX at most.
 -- Bound: SYNC_CLAIMS_MAX claims, ending with the one that reaches LOOK_BYTES (the node then syncs again) or LOOKS_MAX;
@@ -34,7 +34,6 @@ local nodes = require('queue/nodes')
 local nonce_marks = require('queue/nonce_marks')
 local presence = require('queue/presence')
 local rate = require('queue/rate')
-local shares = require('queue/shares')
 local bounds = require('turn/bounds')
 local events = require('turn/events')
 local nonces = require('turn/nonces')
@@ -126,7 +125,7 @@ local function verb(turn, a)
     --- arguments
     local P = turn.prefix
     turn.is_rescan = true
-    if call('ZADD', P .. 'nodes', turn.now_ms, turn.node) == 1 then shares.recount(turn) end
+    call('ZADD', P .. 'nodes', turn.now_ms, turn.node)
     call('HSET', P .. 'node_info', turn.node, info)
     nodes.forget_silent(turn)
     if turn.is_sharded then

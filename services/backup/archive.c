@@ -6,10 +6,8 @@
 #include <openssl/evp.h>
 #include <stdlib.h>
 
-/* By version. 1 knew no lists: an upload was one string. 2 is of one shard. */
-static const char *const first_lines[] = {"parley backup 1\n", "parley backup 2\n",
-                                          "parley backup 3\n"};
-enum { FIRST_BYTES = 16, FAMILY_BYTES = 14, STEP_BYTES = 1 << 20, END_PARTS = 4 };
+static const char family[] = "parley backup", of_version[] = ", data version ";
+enum { FIRST_MAX_BYTES = 64, STEP_BYTES = 1 << 20, END_PARTS = 4 };
 
 void archive_init(struct archive *archive, FILE *file)
 {
@@ -75,9 +73,16 @@ static bool put(struct archive *archive, const void *bytes, size_t n)
     return fwrite(bytes, 1, n, archive->file) == n;
 }
 
-bool archive_begin(struct archive *archive, bool has_shards)
+/* Returns its length. */
+static size_t put_first_line(char line[FIRST_MAX_BYTES])
 {
-    return put(archive, first_lines[has_shards ? 2 : 1], FIRST_BYTES);
+    return (size_t)snprintf(line, FIRST_MAX_BYTES, "%s%s%u\n", family, of_version, DATA_VERSION);
+}
+
+bool archive_begin(struct archive *archive)
+{
+    char line[FIRST_MAX_BYTES];
+    return put(archive, line, put_first_line(line));
 }
 
 bool archive_put(struct archive *archive, const struct str *parts, size_t n)
@@ -113,20 +118,33 @@ static bool refuse(struct archive *archive, const char *problem)
     return false;
 }
 
+/* `rest`: the first line after its beginning. */
+static bool refuse_version(struct archive *archive, struct str rest)
+{
+    static const struct str before = {of_version, sizeof of_version - 1};
+    unsigned seen = 0;
+    if (str_has_prefix(rest, before))
+        seen = data_version_parse((struct str){rest.at + before.n, rest.n - before.n});
+    return refuse(archive, data_version_explain(archive->version_text, "it", seen,
+                                                "restore it with the Parley that wrote it"));
+}
+
 bool archive_open(struct archive *archive)
 {
-    char line[FIRST_BYTES];
-    if (fread(line, 1, sizeof line, archive->file) != sizeof line ||
-        memcmp(line, first_lines[0], FAMILY_BYTES) != 0)
+    char line[FIRST_MAX_BYTES] = "", expected[FIRST_MAX_BYTES];
+    size_t n = put_first_line(expected), family_n = sizeof family - 1;
+    if (fgets(line, sizeof line, archive->file) == NULL || strncmp(line, family, family_n) != 0)
         return refuse(archive, "it is not a Parley backup");
-    for (size_t i = 0; i < sizeof first_lines / sizeof *first_lines; i++)
-        if (memcmp(line, first_lines[i], sizeof line) == 0) {
-            add_to_sum(archive, line, sizeof line);
-            return true;
-        }
-    return refuse(
-        archive,
-        "its format version is not 1 to 3: use the Parley version that wrote it, or a later one");
+    if (strcmp(line, expected) == 0) {
+        add_to_sum(archive, line, n);
+        return true;
+    }
+    char *end = strchr(line, '\n');
+    if (end == NULL && feof(archive->file))
+        return refuse(archive, "it is truncated");
+    if (end != NULL)
+        *end = 0;
+    return refuse_version(archive, str_of(line + family_n));
 }
 
 /* Reads the record's bytes, growing with what is there: a length alone costs no memory. */

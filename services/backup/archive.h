@@ -3,8 +3,9 @@
  * archive: writes and reads a backup file sequentially. It knows records and parts, not their
  * meaning (kinds.h). One thread, owned by its holder; the FILE is the caller's.
  *
- *   "parley backup 3\n"              16 bytes; the number is the version of the format: 1 is read
- *                                    too, in which no key is a list, and 2, of one shard
+ *   "parley backup, data version 1\n"
+ *                                    the version of this format and of all that the records hold
+ *                                    (shared/redis/data_version.h)
  *   record, record, ...              each: u32 bytes of its parts; then per part u32 length, bytes
  *   the end                          a record: "end", lease, how many records before it, SHA-256
  *                                    (32 bytes) of all bytes of the file before it
@@ -16,6 +17,7 @@
 #define PARLEY_SERVICES_BACKUP_ARCHIVE_H
 
 #include "shared/base/buf.h"
+#include "shared/redis/data_version.h"
 
 #include <stdio.h>
 
@@ -32,7 +34,8 @@ struct archive {
     struct str *parts; /* of the record read last */
     size_t part_cap;
     uint64_t record_n, bytes;
-    const char *problem; /* what is wrong with the file; NULL: nothing */
+    const char *problem;                        /* what is wrong with the file; NULL: nothing */
+    char version_text[DATA_VERSION_TEXT_BYTES]; /* `problem`, if it is the data version */
 };
 
 /* Starts at the front of `file`. */
@@ -40,16 +43,15 @@ void archive_init(struct archive *archive, FILE *file);
 /* Does not close the file. Accepts one that was zeroed. */
 void archive_fini(struct archive *archive);
 
-/* Both false, with errno, when the file cannot be written; archive_begin writes the first line,
- * with version 2 where there is one shard. */
-bool archive_begin(struct archive *archive, bool has_shards) must_check;
+/* Both false, with errno, when the file cannot be written; archive_begin writes the first line. */
+bool archive_begin(struct archive *archive) must_check;
 bool archive_put(struct archive *archive, const struct str *parts, size_t n) must_check;
 /* Writes the end; `lease`: the cluster's last number. The caller connections and closes. */
 bool archive_end(struct archive *archive, struct str lease) must_check;
 
 enum archive_found { ARCHIVE_RECORD, ARCHIVE_END, ARCHIVE_BROKEN };
 
-/* Reads the first line; false with `problem`. */
+/* Reads the first line; false with `problem`, also if the file has another data version. */
 bool archive_open(struct archive *archive) must_check;
 /* The next record: its parts are valid until the next call. ARCHIVE_END: the file is whole, the
  * parts are those of the end. ARCHIVE_BROKEN: see `problem`, and use nothing of it. */

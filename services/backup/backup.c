@@ -80,7 +80,7 @@ static bool visit_last(void *data, struct str name)
 
 static bool read_all(struct units *units)
 {
-    return (archive_begin(units->archive, units->tool->map.n > 1) ||
+    return (archive_begin(units->archive) ||
             tool_complain(units->tool, "%s: %s", units->tool->path, strerror(errno))) &&
            units_put_head(units) && tool_each_key(units->tool, "", visit_first, units) &&
            tool_each_key(units->tool, "", visit_rest, units) &&
@@ -201,8 +201,8 @@ const struct command backup_command = {
     .more = "\n"
             "Exit codes\n"
             "  0  FILE is complete\n"
-            "  1  FILE exists or cannot be written, Redis was unreachable for 30 seconds, or the\n"
-            "     backup was interrupted; no new FILE was created\n"
+            "  1  FILE exists or cannot be written, Redis was unreachable for 30 seconds or has\n"
+            "     another data version, or the backup was interrupted; no new FILE was created\n"
             "  2  a wrong flag or value\n"
             "\n"
             "Examples\n"

@@ -83,7 +83,6 @@ static const struct {
     {"jobs", KIND_DERIVED},
     {"job_turns", KIND_DERIVED},
     {"queued_jobs", KIND_DERIVED},
-    {"queued_spaces", KIND_DERIVED},
     {"delayed_jobs", KIND_DERIVED},
     /* from runs */
     {"wf", KIND_DERIVED},
@@ -141,7 +140,6 @@ static const struct {
     {"engines", KIND_PASSING},
     {"settings", KIND_PASSING},
     {"depth", KIND_PASSING},
-    {"lookup_nodes", KIND_PASSING},
     {"watchers", KIND_PASSING},
     {"trash", KIND_PASSING}, /* of vectors that no document names: these are not restored */
     {"failures", KIND_PASSING},

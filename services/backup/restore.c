@@ -128,7 +128,7 @@ static int run(struct restore *x)
         return 1;
     }
     (void)setvbuf(x->file, NULL, _IOFBF, READ_BUFFER_BYTES);
-    bool is_good = tool_connect(&x->tool) && read_file(x, false) && write_all(x);
+    bool is_good = read_file(x, false) && write_all(x);
     if (is_good)
         sum_up(x);
     else if (x->has_begun)
@@ -174,9 +174,7 @@ const struct command restore_command = {
         "\n"
         "--shards sets the number of shards of the new cluster, whatever the backup has: use it "
         "to\n"
-        "change that number. Without it the number is that of the backup, or the number of "
-        "servers\n"
-        "in --redis. All servers must be empty.\n"
+        "change that number. Without it the number is that of the backup.\n"
         "\n"
         "FILE is read twice; - is standard input, which must be a file, not a pipe.\n"
         "\n",
@@ -184,7 +182,7 @@ const struct command restore_command = {
         "\n"
         "Exit codes\n"
         "  0  everything is restored\n"
-        "  1  FILE cannot be read, is damaged or has another format; Redis holds data, was\n"
+        "  1  FILE cannot be read, is damaged or has another data version; Redis holds data, was\n"
         "     unreachable for 30 seconds or is too small; or the command was interrupted. If it "
         "had\n"
         "     begun to write, empty Redis before the next attempt\n"
@@ -192,7 +190,7 @@ const struct command restore_command = {
         "\n"
         "Examples\n"
         "  parley restore --redis redis://10.0.0.6:6379/0 /var/backups/parley-2026-11-20\n"
-        "  parley restore --redis redis://10.0.0.6,redis://10.0.0.7 --shards 4 parley-2026-11-20\n",
+        "  parley restore --redis redis+cluster://10.0.0.6,10.0.0.7 --shards 8 parley-2026-11-20\n",
     .groups = (const struct config_group *const[]){&restore_options, &redis_options, &trust_options,
                                                    &log_tool_options, NULL},
     .run = run_restore,

@@ -8,7 +8,6 @@
 #include "services/backup/restore.h"
 
 #include "services/backup/kinds.h"
-#include "shared/redis/blocks.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -30,23 +29,6 @@ static bool put_key(struct restore *x, const struct str *parts, size_t n)
         return false;
     x->unknown_n += str_eq(call.reply, STR("unknown"));
     return true;
-}
-
-/* An upload of a backup of version 1 was one string; it is blocks now (lua/documents/uploads.lua).
- */
-static bool put_upload_string(struct restore *x, const struct str *parts)
-{
-    bool is_good = true;
-    struct str rest = parts[4];
-    for (uint64_t i = 0, n = blocks_of(rest.n); is_good && i < n; i++) {
-        char place[24];
-        struct str block = {rest.at, rest.n < BLOCK_BYTES ? rest.n : BLOCK_BYTES};
-        snprintf(place, sizeof place, "%llu", (unsigned long long)i);
-        is_good = put_key(
-            x, (struct str[]){parts[0], parts[1], STR("list"), STR(""), str_of(place), block}, 6);
-        rest = (struct str){rest.at + block.n, rest.n - block.n};
-    }
-    return is_good;
 }
 
 static bool put_everywhere(struct restore *x, const struct str *parts, size_t n)
@@ -131,8 +113,6 @@ static bool put_key_record(struct restore *x, const struct str *parts, size_t n)
     if (x->is_skipping)
         return true;
     x->tool.key_n++;
-    if (n == 5 && str_eq(parts[2], STR("string")) && str_has_prefix(parts[1], STR("upload:")))
-        return put_upload_string(x, parts);
     if (x->is_in_unit)
         return put_key(x, parts, n);
     switch (kind_home_of(parts[1])) {
@@ -307,13 +287,10 @@ static bool put_shard(struct restore *x, const struct str *parts, size_t n)
     return parse_shard(parts[1], 0, x->from_n - 1, &x->from);
 }
 
-/* A backup of a former version does not say how many shards it is of: it is of one. */
 static bool put_head(struct restore *x, const struct str *parts, size_t n)
 {
-    x->from_n = 1;
     x->from = 0;
-    return n < 6 ||
-           (parse_shard(parts[5], 1, SHARDS_MAX, &x->from_n) && (x->from_n & (x->from_n - 1)) == 0);
+    return parse_shard(parts[5], 1, SHARDS_MAX, &x->from_n) && (x->from_n & (x->from_n - 1)) == 0;
 }
 
 static bool note_document(struct restore *x, const struct str *parts, size_t n)
@@ -331,7 +308,7 @@ static const struct record {
     bool (*put)(struct restore *x, const struct str *parts, size_t n);
     bool (*note)(struct restore *x, const struct str *parts, size_t n); /* false: it is damaged */
 } records[] = {
-    {"head", 5, false, put_head, put_head},
+    {"head", 6, false, put_head, put_head},
     {"shard", 2, false, put_shard, put_shard},
     {"key", PARTS_OF_KEY, false, put_key_record, NULL},
     {"lookup", 3, true, put_lookup, NULL},

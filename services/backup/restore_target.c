@@ -20,12 +20,12 @@ enum {
     PATIENCE_MS = 30000,
 };
 
-/* Without --shards as many as the backup has, or as there are servers. */
+/* Without --shards as many as the backup has. */
 static bool choose_shards(struct restore *x)
 {
     struct shard_map *map = &x->tool.map;
     const char *reason;
-    unsigned n = map->is_n_given || x->from_n < map->n ? map->n : x->from_n;
+    unsigned n = map->is_n_given ? map->n : x->from_n;
     map->is_n_given = true; /* what is there must fit */
     return shard_map_name(map, str_of(map->base), n, &reason) ||
            tool_complain(&x->tool, "the backup has %u shards, and --key-prefix %s", x->from_n,
@@ -99,7 +99,8 @@ static bool begin_shard(struct restore *x)
 
 bool restore_begin(struct restore *x)
 {
-    bool is_good = choose_shards(x) && agree(x);
+    /* In a Redis Cluster each shard has a connection. */
+    bool is_good = choose_shards(x) && tool_connect(&x->tool) && agree(x);
     str_random_hex(8, x->id);
     for (unsigned i = 0; is_good && i < x->tool.map.server_n; i++) {
         tool_use(&x->tool, i);

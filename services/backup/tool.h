@@ -30,8 +30,8 @@ struct tool {
  * its line. `config` is borrowed. */
 int tool_start(struct tool *tool, const char *command, const struct config *config) must_check;
 void tool_fini(struct tool *tool);
-/* Connects. A backup knows then how many shards there are; a restore does not yet. False after one
- * line. */
+/* Connects. A backup learns how many shards there are; a restore has chosen by then. False after
+ * one line. */
 bool tool_connect(struct tool *tool) must_check;
 
 /* Goes to another shard; it begins with the first. */

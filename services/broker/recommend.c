@@ -226,15 +226,9 @@ static void put_listed(struct buf *b, struct lines *lines)
     buf_printf(b, "{\"Id\":\"%.*s\",\"Timestamp\":", STR_ARG(id));
     buf_put_json_time(b, at_ms);
     buf_lit(b, ",\"Account\":");
-    if (account.n > 0)
-        buf_put_json_of_name(b, account);
-    else
-        buf_lit(b, "null");
+    buf_put_json_of_name(b, account);
     buf_lit(b, ",\"User\":");
-    if (user.n > 0)
-        buf_put_json_of_name(b, user);
-    else
-        buf_lit(b, "null");
+    buf_put_json_of_name(b, user);
     buf_put_char(b, ',');
     buf_put(b, item.n > 1 ? (struct str){item.at + 1, item.n - 1} : STR("}"));
 }

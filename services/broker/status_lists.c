@@ -187,7 +187,7 @@ static bool is_known(const struct status *status, unsigned before, struct str id
     return false;
 }
 
-/* null where a node of another version does not say it. */
+/* null where the node's record does not say it. */
 static void put_of_info(struct buf *b, const struct info *info, const char *key, const char *name)
 {
     const struct json_span *value = member_of(info, name);

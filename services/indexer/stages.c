@@ -9,7 +9,6 @@
 #include "generated/verbs.h"
 #include "shared/extract/extract.h"
 #include "shared/queue/lines.h"
-#include "shared/redis/blocks.h"
 #include "shared/search/pack.h"
 #include "shared/text/chunk.h"
 #include "shared/text/text.h"
@@ -62,16 +61,14 @@ static enum err put_block(void *arg, struct str block)
     return block.at == NULL || memory_file_put(arg, block) ? ERR_OK : ERR_BUSY;
 }
 
-/* One block of the list `key`; of the string, which it is of the former version. */
-static enum err read_block(struct pipeline *p, struct str key, bool is_string, uint64_t block,
+/* One block of the list `key`. */
+static enum err read_block(struct pipeline *p, struct str key, uint64_t block,
                            struct memory_file *file)
 {
-    char from[24], to[24];
-    snprintf(from, sizeof from, "%llu", (unsigned long long)block * (is_string ? BLOCK_BYTES : 1));
-    snprintf(to, sizeof to, "%llu", (unsigned long long)(block + 1) * BLOCK_BYTES - 1);
-    struct str words[] = {is_string ? STR("GETRANGE") : STR("LINDEX"), key, str_of(from),
-                          str_of(to)};
-    return job_read(&p->job, words, is_string ? 4 : 3, put_block, file);
+    char at[24];
+    snprintf(at, sizeof at, "%llu", (unsigned long long)block);
+    struct str words[] = {STR("LINDEX"), key, str_of(at)};
+    return job_read(&p->job, words, 3, put_block, file);
 }
 
 /* Puts the upload's blocks together. Those of another upload, which has taken this one's place
@@ -82,14 +79,13 @@ static enum err read_blocks(struct pipeline *p, struct memory_file *file)
     struct str reply;
     call_job_upload(job_call(&p->job), .job = p->job.facts.id, .lease = p->job.facts.lease);
     enum err error = job_reply(&p->job, &reply);
-    bool is_string = error == ERR_OK && str_eq(reply, STR("string"));
     buf_init(&key, KEY_MAX_BYTES);
     buf_put(&key, str_of(p->prefix));
     buf_lit(&key, "upload:");
     buf_put(&key, p->job.facts.doc);
     for (uint64_t block = 0; error == ERR_OK && file->n < p->job.facts.size_bytes; block++) {
         size_t before = file->n;
-        error = read_block(p, buf_str(&key), is_string, block, file);
+        error = read_block(p, buf_str(&key), block, file);
         if (error == ERR_OK && file->n == before)
             break;
     }

@@ -4,7 +4,8 @@
  *
  * The main thread waits for signals: SIGTERM and SIGINT drain, SIGHUP reloads the accounts, the
  * certificate and the files of services. Once a second it looks whether the accounts file has
- * changed, and whether all threads still turn, if the service manager wants to know. */
+ * changed, whether Redis came back with data of another version, and whether all threads still
+ * turn, if the service manager wants to know. */
 #include "services/node/serve.h"
 
 #include "services/node/certificate.h"
@@ -364,6 +365,19 @@ static void feed_watchdog(void)
         loop_wake(&process.nodes[i].loop);
 }
 
+/* Somebody has replaced the data while this process ran: it ends, as a new one would. */
+static bool has_met_other_data(void)
+{
+    char reason[DATA_VERSION_TEXT_BYTES];
+    unsigned data_version;
+    if (!agreement_has_met_other_data(&data_version))
+        return false;
+    log_write(LOG_ERROR, "redis now holds other data",
+              LOG_S("reason", agreement_explain_data(reason, data_version)));
+    atomic_store(&process.is_refused, true);
+    return true;
+}
+
 static void wait_for_signals(const sigset_t *signals)
 {
     const struct timespec look = {.tv_sec = FILES_LOOK_S};
@@ -373,6 +387,8 @@ static void wait_for_signals(const sigset_t *signals)
         feed_watchdog();
         int number = sigtimedwait(signals, NULL, &look);
         if (number < 0) {
+            if (has_met_other_data())
+                return;
             look_at_files(&accounts);
             continue;
         }

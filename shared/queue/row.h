@@ -20,8 +20,8 @@
 void row_put_who(struct buf *b, struct str user, struct str model);
 /* The client's header `traceparent` and the id of the request that added the query (X-Request-Id).
  * Each is omitted if absent, longer than 128 bytes or not UTF-8. The line is what follows the key
- * "Traceparent" in an object, so it can be written into a claim as it is, by nodes of an earlier
- * version too: a JSON string or null, and then the member RequestId:
+ * "Traceparent" in an object, so it can be written into a claim as it is: a JSON string or null,
+ * and then the member RequestId:
  *
  *     "00-4bf9...-01","RequestId":"n18dd5f2a0761-4"
  */

@@ -179,15 +179,11 @@ static void on_sync_timer(struct deadline *deadline)
     if (!part_is_up(part) || call_is_under_way(&part->sync_call))
         return;
     part->synced_ms = clock_mono_ms();
-    /* Uploads: an indexer of a node whose record does not say so reads a string
-     * (lua/documents/uploads.lua). Models: one whose record does not say so does not state what its
-     * engines do (lua/queue/fallback.lua). */
     char info[INFO_MAX_BYTES];
     const struct queue_config *config = &queue->config;
     bool has_settings = part_shard(part) == 0 && config->shared_settings != NULL;
-    int n = snprintf(info, sizeof info,
-                     "{\"version\":\"%s\",\"uploads\":\"blocks\",\"models\":\"seen\"%s}",
-                     PARLEY_VERSION, config->about == NULL ? "" : config->about);
+    int n = snprintf(info, sizeof info, "{\"version\":\"%s\"%s}", PARLEY_VERSION,
+                     config->about == NULL ? "" : config->about);
     if (n >= INFO_MAX_BYTES)
         abort(); /* its maker bounds it */
     unsigned class_n = count_classes(part);

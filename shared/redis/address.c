@@ -154,6 +154,9 @@ static bool read_cluster(struct str rest, struct redis_address *address)
 #define SENTINEL_FORM                                                                              \
     "://[user:password@]host:port,host:port/name[/db], with the name of the master in Sentinel"
 #define CLUSTER_FORM "://[user:password@]host:port,host:port; a Redis Cluster has only database 0"
+#define NO_LIST                                                                                    \
+    "takes one Redis, not a list of servers: make them one Redis Cluster, and set "                \
+    "redis+cluster://host:port,host:port"
 
 static const struct {
     const char *scheme;
@@ -171,11 +174,13 @@ static const struct {
 };
 enum { SCHEME_N = sizeof schemes / sizeof schemes[0] };
 
-bool redis_is_url(struct str text)
+/* Whether another URL follows a comma. */
+static bool is_list(struct str text)
 {
-    for (unsigned i = 0; i < SCHEME_N; i++)
-        if (str_has_prefix(text, str_of(schemes[i].scheme)))
-            return true;
+    while (str_cut(&text, ',').at != NULL)
+        for (unsigned i = 0; i < SCHEME_N; i++)
+            if (str_has_prefix(text, str_of(schemes[i].scheme)))
+                return true;
     return false;
 }
 
@@ -183,8 +188,10 @@ bool redis_parse_url(struct str url, struct redis_address *ret_address, char *re
                      size_t reason_size)
 {
     struct redis_address address = {.port = PORT_USUAL};
-    snprintf(reason, reason_size, "%s", schemes[0].form);
     bool is_text = url.n > 0 && memchr(url.at, 0, url.n) == NULL;
+    snprintf(reason, reason_size, "%s", is_list(url) ? NO_LIST : schemes[0].form);
+    if (is_list(url))
+        return false;
     for (unsigned i = 0; i < SCHEME_N; i++) {
         struct str scheme = str_of(schemes[i].scheme);
         if (!is_text || !str_has_prefix(url, scheme))
@@ -201,6 +208,10 @@ bool redis_parse_url(struct str url, struct redis_address *ret_address, char *re
         snprintf(reason, reason_size, "%s", schemes[i].form);
         if (!schemes[i].read(behind(url, scheme.n), &address))
             return false;
+        if (strchr(address.host, ',') != NULL) {
+            snprintf(reason, reason_size, "%s", NO_LIST);
+            return false;
+        }
         *ret_address = address;
         return true;
     }

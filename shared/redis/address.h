@@ -35,13 +35,10 @@ struct redis_address {
  * unix:/path[?db=N], redis+sentinel://[[user:]password@]host:port,host:port/name[/db] or
  * redis+cluster://[[user:]password@]host:port,host:port; with rediss for redis over TLS, where
  * redis_tls_is_built_in. The login is always that of Redis. Returns false with a human-readable
- * reason if `url` is invalid, and leaves `*ret_address` untouched. The reason never quotes `url`,
- * which may contain a password. */
+ * reason if `url` is invalid, or a list of servers, and leaves `*ret_address` untouched. The reason
+ * never quotes `url`, which may contain a password. */
 bool redis_parse_url(struct str url, struct redis_address *ret_address, char *reason,
                      size_t reason_size) must_check;
-
-/* Whether `text` begins with the scheme of such a URL: where the next one of a list begins. */
-bool redis_is_url(struct str text);
 
 /* host[:port]; [host]:port for an IPv6 address, or the same without brackets. Returns false if it
  * is malformed. `host` takes 256 bytes. */

@@ -2,7 +2,6 @@
  * agreement.c - see agreement.h. */
 #include "shared/redis/agreement.h"
 
-#include "shared/redis/agreement_former.h"
 #include "shared/redis/blocking.h"
 
 #include <stdarg.h>
@@ -25,8 +24,12 @@ static bool parse_number(struct str *text, unsigned *ret_number)
 
 bool agreement_parse(struct str text, struct agreement *ret_agreement)
 {
-    struct agreement a = {.is_whole = false};
+    struct agreement a = {.data_version = data_version_parse(str_cut(&text, ' '))};
     struct str id = str_cut(&text, ' ');
+    if (a.data_version != DATA_VERSION) {
+        *ret_agreement = a;
+        return true;
+    }
     if (id.n != CLUSTER_ID_BYTES || !parse_number(&text, &a.server) ||
         !parse_number(&text, &a.server_n) || !parse_number(&text, &a.shard_n))
         return false;
@@ -40,8 +43,8 @@ bool agreement_parse(struct str text, struct agreement *ret_agreement)
 
 struct str agreement_put(const struct agreement *a, char *text)
 {
-    int n = snprintf(text, AGREEMENT_TEXT_BYTES, "%s %u %u %u %s", a->id, a->server, a->server_n,
-                     a->shard_n, a->is_whole ? "whole" : "begun");
+    int n = snprintf(text, AGREEMENT_TEXT_BYTES, "%u %s %u %u %u %s", a->data_version, a->id,
+                     a->server, a->server_n, a->shard_n, a->is_whole ? "whole" : "begun");
     return (struct str){text, (size_t)n};
 }
 
@@ -61,10 +64,38 @@ bool agreement_is_key(const struct shard_map *map, struct str key)
     return false;
 }
 
-bool agreement_is_of(const struct agreement *a, const struct shard_map *map, unsigned server)
+static bool is_of(const struct agreement *a, const struct shard_map *map, unsigned server)
 {
     return a->server == server && a->server_n == map->server_n && a->shard_n == map->n &&
            (map->server_n == 1 || strcmp(a->id, map->id) == 0);
+}
+
+/* 0: none; else 1 more than the data version. */
+static atomic_uint met;
+
+const char *agreement_problem(struct str text, const struct shard_map *map, unsigned server)
+{
+    struct agreement record;
+    if (!agreement_parse(text, &record))
+        return "FOREIGN: its record is damaged";
+    if (record.data_version != DATA_VERSION) {
+        atomic_store(&met, record.data_version + 1);
+        return "FOREIGN: its data has another data version";
+    }
+    return is_of(&record, map, server) ? NULL : "FOREIGN: its record belongs to another cluster";
+}
+
+bool agreement_has_met_other_data(unsigned *ret_data_version)
+{
+    unsigned seen = atomic_load(&met);
+    *ret_data_version = seen == 0 ? 0 : seen - 1;
+    return seen > 0;
+}
+
+const char *agreement_explain_data(char text[DATA_VERSION_TEXT_BYTES], unsigned data_version)
+{
+    return data_version_explain(text, "the data in Redis", data_version,
+                                "use the Parley that stored it, or an empty Redis");
 }
 
 /* --- with the servers ------------------------------------------------------------------------- */
@@ -150,8 +181,9 @@ static enum agreement_answer win(struct asking *asking, const struct agreement *
     return to->answer;
 }
 
-/* Of a cluster that was begun before numbers of shards were written down: it has one. */
-static bool has_old_data(struct asking *asking, unsigned server)
+/* Data without a record: nobody knows how many shards they were stored with. Without --shards they
+ * are taken for one. */
+static bool has_data(struct asking *asking, unsigned server)
 {
     char meta[AGREEMENT_KEY_BYTES];
     struct blocking_answer answer;
@@ -174,11 +206,21 @@ static bool mark_whole(struct asking *asking)
     return blocking_command(asking->connections[0], words, 3, 0, &answer) == ERR_OK;
 }
 
+static enum agreed check_data_version(struct asking *asking, const struct agreement *record)
+{
+    char text[DATA_VERSION_TEXT_BYTES];
+    if (record->data_version == DATA_VERSION)
+        return AGREED;
+    return refuse(asking, "%s", agreement_explain_data(text, record->data_version));
+}
+
 /* Is `record` what server number `server` of the cluster `first` has to say? */
 static enum agreed compare(struct asking *asking, const struct agreement *first,
                            const struct agreement *record, unsigned server)
 {
     const struct shard_map *map = asking->map;
+    if (check_data_version(asking, record) != AGREED)
+        return AGREED_REFUSED;
     if (map->is_cluster && record->server_n != record->shard_n)
         return refuse(asking,
                       "these data were stored on %u server(s) that were no Redis Cluster: "
@@ -239,11 +281,12 @@ static enum agreed complete(struct asking *asking)
 static enum agreed begin(struct asking *asking, bool may_write)
 {
     struct shard_map *map = asking->map;
-    struct agreement first = {.server_n = map->server_n, .shard_n = map->n};
+    struct agreement first = {
+        .data_version = DATA_VERSION, .server_n = map->server_n, .shard_n = map->n};
     for (unsigned i = 0; i < map->server_n; i++) { /* one that is away may have one */
         if (asking->servers[i].answer == AGREEMENT_AWAY)
             return wait_for(asking, i);
-        if (map->n > 1 && has_old_data(asking, i) && read_record(asking, i) == AGREEMENT_NONE)
+        if (map->n > 1 && has_data(asking, i) && read_record(asking, i) == AGREEMENT_NONE)
             return refuse(asking,
                           "--shards is %u, but Redis holds a cluster of one shard: leave it out, "
                           "or restore a backup into an empty Redis with --shards",
@@ -284,15 +327,10 @@ static enum agreed compare_all(struct asking *asking, unsigned known)
 
 static enum agreed make(struct asking *asking, bool may_write)
 {
-    enum agreed former = agreement_look_for_former(asking->map, asking->connections[0],
-                                                   asking->reason, asking->reason_size);
-    if (former == AGREED_REFUSED)
-        return former;
     read_all(asking);
     unsigned known = first_known(asking);
-    if (known ==
-        asking->map->server_n) /* of none the first one says whether there is a former one */
-        return former == AGREED ? begin(asking, may_write) : former;
+    if (known == asking->map->server_n)
+        return begin(asking, may_write);
     enum agreed agreed = compare_all(asking, known);
     if (agreed == AGREED && known == 0 && may_write && !asking->servers[0].record.is_whole)
         return complete(asking);
@@ -343,6 +381,7 @@ static enum agreed learn_number(struct asking *asking)
 {
     struct shard_map *map = asking->map, *wide;
     unsigned away_n = 0, n = 0;
+    enum agreed agreed = AGREED;
     const char *fault;
     if (!map->is_cluster || map->is_n_given)
         return AGREED;
@@ -353,18 +392,20 @@ static enum agreed learn_number(struct asking *asking)
     /* A prefix with a hash tag of its own has one shard. */
     unsigned to = shard_map_name(wide, str_of(map->base), SHARDS_MAX, &fault) ? SHARDS_MAX : 0;
     asking->map = wide;
-    for (unsigned i = 0; i < to && n == 0 && away_n < AWAY_MAX; i++) {
+    for (unsigned i = 0; i < to && agreed == AGREED && n == 0 && away_n < AWAY_MAX; i++) {
         asking->connections[i] = open_one(wide, i);
-        if (read_record(asking, i) == AGREEMENT_RECORD)
+        if (read_record(asking, i) == AGREEMENT_RECORD) {
+            agreed = check_data_version(asking, &asking->servers[i].record);
             n = asking->servers[i].record.shard_n;
+        }
         if (asking->servers[i].answer == AGREEMENT_AWAY && away_n++ == 0)
             (void)wait_for(asking, i);
         blocking_destroy(asking->connections[i]);
     }
     asking->map = map;
     free(wide);
-    if (n == 0)
-        return away_n > 0 ? AGREED_NOT_YET : AGREED;
+    if (agreed != AGREED || n == 0)
+        return agreed != AGREED ? agreed : away_n > 0 ? AGREED_NOT_YET : AGREED;
     return shard_map_name(map, str_of(map->base), n, &fault)
                ? AGREED
                : refuse(asking, "this cluster has %u shards, and --key-prefix %s", n, fault);

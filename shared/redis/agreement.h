@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * agreement: the cluster record on each Redis server, which ensures that all nodes use the same
- * number of shards and the same order of servers (docs/adr/0025-agreement.md).
+ * number of shards and the same order of servers (docs/adr/0025-agreement.md), and read what is
+ * stored there (data_version.h).
  *
  * Each server holds a record under `<prefix of shard 0>cluster`. The first process that starts
  * writes them in the order of its list, each only after it has won the previous one, and then marks
@@ -14,18 +15,22 @@
 #define PARLEY_REDIS_AGREEMENT_H
 
 #include "shared/base/buf.h"
+#include "shared/redis/data_version.h"
 #include "shared/redis/shard_map.h"
 
-enum { AGREEMENT_KEY_BYTES = SHARD_PREFIX_BYTES + 8, AGREEMENT_TEXT_BYTES = 64 };
+enum { AGREEMENT_KEY_BYTES = SHARD_PREFIX_BYTES + 8, AGREEMENT_TEXT_BYTES = 80 };
 
-/* One server's record: "<id> <server> <servers> <shards> begun|whole". */
+/* One server's record: "<data version> <id> <server> <servers> <shards> begun|whole". Of another
+ * data version nothing else is known. */
 struct agreement {
+    unsigned data_version;         /* 0: it has none */
     char id[CLUSTER_ID_BYTES + 1]; /* of the cluster, hex */
     unsigned server, server_n, shard_n;
     bool is_whole; /* every server has its record; of the first server's alone */
 };
 
-/* Returns false if `text` is not a record. */
+/* Returns false if `text` is not a record. In one of another data version, or of none, only
+ * `data_version` is set. */
 bool agreement_parse(struct str text, struct agreement *ret_agreement) must_check;
 /* Writes it with a NUL after it; AGREEMENT_TEXT_BYTES suffice. */
 struct str agreement_put(const struct agreement *agreement, char *text);
@@ -35,18 +40,24 @@ struct str agreement_key(const struct shard_map *map, unsigned server, char *key
 /* Whether `key` is that of any record. */
 bool agreement_is_key(const struct shard_map *map, struct str key);
 
-/* Whether `agreement` is the record that the server must hold. With a single server the id is not
- * compared, because the server may have lost its record and got a new one. */
-bool agreement_is_of(const struct agreement *agreement, const struct shard_map *map,
-                     unsigned server);
-/* Reasons for a server without its record, and for one with another record. */
+/* Why a server is not used that has no record. */
 #define AGREEMENT_EMPTIED "EMPTIED: it has no cluster record"
-#define AGREEMENT_FOREIGN "FOREIGN: its record belongs to another cluster"
+/* Why a server with that record is not used, or NULL: it is the record that the server must hold.
+ * With a single server the id is not compared, because the server may have lost its record and got
+ * a new one. */
+const char *agreement_problem(struct str record, const struct shard_map *map, unsigned server);
+/* The data version, not this build's, that agreement_problem has met in this process; 0 also if
+ * that was none. Any thread. */
+bool agreement_has_met_other_data(unsigned *ret_data_version);
+/* Writes the line for people about that. */
+const char *agreement_explain_data(char text[DATA_VERSION_TEXT_BYTES], unsigned data_version);
 
 enum agreed {
     AGREED,         /* `map` is what the servers hold */
     AGREED_NOT_YET, /* a required server is unreachable */
-    AGREED_REFUSED, /* they hold another cluster: retrying is useless until that is fixed */
+    /* They hold another cluster, or another data version: retrying is useless until that is
+     * fixed. */
+    AGREED_REFUSED,
     AGREED_NR
 };
 

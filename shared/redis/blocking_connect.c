@@ -115,23 +115,21 @@ static bool is_agreed_on(struct blocking *blocking, redisContext *c)
 {
     const struct shard_map *map = blocking->config.map;
     char key[AGREEMENT_KEY_BYTES];
-    struct agreement record;
     if (map == NULL || map->server_n == 1)
         return true;
     struct str words[] = {STR("GET"), agreement_key(map, blocking->config.server, key)};
     redisReply *reply = ask(c, words, 2);
-    bool is_text = reply != NULL && reply->type == REDIS_REPLY_STRING;
-    bool is_good = is_text &&
-                   agreement_parse((struct str){reply->str, (size_t)reply->len}, &record) &&
-                   agreement_is_of(&record, map, blocking->config.server);
-    if (!is_good)
-        blocking_set_error(blocking, reply == NULL                      ? c->errstr
-                                     : reply->type == REDIS_REPLY_ERROR ? reply->str
-                                     : is_text                          ? AGREEMENT_FOREIGN
-                                                                        : AGREEMENT_EMPTIED);
+    const char *problem = AGREEMENT_EMPTIED;
+    if (reply == NULL || reply->type == REDIS_REPLY_ERROR)
+        problem = reply == NULL ? c->errstr : reply->str;
+    else if (reply->type == REDIS_REPLY_STRING)
+        problem = agreement_problem((struct str){reply->str, (size_t)reply->len}, map,
+                                    blocking->config.server);
+    if (problem != NULL)
+        blocking_set_error(blocking, problem);
     if (reply != NULL)
         freeReplyObject(reply);
-    return is_good;
+    return problem == NULL;
 }
 
 /* Sentinel may not know yet that this server is no longer the master. */

@@ -7,8 +7,7 @@
  * thread only.
  *
  * On a cluster of several shards channels are sharded (SSUBSCRIBE): in a Redis Cluster a message
- * then costs only the server of its channel. One shard keeps SUBSCRIBE, like nodes of the former
- * release.
+ * then costs only the server of its channel. One shard keeps SUBSCRIBE: there is only one server.
  */
 #ifndef PARLEY_REDIS_BUS_H
 #define PARLEY_REDIS_BUS_H

@@ -54,7 +54,6 @@ bool shard_map_name(struct shard_map *map, struct str base, unsigned n, const ch
     if (*ret_reason != NULL)
         return false;
     map->n = n;
-    map->is_untagged = false;
     char text[SHARD_BASE_MAX_BYTES + 1];
     snprintf(text, sizeof text, "%.*s", STR_ARG(base)); /* which may be map->base */
     memcpy(map->base, text, sizeof text);
@@ -77,18 +76,6 @@ bool shard_map_name(struct shard_map *map, struct str base, unsigned n, const ch
     if (map->is_cluster)
         place_in_slots(map);
     return true;
-}
-
-void shard_map_untag(struct shard_map *map)
-{
-    map->n = 1;
-    map->is_untagged = true;
-    snprintf(map->prefixes[0], SHARD_PREFIX_BYTES, "%s", map->base);
-}
-
-bool shard_map_has_tag(const struct shard_map *map)
-{
-    return strchr(map->base, '{') != NULL;
 }
 
 struct str shard_map_stem(const struct shard_map *map)

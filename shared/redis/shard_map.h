@@ -14,13 +14,12 @@ enum { SHARDS_MAX = 64, SHARD_BASE_MAX_BYTES = 64, SHARD_PREFIX_BYTES = SHARD_BA
 enum { CLUSTER_ID_BYTES = 16 };
 
 struct shard_map {
-    unsigned n;       /* shards: a power of two, up to SHARDS_MAX */
-    bool is_n_given;  /* by --shards: the cluster must have that number */
-    bool is_untagged; /* its one prefix is `base` (shard_map_untag) */
+    unsigned n;      /* shards: a power of two, up to SHARDS_MAX */
+    bool is_n_given; /* by --shards: the cluster must have that number */
     /* The servers are one Redis Cluster. Each shard, which has one slot, then counts as a server of
      * its own: it may be away, moved or emptied while the others work. So server_n is n. */
     bool is_cluster;
-    unsigned server_n;             /* no more than shards */
+    unsigned server_n;             /* 1, or that of shards */
     char id[CLUSTER_ID_BYTES + 1]; /* the cluster's, once it is agreed on */
     /* The servers agree (agreement.h), so connections may be used. */
     _Atomic bool is_agreed;
@@ -39,13 +38,6 @@ unsigned shard_of(struct str name, unsigned n);
  * many as shards, with the slot of each. */
 bool shard_map_name(struct shard_map *map, struct str base, unsigned n,
                     const char **ret_reason) must_check;
-
-/* For a cluster of a former version whose --key-prefix had no hash tag: one shard, whose keys begin
- * with `base` unchanged. */
-void shard_map_untag(struct shard_map *map);
-
-/* Whether `base` has its own hash tag, or {0}. */
-bool shard_map_has_tag(const struct shard_map *map);
 
 /* The common prefix of the keys of all shards: "parley:{", or its only prefix. */
 struct str shard_map_stem(const struct shard_map *map);

@@ -27,7 +27,7 @@ const struct config_group redis_options = {
          .fallback = "redis://127.0.0.1:6379/0",
          .help = "Redis 7 or Valkey 8: redis://[user:@]host:port[/db] or unix:/path[?db=N]. "
                  "redis+sentinel://[user:@]host:port,host:port/name[/db] lists Sentinels and "
-                 "follows their master of that name. Several servers are comma separated. "
+                 "follows their master of that name. "
                  "redis+cluster://[user:@]host:port,host:port lists members of one Redis Cluster. "
                  "rediss instead of redis, as in rediss://host:port, is TLS. "
                  "A password in the URL (user:password@) is visible in ps: use "
@@ -85,52 +85,25 @@ static bool read_password(const char *file, struct redis_address *address)
     return is_good;
 }
 
-static unsigned least_power(unsigned n)
-{
-    unsigned power = 1;
-    while (power < n)
-        power *= 2;
-    return power;
-}
-
-/* Cuts the first URL off a list: a comma is a part of it unless another URL follows. */
-static struct str cut_url(struct str *list)
-{
-    struct str url = *list;
-    for (size_t i = 1; i < url.n; i++) {
-        struct str rest = {url.at + i, url.n - i};
-        if (url.at[i - 1] == ',' && redis_is_url(rest)) {
-            *list = rest;
-            return (struct str){url.at, i - 1};
-        }
-    }
-    *list = (struct str){NULL, 0};
-    return url;
-}
-
 /* Sentinels have a login of their own. */
-static bool open_topologies(const struct config *config, struct shard_map *map)
+static bool open_topology(const struct config *config, struct redis_address *server)
 {
     const char *file = config_text(config, "sentinel-password-file");
     char *password = file == NULL ? NULL : config_read_secret(file);
     if (file != NULL && password == NULL)
         return false;
-    for (unsigned i = 0; i < map->server_n; i++)
-        topology_open(&map->servers[i], config_text(config, "sentinel-user"), password);
+    topology_open(server, config_text(config, "sentinel-user"), password);
     free(password);
     return true;
 }
 
 /* Before threads start. */
-static bool init_tls(const struct config *config, const struct shard_map *map)
+static bool init_tls(const struct config *config, const struct redis_address *server)
 {
     char reason[REASON_BYTES];
     const char *flag, *cert = config_text(config, "redis-tls-cert"),
                       *key = config_text(config, "redis-tls-key");
-    bool is_tls = false;
-    for (unsigned i = 0; i < map->server_n; i++)
-        is_tls |= map->servers[i].is_tls;
-    if (is_tls)
+    if (server->is_tls)
         return redis_tls_init(trust_file(), cert, key, &flag, reason, sizeof reason) ||
                config_wrong(flag, reason);
     return (cert == NULL && key == NULL) ||
@@ -138,40 +111,27 @@ static bool init_tls(const struct config *config, const struct shard_map *map)
                         "is for Redis over TLS, and --redis has no rediss:// URL");
 }
 
-static bool read_servers(const struct config *config, struct shard_map *map)
+static bool read_server(const struct config *config, struct redis_address *server)
 {
     char reason[REASON_BYTES];
     const char *file = config_text(config, "redis-password-file");
-    struct str list = str_of(config_text(config, "redis"));
-    for (map->server_n = 0; list.at != NULL; map->server_n++) {
-        if (map->server_n == SHARDS_MAX)
-            return config_wrong("redis", "takes at most 64 servers");
-        struct redis_address *server = &map->servers[map->server_n];
-        if (!redis_parse_url(cut_url(&list), server, reason, sizeof reason))
-            return config_wrong("redis", reason);
-        if (file != NULL && !read_password(file, server))
-            return false;
-        map->is_cluster |= server->kind == REDIS_OF_CLUSTER;
-    }
-    if (map->is_cluster && map->server_n > 1)
-        return config_wrong("redis", "takes one redis+cluster:// URL and nothing else besides it: "
-                                     "list the cluster's members in it, comma separated");
-    return init_tls(config, map) && open_topologies(config, map);
+    if (!redis_parse_url(str_of(config_text(config, "redis")), server, reason, sizeof reason))
+        return config_wrong("redis", reason);
+    return (file == NULL || read_password(file, server)) && init_tls(config, server) &&
+           open_topology(config, server);
 }
 
 bool redis_read_options(const struct config *config, struct shard_map *ret_map)
 {
     const char *fault;
     unsigned n = (unsigned)config_number(config, "shards");
-    if (!read_servers(config, ret_map))
+    if (!read_server(config, &ret_map->servers[0]))
         return false;
+    ret_map->server_n = 1;
+    ret_map->is_cluster = ret_map->servers[0].kind == REDIS_OF_CLUSTER;
     ret_map->is_n_given = n > 0;
     if (n == 0)
-        n = least_power(ret_map->server_n);
-    if (n < ret_map->server_n)
-        return config_wrong(
-            "shards",
-            "is less than the number of servers in --redis: each server holds at least one shard");
+        n = 1;
     if (shard_map_name(ret_map, str_of(config_text(config, "key-prefix")), n, &fault))
         return true;
     return config_wrong((n & (n - 1)) != 0 ? "shards" : "key-prefix", fault);
@@ -247,7 +207,7 @@ static bool check_all(struct shard_map *map, bool is_reading)
     if (!check_servers(map, is_reading))
         return false;
     if (agreement_make(map, !is_reading, reason, sizeof reason) != AGREED_REFUSED)
-        return !map->is_untagged || check_servers(map, is_reading);
+        return true;
     fprintf(stderr, "parley: %s\n", reason);
     return false;
 }

@@ -25,10 +25,12 @@ static void on_record(void *arg, const redisReply *reply)
 {
     struct turn *turn = arg;
     const struct shard_map *map = turn->config.map;
-    struct agreement record;
+    const char *problem = NULL;
     if (reply == NULL)
         return;
-    bool is_text = reply->type == REDIS_REPLY_STRING;
+    if (reply->type == REDIS_REPLY_STRING)
+        problem = agreement_problem((struct str){reply->str, (size_t)reply->len}, map,
+                                    turn->config.shard % map->server_n);
     if (reply->type == REDIS_REPLY_NIL && map->server_n == 1) {
         log_write(LOG_WARN,
                   "redis came back without its cluster record: what was stored in it is lost");
@@ -41,9 +43,8 @@ static void on_record(void *arg, const redisReply *reply)
     else if (reply->type == REDIS_REPLY_ERROR && map->server_n > 1)
         redis_conn_reset(turn->conn,
                          reply->str); /* such as LOADING: what it has is not known yet */
-    else if (is_text && (!agreement_parse((struct str){reply->str, (size_t)reply->len}, &record) ||
-                         !agreement_is_of(&record, map, turn->config.shard % map->server_n)))
-        redis_conn_reset(turn->conn, AGREEMENT_FOREIGN);
+    else if (problem != NULL)
+        redis_conn_reset(turn->conn, problem);
     else
         turn_load_library(turn); /* which says what is wrong where the record was refused */
 }
@@ -61,8 +62,11 @@ void turn_check_server(struct turn *turn)
         return;
     }
     unsigned server = turn->config.shard % map->server_n;
-    struct agreement record = {
-        .server = server, .server_n = map->server_n, .shard_n = map->n, .is_whole = true};
+    struct agreement record = {.data_version = DATA_VERSION,
+                               .server = server,
+                               .server_n = map->server_n,
+                               .shard_n = map->n,
+                               .is_whole = true};
     memcpy(record.id, map->id, sizeof record.id);
     struct str name = agreement_key(map, server, key);
     struct str get[] = {STR("GET"), name};

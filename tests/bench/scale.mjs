@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// scale: what a cycle costs on a Redis Cluster of three masters, or on one server for each shard, by the number of shards and
+// scale: what a cycle costs on a Redis Cluster of three masters, or of one master for each shard, by the number of shards and
 // of node processes.
 //
 //   ./dev build release && node tests/bench/scale.mjs [--shards 1,2,4,8] [--nodes 1,2,4] [--conns 256] [--rate 0] [--seconds 4] [--rounds 3]
 //
 //   --conns N       frontends
-//   --redis WHAT    `cluster`, or `servers`: as many as shards
+//   --masters N     of the Redis Cluster, or `shards`: as many as shards
+//   --aof on        masters keep an append-only file (everysec, without rewrites)
 //   --engines N     engines. More than --conns: they wait for questions; fewer: questions wait for them
 //   --rate N        cycles per second, at most --conns at a time, instead of as many as possible
 //   --each WHAT     --conns, --engines and --rate are for each `shard`, each `node` or each `shard,node` (each shard of each
@@ -23,7 +24,6 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { RELEASE_BIN, runParley, startNode, writeAccounts } from '../support/harness.mjs';
-import { startServers } from '../support/servers.mjs';
 import { startRedisCluster } from '../support/topology.mjs';
 
 const { values } = parseArgs({
@@ -34,7 +34,8 @@ const { values } = parseArgs({
     engines: { type: 'string' },
     rate: { type: 'string', default: '0' },
     each: { type: 'string', default: '' },
-    redis: { type: 'string', default: 'cluster' },
+    masters: { type: 'string', default: '3' },
+    aof: { type: 'string', default: 'off' },
     mode: { type: 'string', default: 'split' },
     tokens: { type: 'string', default: 'off' },
     seconds: { type: 'string', default: '4' },
@@ -43,7 +44,8 @@ const { values } = parseArgs({
   },
 });
 const each = values.each.split(',').filter(Boolean);
-if (!['cluster', 'servers'].includes(values.redis) || !each.every((what) => ['shard', 'node'].includes(what))) throw new Error('--redis takes cluster or servers, --each takes shard, node or shard,node');
+if (!/^(\d+|shards)$/.test(values.masters) || !each.every((what) => ['shard', 'node'].includes(what))) throw new Error('--masters takes a number or shards, --each takes shard, node or shard,node');
+const STORING = values.aof === 'on' ? { aof: true, args: ['--appendfsync', 'everysec', '--auto-aof-rewrite-percentage', '0'] } : {};
 const numbers = (text) => text.split(',').map(Number);
 const TICK_US = 10_000; // of /proc/PID/stat
 const WARM_UP_MS = 1000; // of parley bench
@@ -75,12 +77,12 @@ async function usedBy(masters, nodes) {
 }
 
 async function measure(shards, nodeCount) {
-  const redis = await (values.redis === 'cluster' ? startRedisCluster({ replicas: 0 }) : startServers({ aof: true, args: ['--appendfsync', 'everysec', '--auto-aof-rewrite-percentage', '0'] }, shards));
+  const redis = await startRedisCluster({ masters: values.masters === 'shards' ? shards : Number(values.masters), replicas: 0, ...STORING });
   const accounts = writeAccounts();
   const nodes = [];
   try {
     for (let i = 0; i < nodeCount; i++) nodes.push(await startNode({ redis, accounts: accounts.path, bin: RELEASE_BIN, args: ['--target', 'broker', '--shards', shards] }));
-    const masters = values.redis === 'cluster' ? await redis.masters() : (redis.all ?? [redis]);
+    const masters = await redis.masters();
     const words = ['bench', '--url', nodes.map((node) => node.url).join(','), '--accounts', accounts.path, '--mode', values.mode];
     const times = (each.includes('shard') ? shards : 1) * (each.includes('node') ? nodeCount : 1);
     words.push('--tokens', values.tokens, '--conns', values.conns * times, '--rate', values.rate * times, '--seconds', values.seconds);

@@ -73,12 +73,12 @@ describe('a backup or restore that must be refused', () => {
       const other = Buffer.from(bytes);
       other[at] ^= 1;
       writeFileSync(bad, other);
-      await refused(run('restore', target, bad), /damaged|truncated|not a Parley backup|format version|of an unknown kind/);
+      await refused(run('restore', target, bad), /damaged|truncated|not a Parley backup|data version|of an unknown kind/);
     }
     writeFileSync(bad, Buffer.concat([bytes, Buffer.from('x')]));
     await refused(run('restore', target, bad), /there is data after its end/);
-    writeFileSync(bad, Buffer.from(bytes.toString('latin1').replace(/parley backup [23]/, 'parley backup 4'), 'latin1'));
-    await refused(run('restore', target, bad), /format version is not 1/);
+    writeFileSync(bad, Buffer.from(bytes.toString('latin1').replace('data version 1', 'data version 2'), 'latin1'));
+    await refused(run('restore', target, bad), /it has data version 2, and this Parley \(.*\) reads only data version 1/);
     await nothing();
   });
 
@@ -105,7 +105,7 @@ describe('a backup or restore that must be refused', () => {
     await refused(runParley(['backup']), /which file\?/, 2);
     await refused(runParley(['restore', 'a', 'b']), /give one file at a time/, 2);
     await refused(runParley(['restore', '--redis', 'http://x', 'a']), /--redis: /, 2);
-    await refused(runParley(['restore', '--redis', target.url, '-'], { input: 'parley backup 1\n' }), /must be a regular file, because it is read twice/);
+    await refused(runParley(['restore', '--redis', target.url, '-'], { input: 'parley backup, data version 1\n' }), /must be a regular file, because it is read twice/);
   });
 
   it('standard output and --json say something else than a file would hold', async () => {

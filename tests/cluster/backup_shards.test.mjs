@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// `parley restore --shards N`: the way from one shard to more, and back, into one Redis or several. A filled cluster is
+// `parley restore --shards N`: the way from one shard to more, and back, into one Redis or a Redis Cluster. A filled cluster is
 // the same afterwards: each key, as far as a backup keeps it, and each answer that a client gets.
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -12,15 +12,17 @@ import { assertWhole, assertWholeShards, kept, mergedShards, openShard, snapshot
 import { Indexer, shaOf, upload } from '../support/lua_documents.mjs';
 import { PREFIX, random } from '../support/lua.mjs';
 import { startProxy } from '../support/proxy.mjs';
-import { ownShards, prefixesOf, shardOf } from '../support/shards.mjs';
+import { ownShards, prefixesOf, prefixOfShard, shardOf } from '../support/shards.mjs';
 import { oneSeed } from '../support/seeds.mjs';
+import { startRedisCluster } from '../support/topology.mjs';
 
 ownShards(); // each cluster says how many it has
 
 const LATIN = { encoding: 'latin1' };
-const urls = (servers) => servers.map(({ url }) => url).join();
-const backup = (servers, file) => runParley(['backup', '--redis', urls(servers), file], { timeout: 300_000 });
-const restore = (servers, file, ...more) => runParley(['restore', '--redis', urls(servers), ...more, file], { timeout: 300_000 });
+const backup = ({ url }, file) => runParley(['backup', '--redis', url, file], { timeout: 300_000 });
+const restore = ({ url }, file, ...more) => runParley(['restore', '--redis', url, ...more, file], { timeout: 300_000 });
+const startThree = () => startRedisCluster({ masters: 3, replicas: 0, ...LATIN });
+const ownerOf = async (redis, shard) => redis.ownerOf(await redis.slotOf(prefixOfShard(shard)));
 
 async function done(promise) {
   const { code, stdout, stderr } = await promise;
@@ -30,7 +32,7 @@ async function done(promise) {
 }
 
 // The keys of each shard.
-const snapshots = (servers, n) => Promise.all(prefixesOf(n).map((prefix, i) => snapshot(servers[i % servers.length], prefix)));
+const snapshots = (redis, n) => Promise.all(prefixesOf(n).map((prefix) => snapshot(redis, prefix)));
 
 const namesOf = (keys, word) => [...keys.keys()].filter((name) => name.startsWith(`${word}:`)).map((name) => name.slice(word.length + 1));
 
@@ -52,111 +54,114 @@ function assertAtHome(shards) {
 const sorted = (found) => Object.fromEntries(Object.entries(found).sort(([x], [y]) => (x < y ? -1 : 1)));
 
 describe('a backup that is restored with another number of shards', () => {
-  const servers = [];
   let folder;
   let source;
   let file;
   let before1;
+  const targets = {}; // one, another, cluster
+  const flush = () => Promise.all(Object.values(targets).map((redis) => redis.cmd('FLUSHALL')));
   before(async () => {
     folder = makeFolder();
     file = join(folder.dir, 'one');
-    for (let i = 0; i < 4; i++) servers.push(await startRedis(LATIN));
-    source = [servers[0]];
-    const shard = await openShard(servers[0]);
+    source = await startRedis(LATIN);
+    Object.assign(targets, { one: await startRedis(LATIN), another: await startRedis(LATIN), cluster: await startThree() });
+    const shard = await openShard(source);
     await fillQueue(shard);
     await fillRest(shard);
     await fillDocuments(shard);
     await fillRuns(shard);
     await fillRooms(shard);
-    before1 = await snapshot(servers[0]);
+    before1 = await snapshot(source);
     assertWhole(before1);
     await done(backup(source, file));
   });
   after(async () => {
-    await Promise.all(servers.map((redis) => redis.stop()));
+    await Promise.all([source, ...Object.values(targets)].map((redis) => redis.stop()));
     folder.remove();
   });
 
   const WAYS = [
-    { name: 'from one to four', from: 1, to: 4, on: [1] },
-    { name: 'from four to one', from: 4, to: 1, on: [2] },
-    { name: 'from four to eight', from: 4, to: 8, on: [2] },
-    { name: 'from one to four on two servers', from: 1, to: 4, on: [1, 2] },
-    { name: 'from four on two servers to eight on three', from: 4, to: 8, on: [1, 2, 3] },
-    { name: 'from eight on three servers to one', from: 8, to: 1, on: [1] },
-    { name: 'from one to one', from: 1, to: 1, on: [2] },
+    { name: 'from one to four', from: 1, to: 4, on: 'one' },
+    { name: 'from four to one', from: 4, to: 1, on: 'another' },
+    { name: 'from four to eight', from: 4, to: 8, on: 'another' },
+    { name: 'from one to four on a Redis Cluster', from: 1, to: 4, on: 'cluster' },
+    { name: 'from four on a Redis Cluster to eight', from: 4, to: 8, on: 'cluster' },
+    { name: 'from eight on a Redis Cluster to one on one server', from: 8, to: 1, on: 'one' },
+    { name: 'from one to one', from: 1, to: 1, on: 'another' },
   ];
   const files = {};
   for (const { name, from, to, on } of WAYS)
     it(`${name}: nothing is lost, doubled or where nobody looks for it`, { timeout: 300_000 }, async () => {
-      const target = on.map((i) => servers[i]);
-      for (const redis of servers.slice(1)) await redis.cmd('FLUSHALL');
+      const target = targets[on];
+      await flush();
       assert.match(await done(restore(target, from === 1 ? file : files[from], '--shards', to)), /^\d+ topics with \d+ queries, \d+ documents/);
       const found = await snapshots(target, to);
       assertWholeShards(found);
       assertAtHome(found);
       assert.deepEqual(sorted(kept(mergedShards(found))), sorted(kept(before1)));
       for (const keys of found) assert.ok(Number(keys.get('meta').value.lease) > Number(before1.get('meta').value.lease), 'numbers rise on each shard');
-      const records = await Promise.all(target.map((redis) => redis.cmd('GET', 'parley:{0}:cluster')));
-      records.forEach((record, i) => assert.match(record, new RegExp(`^[0-9a-f]{16} ${i} ${on.length} ${to} ${i ? '(begun|whole)' : 'whole'}$`)));
-      for (const n of [1, 2, 4, 8]) if (n !== to) assert.match((await runParley(['reindex', '--dry-run', '--redis', urls(target), '--shards', n])).stderr, n < on.length ? /is less than the number of servers/ : /this cluster has \d/);
+      const servers = on === 'cluster' ? to : 1;
+      const records = await Promise.all(prefixesOf(servers).map((prefix) => target.cmd('GET', `${prefix}cluster`)));
+      records.forEach((record, i) => assert.match(record, new RegExp(`^1 [0-9a-f]{16} ${i} ${servers} ${to} ${i ? '(begun|whole)' : 'whole'}$`)));
+      for (const n of [1, 2, 4, 8]) if (n !== to) assert.match((await runParley(['reindex', '--dry-run', '--redis', target.url, '--shards', n])).stderr, /this cluster has \d/);
       files[to] = join(folder.dir, `${name} ${to}`);
       await done(backup(target, files[to]));
     });
 
-  it('without --shards there are as many as there were, and as many as servers at least', { timeout: 300_000 }, async () => {
-    for (const [from, on, to] of [[4, [1], 4], [1, [1, 2, 3], 4], [1, [1], 1]]) {
-      for (const redis of servers.slice(1)) await redis.cmd('FLUSHALL');
-      const target = on.map((i) => servers[i]);
-      await done(restore(target, files[from] ?? file));
-      assert.match(await target[0].cmd('GET', 'parley:{0}:cluster'), new RegExp(` 0 ${on.length} ${to} whole$`));
+  it('without --shards there are as many as there were', { timeout: 300_000 }, async () => {
+    for (const [from, on] of [[4, 'one'], [4, 'cluster'], [1, 'cluster'], [1, 'one']]) {
+      await flush();
+      await done(restore(targets[on], files[from] ?? file));
+      assert.match(await targets[on].cmd('GET', 'parley:{0}:cluster'), new RegExp(` 0 ${on === 'cluster' ? from : 1} ${from} whole$`));
     }
   });
 
   for (const [word, nth] of [['restore_begin', 2], ['restore_topic', 3], ['restore_document', 2], ['UNLINK', 1]])
-    it(`a restore that ends at its ${word} number ${nth} on the second server leaves servers that are used`, { timeout: 120_000 }, async () => {
-      for (const redis of servers.slice(1)) await redis.cmd('FLUSHALL');
-      const proxy = await startProxy(servers[2]);
-      const target = [servers[1], servers[2]];
-      const held = proxy.holdAt(word, 'request', nth);
-      const running = startProcess(['restore', '--redis', urls([servers[1], proxy]), '--shards', 4, file]);
+    it(`a restore that ends at its ${word} number ${nth} on one of the masters leaves a Redis Cluster that is used`, { timeout: 120_000 }, async () => {
+      await flush();
+      const { cluster } = targets;
+      const proxy = await startProxy(cluster);
+      const held = proxy.holdAt(word, 'request', nth, await ownerOf(cluster, 1));
+      const running = startProcess(['restore', '--redis', proxy.url, '--shards', 4, file]);
       await held;
       running.child.kill('SIGKILL');
       await running.exit();
       await proxy.stop();
-      for (const words of [['reindex', '--dry-run', '--redis', urls(target)], ['backup', '--redis', urls(target), join(folder.dir, 'half')], ['restore', '--redis', urls(target), '--shards', 4, file]]) {
+      for (const words of [['reindex', '--dry-run', '--redis', cluster.url], ['backup', '--redis', cluster.url, join(folder.dir, 'half')], ['restore', '--redis', cluster.url, '--shards', 4, file]]) {
         const { code, stderr } = await runParley(words);
         assert.equal(code, 1, words.join(' '));
         assert.match(stderr, /^parley: a restore into this Redis is incomplete .*\n$/);
       }
-      for (const redis of target) await redis.cmd('FLUSHALL');
-      await done(restore(target, file, '--shards', 4));
-      assertWholeShards(await snapshots(target, 4));
+      await flush();
+      await done(restore(cluster, file, '--shards', 4));
+      assertWholeShards(await snapshots(cluster, 4));
     });
 
-  it('a server that is started again during a restore has what it had taken', { timeout: 120_000 }, async () => {
-    for (const redis of servers.slice(1)) await redis.cmd('FLUSHALL');
-    const proxy = await startProxy(servers[1]);
-    const held = proxy.holdAt('restore_document', 'request', 1);
-    const running = startProcess(['restore', '--redis', urls([proxy, servers[2]]), '--shards', 4, file]);
+  it('a master that is started again during a restore has what it had taken', { timeout: 120_000 }, async () => {
+    await flush();
+    const { cluster } = targets;
+    const proxy = await startProxy(cluster);
+    const held = proxy.holdAt('restore_document', 'request', 1, await ownerOf(cluster, 1));
+    const running = startProcess(['restore', '--redis', proxy.url, '--shards', 4, file]);
     await held;
-    await servers[2].restart();
+    await (await ownerOf(cluster, 0)).restart();
     proxy.release();
     assert.equal((await running.exit()).code, 1);
     assert.match(running.stderr, /^parley: Redis was restarted or emptied during the restore: .*\nparley: the restore is incomplete: .*\n$/);
     await proxy.stop();
+    await cluster.ready();
   });
 
-  it('a server that holds data, of whatever shard, is restored into', async () => {
-    for (const redis of servers.slice(1)) await redis.cmd('FLUSHALL');
-    await servers[2].cmd('HSET', 'parley:{63rb}:t:left', 'seq', 1);
-    const { code, stderr } = await restore([servers[1], servers[2]], file, '--shards', 4);
+  it('a Redis Cluster that holds data, of whatever shard, is restored into', async () => {
+    await flush();
+    const { cluster, one } = targets;
+    await cluster.cmd('HSET', 'parley:{63rb}:t:left', 'seq', 1);
+    const { code, stderr } = await restore(cluster, file, '--shards', 4);
     assert.equal(code, 1);
     assert.match(stderr, /^parley: Redis already holds data \(parley:\{63rb\}:t:left\).*\n$/);
-    assert.deepEqual(await servers[1].cmd('KEYS', '*'), []);
-    assert.equal(await servers[2].cmd('DBSIZE'), 1);
-    await servers[2].cmd('FLUSHALL');
-    const { code: other, stderr: why } = await restore([servers[1]], file, '--shards', 4, '--key-prefix', '{mine}:');
+    assert.deepEqual(await cluster.cmd('KEYS', '*'), ['parley:{63rb}:t:left']);
+    await flush();
+    const { code: other, stderr: why } = await restore(one, file, '--shards', 4, '--key-prefix', '{mine}:');
     assert.equal(other, 2, why);
   });
 });
@@ -219,25 +224,25 @@ function startVerbs(shard, seed, topics, spaces) {
 }
 
 describe('a backup of four shards under load', () => {
-  let servers;
+  let source;
+  let target;
   let folder;
   before(async () => {
     folder = makeFolder();
-    servers = [await startRedis(LATIN), await startRedis(LATIN), await startRedis(LATIN)];
+    [source, target] = [await startThree(), await startRedis(LATIN)];
   });
   after(async () => {
-    await Promise.all(servers.map((redis) => redis.stop()));
+    await Promise.all([source, target].map((redis) => redis.stop()));
     folder.remove();
   });
 
   it('loses what was acknowledged before it began, or restores keys that contradict each other', { timeout: 300_000 }, async () => {
     const seed = oneSeed();
-    const source = servers.slice(0, 2);
     const file = join(folder.dir, 'load');
-    await done(runParley(['reindex', '--redis', urls(source), '--shards', 4]).then((one) => ({ ...one, stderr: '' }))); // a first start
+    await done(runParley(['reindex', '--redis', source.url, '--shards', 4]).then((one) => ({ ...one, stderr: '' }))); // a first start
     const topics = namesByShard('t', 100, 4);
     const spaces = namesByShard('o:u', 3, 4);
-    const shards = await Promise.all(prefixesOf(4).map((prefix, i) => openShardOf(source[i % 2], prefix)));
+    const shards = await Promise.all(prefixesOf(4).map((prefix) => openShardOf(source, prefix)));
     for (const [i, shard] of shards.entries()) {
       await new Indexer(shard).group();
       for (const topic of topics[i]) for (let k = 0; k < 3; k++) await add(shard, topic);
@@ -251,9 +256,9 @@ describe('a backup of four shards under load', () => {
     const deleted = new Set((await Promise.all(loads.map((load) => load.stop()))).flatMap((set) => [...set]));
     const leases = (await snapshots(source, 4)).map((keys) => Number(keys.get('meta').value.lease));
     for (const n of [1, 4, 8]) {
-      await servers[2].cmd('FLUSHALL');
-      await done(restore([servers[2]], file, '--shards', n));
-      const found = await snapshots([servers[2]], n);
+      await target.cmd('FLUSHALL');
+      await done(restore(target, file, '--shards', n));
+      const found = await snapshots(target, n);
       try {
         assertWholeShards(found);
         assertAtHome(found);
@@ -346,8 +351,8 @@ describe('a cluster that was restored with another number of shards', () => {
       if (seqs.length) open.set(name.slice(2), seqs);
     }
     await one.nodes[0].stop();
-    await done(backup([one.redis], file));
-    await done(restore([redis], file, '--shards', 4));
+    await done(backup(one.redis, file));
+    await done(restore(redis, file, '--shards', 4));
     one.redis.stop();
     one.redis = redis;
     one.nodes.splice(0);

@@ -59,7 +59,7 @@ class Crowd {
 
   async start() {
     this.cluster = await new Cluster({ nodes: 0, aof: true, args: FLAGS }).start();
-    for (const redis of this.cluster.redis.all ?? [this.cluster.redis]) {
+    for (const redis of this.cluster.redis.members ?? [this.cluster.redis]) {
       this.victims.redis.push({ kill: () => redis.kill(), restart: () => redis.restart() });
     }
     const listens = await Promise.all([1, 2, 3].map(async () => `127.0.0.1:${await freePort()}`));

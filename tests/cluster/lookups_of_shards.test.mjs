@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Attacks on lookups of several shards (ADR 31): a topic is on one shard, what it needs on shard 0, and nodes and servers die in between.
+// Attacks on lookups of several shards (ADR 31): a topic is on one shard, what it needs on shard 0, and nodes and masters die in between.
 import assert from 'node:assert/strict';
-import { after, before } from 'node:test';
-import { assertOk, assertProblem, eventually, newNonce, startRedis, suite } from '../support/harness.mjs';
+import { assertOk, assertProblem, eventually, newNonce, suite } from '../support/harness.mjs';
 import { startProxy } from '../support/proxy.mjs';
 import { ownShards, prefixOf, prefixOfShard, topicOn } from '../support/shards.mjs';
+import { startRedisCluster } from '../support/topology.mjs';
 import { verbCalls } from './watch.mjs';
 
 ownShards(); // flags say how many
@@ -211,19 +211,14 @@ suite('lookups of four shards', { args }, ({ test, cluster }) => {
   });
 });
 
-// Shards 0 and 2 are on the cluster's own server, 1 and 3 on another one.
-let second;
-before(async () => (second = await startRedis({ aof: true })));
-after(() => second?.stop());
-
-suite('lookups of four shards on two servers', { args, aof: true, nodes: 0 }, ({ test, cluster }) => {
+suite('lookups of four shards on a Redis Cluster', { args, redis: () => startRedisCluster({ masters: 3, replicas: 0, aof: true }) }, ({ test, cluster }) => {
   const at = helpers(cluster);
-  let headers;
 
-  test('a Redis server is away', async () => {
-    const servers = { url: `${cluster.redis.url},${second.url}` };
-    for (let i = 0; i < 2; i++) await cluster.startNode({ redis: servers });
-    headers = { Authorization: `Bearer ${assertOk(await cluster.request('GET', '/api/login', { as: 'Frontend_1' })).Token}` };
+  test('a master is away: that of shard 0, and that of the topics', async () => {
+    const masterOf = async (shard) => cluster.redis.ownerOf(await cluster.redis.slotOf(prefixOfShard(shard)));
+    const [zero, second] = [await masterOf(0), await masterOf(1)];
+    assert.ok(zero !== second && second === (await masterOf(3)));
+    const headers = { Authorization: `Bearer ${assertOk(await cluster.request('GET', '/api/login', { as: 'Frontend_1' })).Token}` };
     const engine = { Authorization: `Bearer ${assertOk(await cluster.request('GET', '/api/login', { as: 'Inference_1' })).Token}` };
     const add = (Topic, Fragment) => at.addRaw(Topic, Fragment, { as: undefined, headers });
     const ask = (Topic) => cluster.request('POST', '/api/add-query', { body: { Topic, User: 'alice', Query: 'Why?' }, headers });
@@ -235,12 +230,12 @@ suite('lookups of four shards on two servers', { args, aof: true, nodes: 0 }, ({
     const { Fingerprint } = assertOk(await add(gone, Fragment));
     const match = () => cluster.request('POST', '/api/give-new-matches', { body: { Fingerprint, Matches: ['m'] }, headers: engine });
 
-    await cluster.redis.kill();
+    await zero.kill();
     await eventually(async () => (await add(kept, Fragment)).status === 503, { what: 'shard 0 is away' });
     assertProblem(await lookups(kept), 503);
     assertOk(await remove(gone));
     assert.equal((await second.cmd('ZCARD', `${prefixOfShard(3)}outbox`)), 1, 'it stays in the outbox');
-    await cluster.redis.restart();
+    await zero.restart();
     await eventually(async () => (await second.cmd('ZCARD', `${prefixOfShard(3)}outbox`)) === 0, { ms: 60_000, what: 'it is carried over' });
     assert.deepEqual(await at.traces(Fingerprint), []);
     await eventually(async () => (await add(kept, Fragment)).status === 200, { ms: 60_000, what: 'the client asks again' });
@@ -256,6 +251,5 @@ suite('lookups of four shards on two servers', { args, aof: true, nodes: 0 }, ({
       return response.status === 200 && response;
     }, { ms: 60_000, what: 'the topic is there again' });
     assert.deepEqual(read.json.Lookups, [{ Query: 'Why?', Fragments: [{ [Fragment]: ['m'] }] }]);
-    for (const node of cluster.nodes) await node.stop();
   }, { sweep: false });
 });

@@ -238,7 +238,7 @@ describe('Redis Cluster', { concurrency: false }, () => {
       const shardZero = await ownerOf(redis, 0);
       const serve = (url, ...flags) => runParley(['serve', '--redis', url, '--accounts', cluster.accountsFile, '--listen', '127.0.0.1:0', ...flags], { env: { PARLEY_SHARDS: '' } });
       const records = await Promise.all(prefixesOf(SHARDS).map((prefix) => redis.cmd('GET', `${prefix}cluster`)));
-      assert.deepEqual(records.map((record) => record.split(' ').slice(1, 4).map(Number)), [0, 1, 2, 3].map((i) => [i, SHARDS, SHARDS]));
+      assert.deepEqual(records.map((record) => record.split(' ').slice(2, 5).map(Number)), [0, 1, 2, 3].map((i) => [i, SHARDS, SHARDS]));
       const other = await serve(redis.url, '--shards', 8);
       assert.deepEqual([other.code, other.stderr.trim()], [1, 'parley: --shards is 8, but this cluster has 4: leave it out, or restore a backup into an empty Redis with --shards']);
       const [master] = (await redis.masters()).filter((member) => member !== shardZero);
@@ -254,6 +254,16 @@ describe('Redis Cluster', { concurrency: false }, () => {
       assert.equal(code, 1);
       assert.match(stdout, /emptied: it has no cluster record/);
       assert.equal(stdout.trim().split('\n').length, SHARDS, 'all shards are known');
+      // Nor is it begun anew where another shard has another data version.
+      const [, second] = prefixesOf(SHARDS);
+      await redis.cmd('SET', `${second}cluster`, records[1].replace(/^1 /, '2 '));
+      for (const flags of [[], ['--shards', SHARDS]]) {
+        const refused = await serve(redis.url, ...flags);
+        assert.equal(refused.code, 1);
+        assert.match(refused.stderr, /^parley: the data in Redis has data version 2, and this Parley \(.*\) reads only data version 1: .*\n$/);
+      }
+      assert.equal(await redis.cmd('GET', `${prefixOfShard(0)}cluster`), null);
+      await redis.cmd('SET', `${second}cluster`, records[1]);
     },
     { nodes: 1 },
   );

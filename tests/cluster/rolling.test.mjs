@@ -4,14 +4,13 @@
 // of deploy/. Nobody repeats anything, and no request fails; with kill -9 clients repeat what failed, and nothing is lost
 // or doubled.
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import http from 'node:http';
 import { dirname, join } from 'node:path';
 import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { ACCOUNTS, adopt, Cluster, eventually, freePort } from '../support/harness.mjs';
 import { failTimeoutMs, findNginx, nodesOfConfig, startNginx } from '../support/nginx.mjs';
-import { SHARDS } from '../support/shards.mjs';
 import { check } from './chaos_checker.mjs';
 import { startClients } from './chaos_clients.mjs';
 import { insist } from './chaos_http.mjs';
@@ -30,9 +29,7 @@ class Site {
     this.engines = [];
   }
 
-  // bin: the program of the nodes, at first.
-  async start({ bin } = {}) {
-    this.bin = bin;
+  async start() {
     this.cluster = await new Cluster({ nodes: 0, aof: true, args: FLAGS }).start();
     this.ports = await Promise.all(Array.from({ length: nodesOfConfig() }, freePort));
     this.nodes = await Promise.all(this.ports.map((port) => this.#launch(port)));
@@ -40,7 +37,7 @@ class Site {
   }
 
   #launch(port) {
-    return this.cluster.startNode({ listen: `127.0.0.1:${port}`, bin: this.bin });
+    return this.cluster.startNode({ listen: `127.0.0.1:${port}` });
   }
 
   startEngine(label) {
@@ -79,10 +76,10 @@ class Site {
   }
 }
 
-async function withSite(body, options) {
+async function withSite(body) {
   const site = new Site();
   try {
-    await site.start(options);
+    await site.start();
     await body(site);
   } catch (error) {
     site.cluster?.printLogs(new Map());
@@ -104,7 +101,7 @@ async function readThreads(urls, questions) {
 }
 
 // Load through nginx while each node is ended by that signal, one after another. Returns what failed, and figures.
-async function roll(site, signal, { bins = [] } = {}) {
+async function roll(site, signal) {
   const failed = [];
   const clients = startClients({ urls: [site.nginx.url], account: FRONTEND, atOnce: 24, onRetry: (why) => failed.push(why) });
   let broken;
@@ -116,9 +113,8 @@ async function roll(site, signal, { bins = [] } = {}) {
     if (broken) throw broken;
   };
   await reached(200);
-  const restarts = Math.max(ROUNDS, bins.length) * site.nodes.length;
+  const restarts = ROUNDS * site.nodes.length;
   for (let i = 0; i < restarts; i++) {
-    if (bins.length > 0) site.bin = bins[Math.floor(i / site.nodes.length) % bins.length];
     await site.restart(i % site.nodes.length, signal);
     await reached(clients.answered + 100);
   }
@@ -174,21 +170,6 @@ describe('nodes behind nginx', { skip: reason }, () => {
       for (const [kind, n] of Object.entries(countKinds(failed))) t.diagnostic(`${n} times: ${kind}`);
       assert.deepEqual(wrong.slice(0, 10), []);
     }));
-});
-
-// Each question, claim and answer meets nodes of both: what one has written the other one takes up.
-const former = SHARDS === 1 ? spawnSync('tests/former.sh', { encoding: 'utf8' }) : { status: 3, stderr: 'a node of the last release knows one shard' };
-describe('an upgrade from the last release', { skip: reason ?? (former.status === 3 && former.stderr.trim()) }, () => {
-  it('node by node, and back again, under load: no answer is lost or doubled', { timeout: 600_000 }, (t) => {
-    const bin = former.stdout.trim();
-    assert.equal(former.status, 0, former.stderr);
-    return withSite(async (site) => {
-      const { wrong, failed, figures } = await roll(site, 'SIGTERM', { bins: [undefined, bin] });
-      print(t, figures);
-      for (const [kind, n] of Object.entries(countKinds(failed))) t.diagnostic(`${n} times: ${kind}`);
-      assert.deepEqual(wrong.slice(0, 10), []);
-    }, { bin });
-  });
 });
 
 describe('a node that is stopped by SIGTERM', () => {

@@ -6,9 +6,10 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import http from 'node:http';
 import { formOf } from '../support/documents.mjs';
-import { ACCOUNTS, assertOk, assertProblem, eventually, newNonce, startNode, startRedis, suite, writeAccounts } from '../support/harness.mjs';
+import { ACCOUNTS, assertOk, assertProblem, eventually, newNonce, suite } from '../support/harness.mjs';
 import { startProxy } from '../support/proxy.mjs';
-import { namesOfEachShard } from '../support/shards.mjs';
+import { namesOfEachShard, prefixOfShard } from '../support/shards.mjs';
+import { startRedisCluster } from '../support/topology.mjs';
 import { unzip } from '../support/zip.mjs';
 import { ready, stop } from './watch.mjs';
 
@@ -204,32 +205,26 @@ suite('documents without an indexer', { nodes: 1, sweep: false, args: ['--target
   });
 });
 
-suite('a user on four servers', { nodes: 0, sweep: false, accounts: { ...ACCOUNTS, ...FRONT } }, ({ test, cluster }) => {
+const four = () => startRedisCluster({ masters: 4, replicas: 0, aof: true });
+
+suite('a user on four masters of a Redis Cluster', { nodes: 1, redis: four, args: ['--shards', '4'], sweep: false, accounts: { ...ACCOUNTS, ...FRONT } }, ({ test, cluster }) => {
   test('one of them away: 503, and what is on it is deleted once it is back', async () => {
-    const servers = await Promise.all(Array.from({ length: 4 }, () => startRedis({ aof: true })));
-    const accounts = writeAccounts({ ...ACCOUNTS, ...FRONT });
-    const node = await startNode({ redis: { url: servers.map(({ url }) => url).join(',') }, accounts: accounts.path, args: ['--shards', '4'] });
+    const { members } = cluster.redis;
     const User = `spread-${newNonce()}`;
-    const there = { node };
-    try {
-      for (let i = 0; i < 10; i++) for (const Topic of namesOfEachShard(`${User}-${i}-`, 4)) await cluster.add({ as: 'Frontend_all', User, Topic, ...there });
-      const onEach = await Promise.all(servers.map(async (redis) => (await redis.cmd('KEYS', `*:t:${User}-*`)).length));
-      assert.deepEqual(onEach, [10, 10, 10, 10]);
-      await servers[2].kill();
-      const refused = await eventually(async () => {
-        const response = await removeRaw(cluster, User, there);
-        return response.status === 503 && response;
-      });
-      assert.equal(refused.json.code, 'redis_lost');
-      assertProblem(await cluster.request('GET', pathOf(User, '/usage'), { as: 'Frontend_all', ...there }), 503);
-      await servers[2].restart();
-      await eventually(async () => (await removeRaw(cluster, User, there)).status === 202, { ms: 60_000 });
-      assert.equal(await remove(cluster, User, there), 0);
-      for (const redis of servers) assert.deepEqual(await redis.cmd('KEYS', `*${User}*`), []);
-    } finally {
-      await node.stop();
-      accounts.remove();
-      await Promise.all(servers.map((redis) => redis.stop()));
-    }
+    for (let i = 0; i < 10; i++) for (const Topic of namesOfEachShard(`${User}-${i}-`, 4)) await cluster.add({ as: 'Frontend_all', User, Topic });
+    const onEach = await Promise.all(members.map(async (redis) => (await redis.cmd('KEYS', `*:t:${User}-*`)).length));
+    assert.deepEqual(onEach, [10, 10, 10, 10]);
+    const master = await cluster.redis.ownerOf(await cluster.redis.slotOf(prefixOfShard(2)));
+    await master.kill();
+    const refused = await eventually(async () => {
+      const response = await removeRaw(cluster, User);
+      return response.status === 503 && response;
+    });
+    assert.equal(refused.json.code, 'redis_lost');
+    assertProblem(await cluster.request('GET', pathOf(User, '/usage'), { as: 'Frontend_all' }), 503);
+    await master.restart();
+    await eventually(async () => (await removeRaw(cluster, User)).status === 202, { ms: 60_000 });
+    assert.equal(await remove(cluster, User), 0);
+    for (const redis of members) assert.deepEqual(await redis.cmd('KEYS', `*${User}*`), []);
   });
 });

@@ -37,7 +37,7 @@ describe('logins to Redis', () => {
     ingest: ['ingest', '--collection', 'public', '--base-url', 'http://x', folder.file('page.md', '# A page')],
     reindex: ['reindex'],
     backup: ['backup', `${folder.dir}/made`],
-    restore: ['restore', folder.file('backup', 'parley backup 1\n')],
+    restore: ['restore', folder.file('backup', 'parley backup, data version 1\n')],
   });
   const flagsOf = (url, file) => ['--redis', url, ...(file ? ['--redis-password-file', file] : [])];
 
@@ -96,6 +96,23 @@ describe('logins to Redis', () => {
         assert.equal(code, 2, stderr);
         assert.equal(stderr.trim().split('\n').length, 1, stderr);
         assert.ok(!stderr.includes('s3cret'), stderr);
+      }
+    }
+  });
+
+  it('a list of servers ends every command with 2 and one line that names Redis Cluster', async () => {
+    for (const command of [...Object.values(commands()), ['servers']]) {
+      for (const url of [
+        `redis://${host()},redis://${host()}`,
+        `redis://:s3cret@${host()},redis://:s3cret@${host()}`,
+        `redis://${host()}/0,unix:/tmp/redis.sock`,
+        `unix:/tmp/a.sock,unix:/tmp/b.sock`,
+        `redis+sentinel://${host()}/one,redis+sentinel://${host()}/two`,
+        `redis+cluster://${host()},redis://${host()}`,
+        `redis://:s3cret@${host()},${host()}/0`,
+      ]) {
+        const { code, stderr } = await runParley([...command, '--redis', url]);
+        assert.deepEqual([code, stderr], [2, 'parley: --redis: takes one Redis, not a list of servers: make them one Redis Cluster, and set redis+cluster://host:port,host:port\n'], url);
       }
     }
   });

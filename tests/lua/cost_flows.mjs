@@ -99,7 +99,7 @@ export const flows = {
     await m.call('claim', 0, 'E|*', '0');
     await m.cmd('ZADD', m.key('leases'), 'XX', ...(await m.cmd('ZRANGE', m.key('leases'), 0, -1)).flatMap((lease) => [2, lease]));
     await m.call('reap');
-    await m.call('sync', '{}', '', 0, 0, 1, 'E|*', 100, 0, 0, '', ...Array.from({ length: many }, (_, i) => [`E ${name('e', i)}`, '{"Models":"*"}']).flat());
+    await m.call('sync', '{}', '', 0, 0, 1, 'E|*', 100, 0, 0, '', ...Array.from({ length: many }, (_, i) => [`E ${name('e', i)}`, '{"Models":"*","State":"waiting","ForMs":60000}']).flat());
     await m.call('status', 0);
     await m.call('delete', 0, name('u', 1), 't', '');
   },

@@ -476,7 +476,7 @@ export class World {
 
   async sync(node) {
     const args = [...CLASSES, ...LOOKUP_CLASSES].filter((cls) => cls.endsWith('?') || this.below(4)).flatMap((cls) => [cls, this.below(2), this.below(2), 0, this.below(2) ? this.pick(['', ...this.leases]) : '']);
-    await this.run(node, 'sync', '{"models":"seen"}', '', 0, 0, args.length / 5, ...args);
+    await this.run(node, 'sync', '{}', '', 0, 0, args.length / 5, ...args);
   }
 
   // No engine has been seen for long, and nobody is at work; one node notices.

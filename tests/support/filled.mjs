@@ -70,14 +70,13 @@ export async function fillRest(shard) {
   const got = (await shard.call('claim_lookup', 0, 'E|?', '0')).split('\n');
   assert.equal(await shard.call('match', 0, got[2], '["found"]'), 'ok');
   await shard.call('claim_lookup', 0, 'E|?', '0');
-  await shard.cmd('XADD', shard.key('recommendations'), '*', 'r', '{"n":"of an earlier version"}');
   for (let i = 0; i < 300; i++) assert.match(await shard.call('recommend', 0, 'open', 'alice', `{"n":${i}}`, i % 3 ? 'Frontend_1' : 'acme~F', i % 2 ? 'alice' : 'acme~bob', '', '', '', i % 5 ? '' : `d${i % 2}`, ''), /^ok/);
   await shard.call('drain', 0, 'Inference_2', '1');
   await shard.call('key', 'ab'.repeat(32));
   assert.match(await shard.call('failure', 10, 65_546, 60), /^1\n/);
   await shard.call('supersede', 0, 'Inference_1', 'gpu', '7');
   assert.equal(await shard.call('away', 0, 'Inference_1', 'rests', 60_000, ',"Models":"*"}'), 'ok');
-  await shard.call('sync', '{"uploads":"blocks"}', 3, 4, 1, 'Inference_1|*', 0, 0, 0, '', 'Inference_1 gpu', '{}');
+  await shard.call('sync', '{}', 3, 4, 1, 'Inference_1|*', 0, 0, 0, '', 'Inference_1 gpu', '{}');
   await shard.turn([['nonce', 1]], { nonces: [ANY_BYTES.slice(0, 16), ANY_BYTES.slice(16, 32)] });
   await shard.call('rates', 'Frontend_1', 100, 3);
   assert.equal(await shard.call('audit_note', 'operator', '', '{"Event":"drained"}'), 'ok');

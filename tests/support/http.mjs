@@ -89,7 +89,7 @@ export function openRequest(base, method, path, options = {}) {
         clearTimeout(timer);
         try {
           const answer = makeResponse(incoming, Buffer.concat(chunks));
-          const asked = { method, path, headers: all, body: bytes, base };
+          const asked = { method, path, headers: all, body: bytes };
           assertResponse(asked, answer);
           if (/^text\/event-stream\b/.test(incoming.headers['content-type'])) eventsOf(answer.text).forEach(eventCheck(asked, answer));
           resolve(answer);

@@ -252,7 +252,7 @@ export const withoutVectorSets = (body) => async (shard, t) =>
   (await knowsVectorSets(shard)) ? t.skip('this server has vector sets') : body(shard);
 
 // The keys by which spaces take turns, and the jobs that wait for their space's turn.
-const turnKeys = async (shard) => (await shard.names()).filter((name) => /^(job_turns|queued_jobs:.*|queued_spaces)$/.test(name));
+const turnKeys = async (shard) => (await shard.names()).filter((name) => /^(job_turns|queued_jobs:.*)$/.test(name));
 async function queuedJobs(shard) {
   const queues = (await turnKeys(shard)).filter((name) => name.startsWith('queued_jobs:'));
   return (await Promise.all(queues.map((name) => shard.cmd('ZRANGE', shard.key(name), 0, -1)))).flat();

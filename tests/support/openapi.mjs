@@ -8,7 +8,6 @@
 //   noteResponse(request, response)           the same, without throwing: see assertAllFitted
 //   eventCheck(request, response)             a function for each event of a stream; it notes what does not fit
 //   messageCheck(path)                        the same for each message of a WebSocket
-//   exempt(url)                               that node's answers are not looked at: it is of an earlier version
 //   assertAllFitted()                         throws the first of what was noted, or of what a test has swallowed
 //
 // An answer fits when its operation lists its status, with that content type (in `content`, or in `x-alternatives`), its body
@@ -247,12 +246,7 @@ function note(check) {
   return undefined;
 }
 
-// Nodes of an earlier version, by their URLs: they answer what their own file says.
-const exempted = new Set();
-export const exempt = (url) => void exempted.add(url);
-
 export function noteResponse(request, response) {
-  if (exempted.has(request.base)) return undefined;
   return note(() => getChecker()?.checkResponse(request, response));
 }
 
@@ -263,7 +257,6 @@ export function assertResponse(request, response) {
 
 export function eventCheck(request, response) {
   let check = () => {};
-  if (exempted.has(request.base)) return check;
   note(() => (check = getChecker()?.eventCheck(request, response) ?? check));
   return (event) => void note(() => check(event));
 }

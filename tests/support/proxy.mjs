@@ -10,6 +10,8 @@
 //   await proxy.passed('outcome');                       // meanwhile that has come on another connection
 //   proxy.release();                                     // what was replied goes on now
 //   await proxy.stop();
+//
+// Of a Redis Cluster it stands before each member, and members are announced at its ports.
 import net from 'node:net';
 import { once } from 'node:events';
 
@@ -19,23 +21,27 @@ const WORD_END = /^(?: \d{3}| \d{6})?\r\n/; // a verb is followed by its number 
 const WORD_END_BYTES = 9;
 
 class Proxy {
-  // servers: the proxy's own, one for each Redis server of that cluster.
-  constructor(servers, ports) {
+  // servers: the proxy's own, one for each port.
+  constructor(servers, ports, isCluster) {
+    const own = servers.map((server) => server.address().port);
     this.servers = servers;
-    this.url = servers.map((server) => `redis://127.0.0.1:${server.address().port}/0`).join(',');
+    this.url = isCluster ? `redis+cluster://${own.map((port) => `127.0.0.1:${port}`).join(',')}` : `redis://127.0.0.1:${own[0]}/0`;
+    // In CLUSTER SLOTS, and in MOVED.
+    this.announced = isCluster ? ports.flatMap((port, i) => ['\r\n:', ':'].map((between) => [port, own[i]].map((one) => Buffer.from(`127.0.0.1${between}${one}\r\n`)))) : [];
     this.sockets = new Set();
     servers.forEach((server, i) => server.on('connection', (client) => this.connect(client, ports[i])));
   }
 
-  // Resolves once a call is held. `text`: a verb or another word of it, as a string or bytes; `nth`: which one.
-  holdAt(text, side = 'request', nth = 1) {
+  // Resolves once a call is held. `text`: a verb or another word of it, as a string or bytes; `nth`: which one. `of`: of that
+  // member of a Redis Cluster alone.
+  holdAt(text, side = 'request', nth = 1, of = undefined) {
     return new Promise((resolve, reject) => {
       const late = setTimeout(() => reject(new Error(`no call of ${text} in ${HOLD_MS} ms`)), HOLD_MS);
       const seen = () => {
         clearTimeout(late);
         resolve();
       };
-      this.trap = { needle: Buffer.concat([CRLF, Buffer.from(text)]), side, left: nth, resolve: seen };
+      this.trap = { needle: Buffer.concat([CRLF, Buffer.from(text)]), side, left: nth, port: of?.port, resolve: seen };
     });
   }
 
@@ -69,7 +75,7 @@ class Proxy {
     }
     client.on('data', (chunk) => {
       const { trap } = this;
-      if (trap) {
+      if (trap && (trap.port ?? port) === port) {
         const seen = Buffer.concat([tail, chunk]);
         // What was in the tail alone was counted before.
         for (let at = seen.indexOf(trap.needle); at >= 0; at = seen.indexOf(trap.needle, at + 1)) {
@@ -94,7 +100,8 @@ class Proxy {
       }
       if (!isRequestHeld) server.write(chunk);
     });
-    server.on('data', (chunk) => {
+    server.on('data', (bytes) => {
+      const chunk = this.announce(bytes);
       if (isReplyHeld) {
         this.keep(chunk);
         this.pending?.resolve(); // Redis has run it
@@ -106,6 +113,12 @@ class Proxy {
         if (hasCome) awaited.resolve();
       });
     });
+  }
+
+  // Ports have five digits, here and there.
+  announce(chunk) {
+    for (const [from, to] of this.announced) for (let at = chunk.indexOf(from); at >= 0; at = chunk.indexOf(from, at + from.length)) to.copy(chunk, at);
+    return chunk;
   }
 
   async stop() {
@@ -125,8 +138,9 @@ async function listen() {
   return server;
 }
 
-// In front of a Redis, or of all of a cluster (support/servers.mjs).
+// In front of a Redis, or of all members of a Redis Cluster.
 export async function startProxy(redis) {
-  const ports = (redis.all ?? [redis]).map(({ port }) => port);
-  return new Proxy(await Promise.all(ports.map(listen)), ports);
+  const isCluster = redis.masters !== undefined;
+  const ports = (isCluster ? redis.members : [redis]).map(({ port }) => port);
+  return new Proxy(await Promise.all(ports.map(listen)), ports, isCluster);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // shards: where a cluster's keys are, for tests that look into Redis themselves: the same map as
-// shared/redis/shard_map.c has. Tests run on as many shards as world.mjs says, and on one server, or on as many as
-// PARLEY_TEST_SERVERS says.
+// shared/redis/shard_map.c has. Tests run on as many shards as world.mjs says, and on one server, or on a Redis Cluster of
+// as many masters as PARLEY_TEST_SERVERS says: three at least, since of two none may be away.
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -22,9 +22,6 @@ export function ownShards() {
   SHARDS = SERVERS = 1;
   delete process.env.PARLEY_TEST_SHARDS; // which nodes are given, see cleanEnvironment
 }
-
-// The part in braces of each shard's prefix, in their order.
-export const tagsOf = () => TAGS;
 
 // What the keys of each shard begin with.
 export const prefixesOf = (n = SHARDS, base = 'parley:') => TAGS.slice(0, n).map((tag) => `${base}{${tag}}:`);

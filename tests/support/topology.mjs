@@ -211,12 +211,13 @@ export async function startSentinels({ replicas = 2, downAfterMs = 5000, passwor
 //     await move.keys()                 its keys are moved, some at a time
 //     await move.finish()               it belongs to `to`
 //   await redis.move(slot, to)          all of that
+//   redis.kill(), pause(), resume(), restart()   all members; once they are usable again
+//   redis.open(encoding)                the same commands on connections of their own, until close()
 class RedisCluster {
   #next = 0;
 
-  constructor(members, password) {
-    this.members = members;
-    this.password = password;
+  constructor(members, password, encoding = 'utf8') {
+    Object.assign(this, { members, password, encoding });
   }
 
   get port() {
@@ -346,12 +347,23 @@ class RedisCluster {
   }
 
   // A command goes to the master of its first key in Parley's prefix, one without a key to all masters: KEYS gives those of
-  // all, other replies are of the first.
+  // all, and so do SLOWLOG GET and CLIENT LIST; other replies are of the first.
   async cmd(...words) {
-    const key = words.slice(1).find((word) => /\{\w+\}/.test(String(word)));
+    const [name, ...rest] = words;
+    if (name === 'DEL' && rest.length > 1) return (await Promise.all(rest.map((key) => this.cmd(name, key)))).reduce((sum, n) => sum + n, 0);
+    const key = rest.find((word) => /^[\w:.]*\{\w+\}/.test(String(word)));
     if (key !== undefined) return this.#follow(await this.ownerOf(await this.slotOf(key)), words);
     const replies = await Promise.all((await this.masters()).map((master) => master.cmd(...words)));
-    return words[0] === 'KEYS' ? replies.flat() : replies[0];
+    if (name === 'KEYS' || `${name} ${rest[0]}` === 'SLOWLOG GET') return replies.flat();
+    return name === 'CLIENT' && rest[0] === 'LIST' ? replies.join('') : replies[0];
+  }
+
+  open(encoding) {
+    const members = this.members.map((member) => {
+      const client = new RedisClient(member.port, encoding, this.password);
+      return Object.create(member, { cmd: { value: (...words) => client.cmd(...words) }, close: { value: () => client.close() } });
+    });
+    return Object.assign(new RedisCluster(members, this.password, encoding), { close: () => members.forEach((member) => member.close()) });
   }
 
   async #follow(member, words, hops = 3) {
@@ -361,16 +373,28 @@ class RedisCluster {
       const [, kind, port] = /^(MOVED|ASK) \d+ .*:(\d+)$/.exec(error.message) ?? [];
       if (!kind || hops === 0) throw error;
       if (kind === 'MOVED') return this.#follow(this.members.find((each) => each.port === Number(port)), words, hops - 1);
-      const client = new RedisClient(Number(port), 'utf8', this.password);
+      const client = new RedisClient(Number(port), this.encoding, this.password);
       client.cmd('ASKING').catch(() => {});
       return client.cmd(...words).finally(() => client.close());
     }
   }
 
+  // Of commandstats the calls of all masters, else what the first one says.
   async info(section) {
-    return (await this.masters())[0].info(section);
+    const all = await Promise.all((await this.masters()).map((master) => master.info(section)));
+    if (section !== 'commandstats') return all[0];
+    const sumOf = (name, pattern) => all.reduce((sum, info) => sum + Number(pattern.exec(info[name] ?? '')?.[1] ?? 0), 0);
+    const names = new Set(all.flatMap((info) => Object.keys(info)));
+    return Object.fromEntries([...names].map((name) => [name, `calls=${sumOf(name, /calls=(\d+)/)},usec=${sumOf(name, /usec=(\d+)/)}`]));
   }
 
+  kill = (signal) => Promise.all(this.members.map((member) => member.kill(signal)));
+  pause = () => this.members.forEach((member) => member.pause());
+  resume = () => this.members.forEach((member) => member.resume());
+  restart = async (words) => {
+    await Promise.all(this.members.map((member) => member.restart(words)));
+    await this.ready();
+  };
   stop = () => stopAll(this.members);
 }
 
@@ -393,7 +417,7 @@ export async function startRedisCluster({ masters = 3, replicas = 1, nodeTimeout
       member.slots = [Math.floor((SLOTS * i) / masters), Math.floor((SLOTS * (i + 1)) / masters) - 1];
       await member.cmd('CLUSTER', 'ADDSLOTSRANGE', ...member.slots);
     }
-    const redis = new RedisCluster(members, password);
+    const redis = new RedisCluster(members, password, options.encoding);
     await eventually(async () => (await Promise.all(members.map((member) => redis.nodes(member)))).every((nodes) => nodes.length === n && nodes.every(({ member }) => member)), {
       ...WAIT,
       what: 'all members know each other',

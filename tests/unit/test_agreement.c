@@ -75,6 +75,13 @@ static void empty(unsigned db)
     (void)command(db, words, 1);
 }
 
+static int empty_all(void **state)
+{
+    for (unsigned db = 0; db < 3; db++)
+        empty(db);
+    return 0;
+}
+
 /* --- tests ------------------------------------------------------------------------------------ */
 
 static void the_first_start_writes_the_records_and_the_next_one_adopts_them(void **state)
@@ -113,13 +120,13 @@ static void servers_in_another_order_are_refused(void **state)
 static void of_two_that_start_at_once_the_one_that_wins_the_first_server_decides(void **state)
 {
     struct shard_map second = map_of(2, 8, true), third = map_of(2, 2, false);
-    set(0, "parley:{0}:cluster", "0123456789abcdef 0 2 4 begun"); /* the other one is so far */
+    set(0, "parley:{0}:cluster", "1 0123456789abcdef 0 2 4 begun"); /* the other one is so far */
     assert_int_equal(start(&second), AGREED_REFUSED);
     assert_string_equal(get(1, "parley:{0}:cluster"), "");
     assert_int_equal(start(&third), AGREED);
     assert_int_equal(third.n, 4);
-    assert_string_equal(get(0, "parley:{0}:cluster"), "0123456789abcdef 0 2 4 whole");
-    assert_string_equal(get(1, "parley:{0}:cluster"), "0123456789abcdef 1 2 4 begun");
+    assert_string_equal(get(0, "parley:{0}:cluster"), "1 0123456789abcdef 0 2 4 whole");
+    assert_string_equal(get(1, "parley:{0}:cluster"), "1 0123456789abcdef 1 2 4 begun");
 }
 
 static void a_server_that_has_lost_its_record_is_left_as_it_is(void **state)
@@ -171,11 +178,11 @@ static void a_first_start_waits_for_all_servers(void **state)
 static void a_cluster_that_was_never_whole_waits_for_all_servers(void **state)
 {
     struct shard_map map = map_of(3, 4, true), again = map_of(3, 4, true);
-    set(0, "parley:{0}:cluster", "0123456789abcdef 0 3 4 begun");
+    set(0, "parley:{0}:cluster", "1 0123456789abcdef 0 3 4 begun");
     send_away(&map, 2);
     assert_int_equal(start(&map), AGREED_NOT_YET);
     assert_int_equal(start(&again), AGREED);
-    assert_string_equal(get(2, "parley:{0}:cluster"), "0123456789abcdef 2 3 4 begun");
+    assert_string_equal(get(2, "parley:{0}:cluster"), "1 0123456789abcdef 2 3 4 begun");
 }
 
 static void data_of_one_shard_on_any_server_refuse_more(void **state)
@@ -215,7 +222,7 @@ static void a_server_of_another_cluster_is_refused(void **state)
 {
     struct shard_map first = map_of(2, 4, true), next = map_of(2, 2, false);
     assert_int_equal(start(&first), AGREED);
-    set(1, "parley:{0}:cluster", "fedcba9876543210 1 2 4 begun");
+    set(1, "parley:{0}:cluster", "1 fedcba9876543210 1 2 4 begun");
     assert_int_equal(start(&next), AGREED_REFUSED);
     assert_non_null(strstr(reason, "a different cluster"));
 }
@@ -246,63 +253,130 @@ static void without_its_first_server_nothing_is_known(void **state)
     assert_true(reason[0] != 0);
 }
 
-static void put_untagged_data(void)
-{
-    struct str words[] = {STR("HSET"), STR("parley:meta"), STR("lease"), STR("7")};
-    (void)command(0, words, 4);
-}
-
-static void data_under_a_prefix_without_a_hash_tag_are_one_shard_where_they_are(void **state)
-{
-    struct shard_map first = map_of(1, 1, false), next = map_of(1, 1, true);
-    put_untagged_data();
-    assert_int_equal(start(&first), AGREED);
-    assert_string_equal(first.prefixes[0], "parley:");
-    assert_true(first.n == 1 && first.is_untagged);
-    assert_non_null(strstr(get(0, "parley:cluster"), " 0 1 1 whole"));
-    assert_string_equal(get(0, "parley:{0}:cluster"), "");
-    assert_int_equal(start(&next), AGREED);
-    assert_string_equal(next.prefixes[0], "parley:");
-    assert_string_equal(next.id, first.id);
-}
-
-static void data_without_a_hash_tag_are_neither_several_shards_nor_passed_over(void **state)
-{
-    struct shard_map many = map_of(1, 4, true), two = map_of(2, 2, false);
-    struct shard_map both = map_of(1, 1, false);
-    put_untagged_data();
-    assert_int_equal(start(&many), AGREED_REFUSED);
-    assert_non_null(strstr(reason, "whose keys begin with parley:, as a former version"));
-    assert_int_equal(start(&two), AGREED_REFUSED);
-    set(0, "parley:{0}:cluster", "0123456789abcdef 0 1 4 whole");
-    assert_int_equal(start(&both), AGREED_REFUSED);
-    assert_non_null(strstr(reason, "two clusters"));
-    assert_non_null(strstr(reason, "parley:{0}:"));
-}
-
 static void what_is_no_record_is_not_read_as_one(void **state)
 {
     struct agreement a;
     static const char *const texts[] = {
-        "",
-        "0123456789abcdef",
-        "0123456789abcde 0 1 1 whole",
-        "0123456789abcdef 0 1 65 whole",
-        "0123456789abcdef 0 1 x whole",
-        "0123456789abcdef 0 1 1 ",
-        "0123456789abcdef 0 1 1 whole ",
+        "1",
+        "1 ",
+        "1 0123456789abcdef",
+        "1 0123456789abcde 0 1 1 whole",
+        "1 0123456789abcdef 0 1 65 whole",
+        "1 0123456789abcdef 0 1 x whole",
+        "1 0123456789abcdef 0 1 1 ",
+        "1 0123456789abcdef 0 1 1 whole ",
     };
     for (unsigned i = 0; i < sizeof texts / sizeof *texts; i++)
         assert_false(agreement_parse(str_of(texts[i]), &a));
-    assert_true(agreement_parse(STR("0123456789abcdef 1 2 64 begun"), &a));
+    assert_true(agreement_parse(STR("1 0123456789abcdef 1 2 64 begun"), &a));
     assert_true(a.server == 1 && a.server_n == 2 && a.shard_n == 64 && !a.is_whole);
+    assert_true(a.data_version == DATA_VERSION && strcmp(a.id, "0123456789abcdef") == 0);
 }
 
-static int empty_all(void **state)
+/* Those without one, and what they are of. */
+static const struct {
+    const char *record;
+    unsigned data_version;
+} of_others[] = {
+    {"", 0},
+    {"0123456789abcdef 0 1 1 whole", 0}, /* as before there was a data version */
+    {"0123456789012345 0 1 1 whole", 0}, /* an id of digits only */
+    {"000000001234567890 0 1 1 whole", 0},
+    {"0 0123456789abcdef 0 1 1 whole", 0},
+    {"-1 0123456789abcdef 0 1 1 whole", 0},
+    {"1x 0123456789abcdef 0 1 1 whole", 0},
+    {" 1 0123456789abcdef 0 1 1 whole", 0},
+    {"2 0123456789abcdef 0 1 1 whole", 2},
+    {"999999999", 999999999},
+    {"10 in a form that this build does not know", 10},
+};
+enum { OF_OTHERS_N = sizeof of_others / sizeof *of_others };
+
+static void of_a_record_of_another_data_version_only_that_is_read(void **state)
 {
-    for (unsigned db = 0; db < 3; db++)
-        empty(db);
-    return 0;
+    for (unsigned i = 0; i < OF_OTHERS_N; i++) {
+        struct agreement a = {.shard_n = 64};
+        assert_true(agreement_parse(str_of(of_others[i].record), &a));
+        assert_int_equal(a.data_version, of_others[i].data_version);
+        assert_true(a.shard_n == 0 && a.server_n == 0 && a.id[0] == 0);
+    }
+}
+
+static void what_is_written_is_read(void **state)
+{
+    char text[AGREEMENT_TEXT_BYTES];
+    struct agreement a, most = {.data_version = DATA_VERSION,
+                                .server = SHARDS_MAX - 1,
+                                .server_n = SHARDS_MAX,
+                                .shard_n = SHARDS_MAX,
+                                .is_whole = true};
+    str_random_hex(CLUSTER_ID_BYTES / 2, most.id);
+    assert_true(agreement_parse(agreement_put(&most, text), &a));
+    assert_memory_equal(&a, &most, sizeof a);
+}
+
+#define THEN                                                                                       \
+    "the data in Redis has %s, and this Parley (" PARLEY_VERSION ") reads only data version 1: "   \
+    "use "
+
+static void another_data_version_is_refused_and_left_as_it_is(void **state)
+{
+    for (unsigned i = 0; i < OF_OTHERS_N; i++) {
+        struct shard_map one = map_of(1, 1, false), four = map_of(1, 4, true);
+        struct shard_map *maps[] = {&one, &four};
+        char has[32] = "no data version", expected[160];
+        if (of_others[i].data_version > 0)
+            snprintf(has, sizeof has, "data version %u", of_others[i].data_version);
+        snprintf(expected, sizeof expected, THEN, has);
+        set(0, "parley:{0}:cluster", of_others[i].record);
+        for (unsigned k = 0; k < 2; k++) {
+            struct agreement_server server;
+            assert_int_equal(start(maps[k]), AGREED_REFUSED);
+            assert_memory_equal(reason, expected, strlen(expected));
+            assert_int_equal(agreement_make(maps[k], false, reason, sizeof reason), AGREED_REFUSED);
+            assert_int_equal(agreement_look(maps[k], &server, reason, sizeof reason),
+                             AGREED_REFUSED);
+            assert_int_equal(agreement_adopt(maps[k], 0, reason, sizeof reason), AGREED_REFUSED);
+            assert_memory_equal(reason, expected, strlen(expected));
+        }
+        assert_string_equal(get(0, "parley:{0}:cluster"), of_others[i].record);
+    }
+}
+
+static void another_data_version_on_any_server_is_refused(void **state)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        struct shard_map first = map_of(2, 4, true), next = map_of(2, 4, true);
+        (void)empty_all(state);
+        assert_int_equal(start(&first), AGREED);
+        set(i, "parley:{0}:cluster", "2 0123456789abcdef 1 2 4 begun");
+        assert_int_equal(start(&next), AGREED_REFUSED);
+        assert_non_null(strstr(reason, "has data version 2"));
+    }
+    /* One that another start has begun. */
+    struct shard_map map = map_of(2, 4, true);
+    (void)empty_all(state);
+    set(1, "parley:{0}:cluster", "2 0123456789abcdef 1 2 4 begun");
+    assert_int_equal(start(&map), AGREED_REFUSED);
+    assert_string_equal(get(0, "parley:{0}:cluster"), "");
+}
+
+/* With each connection of a process that runs. */
+static void a_connection_that_meets_another_data_version_is_not_used(void **state)
+{
+    struct shard_map map = map_of(1, 1, false);
+    unsigned data_version = 7;
+    char text[DATA_VERSION_TEXT_BYTES];
+    assert_int_equal(start(&map), AGREED);
+    assert_null(agreement_problem(str_of(get(0, "parley:{0}:cluster")), &map, 0));
+    assert_non_null(agreement_problem(STR("1 0123456789abcdef 0 1 4 whole"), &map, 0));
+    assert_non_null(agreement_problem(STR("1 nonsense"), &map, 0));
+    assert_false(agreement_has_met_other_data(&data_version));
+    assert_int_equal(data_version, 0);
+    assert_non_null(agreement_problem(STR("3 anything"), &map, 0));
+    assert_true(agreement_has_met_other_data(&data_version));
+    assert_int_equal(data_version, 3);
+    assert_non_null(strstr(agreement_explain_data(text, data_version), "has data version 3, "));
 }
 
 static int set_up(void **state)
@@ -335,11 +409,14 @@ int main(void)
         AGREEMENT_TEST(an_emptied_server_is_adopted_by_hand_only),
         AGREEMENT_TEST(a_server_of_another_cluster_is_refused),
         AGREEMENT_TEST(data_without_a_record_are_one_shard),
-        AGREEMENT_TEST(data_under_a_prefix_without_a_hash_tag_are_one_shard_where_they_are),
-        AGREEMENT_TEST(data_without_a_hash_tag_are_neither_several_shards_nor_passed_over),
         AGREEMENT_TEST(who_only_reads_writes_nothing),
         AGREEMENT_TEST(without_its_first_server_nothing_is_known),
         AGREEMENT_TEST(what_is_no_record_is_not_read_as_one),
+        AGREEMENT_TEST(of_a_record_of_another_data_version_only_that_is_read),
+        AGREEMENT_TEST(what_is_written_is_read),
+        AGREEMENT_TEST(another_data_version_is_refused_and_left_as_it_is),
+        AGREEMENT_TEST(another_data_version_on_any_server_is_refused),
+        AGREEMENT_TEST(a_connection_that_meets_another_data_version_is_not_used),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -154,7 +154,6 @@ static void tls_is_read_or_refused_by_name(void **state)
                                        "rediss+sentinel://u:p@10.0.0.1:7000/main",
                                        "rediss+cluster://u:p@10.0.0.1:7000"};
     for (size_t i = 0; i < sizeof urls / sizeof *urls; i++) {
-        assert_true(redis_is_url(str_of(urls[i])));
         assert_int_equal(parse(urls[i]), redis_tls_is_built_in());
         if (redis_tls_is_built_in()) {
             assert_true(address.is_tls);
@@ -165,6 +164,32 @@ static void tls_is_read_or_refused_by_name(void **state)
     }
     assert_true(parse("redis://h"));
     assert_false(address.is_tls);
+}
+
+static void a_list_of_servers_is_refused_by_name(void **state)
+{
+    static const char *const lists[] = {
+        "redis://a,redis://b",
+        "redis://a:1/0,unix:/b",
+        "redis://:p@a,redis://:p@b",
+        "redis://a,b",
+        "redis://a:1,b:2/3",
+        "unix:/a,unix:/b",
+        "redis+sentinel://a/m,redis+sentinel://b/m",
+        "redis+cluster://a,redis://b",
+        "redis://a,rediss://b",
+        "redis://a,rediss+sentinel://b/m",
+        "redis://a,rediss+cluster://b",
+    };
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        assert_false(parse(lists[i]));
+        assert_non_null(strstr(reason, "takes one Redis, not a list of servers"));
+        assert_int_equal((unsigned char)address.host[0], 0xee);
+    }
+    assert_true(parse("unix:/a,b"));
+    assert_string_equal(address.path, "/a,b");
+    assert_true(parse("redis://:a,b@h"));
+    assert_string_equal(address.password, "a,b");
 }
 
 /* Each part fits its array with the NUL behind it, or is refused. */
@@ -222,6 +247,7 @@ int main(void)
         cmocka_unit_test(a_key_has_the_slot_of_its_hash_tag),
         cmocka_unit_test(other_forms_are_refused_with_a_reason),
         cmocka_unit_test(tls_is_read_or_refused_by_name),
+        cmocka_unit_test(a_list_of_servers_is_refused_by_name),
         cmocka_unit_test(long_parts_are_refused_not_cut),
         cmocka_unit_test(a_password_from_a_file_joins_the_user_of_the_url),
     };

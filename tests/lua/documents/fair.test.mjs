@@ -3,10 +3,10 @@
 // Whose job is next: spaces take turns, and no job is lost on the way.
 import assert from 'node:assert/strict';
 import { scripts, zset } from '../../support/lua.mjs';
-import { ALICE, BINARY, BOB, docId, Indexer, jobId, keysOf, upload } from '../../support/lua_documents.mjs';
+import { ALICE, BINARY, BOB, docId, Indexer, jobId, upload } from '../../support/lua_documents.mjs';
 
 const queued = async (shard, space) => (await shard.cmd('ZCARD', shard.key(`queued_jobs:${space}`)));
-const rest = (shard) => shard.names().then((names) => names.filter((name) => /^(job_turns|queued_jobs:.*|queued_spaces|delayed_jobs)$/.test(name)));
+const rest = (shard) => shard.names().then((names) => names.filter((name) => /^(job_turns|queued_jobs:.*|delayed_jobs)$/.test(name)));
 
 scripts('jobs of several spaces', ({ test }) => {
   test('fifty files of one owner do not delay another owner\'s one', async (shard) => {
@@ -57,43 +57,6 @@ scripts('jobs of several spaces', ({ test }) => {
     await shard.cmd('HSET', shard.key(`job:${run.job}`), 'created', 1);
     assert.equal(await i1.call('job_release', run), 'ok');
     assert.deepEqual([(await i1.take()).job, (await i1.take()).job, (await i1.take()).job], [jobId(2), jobId(1), jobId(3)]);
-  });
-
-  test('jobs that an older version has put into the stream are indexed', async (shard) => {
-    await shard.seed({ ...keysOf({ n: 1 }, { n: 2 }) });
-    await upload(shard, { n: 3 });
-    await upload(shard, { n: 4 });
-    const i1 = new Indexer(shard);
-    const began = [];
-    for (let i = 0; i < 4; i++) began.push((await i1.take()).job);
-    assert.deepEqual(began, [1, 2, 3, 4].map(jobId));
-    assert.deepEqual(await rest(shard), []);
-  });
-
-  test('an older version that begins a job does not pass the turn on: the next look does', async (shard) => {
-    for (let n = 1; n <= 2; n++) await upload(shard, { n });
-    const i1 = new Indexer(shard);
-    const { entry } = await i1.read();
-    // What that version does not know stays as it is.
-    await shard.cmd('HSET', shard.key(`job:${jobId(1)}`), 'status', 'RUNNING', 'lease', 99, 'attempt', 1, 'consumer', 'i1');
-    assert.equal(await queued(shard, ALICE), 1);
-    await shard.call('job_steal', 'i2', 60_000);
-    assert.equal((await i1.take()).job, jobId(2));
-    assert.ok(entry);
-    assert.deepEqual(await rest(shard), []);
-  });
-
-  test('a queue of jobs that an older version has cancelled is passed over, and the rest is found', async (shard) => {
-    for (let n = 1; n <= 250; n++) await upload(shard, { n });
-    for (let n = 1; n <= 249; n++) await shard.cmd('HSET', shard.key(`job:${jobId(n)}`), 'status', 'CANCELLED');
-    const i1 = new Indexer(shard);
-    let run = await i1.take();
-    for (let look = 0; look < 5 && typeof run !== 'object'; look++) {
-      await shard.call('job_steal', 'i2', 60_000);
-      run = await i1.take();
-    }
-    assert.equal(run.job, jobId(250));
-    assert.deepEqual(await rest(shard), []);
   });
 
   test('the cost of a verb does not grow with the jobs that wait', async (shard) => {

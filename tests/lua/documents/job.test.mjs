@@ -224,18 +224,6 @@ scripts('job_upload, job_text, job_parsed', ({ test, cases }) => {
     await assertDocuments(shard, [parsed({ n: 1, text: [1, ANY_BYTES, '', 'end'], chars: 70_000, blocks: 3, doc: { size: 256 } })]);
   });
 
-  test('bytes of the former version, which are one string, count as blocks do', async (shard) => {
-    await upload(shard, { bytes: ANY_BYTES });
-    const i1 = new Indexer(shard);
-    const run = await i1.take();
-    await shard.cmd('SET', shard.key(`upload:${docId(1)}`), ANY_BYTES);
-    assert.equal(await i1.call('job_upload', run), 'string');
-    assert.equal(await i1.parsed(run, { blocks: ['y'.repeat(257)], cap: 256 }), lines('full', 256, 256));
-    assert.equal(await i1.parsed(run, { blocks: ['y'.repeat(256)], cap: 256 }), 'ok');
-    assert.equal((await shard.get(`doc:${docId(1)}`)).bytes, '256');
-    assert.equal(await shard.get(`upload:${docId(1)}`), undefined);
-  });
-
   test('a text of no blocks, and one of 900', async (shard) => {
     await upload(shard);
     const i1 = new Indexer(shard);

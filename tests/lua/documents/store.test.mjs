@@ -175,7 +175,6 @@ scripts('upload', ({ cases, test, shard }) => {
         jobs: (found) => found.length === 1,
         job_turns: { [BOOK]: jobId(1) },
         [`queued_jobs:${BOOK}`]: zset({ [jobId(2)]: ago() }),
-        queued_spaces: zset({ [BOOK]: ago() }),
       },
     },
     {
@@ -239,19 +238,6 @@ scripts('upload', ({ cases, test, shard }) => {
     assert.equal(await shard.call(...(await store({ bytes, cap: 1e9 }))), ok(1));
     assert.deepEqual((await shard.get(`upload:${docId(1)}`)).value, blocksOf(bytes));
     assert.equal((await shard.get(`doc:${docId(1)}`)).bytes, String(bytes.length));
-  });
-
-  // docs/adr/0027: its indexer reads a string, and would fail a document that has none.
-  test('race: while a node of the former version is there, the bytes are the string that its indexer reads', async () => {
-    const bytes = `${'a'.repeat(1 << 20)}${ANY_BYTES}`;
-    await shard.cmd('HSET', shard.key('node_info'), 'n1', '{"version":"0.1.0","uploads":"blocks"}');
-    assert.equal(await shard.call(...(await store({ bytes, cap: 1e9 }))), ok(1));
-    assert.equal((await shard.get(`upload:${docId(1)}`)).type, 'list', 'none is there');
-    await shard.cmd('HSET', shard.key('node_info'), 'n2', '{"version":"0.1.0"}');
-    assert.equal(await shard.call(...(await store({ n: 2, bytes, cap: 1e9 }))), ok(2));
-    assert.equal(await shard.get(`upload:${docId(2)}`), bytes);
-    assert.equal((await shard.get(`doc:${docId(2)}`)).bytes, String(bytes.length));
-    assert.equal(await shard.get(`pushed:${docId(2)}`), undefined);
   });
 
   test('one that may bring another model says so to its job', async () => {

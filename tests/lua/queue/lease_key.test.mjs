@@ -186,7 +186,7 @@ scripts('a claim whose key is gone', ({ cases, test }) => {
     { name: 'a key that names other Seqs than it took hides nothing', before: { ...due(one), 'lease:7': ttl(60, 'E t 1 n1 9') }, call: ['reap'], reply: '\n1\n0', after: { ...back(1), ...gone } },
     { name: 'a key that holds nonsense hides nothing', before: { ...due(three()), 'lease:7': ttl(60, 'nonsense') }, call: ['reap'], reply: '\n1\n0', after: { ...back(3), ...gone } },
     {
-      name: 'no verb believes a key that an earlier version left after the answer; it expires',
+      name: 'no verb believes a key that is left after the answer; it expires',
       isBare: true,
       before: { 't:t': topicOf(['D'], { 'a:1': 'x' }), ...KEY },
       calls: [['extend', 0, 't', '7', 'E'], ['give_back', 't', '7'], release('retry'), ['reap']],

@@ -124,7 +124,7 @@ scripts('what is stored', ({ test, shard }) => {
     await is({});
   });
 
-  test('a topic of the former release is not counted until somebody asks there again', async () => {
+  test('a topic that was asked in without limits is not counted until somebody with one asks there', async () => {
     await seed({ 't:t': { ...topicOf([undefined], { 'q:1': row() }), open: '1 0 default alice F 1;' } });
     const query = JSON.parse(row().split('\n').at(-1));
     assert.match(await shard.call(...complete('42', { query })), /^ok\n/);
@@ -153,7 +153,7 @@ scripts('what is stored', ({ test, shard }) => {
     await is({});
   });
 
-  test('a recommendation of the former release gives back nothing', async () => {
+  test('a recommendation of an account without limits gives back nothing', async () => {
     await seed({ 't:t': topicOf(['D']) });
     await shard.call(...recommend({ most: NONE }));
     await shard.call(...recommend());

@@ -1,39 +1,40 @@
 // SPDX-License-Identifier: MIT
 //
-// Documents on two Redis servers: each owner's are on one of them, indexers serve both, and a server that is away, or that
-// has come back without its data, holds up nobody but the owners that are on it.
+// Documents on a Redis Cluster of three masters without replicas: each owner's are on one of them, indexers serve all, and a
+// master that is away, or that has come back without its data, holds up nobody but the owners that are on it.
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { formOf } from '../support/documents.mjs';
-import { assertOk, eventually, makeFolder, runParley, startCluster, startRedis } from '../support/harness.mjs';
+import { assertOk, eventually, makeFolder, runParley, startCluster } from '../support/harness.mjs';
 import { prose } from '../support/indexing.mjs';
 import { namesOfEachShard, ownShards, prefixesOf } from '../support/shards.mjs';
+import { startRedisCluster } from '../support/topology.mjs';
 
 ownShards(); // flags say how many
 
 const SHARDS = 4;
-const OWNERS = namesOfEachShard('o:user', SHARDS).map((space) => space.slice(2)); // by shard: shard i is on server i mod 2
-const AWAY = { what: 'the node knows that a server is away' };
+const OWNERS = namesOfEachShard('o:user', SHARDS).map((space) => space.slice(2)); // by shard
+const AWAY = { what: 'the node knows that a master is away' };
 
-describe('documents on two servers', () => {
+describe('documents on a Redis Cluster', () => {
   let cluster;
-  let servers;
+  let masters; // by shard: 1 and 3 have the same one
   let folder;
-  let token; // a nonce may be of the server that is away
+  let token; // a nonce may be of the master that is away
   before(async () => {
     folder = makeFolder();
-    servers = [await startRedis({ aof: true }), await startRedis({ aof: true })];
-    cluster = await startCluster({ nodes: 0 });
-    await cluster.redis.stop();
-    cluster.redis = { ...servers[0], url: servers.map(({ url }) => url).join() };
+    cluster = await startCluster({ nodes: 0, redis: () => startRedisCluster({ masters: 3, replicas: 0, aof: true }) });
+    const { redis } = cluster;
+    masters = await Promise.all(prefixesOf(SHARDS).map(async (prefix) => redis.ownerOf(await redis.slotOf(prefix))));
+    assert.equal(masters[1], masters[3]);
+    assert.equal(new Set(masters).size, 3);
     await cluster.startNode({ args: ['--shards', SHARDS, '--indexers', 2] });
     await cluster.startNode({ args: ['--indexers', 0] });
     token = assertOk(await cluster.request('GET', '/api/login', { as: 'Frontend_1' })).Token;
   });
   after(async () => {
     await cluster.stop();
-    await servers[1].stop();
     folder.remove();
   });
 
@@ -43,18 +44,18 @@ describe('documents on two servers', () => {
   const found = (owner, query) => ask('POST', '/api/rag/retrieve', owner, { body: { query } });
   const show = (owner, id) => ask('GET', `/api/docs/${id}`, owner);
   const forgetLimits = async () => {
-    for (const redis of servers) for (const key of await redis.cmd('KEYS', '*:limit:*')) await redis.cmd('DEL', key);
+    for (const key of await cluster.redis.cmd('KEYS', '*:limit:*')) await cluster.redis.cmd('DEL', key);
   };
   const indexed = (owner, id) => eventually(async () => {
     const { status, json } = await show(owner, id);
     return status === 200 && json.status === 'INDEXED';
   }, { ms: 60_000, what: `${id} of ${owner} is indexed` });
-  const isUp = (server, is) => eventually(async () => {
-    const answers = await Promise.all([server, server + 2].map((shard) => ask('GET', '/api/docs', OWNERS[shard])));
+  const isUp = (is) => eventually(async () => {
+    const answers = await Promise.all([1, 3].map((shard) => ask('GET', '/api/docs', OWNERS[shard])));
     return answers.every(({ status }) => (status === 200) === is);
   }, { ms: 60_000, ...AWAY });
 
-  it('an owner on any shard uploads blocks, is indexed, searches and deletes, all on its own server', { timeout: 180_000 }, async () => {
+  it('an owner on any shard uploads blocks, is indexed, searches and deletes, all on its own master', { timeout: 180_000 }, async () => {
     await Promise.all(OWNERS.map(async (owner, shard) => {
       const bytes = `${prose(500, shard + 1)}${' '.repeat(1 << 20)} The lease of ${owner} lasts ${shard + 150} seconds.`; // two blocks
       const { documentId } = assertOk(await put(owner, 'long.txt', bytes), 201);
@@ -62,10 +63,10 @@ describe('documents on two servers', () => {
       const { citations } = assertOk(await found(owner, `How long does the lease of ${owner} last?`));
       assert.match(JSON.stringify(citations), new RegExp(`${shard + 150} seconds`));
       const prefix = prefixesOf(SHARDS)[shard];
-      assert.equal(await servers[shard % 2].cmd('HGET', `${prefix}doc:${documentId}`, 'status'), 'INDEXED');
-      assert.deepEqual(await servers[(shard + 1) % 2].cmd('KEYS', `*${documentId}*`), []);
+      assert.equal(await masters[shard].cmd('HGET', `${prefix}doc:${documentId}`, 'status'), 'INDEXED');
+      for (const other of masters) if (other !== masters[shard]) assert.deepEqual(await other.cmd('KEYS', `*${documentId}*`), []);
       assertOk(await ask('DELETE', `/api/docs/${documentId}`, owner));
-      assert.deepEqual(await servers[shard % 2].cmd('KEYS', `*${documentId}*`), []);
+      assert.deepEqual(await masters[shard].cmd('KEYS', `*${documentId}*`), []);
     }));
   });
 
@@ -81,20 +82,20 @@ describe('documents on two servers', () => {
     assert.match(stdout, /0 of 4 documents were not embedded by/);
   });
 
-  it('one server is unreachable: owners on the other one are served, and those on it once it is back', { timeout: 180_000 }, async () => {
+  it('one master is unreachable: owners on the others are served, and those on it once it is back', { timeout: 180_000 }, async () => {
     await forgetLimits();
     const waiting = assertOk(await put(OWNERS[1], 'before.txt', 'It was there before.'), 201);
     await indexed(OWNERS[1], waiting.documentId);
-    await servers[1].kill();
-    await isUp(1, false);
+    await masters[1].kill();
+    await isUp(false);
     for (const shard of [0, 2]) {
       const { documentId } = assertOk(await put(OWNERS[shard], 'meanwhile.txt', `Meanwhile, on ${shard}.`), 201);
       await indexed(OWNERS[shard], documentId);
       assertOk(await found(OWNERS[shard], 'meanwhile'));
     }
     for (const shard of [1, 3]) assert.equal((await put(OWNERS[shard], 'lost.txt', 'Nobody takes it.')).status, 503);
-    await servers[1].restart();
-    await isUp(1, true);
+    await masters[1].restart();
+    await isUp(true);
     await forgetLimits();
     await indexed(OWNERS[1], waiting.documentId);
     for (const shard of [1, 3]) {
@@ -106,13 +107,13 @@ describe('documents on two servers', () => {
     }
   });
 
-  it('one server has lost its data: no indexer and no tool writes into it', { timeout: 180_000 }, async () => {
+  it('one master has lost its data: no indexer and no tool writes into it', { timeout: 180_000 }, async () => {
     await forgetLimits();
     // Nobody writes between the two.
-    for (const words of [['MULTI'], ['FLUSHALL'], ['CONFIG', 'SET', 'min-replicas-to-write', 1], ['EXEC']]) await servers[1].cmd(...words);
-    await servers[1].kill();
-    await isUp(1, false);
-    await servers[1].restart();
+    for (const words of [['MULTI'], ['FLUSHALL'], ['CONFIG', 'SET', 'min-replicas-to-write', 1], ['EXEC']]) await masters[1].cmd(...words);
+    await masters[1].kill();
+    await isUp(false);
+    await masters[1].restart();
     await cluster.nodes[0].waitForLog(/parley-(jobs|indexer).*EMPTIED/);
     const { documentId } = assertOk(await put(OWNERS[2], 'others.txt', 'Others go on.'), 201);
     await indexed(OWNERS[2], documentId);
@@ -120,6 +121,6 @@ describe('documents on two servers', () => {
     const ingest = await runParley(['ingest', '--redis', cluster.redis.url, '--collection', collection, '--json', join(folder.dir, 'a.md')], { timeout: 120_000 });
     assert.equal(ingest.code, 1);
     assert.match(ingest.stderr, /EMPTIED/);
-    assert.deepEqual(await servers[1].cmd('KEYS', '*'), []);
+    assert.deepEqual(await masters[1].cmd('KEYS', '*'), []);
   });
 });
