@@ -160,6 +160,13 @@ class Desk {
         await this.cmd('XCLAIM', `${prefix}jobs`, 'indexers', indexer, 0, entry, 'IDLE', 3_600_000, 'JUSTID');
   }
 
+  // How long the jobs under way have been without a sign of life of their indexers, in ms: the longest. Infinity: none is.
+  async silentMs() {
+    const found = await Promise.all(prefixesOf().map((prefix) => this.cmd('XPENDING', `${prefix}jobs`, 'indexers', '-', '+', 10)));
+    const silent = found.flat().map(([, , ms]) => ms);
+    return silent.length > 0 ? Math.max(...silent) : Infinity;
+  }
+
   // Resolves once the job is in that stage under an indexer.
   stage(job, stage) {
     return eventually(

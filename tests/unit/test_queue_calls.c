@@ -392,6 +392,31 @@ static void a_credit_of_a_poll_that_ends_without_a_connection_is_taken_back(void
     assert_int_equal(number("ZCARD", "parley:{0}:idle"), credits_n);
 }
 
+/* Neither what took the credit back nor the sync that stated none has run. */
+static void what_a_lost_sync_stated_is_stated_again(void **state)
+{
+    uint64_t credits_n = number("ZCARD", "parley:{0}:idle");
+    struct engine *engine = start_poll_for(STR("stated"), true);
+    run_until_answered();
+    assert_int_equal(number("ZCARD", "parley:{0}:idle"), credits_n + 1);
+    struct str pause[] = {STR("CLIENT"), STR("PAUSE"), STR("60000"), STR("WRITE")};
+    struct blocking_answer answer;
+    assert_int_equal(blocking_command(redis, pause, 4, 0, &answer), ERR_OK);
+    leave(engine);
+    queue_sync_soon(queue, 0);
+    run_once();
+    assert_true(shards_pending_n(queue_shards(queue)) > 0);
+    kill_connections();
+    assert_int_equal(number("ZCARD", "parley:{0}:idle"), credits_n + 1);
+    struct str unpause[] = {STR("CLIENT"), STR("UNPAUSE")};
+    assert_int_equal(blocking_command(redis, unpause, 2, 0, &answer), ERR_OK);
+    while (!queue_is_usable(queue))
+        run_once();
+    run_until_answered();
+    sync_now();
+    assert_int_equal(number("ZCARD", "parley:{0}:idle"), credits_n);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -408,6 +433,7 @@ int main(void)
         cmocka_unit_test(lists_of_models_that_nobody_polls_for_are_forgotten),
         cmocka_unit_test(a_watch_may_end_others_while_all_are_called),
         cmocka_unit_test(a_credit_of_a_poll_that_ends_without_a_connection_is_taken_back),
+        cmocka_unit_test(what_a_lost_sync_stated_is_stated_again),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
