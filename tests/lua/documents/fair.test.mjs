@@ -60,15 +60,18 @@ scripts('jobs of several spaces', ({ test }) => {
   });
 
   test('the cost of a verb does not grow with the jobs that wait', async (shard) => {
+    // The least that a job took of 50: a machine that does other things takes longer over some of them, not over each.
     const time = async (n) => {
-      await shard.cmd('CONFIG', 'RESETSTAT');
       const i1 = new Indexer(shard);
+      let least = Infinity;
       for (let i = 0; i < 50; i++) {
+        await shard.cmd('CONFIG', 'RESETSTAT');
         await upload(shard, { n: n + i });
         const run = await i1.take();
         assert.equal(await i1.call('job_fail', run, '"x"'), 'ok');
+        least = Math.min(least, Number(/cmdstat_fcall:calls=\d+,usec=(\d+)/.exec(await shard.cmd('INFO', 'commandstats'))[1]));
       }
-      return Number(/cmdstat_fcall:calls=\d+,usec=(\d+)/.exec(await shard.cmd('INFO', 'commandstats'))[1]);
+      return least;
     };
     for (let n = 1; n <= 100; n++) await upload(shard, { n });
     const few = await time(10_001);
