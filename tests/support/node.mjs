@@ -74,7 +74,7 @@ export function writeAccounts(accounts = ACCOUNTS) {
 export function cleanEnvironment(extra) {
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('PARLEY_')));
   if (process.env.PARLEY_TEST_SHARDS) env.PARLEY_SHARDS = process.env.PARLEY_TEST_SHARDS;
-  env.ASAN_OPTIONS ??= 'exitcode=99';
+  env.ASAN_OPTIONS ??= 'exitcode=99:malloc_context_size=8'; // 30 frames of each allocation take 7 % of all processor time
   env.UBSAN_OPTIONS ??= 'print_stacktrace=1';
   return { ...env, ...extra };
 }
