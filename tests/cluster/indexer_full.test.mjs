@@ -46,7 +46,7 @@ suite('indexers while Redis is full', { nodes: 0, sweep: false }, ({ test, clust
   test('a job waits for room and ends with its first attempt, though another indexer looks for jobs of the dead', async () => {
     await meetFull(2, async ({ doc, job }) => {
       for (const node of cluster.nodes) assert.ok(node.log().split('\n').filter((line) => /OOM/.test(line)).length <= 3 + SHARDS, node.log());
-      // Else whoever asks first when there is room again has the job.
+      // Otherwise the first indexer that asks once there is room gets the job.
       await eventually(async () => (await desk.silentMs()) < LEASE_S * 1000, { ms: 10_000, what: 'its lease is renewed meanwhile' });
       await cluster.redis.cmd('CONFIG', 'SET', 'maxmemory', '0');
       const ended = await desk.ended(job);

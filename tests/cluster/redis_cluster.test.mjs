@@ -254,7 +254,7 @@ describe('Redis Cluster', { concurrency: false }, () => {
       assert.equal(code, 1);
       assert.match(stdout, /emptied: it has no cluster record/);
       assert.equal(stdout.trim().split('\n').length, SHARDS, 'all shards are known');
-      // Nor is it begun anew where another shard has another data version.
+      // Nor is it started again where another shard has another data version.
       const [, second] = prefixesOf(SHARDS);
       await redis.cmd('SET', `${second}cluster`, records[1].replace(/^1 /, '2 '));
       for (const flags of [[], ['--shards', SHARDS]]) {

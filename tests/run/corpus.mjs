@@ -35,7 +35,7 @@ export function foldersOf(name) {
   return [found(name), ...folderOf(written(name))];
 }
 
-// Writes to NAME.hex the fewest inputs that reach what all reach that there are. Returns how many.
+// Writes to NAME.hex the smallest set of inputs with the coverage of all that exist. Returns how many.
 export function keepFound(name) {
   const merged = mkdtempSync(join(tmpdir(), 'parley-fuzz-'));
   try {
