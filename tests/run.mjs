@@ -15,7 +15,7 @@ import { Builds } from './run/builds.mjs';
 import { keepFound } from './run/corpus.mjs';
 import { noteDurations } from './run/durations.mjs';
 import { OUT } from './run/kinds.mjs';
-import { FUZZ_SECONDS, fuzzJob, namesIn, planOf, shortRun } from './run/plan.mjs';
+import { fuzzJob, namesIn, planOf, shortRun } from './run/plan.mjs';
 import { endAll, runJob, runJobs } from './run/queue.mjs';
 import { heading, say, sayFailures, sayResult, sayTimes } from './run/report.mjs';
 

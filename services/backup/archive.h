@@ -51,7 +51,8 @@ bool archive_end(struct archive *archive, struct str lease) must_check;
 
 enum archive_found { ARCHIVE_RECORD, ARCHIVE_END, ARCHIVE_BROKEN };
 
-/* Reads the first line; false with `problem`, also if the file has another data version. */
+/* Reads the first line. Returns false and sets `problem` if it is wrong or of another data version.
+ */
 bool archive_open(struct archive *archive) must_check;
 /* The next record: its parts are valid until the next call. ARCHIVE_END: the file is whole, the
  * parts are those of the end. ARCHIVE_BROKEN: see `problem`, and use nothing of it. */

@@ -46,8 +46,8 @@ bool agreement_is_key(const struct shard_map *map, struct str key);
  * With a single server the id is not compared, because the server may have lost its record and got
  * a new one. */
 const char *agreement_problem(struct str record, const struct shard_map *map, unsigned server);
-/* The data version, not this build's, that agreement_problem has met in this process; 0 also if
- * that was none. Any thread. */
+/* Returns true once agreement_problem has found a record of another data version in this process,
+ * and which one: 0 if the record had none. Any thread. */
 bool agreement_has_met_other_data(unsigned *ret_data_version);
 /* Writes the line for people about that. */
 const char *agreement_explain_data(char text[DATA_VERSION_TEXT_BYTES], unsigned data_version);

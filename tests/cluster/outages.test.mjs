@@ -233,6 +233,8 @@ describe('a master of a Redis Cluster', { concurrency: false }, () => {
     await waiting(cluster, 0, 1);
     await waiting(cluster, 1, 2);
     await eventually(async () => (await second.cmd('HGET', `${prefixOf(added, SHARDS)}t:${added}`, 'w:1')) !== null, { what: 'it is stored' });
+    // The node has read the reply to the add, too: one that is lost with its connection is a 503.
+    assert.equal((await cluster.check({ Topic: added, node: 1, ...who.frontend })).Answer, null);
     await second.kill();
     await known(cluster, [1, 3]);
     // New ones are refused at once, what waits stays.

@@ -64,7 +64,6 @@ function readNode(result, job) {
   return { passed, failed: Math.max(failed, failures.length), skipped, failures, cpuSeconds };
 }
 
-
 function readFuzz(result, job) {
   if (result.status === 0) return { passed: 1, failed: 0, skipped: 0, failures: [] };
   const lines = result.output.split('\n').filter((line) => /runtime error: |ERROR: |SUMMARY: |^Base64: |^replay: | in .* \/.*\/(shared|services|tests)\//.test(line));

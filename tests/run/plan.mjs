@@ -43,7 +43,7 @@ const CHAOS = ['cluster/chaos', 'cluster/rolling'];
 const NIGHTLY_FUZZ_SECONDS = 60;
 // For the long jobs of a nightly run.
 const LONG_MS = 5_400_000;
-export const FUZZ_SECONDS = 5;
+const FUZZ_SECONDS = 5;
 
 const filesIn = (dir, pattern) =>
   existsSync(dir) ? readdirSync(dir, { recursive: true }).map((name) => `${dir}/${name}`).filter((path) => pattern.test(path) && !path.includes('/node_modules/')).sort() : [];

@@ -56,7 +56,7 @@ export function runProgram(words, { env = {}, log, ms = JOB_MS } = {}) {
 // Runs one job: {job, passed, failed, skipped, failures, seconds, cpuSeconds, output, note}.
 export async function runJob(job, { isShown = false } = {}) {
   const kind = kinds[job.kind];
-  const { env, skipped, failed } = prepare(job);
+  const { env, skipped, failed } = await prepare(job);
   if (skipped !== undefined) return { job, passed: 0, failed: 0, skipped: 1, failures: [], seconds: 0, output: '', note: skipped };
   if (failed !== undefined) return { job, passed: 0, failed: 1, skipped: 0, failures: [{ title: job.name, lines: [failed] }], seconds: 0, output: failed };
   const { seconds, output, ...ended } = await runProgram(kind.command(job), {
