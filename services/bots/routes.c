@@ -27,7 +27,7 @@ const struct route bots_routes[] = {
     {"POST", "/api/evaluations", FRONT, evaluate_begin, .body_max_bytes = EVALUATE_BODY_MAX_BYTES},
     {"GET", "/api/evaluations/{id}", FRONT, evaluate_read},
     {"DELETE", "/api/evaluations/{id}", FRONT, evaluate_cancel},
-    {"POST", "/api/bots/evaluate", FRONT, evaluate_points, .takes_api_key = true},
+    {"POST", "/api/bots/evaluate", FRONT, evaluate_points, .takes_api_key = true, .put_problem = registry_put_problem},
     {"GET", "/api/bots/{username}/deliveries", ROLES_NONE, pull_take, .is_always_sent = true},
     {"POST", "/api/bots/{username}/deliveries/{id}", ROLES_NONE, pull_answer, .is_caller_key = caller_key_is_ours, .body_max_bytes = PULL_BODY_MAX_BYTES},
     {0},

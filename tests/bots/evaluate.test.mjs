@@ -40,7 +40,7 @@ suite('evaluations', { accounts, env, sweep: false }, ({ test, cluster }) => {
     const id = await beginEvaluation(cluster, { bot: username, conversation });
     assert.match(id, /^[0-9a-f]{24}-1$/);
     const run = await evaluationEnd(cluster, id);
-    assertMembers(run, ['id', 'bot', 'measure', 'status', 'reason', 'total', 'done', 'failed', 'mean', 'interval', 'created', 'updated', 'turns']);
+    assertMembers(run, ['id', 'bot', 'measure', 'status', 'reason', 'total', 'done', 'failed', 'mean', 'score', 'interval', 'created', 'updated', 'turns']);
     const { status, reason, total, done, failed, mean, interval, turns } = run;
     assert.deepEqual([run.id, run.bot, run.measure], [id, username, 'cosine']);
     assert.deepEqual({ status, reason, total, done, failed }, { status: 'done', reason: null, total: 12, done: 12, failed: 0 });
@@ -50,8 +50,10 @@ suite('evaluations', { accounts, env, sweep: false }, ({ test, cluster }) => {
     assertTimestamp(run.created);
     assertTimestamp(run.updated);
     assert.deepEqual(turns.map(({ turn }) => turn), Array.from({ length: 12 }, (_, i) => i + 1));
-    const { distance, ms, ...third } = turns[2];
+    const { distance, score, ms, ...third } = turns[2];
     near(distance, 0, 1e-6);
+    near(score, 100, 1e-4);
+    near(run.score, 100, 1e-4);
     assert.ok(Number.isInteger(ms) && ms >= 0);
     assert.deepEqual(third, { turn: 3, id: 'q3', text: 'question 3', originals: 1, original: answerOf(3), answer: answerOf(3), error: null, attempts: 1 });
   });
@@ -66,6 +68,8 @@ suite('evaluations', { accounts, env, sweep: false }, ({ test, cluster }) => {
     near(run.mean, mean);
     near(run.interval[0], mean - half, 1e-6);
     near(run.interval[1], mean + half, 1e-6);
+    near(run.score, Math.min(100, Math.max(0, 100 * (1 - mean))));
+    for (const { distance, score } of run.turns) near(score, Math.min(100, Math.max(0, 100 * (1 - distance))));
   });
 
   test('turns in which the bot fails are counted, not skipped, and have no part in the mean', async () => {
@@ -75,8 +79,9 @@ suite('evaluations', { accounts, env, sweep: false }, ({ test, cluster }) => {
     assert.deepEqual([run.status, run.total, run.done, run.failed], ['done', 10, 10, 3]);
     assert.equal(run.turns.length, 10);
     near(run.mean, 0, 1e-6);
-    for (const { turn, distance, error, original, answer: said } of run.turns) {
+    for (const { turn, distance, score, error, original, answer: said } of run.turns) {
       assert.equal(distance === null, turn % 3 === 0);
+      assert.equal(score === null, turn % 3 === 0);
       assert.equal(error === null, turn % 3 !== 0);
       if (turn % 3 === 0) assert.deepEqual([original, said], [null, null]);
     }
@@ -106,7 +111,7 @@ suite('evaluations', { accounts, env, sweep: false }, ({ test, cluster }) => {
     const conversation = talkOf(['1', 'amber'], ['2', 'birch']);
     const [a, b] = [await beginEvaluation(cluster, { bot: none.username, conversation }), await beginEvaluation(cluster, { bot: one.username, conversation })];
     const first = await evaluationEnd(cluster, a);
-    assert.deepEqual([first.status, first.failed, first.mean, first.interval], ['done', 2, null, null]);
+    assert.deepEqual([first.status, first.failed, first.mean, first.score, first.interval], ['done', 2, null, null, null]);
     assert.match(first.turns[0].error, /response_not_required/);
     const second = await evaluationEnd(cluster, b);
     assert.deepEqual([second.failed, second.interval], [1, null]);
@@ -142,7 +147,7 @@ suite('evaluations', { accounts, env, sweep: false }, ({ test, cluster }) => {
     assert.deepEqual(first.message, { from: 'Cy', tagged: [PERSON], id: 'c1', text: 'Answered "so".', timestamp: '2025-03-25T01:02:03Z' });
     assert.deepEqual(first.context.map(({ text }) => text), ['I begin.', 'Unanswered.']);
     assert.deepEqual(second.context.map(({ from, text }) => [from, text]), conversation.slice(0, 5).map(({ from, text }) => [from, text]));
-    assert.deepEqual([first.conversation, second.conversation], [[], []]);
+    for (const { context, conversation: given } of [first, second]) assert.deepEqual(given, [{ id: id.split('-')[0], messages: context }], 'the history is one conversation');
     const { headers } = bots.of(path)[0];
     assert.ok(headers['x-caller-key'] && headers['webhook-signature'].startsWith('v1,'));
   });
@@ -246,7 +251,7 @@ suite('evaluations', { accounts, env, sweep: false }, ({ test, cluster }) => {
     }
     const all = assertOk(await evaluationRaw(cluster, 'GET', '', { user: 'lister' })).evaluations;
     assert.deepEqual(all.map(({ id }) => id), ids);
-    assertMembers(all[0], ['id', 'bot', 'measure', 'status', 'reason', 'total', 'done', 'failed', 'mean', 'interval', 'created', 'updated']);
+    assertMembers(all[0], ['id', 'bot', 'measure', 'status', 'reason', 'total', 'done', 'failed', 'mean', 'score', 'interval', 'created', 'updated']);
     const seen = [];
     for (let query = { limit: 2 }; query; ) {
       const page = await evaluationRaw(cluster, 'GET', '', { user: 'lister', query });

@@ -64,7 +64,7 @@ suite('parley evaluate', { args: ['--allow-private-endpoints'], sweep: false }, 
     const rows = rowsOf(stdout);
     assert.deepEqual(rows.map(([number]) => Number(number)), Array.from({ length: 12 }, (_, i) => i + 1));
     for (const [, distance] of rows) assert.ok(Number(distance) < 0.001, distance);
-    assert.match(stdout, /^mean cosine distance 0\.0000, 95 % interval 0\.0000 to 0\.0000 \(12 of 12 turns measured, 0 failed\)$/m);
+    assert.match(stdout, /^mean cosine distance 0\.0000, 95 % interval 0\.0000 to 0\.0000, score 100\.0 of 100 \(12 of 12 turns measured, 0 failed\)$/m);
     assert.match(stdout, new RegExp(QUESTION(1).slice(0, 20)));
     assert.ok(!stdout.includes('\u001b') && !stderr.includes('\r'), 'not a terminal: plain lines');
     assert.match(stderr, /^evaluation [0-9a-f]{24}-1: 12 turns\n(\d+ of 12 turns, 0 failed\n)*12 of 12 turns, 0 failed\n$/);
@@ -292,6 +292,20 @@ suite('parley evaluate', { args: ['--allow-private-endpoints'], sweep: false }, 
     terminal.child.stdin.end();
     assert.equal((await terminal.exit()).code, 0);
     assert.match(terminal.stdout, /\r\u001b\[K turn +distance/, 'the bar is removed before the table');
+  });
+
+  test('the band of the mean is drawn whole, although it reaches further than any turn', async () => {
+    const bot = await newBot(({ i }) => ({ message: i === 1 ? ORIGINAL(i) : 'Tables, chairs.' }));
+    const path = commands.file('band.html');
+    const { stdout } = await evaluate(bot, ['--report', path, '--json'], { path: longFile(2) });
+    const [low, high] = JSON.parse(stdout).interval;
+    const page = readFileSync(path, 'utf8');
+    const [, top, height] = /<rect class="band" x="\d+" y="([\d.-]+)" width="\d+" height="([\d.]+)"/.exec(page).map(Number);
+    const ticks = [...page.matchAll(/<path class="grid" d="M\d+ ([\d.-]+)H\d+"\/><text[^>]*>([\d.-]+)</g)].map((tick) => tick.slice(1).map(Number));
+    const [[y0, value0], [y1, value1]] = [ticks[0], ticks.at(-1)];
+    assert.ok(low < -1 && value0 <= low && high <= value1, `the axis from ${value0} to ${value1} has room for ${low} to ${high}`);
+    const yOf = (value) => y0 + ((y1 - y0) * (value - value0)) / (value1 - value0);
+    assert.ok(Math.abs(top - yOf(high)) < 0.2 && Math.abs(top + height - yOf(low)) < 0.2, `${top}, ${height}`);
   });
 
   test('a report replaces a file once it is complete, with mode 0600, and nothing but a file', async () => {

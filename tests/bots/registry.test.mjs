@@ -196,9 +196,9 @@ suite('bots of the first clients', { accounts, sweep: false }, ({ test, cluster 
   const right = `User_1:${ACCOUNTS.User_1.secret}`;
 
   test('a key in a header registers', async () => {
-    const answer = assertOk(await register({ username: 'first-client', name: 'Ann', endpoint: 'https://example.org/' }, right), 201);
+    const answer = assertOk(await register({ username: 'first-client', name: 'Ann', endpoint: 'https://example.org/' }, right));
     assert.equal(typeof answer.message, 'string');
-    assert.deepEqual([answer.bot.username, answer.bot.emulates, answer.bot.endpoint], ['first-client', 'Ann', 'https://example.org/']);
+    assert.deepEqual([answer.bot.username, answer.bot.name, answer.bot.endpoint], ['first-client', 'Ann', 'https://example.org/']);
     assert.match(answer.bot.caller_key, KEY);
     assert.match(answer.bot.signing_secret, SECRET);
   });

@@ -150,6 +150,10 @@ static void test_names(void **state)
 static void test_points(void **state)
 {
     (void)state;
+    assert_near(measure_score(0), 100);
+    assert_near(measure_score(0.125), 87.5);
+    assert_near(measure_score(1.7), 0);
+    assert_near(measure_score(-0.1), 100);
     assert_int_equal(measure_points(0.2, 0.2, 0.8), 0);
     assert_int_equal(measure_points(0.5, 0.2, 0.8), 50);
     assert_int_equal(measure_points(0.8, 0.2, 0.8), 100);

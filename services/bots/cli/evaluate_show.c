@@ -214,6 +214,8 @@ void evaluate_cli_show_result(const struct evaluate_cli *cli)
     else
         printf("mean %.*s %.4f", STR_ARG(evaluated_measure_name(run->measure)), run->mean);
     print_interval(run->has_interval, &run->interval);
+    if (!isnan(run->score))
+        printf(", score %.1f of 100", run->score);
     printf(" (%zu of %zu turns measured, %zu failed)\n", measured, n, n - measured);
     print_pair(&cli->pair);
 }

@@ -34,6 +34,7 @@ static void read_head(struct evaluated *e)
     e->done_n = count(json_object_get(e->head, "done"));
     e->failed_n = count(json_object_get(e->head, "failed"));
     e->mean = number(json_object_get(e->head, "mean"));
+    e->score = number(json_object_get(e->head, "score"));
     e->interval.low = number(json_array_get(interval, 0));
     e->interval.high = number(json_array_get(interval, 1));
     e->has_interval = !isnan(e->interval.low) && !isnan(e->interval.high);

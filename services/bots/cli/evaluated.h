@@ -28,7 +28,7 @@ struct evaluated {
     size_t turn_n;               /* of the conversation; `turns` has fewer while it runs */
     size_t done_n;               /* turns that the node has stored */
     size_t failed_n;
-    double mean; /* NAN without a measured turn */
+    double mean, score; /* NAN without a measured turn */
     bool has_interval;
     struct interval interval;
     struct str reason; /* of status "failed" */

@@ -100,6 +100,8 @@ static void put_result(struct buf *b, const struct evaluated *e)
         buf_lit(b, ", 95 % interval ");
         put_interval(b, &e->interval);
     }
+    if (!isnan(e->score))
+        buf_printf(b, ", score <strong>%.1f</strong> of 100", e->score);
     buf_printf(b, "</p>\n<p>%zu of %zu turns were measured, %zu failed.", measured, n,
                n - measured);
     if (str_eq(e->measure, STR("dot")))

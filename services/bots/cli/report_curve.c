@@ -57,11 +57,21 @@ static void widen(struct curve *c, const struct evaluated *e)
     }
 }
 
+/* The band of the mean may reach further than any turn. */
+static void widen_for_band(struct curve *c)
+{
+    if (!c->one->has_interval)
+        return;
+    c->low = fmin(c->low, c->one->interval.low);
+    c->high = fmax(c->high, c->one->interval.high);
+}
+
 static void set_scale(struct curve *c)
 {
     c->n = json_array_size(c->one->turns);
     widen(c, c->one);
     widen(c, c->other);
+    widen_for_band(c);
     if (c->high - c->low < 1e-9)
         c->high = c->low + 1;
     c->step = step_of(c->high - c->low);
@@ -131,8 +141,7 @@ static void put_band(struct curve *c)
 {
     if (!c->one->has_interval)
         return;
-    double top = fmax(TOP, y_of(c, c->one->interval.high));
-    double bottom = fmin(c->bottom, y_of(c, c->one->interval.low));
+    double top = y_of(c, c->one->interval.high), bottom = y_of(c, c->one->interval.low);
     buf_printf(c->b, "<rect class=\"band\" x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%.1f\"/>\n",
                LEFT, top, RIGHT - LEFT, fmax(1, bottom - top));
 }

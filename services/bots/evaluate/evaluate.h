@@ -18,6 +18,7 @@
  *      "done": 3,                         turns that are stored, failed ones among them
  *      "failed": 1,                       failed turns among those
  *      "mean": 0.125,                     of the distances; null: none
+ *      "score": 87.5,                     100 * (1 - mean), cut to 0 to 100; null: none
  *      "interval": [0.01, 0.24],          95 %, Student; null: fewer than two distances
  *      "created": "…Z", "updated": "…Z",
  *      "turns": [
@@ -28,6 +29,7 @@
  *         "original": "Fine, thanks.",    the nearest, at most 1,000 bytes; null: none was compared
  *         "answer": "I am fine.",         of the bot, at most 1,000 bytes; null: none came
  *         "distance": 0.125,              null: the turn failed
+ *         "score": 87.5,                  100 * (1 - distance), cut to 0 to 100; null as well
  *         "error": null,                  why it failed
  *         "attempts": 1,                  calls of the bot
  *         "ms": 120}, …]}                 from the first call to the comparison

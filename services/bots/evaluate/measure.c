@@ -82,6 +82,11 @@ bool measure_distance(enum measure measure, const float *a, const float *b, size
     return true;
 }
 
+double measure_score(double distance)
+{
+    return fmin(100, fmax(0, 100 * (1 - distance)));
+}
+
 unsigned measure_points(double value, double min, double max)
 {
     if (!(max > min))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * measure: how far apart two embeddings are, by one of three measures, and the points that answers
- * get for their similarity. Pure functions, any thread.
+ * measure: how far apart two embeddings are, by one of three measures, and the scores and points
+ * that answers get for that. Pure functions, any thread.
  *
  * An embedding that has a number which is not finite, or no length, has no direction: it is refused
  * here, so that no NaN and no made-up number gets into a mean.
@@ -31,6 +31,8 @@ bool measure_distance(enum measure measure, const float *a, const float *b, size
 bool measure_similarity(const float *a, const float *b, size_t n,
                         double *ret_similarity) must_check;
 
+/* 100 * (1 - distance), cut to 0 to 100: the closer, the higher. */
+double measure_score(double distance);
 /* round(100 * (value - min) / (max - min)); 0 if max equals min. */
 unsigned measure_points(double value, double min, double max);
 

@@ -48,9 +48,10 @@ static void put_interval(struct buf *b, const struct statistics *distances)
 {
     struct interval interval;
     if (distances->n == 0)
-        buf_lit(b, ",\"mean\":null");
+        buf_lit(b, ",\"mean\":null,\"score\":null");
     else
-        buf_printf(b, ",\"mean\":%.17g", distances->mean);
+        buf_printf(b, ",\"mean\":%.17g,\"score\":%.17g", distances->mean,
+                   measure_score(distances->mean));
     if (statistics_interval(distances, &interval))
         buf_printf(b, ",\"interval\":[%.17g,%.17g]", interval.low, interval.high);
     else

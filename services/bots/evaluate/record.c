@@ -42,6 +42,14 @@ static void put_number(struct buf *b, double value)
     buf_printf(b, "%.17g", value);
 }
 
+static void put_measured(struct buf *b, bool is_measured, double value)
+{
+    if (is_measured)
+        put_number(b, value);
+    else
+        buf_lit(b, "null");
+}
+
 void record_put_turn(struct buf *b, const struct evaluation *e)
 {
     const struct conversation_turn *turn = &e->talk.turns[e->at];
@@ -60,10 +68,9 @@ void record_put_turn(struct buf *b, const struct evaluation *e)
     else
         record_put_text(b, str_of(e->answer), ANSWER_BYTES);
     buf_put_key(b, "distance");
-    if (has_failed)
-        buf_lit(b, "null");
-    else
-        put_number(b, e->distance);
+    put_measured(b, !has_failed, e->distance);
+    buf_put_key(b, "score");
+    put_measured(b, !has_failed, measure_score(e->distance));
     buf_put_key(b, "error");
     if (has_failed)
         record_put_text(b, str_of(e->error), EVALUATION_ERROR_BYTES);

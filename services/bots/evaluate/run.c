@@ -228,6 +228,7 @@ static struct talk_message message_of(const struct evaluation *e,
                                  .text = with_quotes(&m->text),
                                  .tagged = m->tagged,
                                  .timestamp = m->timestamp,
+                                 .root = str_of(e->digits),
                                  .is_own = is_model && str_eq(m->from.raw, e->talk.person.raw)};
 }
 
@@ -257,6 +258,8 @@ static void call_bot(struct evaluation *e, const struct bot_target *bot)
                      (unsigned long long)e->n, e->at + 1);
     const struct talk talk = {.context = context,
                               .context_n = end - first,
+                              .exchanges = context, /* all of it is one conversation */
+                              .exchanges_n = end - first,
                               .message = message_of(e, &e->talk.messages[end], is_model),
                               .room = str_of(e->digits),
                               .room_name = STR("\"evaluation\"")};

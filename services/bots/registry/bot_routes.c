@@ -124,6 +124,15 @@ void registry_add(struct request *r)
     add(r, "emulates", on_added);
 }
 
+static void put_text_or_null(struct buf *b, const char *key, struct str text)
+{
+    buf_put_key(b, key);
+    if (text.n == 0)
+        buf_lit(b, "null");
+    else
+        buf_put_json(b, text);
+}
+
 /* {"message","bot"}; the bot with its secrets. */
 static void on_added_by_key(void *context, const struct grant *grant)
 {
@@ -139,20 +148,12 @@ static void on_added_by_key(void *context, const struct grant *grant)
     buf_clear(b);
     buf_lit(b, "{\"message\":\"The bot is registered. Its keys are shown only here.\",\"bot\":{");
     put_secrets(b, grant);
-    buf_put_key(b, "emulates");
-    if (name.n == 0)
-        buf_lit(b, "null");
-    else
-        buf_put_json(b, name);
-    buf_put_key(b, "endpoint");
-    if (endpoint.n == 0)
-        buf_lit(b, "null");
-    else
-        buf_put_json(b, endpoint);
+    put_text_or_null(b, "name", name);
+    put_text_or_null(b, "endpoint", endpoint);
     buf_put_key(b, "format");
     buf_put_json(b, format.n == 0 ? STR("annex") : format);
     buf_lit(b, "}}");
-    respond_json(r, 201, b);
+    respond_json(r, 200, b);
 }
 
 void registry_add_by_key(struct request *r)
