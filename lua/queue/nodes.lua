@@ -1,5 +1,6 @@
 -- nodes: the list of living nodes, `nodes` (node -> last seen ms) and `node_info`, and what goes with a node that has
--- left it: the credits that it had.
+-- left it: the credits that it had, and the marks of requests that it held.
+local held_nonces = require('auth/held_nonces')
 local hints = require('queue/hints')
 local call = redis.call
 local sub = string.sub
@@ -14,6 +15,7 @@ local function forget(turn, gone)
         call('ZREM', P .. 'nodes', id)
         call('HDEL', P .. 'node_info', id)
         is_gone[id] = true
+        call('UNLINK', held_nonces.key_of(turn, id))
     end
     if turn.is_sharded then hints.strike_off(turn, is_gone) end
     for _, key in ipairs({P .. 'idle', P .. 'idle_lookups'}) do

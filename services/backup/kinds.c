@@ -129,6 +129,8 @@ static const struct {
     {"nonce_marks", KIND_PASSING},
     {"resent", KIND_PASSING},
     {"left", KIND_PASSING},
+    {"held", KIND_PASSING}, /* by nodes of the former cluster */
+    {"lost", KIND_PASSING},
     {"outbox", KIND_PASSING}, /* of topics that are gone */
     {"released", KIND_PASSING},
     {"unrecommended", KIND_PASSING}, /* engines that read them read everything again */

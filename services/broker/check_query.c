@@ -105,7 +105,7 @@ static void on_checked(struct request *r, enum err error, struct str reply)
     }
     check->is_proven |= error == ERR_OK;
     if (error == ERR_OK && str_eq(tag, STR("wait"))) {
-        r->was_parked = true;
+        request_park(r);
         if (check->is_again || check->is_last)
             ask(check);
         return;

@@ -24,6 +24,11 @@ static void on_end(struct poll *poll, enum err error)
         answer_empty(p);
         return;
     }
+    if (error == ERR_NONCE_USED && !p->is_extra) {
+        loop_cancel_deadline(p->r->server->loop, &p->deadline);
+        request_on_replay(p->r);
+        return;
+    }
     if (error == ERR_NOT_FOUND) { /* the client has left: this makes libh2o notice */
         p->r->h2o->http1_is_persistent = 0;
         error = ERR_DRAINING;
@@ -34,6 +39,11 @@ static void on_end(struct poll *poll, enum err error)
     }
     loop_cancel_deadline(p->r->server->loop, &p->deadline);
     respond_error(p->r, error, NULL);
+}
+
+static void on_parked(struct poll *poll)
+{
+    request_park(H2O_STRUCT_FROM_MEMBER(struct engine_poll, poll, poll)->r);
 }
 
 static bool is_alive(struct poll *poll)
@@ -71,6 +81,7 @@ static void set_up(struct engine_poll *p, struct request *r, uint64_t wait_s)
     if (process.n > 0 && process.n <= ENGINE_MAX_BYTES)
         p->poll.process = names_of(r, process);
     p->poll.is_alive = is_alive;
+    p->poll.on_parked = on_parked;
     p->poll.on_claim = on_claim;
     p->poll.on_end = on_end;
     p->deadline.on_expire = on_deadline;

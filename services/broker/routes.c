@@ -11,7 +11,7 @@ const struct route broker_routes[] = {
     {"GET",    "/api/login",               ROLES_ALL, broker_login,               false, .takes_basic = true},
 
     {"POST",   "/api/add-query",           FRONT,     broker_add_query,           false, .uses_nonce_itself = true},
-    {"GET",    "/api/check-query",         FRONT,     broker_check_query,         false},
+    {"GET",    "/api/check-query",         FRONT,     broker_check_query,         false, .is_held = true},
     {"GET",    "/api/get-topic-thread",    FRONT,     broker_get_topic_thread,    false},
     {"GET",    "/api/user-topics",         FRONT,     broker_user_topics,         false},
     {"GET",    "/api/find-topics",         FRONT,     broker_find_topics,         false},
@@ -23,12 +23,12 @@ const struct route broker_routes[] = {
     {"GET",    "/api/get-lookups",         FRONT,     broker_get_lookups,         false},
     {"POST",   "/api/recommend",           FRONT,     broker_recommend,           false},
 
-    {"GET",    "/api/get-new-queries",     ENGINE,    broker_get_new_queries,     true, .uses_nonce_itself = true, .is_always_sent = true},
+    {"GET",    "/api/get-new-queries",     ENGINE,    broker_get_new_queries,     true, .uses_nonce_itself = true, .is_always_sent = true, .hands_out = true, .is_held = true},
     {"POST",   "/api/give-new-answer",     ENGINE,    broker_give_new_answer,     false},
     {"POST",   "/api/give-partial",        ENGINE,    broker_give_partial,        false},
     {"POST",   "/api/extend-claim",        ENGINE,    broker_extend_claim,        false},
     {"POST",   "/api/release-claim",       ENGINE,    broker_release_claim,       false},
-    {"GET",    "/api/get-new-lookup",      ENGINE,    broker_get_new_lookup,      false, .is_always_sent = true},
+    {"GET",    "/api/get-new-lookup",      ENGINE,    broker_get_new_lookup,      false, .is_always_sent = true, .hands_out = true, .is_held = true},
     {"POST",   "/api/give-new-matches",    ENGINE,    broker_give_new_matches,    false},
     {"GET",    "/api/get-recommendations", ENGINE,    broker_get_recommendations, false},
 

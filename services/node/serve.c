@@ -179,6 +179,7 @@ static void init_node(struct node *node, unsigned index)
         .queue_max = process.settings.queue.queue_max, .thread_n = process.settings.node_n});
     node->server.services = &node->services;
     node->server.is_first = index == 0;
+    node->server.held_nonces.sync_ms = queue_sync_ms(node->queue);
 }
 
 static void *run_node(void *arg)

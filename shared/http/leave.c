@@ -12,6 +12,7 @@
 #include "shared/http/leave.h"
 
 #include "shared/http/connection.h"
+#include "shared/http/held_nonces.h"
 
 #include <errno.h>
 #include <sys/socket.h>
@@ -53,6 +54,7 @@ static void on_readable(h2o_socket_t *socket, const char *error)
     if (r == NULL || (r->is_answered && !r->is_stream) || !is_end(seen))
         return;
     r->has_left = true;
+    held_nonces_end(r, HELD_LOST);
     r->h2o->http1_is_persistent = 0;
     leave_notify(r);
 }

@@ -11,6 +11,7 @@
 #include "shared/http/authenticate.h"
 #include "shared/http/connection.h"
 #include "shared/http/gather.h"
+#include "shared/http/held_nonces.h"
 #include "shared/http/leave.h"
 #include "shared/http/linger.h"
 #include "shared/http/rates.h"
@@ -30,7 +31,7 @@ struct request_call {
     struct request_call *next; /* of all of the request */
 };
 
-static void detach_calls(struct request *r)
+void request_detach(struct request *r)
 {
     for (struct request_call *call = r->calls; call != NULL; call = call->next)
         call_detach(&call->call);
@@ -42,10 +43,11 @@ static void on_disposed(void *chunk)
 {
     struct request *r = *(struct request **)chunk;
     r->server->requests.open_n--;
+    held_nonces_end(r, HELD_LOST);
     rights_unlist(r);
     leave_unwatch(r);
     connection_end(r);
-    detach_calls(r);
+    request_detach(r);
     if (r->on_gone != NULL)
         r->on_gone(r);
     gather_fini(r->gather);
@@ -244,10 +246,31 @@ static void on_nonce_used_first(struct request *r, enum err error, struct str re
     (void)reply; /* "ok": a replay has been answered with that */
     if (error != ERR_OK)
         respond_error(r, error, NULL);
-    else if (r->has_left || r->revoked != ERR_OK)
+    else
+        request_begin_again(r);
+}
+
+void request_begin_again(struct request *r)
+{
+    if (r->has_left || r->revoked != ERR_OK)
         handle_late(r);
     else
         r->route->handle(r);
+}
+
+void request_end_handler(struct request *r)
+{
+    request_detach(r);
+    if (r->on_gone != NULL)
+        r->on_gone(r);
+    r->on_gone = NULL;
+    r->left = NULL;
+}
+
+void request_park(struct request *r)
+{
+    r->was_parked = true;
+    held_nonces_park(r);
 }
 
 void request_handle_after_nonce(struct request *r)
@@ -382,16 +405,23 @@ bool request_param_is_true(struct request *r, const char *name)
 
 /* --- verbs ---------------------------------------------------------------------------------- */
 
+void request_on_replay(struct request *r)
+{
+    rates_return_nonce(r->server->gate.rates, r->account);
+    request_detach(r);
+    if (!r->is_answered && held_nonces_try_again(r))
+        return;
+    metrics_add(r->server->metrics, METRIC_NONCES_REUSED, 1);
+    if (!r->is_answered || r->held != NULL)
+        respond_instead(r, ERR_NONCE_USED);
+}
+
 static void on_call_reply(struct call *handle, enum err error, struct str reply)
 {
     struct request_call *call = H2O_STRUCT_FROM_MEMBER(struct request_call, call, handle);
     struct request *r = call->request;
     if (error == ERR_OK && str_eq(reply, STR("replay"))) {
-        metrics_add(r->server->metrics, METRIC_NONCES_REUSED, 1);
-        rates_return_nonce(r->server->gate.rates, r->account);
-        detach_calls(r);
-        if (!r->is_answered || r->held != NULL)
-            respond_instead(r, ERR_NONCE_USED);
+        request_on_replay(r);
         return;
     }
     r->replied_shard = call->shard;
@@ -433,6 +463,6 @@ struct call_start request_call_at(struct request *r, unsigned shard, request_rep
 
 void request_use_nonce(struct request *r, request_reply_cb *on_reply)
 {
-    detach_calls(r);
+    request_detach(r);
     call_nonce(request_call(r, on_reply));
 }

@@ -49,6 +49,12 @@ struct route {
     /* Whether this request, which has no credentials, is handled all the same, without an account.
      * NULL: it is not. */
     bool (*is_open)(const struct request *r);
+    /* A GET that hands something to whoever asks, a claim or a socket: it takes no HEAD, as all
+     * others do. */
+    bool hands_out;
+    /* A GET that may be held: the same signed request is served once more if it is lost
+     * (held_nonces.h). */
+    bool is_held;
     bool uses_nonce_itself; /* with several shards; otherwise it is used up before the handler
                              * runs */
     /* A GET whose answer is sent even if clients have left too much unread, because it hands work
@@ -139,6 +145,8 @@ struct request {
     bool pauses;          /* HTTP/2: its connection is not read before its answer */
     bool is_unread;       /* HTTP/2: from a stranger, answer not yet written */
     bool was_parked;      /* its duration is the wait of a long poll */
+    bool is_nonce_held;   /* as Redis is told, see held_nonces.h */
+    char *nonce_mark;     /* of held_nonces.c; NULL: none */
     struct param *params; /* of the query; NULL before the first access */
     size_t param_n;
     struct json_member *members; /* of the body, once request_body has read it; NULL before */
@@ -226,8 +234,19 @@ struct call_start request_call(struct request *r, request_reply_cb *on_reply);
 struct call_start request_call_at(struct request *r, unsigned shard, request_reply_cb *on_reply);
 /* Uses up the nonce and nothing else; calls under way are detached, as if the client had left. */
 void request_use_nonce(struct request *r, request_reply_cb *on_reply);
+/* No reply is waited for any more: what is under way is detached. */
+void request_detach(struct request *r);
 /* The same with several shards: the route's handler then runs again, without a nonce. */
 void request_handle_after_nonce(struct request *r);
+/* A reply says that the nonce was used before: answers with 401, or begins again (held_nonces.h).
+ */
+void request_on_replay(struct request *r);
+/* Ends what its handler has begun, as if the client had left. */
+void request_end_handler(struct request *r);
+/* Runs the route's handler, which has not begun or was ended. */
+void request_begin_again(struct request *r);
+/* The request waits from now on: its duration is a wait, and it may be sent again if it is lost. */
+void request_park(struct request *r);
 
 /* `listener` runs at most once, from the loop: when the client closes its side of the connection
  * before the answer or the end of the stream, or when the account loses its right (rights.h); not

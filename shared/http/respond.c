@@ -12,6 +12,7 @@
 #include "shared/base/trace.h"
 #include "shared/http/audit.h"
 #include "shared/http/connection.h"
+#include "shared/http/held_nonces.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -149,11 +150,13 @@ static void send_now(struct request *r, const struct held_answer *answer)
     h2o_send(h2o, &bytes, is_bare || answer->body.n == 0 ? 0 : 1, H2O_SEND_STATE_FINAL);
 }
 
-/* From here on the request has its answer, and another one is a bug of ours. */
-static void begin_answer(struct request *r)
+/* From here on the request has its answer, and another one is a bug of ours. 503 means "send it
+ * again". */
+static void begin_answer(struct request *r, int status)
 {
     if (r->is_answered)
         abort();
+    held_nonces_end(r, status == 503 ? HELD_LOST : HELD_ANSWERED);
     r->is_answered = true;
 }
 
@@ -175,7 +178,7 @@ static void send_answer(struct request *r, const struct held_answer *answer)
         respond_instead(r, r->revoked);
         return;
     }
-    begin_answer(r);
+    begin_answer(r, answer->status);
     if (!r->nonce.is_set || answer->status == 503) {
         send_now(r, answer);
         return;
@@ -325,7 +328,7 @@ void respond_error_more(struct request *r, enum err error, const char *detail, c
 
 void respond_start_stream(struct request *r, h2o_generator_t *generator)
 {
-    begin_answer(r);
+    begin_answer(r, 200);
     put_common(r, 200, "text/event-stream");
     put_header(r, "cache-control", STR("no-cache, no-transform"));
     put_header(r, "x-accel-buffering", STR("no"));
@@ -337,7 +340,7 @@ void respond_start_stream(struct request *r, h2o_generator_t *generator)
 void respond_start_download(struct request *r, const char *content_type, const char *disposition,
                             h2o_generator_t *generator)
 {
-    begin_answer(r);
+    begin_answer(r, 200);
     put_common(r, 200, content_type);
     put_header(r, "cache-control", STR("no-store"));
     respond_header(r, "content-disposition", str_of(disposition));
@@ -348,7 +351,7 @@ void respond_start_download(struct request *r, const char *content_type, const c
 
 void respond_start_upgrade(struct request *r)
 {
-    begin_answer(r);
+    begin_answer(r, 101);
     put_common(r, 101, NULL);
     count(r, 101);
 }

@@ -8,6 +8,7 @@
 #include "shared/base/clock.h"
 #include "shared/http/authenticate.h"
 #include "shared/http/connection.h"
+#include "shared/http/held_nonces.h"
 #include "shared/http/linger.h"
 #include "shared/http/listen.h"
 #include "shared/http/peer.h"
@@ -244,6 +245,7 @@ void server_init(struct server *server, struct loop *loop, const struct server_c
     server->router = router_create(tables);
     gate_init(&server->gate, loop, config, shards, metrics);
     rights_init(server);
+    held_nonces_init(server);
     server->accept_again.on_expire = on_accept_again;
     buf_init(&server->scratch, SCRATCH_MAX);
     h2o_config_init(&server->h2o_config);
@@ -340,6 +342,7 @@ bool server_is_idle(const struct server *server)
 void server_turn_end(struct server *server)
 {
     connections_settle(server->connections);
+    held_nonces_report(server);
 }
 
 void server_fini(struct server *server)
@@ -347,6 +350,7 @@ void server_fini(struct server *server)
     connections_destroy(server->connections);
     router_destroy(server->router);
     gate_fini(&server->gate);
+    held_nonces_fini(server);
     buf_fini(&server->scratch);
     /* Connections, context and loop of libh2o 2.2 go with the process. */
 }

@@ -64,6 +64,10 @@ struct server_drain {           /* server.c: after server_drain */
     uint64_t handshakes_end_ms; /* until then clients may complete connections that they began */
     uint64_t requests_n, quiet_from_ms; /* the last look's numbered_n, and since when it is so */
 };
+struct server_held_nonces {      /* held_nonces.c */
+    struct buf news[SHARDS_MAX]; /* what each shard has not been told yet */
+    uint64_t sync_ms;            /* the longest time between two syncs; set by the caller */
+};
 struct server_lingers { /* linger.c */
     unsigned open_n;    /* closed connections whose input is still being drained */
 };
@@ -90,6 +94,7 @@ struct server {
     struct server_requests requests;
     struct server_rights rights;
     struct server_websockets websockets;
+    struct server_held_nonces held_nonces;
     struct server_lingers lingers;
     struct server_drain drain;
     struct server_refusals refusals;

@@ -23,6 +23,8 @@ void polls_park(struct queue *queue, struct poll *poll)
     polls_set_state(poll, POLL_PARKED);
     polls_put_last(&poll->class->parked, poll);
     metrics_add(queue->metrics, METRIC_POLLS_PARKED, 1);
+    if (poll->on_parked != NULL)
+        poll->on_parked(poll);
 }
 
 void polls_unlink_parked(struct queue *queue, struct poll *poll)

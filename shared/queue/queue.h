@@ -48,6 +48,8 @@ struct poll {
     struct str after;   /* a topic: it looks at that one's shard last. Read by queue_poll_start */
     /* Whether the client can take a claim. Called right before one is given. */
     bool (*is_alive)(struct poll *poll);
+    /* The poll is parked: it waits, with or without a credit. May be NULL. */
+    void (*on_parked)(struct poll *poll);
     /* The poll got a claim and is idle again; `claim` is valid only inside the call. The owner
      * answers its engine and then calls queue_delivered or queue_give_back. */
     void (*on_claim)(struct poll *poll, struct claim *claim);
@@ -127,6 +129,9 @@ bool queue_is_usable(const struct queue *queue);
 struct str queue_drained(const struct queue *queue);
 /* The node's id. Valid as long as the queue is. */
 struct str queue_node_id(const struct queue *queue);
+/* The longest time between two syncs of a shard: so old may be what Redis knows of a living node.
+ */
+uint64_t queue_sync_ms(const struct queue *queue);
 /* How long a claim lasts without a heartbeat. */
 uint64_t queue_lease_ms(const struct queue *queue);
 

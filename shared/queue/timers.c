@@ -167,6 +167,12 @@ static uint64_t next_sync_ms(const struct queue_shard *part)
     return after_ms < every_ms / 2 ? after_ms + every_ms : after_ms;
 }
 
+uint64_t queue_sync_ms(const struct queue *queue)
+{
+    uint64_t every_ms = queue->config.rescan_ms;
+    return queue->shards.n == 1 ? every_ms : every_ms + every_ms / 2; /* next_sync_ms */
+}
+
 static void on_sync_timer(struct deadline *deadline)
 {
     struct queue_shard *part = H2O_STRUCT_FROM_MEMBER(struct queue_shard, sync_timer, deadline);

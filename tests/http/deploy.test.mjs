@@ -100,6 +100,12 @@ describe('deploy', () => {
     assert.deepEqual([...seen].sort(), ['bots', 'broker', 'documents', 'workflow']);
   });
 
+  it('nginx repeats a GET however long it has waited, and none whose time is over', () => {
+    const [repeat, wait] = ['proxy_next_upstream_timeout', 'proxy_read_timeout'].map((name) => Number(new RegExp(`^ *${name} (\\d+)s;`, 'm').exec(read('deploy/nginx.conf'))[1]));
+    assert.ok(wait > 120, 'the longest wait');
+    assert.equal(repeat, wait);
+  });
+
   it('nginx writes no URL of a request into its error log, and passes on no address that a client made up', () => {
     const server = /\n {4}server \{[^]*\n {4}\}\n/.exec(read('deploy/nginx.conf'))[0];
     assert.match(server, /^ *error_log \/dev\/stderr emerg;/m);

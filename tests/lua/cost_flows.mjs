@@ -480,6 +480,10 @@ export const flows = {
     await m.expect(/^ok/, 'bind_key', m.text(1000), 'ab');
     await m.expect(/^ok/, 'unbind_key', m.text(1000), 'ab');
     await m.expect(/^ok/, 'nonce_of_refused', 'ab', 'cd');
+    const marks = Array.from({ length: m.n(300) }, (_, i) => String(i).padStart(12, '0'));
+    for (const what of ['held', 'lost', 'held']) await m.expect(/^ok/, 'nonces_held', ...marks.flatMap((mark) => [mark, what]));
+    await m.cmd('ZADD', m.key('nodes'), ...Array.from({ length: m.n(1000) }, (_, i) => [1e12, `m${i}`]).flat());
+    await m.expect(/^used/, 'nonce_again', 'f'.repeat(12), 5000);
     await m.call('key', 'abc');
   },
 };
