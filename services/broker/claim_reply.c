@@ -4,6 +4,7 @@
 
 #include "generated/verbs.h"
 #include "shared/base/clock.h"
+#include "shared/http/connection.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -203,6 +204,11 @@ bool claim_reply_put_history(struct buf *b, struct request *r, struct delivery *
     return true;
 }
 
+static void on_reset(void *queue, uint64_t connection)
+{
+    queue_connection_reset(queue, connection);
+}
+
 void delivery_settle(struct delivery *delivery, struct request *r)
 {
     if (delivery->topic.at == NULL)
@@ -211,7 +217,8 @@ void delivery_settle(struct delivery *delivery, struct request *r)
         give_back(delivery, r);
         return;
     }
-    queue_delivered(broker_of(r)->queue, delivery->work, delivery->topic, delivery->lease,
-                    delivery->record);
+    struct queue *queue = broker_of(r)->queue;
+    queue_delivered(queue, delivery->work, delivery->topic, delivery->lease, delivery->record,
+                    connection_on_reset(r, on_reset, queue));
     delivery->topic.at = NULL;
 }

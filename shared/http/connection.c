@@ -388,6 +388,17 @@ static void on_look_later(struct deadline *deadline)
     look(all);
 }
 
+uint64_t connection_on_reset(struct request *r, void (*on_reset)(void *arg, uint64_t connection),
+                             void *arg)
+{
+    struct connection *c = r->connection;
+    if (c == NULL)
+        return 0;
+    c->on_reset = on_reset;
+    c->on_reset_arg = arg;
+    return c->number;
+}
+
 struct request *connection_request(const struct connection *c)
 {
     return c->request;
@@ -443,6 +454,7 @@ void connection_accept(struct connections *all, h2o_socket_t *socket, struct tls
         abort();
     h2o_socket_getpeername(socket, (struct sockaddr *)&storage);
     c->all = all;
+    c->number = ++all->accepted_n;
     c->socket = socket;
     c->accepted_ms = clock_mono_ms();
     streams_init(c);

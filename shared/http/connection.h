@@ -68,6 +68,11 @@ void connection_hold_answer(struct request *r, size_t bytes);
 bool connection_gather(struct request *r, size_t more) must_check;
 void connection_ungather(struct request *r, size_t less);
 bool connection_is_given_up(const struct request *r);
+/* `on_reset` runs if the client resets the connection later, and not if it ends it or the node
+ * does: with that connection's number, which is what this returns and never 0. 0: there is nothing
+ * to follow. Each call replaces the one before on that connection. */
+uint64_t connection_on_reset(struct request *r, void (*on_reset)(void *arg, uint64_t connection),
+                             void *arg);
 /* The request is answered: an HTTP/2 connection whose request was refused is read again. */
 void connection_answered(struct request *r);
 

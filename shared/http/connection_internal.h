@@ -62,6 +62,9 @@ struct connection {
     size_t room_left; /* HTTP/2: read no more than this, if it is not too little for a read */
     uint8_t cut[10];  /* HTTP/2: the header of what is to come of a DATA frame that was cut */
     unsigned cut_n;
+    uint64_t number;                                  /* of this thread's, from 1 */
+    void (*on_reset)(void *arg, uint64_t connection); /* NULL: nobody asks */
+    void *on_reset_arg;
     char *rest; /* what came after the request under way */
     size_t rest_n;
 };
@@ -76,6 +79,7 @@ struct connections {
     struct connection *current; /* libh2o is at work on it; NULL once it is gone */
     struct refusal refusal;
     size_t connection_n;
+    uint64_t accepted_n;               /* ever */
     size_t held_bytes, unproven_bytes; /* of bodies */
     size_t unread_bytes;               /* of answers */
     struct unread_list unread;

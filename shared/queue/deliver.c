@@ -5,8 +5,9 @@
  * A confirmation waits for a turn that is sent anyway, from a fifth of the delivery lease on, and
  * no longer than three fifths: a call of its own for every claim would be the herd that hand-overs
  * avoid. A claim that ends before needs none: then its lease never has a key, which the
- * confirmation writes (lua/queue/delivered.lua). A claim that is given back does not wait, for its
- * queries shall be Open at once. */
+ * confirmation writes (lua/queue/delivered.lua). Nor does one whose client resets its connection
+ * before: its bytes may be lost, which the kernel does not report. A claim that is given back does
+ * not wait, for its queries shall be Open at once. */
 #include "shared/queue/queue_internal.h"
 
 #include "generated/verbs.h"
@@ -180,18 +181,39 @@ static struct delivered *create(struct queue_shard *part, enum work work, struct
 }
 
 void queue_delivered(struct queue *queue, enum work work, struct str topic, struct str lease,
-                     struct str record)
+                     struct str record, uint64_t connection)
 {
     struct queue_shard *part = work == WORK_LOOKUPS ? &queue->parts[0] : queue_part(queue, topic);
     if (log_is_on(LOG_DEBUG))
         log_write(LOG_DEBUG, "claim delivered", LOG_STR("topic", topic), LOG_STR("lease", lease));
     if (work == WORK_QUERIES)
         metrics_add(queue->metrics, METRIC_CLAIMS, 1);
-    put_in(create(part, work, topic, lease, record), &part->delivered);
+    struct delivered *one = create(part, work, topic, lease, record);
+    one->connection = connection;
+    put_in(one, &part->delivered);
     if (part->delivered_n == UNCONFIRMED_MAX)
         delivered_report(part);
     else if (!deadline_is_set(&part->delivered_timer))
         loop_set_deadline(queue->loop, &part->delivered_timer, late_ms(queue));
+}
+
+static void forget_those_of(struct queue_shard *part, uint64_t connection)
+{
+    for (h2o_linklist_t *link = part->delivered.next, *next; link != &part->delivered;
+         link = next) {
+        struct delivered *one = H2O_STRUCT_FROM_MEMBER(struct delivered, link, link);
+        next = link->next;
+        if (one->connection != connection)
+            continue;
+        take_out(one);
+        free(one);
+    }
+}
+
+void queue_connection_reset(struct queue *queue, uint64_t connection)
+{
+    for (unsigned i = 0; i < queue->shards.n; i++)
+        forget_those_of(&queue->parts[i], connection);
 }
 
 void queue_claim_ended(struct queue *queue, struct str topic, struct str lease)

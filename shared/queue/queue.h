@@ -169,9 +169,12 @@ void queue_end_parked(struct queue *queue);
 
 /* The claim reached its engine: gives it a full lease, unless it ends first. `topic`: for a lookup
  * its fingerprint. `record`: what the lease's key shall say (lua/queue/leases.lua); "" for a
- * lookup. Copies what it keeps. */
+ * lookup. `connection`: a number for queue_connection_reset; 0: none. Copies what it keeps. */
 void queue_delivered(struct queue *queue, enum work work, struct str topic, struct str lease,
-                     struct str record);
+                     struct str record, uint64_t connection);
+/* A client has reset its connection: claims that went there and are not confirmed yet keep their
+ * delivery leases, unless the engine extends or answers them. */
+void queue_connection_reset(struct queue *queue, uint64_t connection);
 /* A claim of queries has ended: nothing is left to confirm. */
 void queue_claim_ended(struct queue *queue, struct str topic, struct str lease);
 /* The engine of a claim of queries is about to give a sign of life with this lease, if it has it:

@@ -55,6 +55,7 @@ struct delivered {
     struct queue_shard *part;
     enum work work;
     uint64_t lease, since_ms;
+    uint64_t connection; /* on which it went; 0: not known */
     /* Both are in `text`. */
     struct str claim;  /* "<lease> <topic>" or "<lease> <fingerprint>" */
     struct str record; /* what its lease's key says; empty for a lookup */

@@ -134,3 +134,56 @@ suite('an engine whose History cannot be read', { nodes: 2 }, ({ test, cluster }
   test('gets no claim, and another engine gets it', () =>
     duringHistory(cluster, () => pollHistory(cluster), async (socket) => assert.equal((await socket.response(50_000)).status, 503)));
 });
+
+// A delivery lease that is longer than a slow machine takes to see the reset, and far shorter than a lease.
+suite('an engine that resets its connection when its claim is there', { nodes: 2, args: ['--delivery-seconds', '6'] }, ({ test, cluster }) => {
+  const claimed = (socket) => socket.response();
+  const answered = async (socket, Topic) => assert.equal(JSON.parse((await claimed(socket)).text).Topic, Topic);
+
+  test('loses it with the delivery lease, not with the whole one', async () => {
+    for (const wait of [120, 0]) {
+      const early = wait === 0 ? await cluster.add() : undefined;
+      const socket = await send(cluster, '/api/get-new-queries', { as: 'Inference_1', query: { Wait: wait } });
+      if (wait > 0) await parked(cluster, 0, 1);
+      const { Topic } = early ?? (await cluster.add({ node: 1 }));
+      await answered(socket, Topic);
+      socket.reset();
+      const claim = await cluster.claim({ as: 'Inference_2', wait: 60, detail: true, node: 1 });
+      assert.deepEqual([claim.Topic, claim.Attempt], [Topic, 1]);
+      await cluster.answer({ as: 'Inference_2', Topic, Seq: 1, Lease: claim.Lease });
+    }
+  });
+
+  test('loses one that came with an answer, and a lookup, too', async () => {
+    const { Topic } = await cluster.add();
+    await cluster.claim();
+    const { Topic: next } = await cluster.add();
+    const body = JSON.stringify({ Topic, Seq: 1, Query: 'What is the meaning of life?', Answer: ['42'] });
+    const path = cluster.path('/api/give-new-answer', { as: 'Inference_1', query: { Next: 'true' } });
+    const socket = await cluster.socket({ node: 0 });
+    socket.write(`POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+    assert.equal(JSON.parse((await claimed(socket)).text).Next.Topic, next);
+    socket.reset();
+    const claim = await cluster.claim({ as: 'Inference_2', wait: 60, node: 1 });
+    assert.equal(claim.Topic, next);
+    await cluster.answer({ as: 'Inference_2', Topic: next, Seq: 1 });
+    const { Fingerprint } = (await cluster.request('POST', '/api/add-lookup', { as: 'Frontend_1', body: { Topic, Seq: 1, Fragment: next } })).json;
+    const other = await send(cluster, '/api/get-new-lookup', { as: 'Inference_1', query: { Wait: 0 } });
+    assert.equal(JSON.parse((await claimed(other)).text).Fingerprint, Fingerprint);
+    other.reset();
+    assert.equal((await cluster.request('GET', '/api/get-new-lookup', { as: 'Inference_2', query: { Wait: 60 }, timeout: 90_000 })).json.Fingerprint, Fingerprint);
+  });
+
+  test('keeps it if it says in time that it is at work', async () => {
+    const { Topic } = await cluster.add();
+    const socket = await send(cluster, '/api/get-new-queries', { as: 'Inference_1', query: { Wait: 0, Detail: 'true' } });
+    const { Lease } = JSON.parse((await claimed(socket)).text);
+    socket.reset();
+    assert.equal((await cluster.request('POST', '/api/extend-claim', { as: 'Inference_1', body: { Lease, Topic } })).status, 200);
+    const { Topic: other } = await cluster.add();
+    const claim = await cluster.claim({ as: 'Inference_2', wait: 30, node: 1 });
+    assert.equal(claim.Topic, other);
+    assert.equal((await cluster.claim({ as: 'Inference_2', wait: 8, node: 1 })).Topic, null, 'after the delivery lease');
+    for (const one of [Topic, other]) await cluster.answer({ as: one === Topic ? 'Inference_1' : 'Inference_2', Topic: one, Seq: 1 });
+  });
+});
