@@ -1,6 +1,7 @@
 -- limiter: cluster-wide rate limits with an exact sliding window. The zset limit:<what>:<who> holds each admitted
 --   request by its time (microseconds). Each call drops requests older than its longest window, and refused requests
 --   are not recorded, so a zset holds no more than that window admits. It expires with its last request.
+-- Requests of the future, because Redis's clock went back, count as requests of now: for one window at most.
 -- Limits as text: "<what>:<who>:<n>:<window s>,…": n requests in any window of that many seconds. Two limits of the
 -- same <what>:<who> count the same requests.
 local call = redis.call
@@ -52,14 +53,21 @@ local function left(turn, limits)
     return format('%d %d %d', least.n, least.n - least.used - 1, ceil(reset_us / 1000))
 end
 
+-- What the window has left, goes.
+local function forget_old(turn, key, longest_us)
+    call('ZREMRANGEBYSCORE', key, '-inf', format('%.0f', turn.now_us - longest_us))
+    local now_us = format('%.0f', turn.now_us)
+    for _, request in ipairs(call('ZRANGEBYSCORE', key, '(' .. now_us, '+inf')) do
+        call('ZADD', key, 'XX', now_us, request)
+    end
+end
+
 -- Counts one request and returns nil and what is left ('' without limits), or returns what refuses it: the limit that
 -- takes longest. All limits are checked before any is counted: what one refuses uses up nothing of another.
 local function admit(turn, text)
     local limits, longest_us = parse_limits(turn, text)
     local refused_us, by
-    for key, us in pairs(longest_us) do
-        call('ZREMRANGEBYSCORE', key, '-inf', format('%.0f', turn.now_us - us))
-    end
+    for key, us in pairs(longest_us) do forget_old(turn, key, us) end
     for i = 1, #limits do
         local us = wait_us(turn, limits[i])
         if us and (not refused_us or us > refused_us) then refused_us, by = us, limits[i] end

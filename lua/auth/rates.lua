@@ -13,6 +13,7 @@
 --     nonces  digits   since the last time
 -- Replies: <seconds until the day ends>, then of each account a line `<requests a second of other nodes> <nonces of the
 --   day, of all nodes>`
+local instants = require('turn/instants')
 local call = redis.call
 local format, match = string.format, string.match
 local concat = table.concat
@@ -26,7 +27,7 @@ local function of_others(turn, key)
     local all, sum = call('HGETALL', key), 0
     for i = 1, #all, 2 do
         local at, per_s = match(all[i + 1], '^(%d+) (%d+)$')
-        if tonumber(at) < turn.now_ms - RATE_MS then
+        if not instants.is_near(turn, at, RATE_MS) then
             call('HDEL', key, all[i])
         elseif all[i] ~= turn.node then
             sum = sum + per_s

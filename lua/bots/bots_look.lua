@@ -9,6 +9,7 @@
 -- Replies: none | deliveries | evaluations | both
 local deliveries = require('bots/deliveries')
 local evaluations = require('bots/evaluations')
+local instants = require('turn/instants')
 local call = redis.call
 local format = string.format
 
@@ -17,7 +18,9 @@ local function has_until(turn, name, ms)
 end
 
 local function verb(turn, _)
-    local now = turn.now_ms
+    local P, now = turn.prefix, turn.now_ms
+    instants.pull_in(turn, P .. 'dlv_due', deliveries.ANSWER_MS)
+    instants.pull_in(turn, P .. 'evaluation_due', evaluations.LONGEST_MS)
     local d = has_until(turn, 'dlv_due', now) or has_until(turn, 'dlv_done', now - deliveries.KEPT_MS)
     local e = has_until(turn, 'evaluation_due', now) or has_until(turn, 'evaluations_done', now - evaluations.KEPT_MS)
     if d and e then return 'both' end

@@ -11,6 +11,7 @@
 --   is_waiting  flag  this node has a parked poll of the bot
 -- Replies: none/ms until one comes back ('': none will) | ok/delivery/room
 local deliveries = require('bots/deliveries')
+local instants = require('turn/instants')
 local call = redis.call
 local format = string.format
 
@@ -27,6 +28,7 @@ end
 local function verb(turn, a)
     --- arguments
     local key = turn.prefix .. 'dlv_pull:' .. bot
+    instants.pull_in(turn, key, deliveries.PULL_MS)
     for _, id in ipairs(call('ZRANGEBYSCORE', key, '-inf', turn.now_text, 'LIMIT', 0, LOOK_MAX)) do
         local d = deliveries.read(turn, id)
         if d and not deliveries.OVER[d.state] and tonumber(d.pulls or 0) < deliveries.PULLS then

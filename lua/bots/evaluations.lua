@@ -107,7 +107,8 @@ local function lines(e)
 end
 
 return {
-    LEASE_MS = LEASE_MS, OPEN_MAX = OPEN_MAX, KEPT_MAX = KEPT_MAX, KEPT_MS = KEPT_MS, TURNS_BYTES = TURNS_BYTES,
+    LEASE_MS = LEASE_MS, LONGEST_MS = LEASE_MS * 2 ^ DOUBLINGS, OPEN_MAX = OPEN_MAX, KEPT_MAX = KEPT_MAX,
+    KEPT_MS = KEPT_MS, TURNS_BYTES = TURNS_BYTES,
     key_of = key_of, read = read, read_of = read_of, count_open = count_open, lease = lease, take = take, grow = grow,
     finish = finish, drop = drop, lines = lines,
 }

@@ -3,9 +3,10 @@
 -- hash `names` says who has a name. Keys and secrets of a bot are derived from its name, id and generation
 -- (services/bots/registry); they are never stored.
 local hashes = require('turn/hashes')
+local instants = require('turn/instants')
 local call = redis.call
 local format = string.format
-local max = math.max
+local max, min = math.max, math.min
 
 local NAMESPACE_MAX = 1000
 local REGISTRANT_MAX = 50
@@ -39,12 +40,12 @@ end
 -- Does the bot rest: `closed` (it is called), `open` (it is not), `half` (one delivery at a time tries).
 local function circuit(turn, b)
     if b.open_until == '' then return 'closed' end
-    return turn.now_ms < tonumber(b.open_until) and 'open' or 'half'
+    return instants.is_ahead(turn, b.open_until, REST_MS) and 'open' or 'half'
 end
 
 -- Of a circuit that is half open: does this caller try? Until `trial_until` no other one does.
 local function try(turn, b)
-    if b.trial_until ~= '' and turn.now_ms < tonumber(b.trial_until) then return false end
+    if b.trial_until ~= '' and instants.is_ahead(turn, b.trial_until, TRIAL_MS) then return false end
     call('HSET', b.key, 'trial_until', format('%d', turn.now_ms + TRIAL_MS))
     return true
 end
@@ -64,7 +65,7 @@ local function lines(turn, b)
     return table.concat({
         b.name, b.id, b.username, b.emulates, b.endpoint, b.format, b.account, b.user, b.role, b.generation,
         is_former_good(turn, b) and '1' or '0', b.rotated, b.created, b.failures, circuit(turn, b),
-        b.open_until == '' and '0' or format('%d', max(0, tonumber(b.open_until) - turn.now_ms)),
+        b.open_until == '' and '0' or format('%d', min(REST_MS, max(0, b.open_until - turn.now_ms))),
     }, '\n')
 end
 

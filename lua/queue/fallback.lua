@@ -40,7 +40,8 @@ local function seen_at(turn, model)
     local P = turn.prefix
     local at, lease = match(call('HGET', P .. 'models_seen', model) or '', '^(%d+) %S+ (%d*)$')
     if lease and lease ~= '' and call('EXISTS', P .. 'lease:' .. lease) == 1 then return turn.now_ms end
-    return tonumber(at)
+    at = tonumber(at)
+    return at and at <= turn.now_ms + turn.settings.fallback_ms and at or nil -- else the clock went back
 end
 
 -- Until when a model does not fall because an engine for it is there; nil when none is.

@@ -2,6 +2,7 @@
 -- left it: the credits that it had, and the marks of requests that it held.
 local held_nonces = require('auth/held_nonces')
 local hints = require('queue/hints')
+local instants = require('turn/instants')
 local call = redis.call
 local sub = string.sub
 
@@ -14,8 +15,8 @@ local function forget(turn, gone)
     for _, id in ipairs(gone) do
         call('ZREM', P .. 'nodes', id)
         call('HDEL', P .. 'node_info', id)
-        is_gone[id] = true
         call('UNLINK', held_nonces.key_of(turn, id))
+        is_gone[id] = true
     end
     if turn.is_sharded then hints.strike_off(turn, is_gone) end
     for _, key in ipairs({P .. 'idle', P .. 'idle_lookups'}) do
@@ -29,6 +30,7 @@ end
 
 -- Those that have not said anything for a minute.
 local function forget_silent(turn)
+    instants.pull_in(turn, turn.prefix .. 'nodes', 0)
     forget(turn, call('ZRANGEBYSCORE', turn.prefix .. 'nodes', '-inf', turn.now_ms - GONE_MS))
 end
 

@@ -12,6 +12,7 @@ local idle = require('queue/idle')
 local open_list = require('queue/open_list')
 local rate = require('queue/rate')
 local counters = require('turn/counters')
+local instants = require('turn/instants')
 local call = redis.call
 local format, match = string.format, string.match
 local concat = table.concat
@@ -34,7 +35,7 @@ local function models_of_engine(turn, model)
     if call('HLEN', engines) > LOOK_ENGINES then return '*' end
     for _, info in ipairs(call('HVALS', engines)) do
         local at, models = match(info, '^(%d+) {"Models":"([^"]*)"')
-        if at and tonumber(at) > turn.now_ms - SEEN_MS and idle.takes_model(turn, models, model) then
+        if at and instants.is_near(turn, at, SEEN_MS) and idle.takes_model(turn, models, model) then
             if models == '*' then return '*' end
             all[#all + 1] = models
         end

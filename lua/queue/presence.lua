@@ -2,6 +2,7 @@
 local idle = require('queue/idle')
 local newest = require('queue/newest')
 local events = require('turn/events')
+local instants = require('turn/instants')
 local call = redis.call
 local format, match = string.format, string.match
 local ceil, min = math.ceil, math.min
@@ -12,13 +13,20 @@ local ENGINE_SEEN_MS = 600000  -- since its poll began, which may be parked or h
 local REST_SHORT_MS = 15000     -- a question outlasts such a rest
 local BACK_MS = 30000           -- an engine that has rested takes so long to poll again
 
+-- For how long an engine rests from now on (ms; below 0: so long ago it ended); nil when it does not. No longer than it
+-- said, if the clock went back since.
+local function rest_of(turn, info)
+    local at, rests_until = match(info, '^(%d+) {"RestingUntilMs":(%d+)')
+    return rests_until and min(rests_until - turn.now_ms, rests_until - at)
+end
+
 -- What an engine does, as the hash `engines` has it: `waiting` for a claim, `working` or `resting`; nil when it has
 -- gone. A node says with each state how long it may last without another word (shared/queue/engines.c).
 local function state_of(turn, info)
-    local rests_until = match(info, '^%d+ {"RestingUntilMs":(%d+)')
-    if rests_until then return tonumber(rests_until) > turn.now_ms - BACK_MS and 'resting' or nil end
+    local rest_ms = rest_of(turn, info)
+    if rest_ms then return rest_ms > -BACK_MS and 'resting' or nil end
     local at, state, for_ms = match(info, '^(%d+) {"Models":"[^"]*","State":"(%l+)","ForMs":(%d+)')
-    return at and tonumber(at) + tonumber(for_ms) > turn.now_ms and state or nil
+    return at and instants.is_near(turn, at, tonumber(for_ms)) and state or nil
 end
 
 -- Is an engine there? '': one polls, is at work, or rests only for a moment. 'maybe': one was seen lately, and may
@@ -29,17 +37,16 @@ local function engines_there(turn)
     if call('EXISTS', P .. 'idle', P .. 'leases') > 0 then return '' end
     local found, first
     for _, info in ipairs(call('HVALS', P .. 'engines')) do
-        local rests_until = tonumber(match(info, '^%d+ {"RestingUntilMs":(%d+)'))
-        local seen = rests_until or tonumber(match(info, '^%d+'))
-        if seen > turn.now_ms + REST_SHORT_MS then
-            first = min(first or seen, seen)
-        elseif seen > turn.now_ms then
+        local rest_ms = rest_of(turn, info)
+        if rest_ms and rest_ms > REST_SHORT_MS then
+            first = min(first or rest_ms, rest_ms)
+        elseif rest_ms and rest_ms > 0 then
             return ''
-        elseif seen > turn.now_ms - ENGINE_SEEN_MS then
+        elseif instants.is_near(turn, rest_ms and turn.now_ms + rest_ms or match(info, '^%d+'), ENGINE_SEEN_MS) then
             found = 'maybe'
         end
     end
-    return found, first and ceil((first - turn.now_ms) / 1000)
+    return found, first and ceil(first / 1000)
 end
 
 local function no_engine(seconds, tag)

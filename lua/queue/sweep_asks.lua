@@ -8,6 +8,7 @@
 -- Arguments: none.
 -- Replies: how many went, twice SWEEP_MAX at most
 local asks = require('queue/asks')
+local instants = require('turn/instants')
 local call = redis.call
 local format, gmatch = string.format, string.gmatch
 local ASK_MAX_MS = asks.ASK_MAX_MS
@@ -37,6 +38,7 @@ local function sweep_orphans(turn)
 end
 
 local function verb(turn, a)
+    instants.pull_in(turn, turn.prefix .. 'asks', ASK_MAX_MS)
     return format('%d', asks.sweep_due(turn, SWEEP_MAX) + sweep_orphans(turn))
 end
 

@@ -36,6 +36,7 @@ local presence = require('queue/presence')
 local rate = require('queue/rate')
 local bounds = require('turn/bounds')
 local events = require('turn/events')
+local instants = require('turn/instants')
 local nonces = require('turn/nonces')
 local parts = require('turn/parts')
 local call = redis.call
@@ -101,6 +102,14 @@ local function note_engines(turn, first, last)
     if new_n > 0 then presence.forget_engines(turn) end
 end
 
+-- Of twice the time that this node knows: another one's settings may be longer, while they are changed.
+local function pull_in_deadlines(turn)
+    local P, settings = turn.prefix, turn.settings
+    instants.pull_in(turn, P .. 'leases', 2 * settings.lease_ms)
+    instants.pull_in(turn, P .. 'lookups', 2 * settings.lease_ms)
+    if settings.fallback_ms > 0 then instants.pull_in(turn, P .. 'falls', 2 * settings.fallback_ms) end
+end
+
 -- Notes the settings of this node, and returns those of living nodes that have other ones, as lines. While all agree
 -- that costs two commands.
 local function compare_settings(turn, settings)
@@ -111,7 +120,7 @@ local function compare_settings(turn, settings)
     local all = call('HGETALL', key)
     for i = 1, #all, 2 do
         local at, node = match(all[i + 1], '^(%d+) (%S+)$')
-        if tonumber(at) < turn.now_ms - NODE_GONE_MS then
+        if not instants.is_near(turn, at, NODE_GONE_MS) then
             call('HDEL', key, all[i])
         elseif all[i] ~= settings and #others < DIFFERENT_MAX and idle.is_alive(turn, node) then
             local about = call('HGET', turn.prefix .. 'node_info', node) or '{}'
@@ -128,6 +137,7 @@ local function verb(turn, a)
     call('ZADD', P .. 'nodes', turn.now_ms, turn.node)
     call('HSET', P .. 'node_info', turn.node, info)
     nodes.forget_silent(turn)
+    pull_in_deadlines(turn)
     if turn.is_sharded then
         hints.forget_oldest(turn)
         nonce_marks.sweep(turn)

@@ -11,6 +11,7 @@
 --   each done 100:
 --     text  text 1k
 -- Replies: (what is to be done, each on a line; none: nothing is due)
+local instants = require('turn/instants')
 local call = redis.call
 local concat = table.concat
 local format = string.format
@@ -22,6 +23,7 @@ local function verb(turn, a)
     local key = turn.prefix .. 'outbox'
     if done_from <= done_to then call('ZREM', key, unpack(args, done_from, done_to)) end
     if not is_taking then return '' end
+    instants.pull_in(turn, key, TAKEN_MS)
     local due = call('ZRANGEBYSCORE', key, '-inf', turn.now_text, 'LIMIT', 0, TAKE_MAX)
     local until_ms = format('%d', turn.now_ms + TAKEN_MS)
     for i = 1, #due do call('ZADD', key, until_ms, due[i]) end

@@ -147,7 +147,7 @@ scripts('evaluation_renew, evaluation_take and bots_look', ({ cases, test, shard
   cases([
     { name: 'a run stays with its driver', before: () => ({ ...evaluationsOf({}), ...at(5) }), call: ['evaluation_renew', ID, 1], reply: '', after: () => at(soon(LEASE_MS)) },
     { name: 'what another node has, what is over and what is gone is lost', before: evaluationsOf({ fence: 2 }, over({ evaluation: OTHER })), call: ['evaluation_renew', ID, 1, `${OTHER}-1`, 1, `${OTHER}-2`, 1], reply: lines(ID, `${OTHER}-1`, `${OTHER}-2`) },
-    { name: 'nothing is due', before: evaluationsOf({}), call: ['bots_look'], reply: 'none' },
+    { name: 'nothing is due', before: () => ({ ...evaluationsOf({}), ...at(Date.now() + LEASE_MS) }), call: ['bots_look'], reply: 'none' },
     { name: 'a run is due', before: () => ({ ...evaluationsOf({}), ...at(5) }), call: ['bots_look'], reply: 'evaluations' },
     { name: 'a run that ended 30 days ago', before: () => doneAt(Date.now() - KEPT_MS - 1), call: ['bots_look'], reply: 'evaluations' },
     { name: 'a run and a delivery', before: () => ({ ...evaluationsOf({}), ...at(5), dlv_due: zset({ x: 1 }) }), call: ['bots_look'], reply: 'both' },

@@ -176,7 +176,7 @@ scripts('sweep_asks', ({ cases, test, shard }) => {
   cases([
     { name: 'nothing is there', call: ['sweep_asks'], reply: '0' },
     { name: 'nothing is due', before: () => pending(), call: ['sweep_asks'], reply: '0' },
-    { name: 'what a dead node left', before: () => ({ ...waiting({ n: 3, waiting: '' }), asks: zset({ a1: 5, a2: 9e12 }) }), call: ['sweep_asks'], reply: '1', after: { ...TOPIC_GONE, asks: zset({ a2: 9e12 }), ...QUEUE_GONE, meta: { lease: 0, depth: 0, vt: '0.000000' } } },
+    { name: 'what a dead node left', before: () => ({ ...waiting({ n: 3, waiting: '' }), asks: zset({ a1: 5, a2: Date.now() + 900_000 }) }), call: ['sweep_asks'], reply: '1', after: { ...TOPIC_GONE, asks: zset({ a2: soon(900_000) }), ...QUEUE_GONE, meta: { lease: 0, depth: 0, vt: '0.000000' } } },
     { name: 'what a node left that is gone for a minute, whose questions hold places', before: () => ({ ...waiting({ n: 1, waiting: 'n9' }), nodes: zset({ n1: 1 }), asks: zset({ a1: Date.now() + 600_000 }) }), call: ['sweep_asks'], reply: '1', after: { ...TOPIC_GONE, asks: null, ...QUEUE_GONE, meta: { lease: 0, depth: 0, vt: '0.000000' } } },
     { name: 'what another node still waits for stays', before: () => ({ ...waiting({ n: 2, waiting: 'n9 n1' }), nodes: zset({ n1: 1 }), asks: zset({ a1: Date.now() + 600_000 }) }), call: ['sweep_asks'], reply: '0' },
     { name: 'what was asked just now stays: its node may not have said yet that it is there', before: () => ({ ...waiting({ n: 1, waiting: 'n9' }), nodes: zset({ n1: 1 }), asks: zset({ a1: Date.now() + 1_790_000 }) }), call: ['sweep_asks'], reply: '0' },

@@ -1,0 +1,35 @@
+-- instants: what was stored before Redis's clock went back. Such instants are in the future by as much as the clock
+--   went back. What has passed counts as now, and a deadline is at most as far away as it was when it was set: one
+--   wait more, however far the clock went back.
+local call = redis.call
+local format = string.format
+local abs = math.abs
+
+local PULLED_MAX = 100 -- of a call; the next one goes on
+
+-- Is that instant within `ms` of now? What was stated before the clock went back further than that is void, as what is
+-- that old: those who live state it again.
+local function is_near(turn, at, ms)
+    return abs(turn.now_ms - at) < ms
+end
+
+-- Has a deadline that was set for `ms` at most not passed yet?
+local function is_ahead(turn, deadline, ms)
+    local left = deadline - turn.now_ms
+    return left > 0 and left <= ms
+end
+
+-- Deadlines of a zset (ms) that are further away than `ms` end in that time; odd ones stay odd (queue/leases.lua).
+local function pull_in(turn, key, ms)
+    local latest = turn.now_ms + ms
+    local late = call('ZRANGEBYSCORE', key, format('(%d', latest), '+inf', 'WITHSCORES',
+                      'LIMIT', 0, PULLED_MAX)
+    if #late == 0 then return end
+    for i = 1, #late, 2 do
+        local at = latest - latest % 2 - late[i + 1] % 2
+        late[i], late[i + 1] = format('%d', at), late[i]
+    end
+    call('ZADD', key, 'XX', unpack(late))
+end
+
+return {is_near = is_near, is_ahead = is_ahead, pull_in = pull_in}
