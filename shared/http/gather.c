@@ -45,27 +45,32 @@ static void finish(struct request *r)
     connection_ungather(r, gather->kept_bytes);
     gather->kept = NULL;
     gather->kept_bytes = 0;
+    loop_cancel_deadline(r->server->loop, &gather->late);
     gather->on_all(r, gather->error, gather);
     free_kept(kept);
 }
 
 void gather_fini(struct gather *gather)
 {
-    if (gather != NULL)
-        free_kept(gather->kept);
+    if (gather == NULL)
+        return;
+    loop_cancel_deadline(gather->r->server->loop, &gather->late);
+    free_kept(gather->kept);
 }
 
 static void on_reply(struct request *r, enum err error, struct str reply)
 {
     struct gather *gather = r->gather;
-    bool is_missing = gather->may_miss && gather->n > 1 && err_is_outage(error);
+    bool is_missing =
+        gather->may_miss && (gather->n > 1 || gather->may_miss_all) && err_is_outage(error);
     if (is_missing)
         gather->missing |= UINT64_C(1) << r->replied_shard;
-    bool are_all_missing =
-        is_missing && (unsigned)__builtin_popcountll(gather->missing) == gather->n;
+    bool are_all_missing = is_missing && !gather->may_miss_all &&
+                           (unsigned)__builtin_popcountll(gather->missing) == gather->n;
     if (gather->error == ERR_OK && (!is_missing || are_all_missing))
         gather->error = error;
     bool is_last = --gather->left_n == 0;
+    gather->replied |= UINT64_C(1) << r->replied_shard;
     struct str *kept = &gather->replies[r->replied_shard];
     *kept = reply;
     if (error == ERR_OK && !is_last && !keep(r, reply, kept) && gather->error == ERR_OK)
@@ -74,20 +79,32 @@ static void on_reply(struct request *r, enum err error, struct str reply)
         finish(r);
 }
 
+/* What is missing then has an error, or is late. */
+static void on_late(struct deadline *deadline)
+{
+    struct gather *gather = H2O_STRUCT_FROM_MEMBER(struct gather, late, deadline);
+    struct request *r = gather->r;
+    request_detach(r);
+    for (unsigned i = 0; i < gather->n; i++)
+        if ((gather->replied >> i & 1) == 0)
+            gather->missing |= UINT64_C(1) << i;
+    finish(r);
+}
+
 struct gather *gather_begin(struct request *r, gather_cb *on_all)
 {
     struct gather *gather = r->gather;
     if (gather == NULL) {
         unsigned n = r->server->shards->n;
         gather = r->gather = request_alloc(r, sizeof *gather);
-        *gather = (struct gather){.n = n};
+        *gather = (struct gather){.n = n, .r = r, .late.on_expire = on_late};
         gather->replies = request_alloc(r, n * sizeof *gather->replies);
     }
     gather->left_n = gather->n;
     gather->error = ERR_OK;
     gather->on_all = on_all;
-    gather->may_miss = false;
-    gather->missing = 0;
+    gather->may_miss = gather->may_miss_all = false;
+    gather->missing = gather->replied = 0;
     return gather;
 }
 
@@ -95,6 +112,16 @@ struct gather *gather_begin_partial(struct request *r, gather_cb *on_all)
 {
     struct gather *gather = gather_begin(r, on_all);
     gather->may_miss = true;
+    return gather;
+}
+
+struct gather *gather_begin_until(struct request *r, gather_cb *on_all, uint64_t most_ms)
+{
+    struct gather *gather = gather_begin_partial(r, on_all);
+    if (r->is_signed)
+        return gather;
+    gather->may_miss_all = true;
+    loop_set_deadline(r->server->loop, &gather->late, most_ms);
     return gather;
 }
 

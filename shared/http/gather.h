@@ -22,12 +22,16 @@ typedef void gather_cb(struct request *r, enum err error, const struct gather *a
 struct gather {
     unsigned n, left_n; /* shards, and those that have not replied */
     enum err error;
-    bool may_miss;    /* some may be unavailable */
+    bool may_miss; /* some may be unavailable */
+    bool may_miss_all;
     uint64_t missing; /* unavailable shards, one bit each */
     gather_cb *on_all;
     struct str *replies;
     struct kept_reply *kept; /* those that came before the last one */
     size_t kept_bytes;       /* counted for them */
+    uint64_t replied;        /* shards that have, with whatever; one bit each */
+    struct request *r;
+    struct deadline late; /* of gather_begin_until */
 };
 
 /* When the request is gone; takes NULL. */
@@ -37,6 +41,10 @@ struct gather *gather_begin(struct request *r, gather_cb *on_all);
 /* The same for results that are useful even if some shards are unavailable: `error` is an outage
  * only if all are. The answer must then name the missing shards (gather_put_missing). */
 struct gather *gather_begin_partial(struct request *r, gather_cb *on_all);
+/* The same for results that are useful even without any shard, after at most `most_ms`: shards that
+ * have not replied by then are missing, too, and `error` is never an outage. For a signed request
+ * it is as gather_begin_partial, because without a reply its nonce may not be used up. */
+struct gather *gather_begin_until(struct request *r, gather_cb *on_all, uint64_t most_ms);
 static inline bool gather_is_missing(const struct gather *all, unsigned shard)
 {
     return (all->missing >> shard & 1) != 0;

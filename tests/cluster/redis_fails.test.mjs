@@ -5,9 +5,9 @@
 import assert from 'node:assert/strict';
 import { assertOk, assertProblem, eventually, newNonce, newTopic, suite } from '../support/harness.mjs';
 import { openClient } from '../support/servers.mjs';
-import { keyOf } from '../support/shards.mjs';
+import { keyOf, SHARDS } from '../support/shards.mjs';
 import { startLoad } from './load.mjs';
-import { connected, holdScripts, parked, ready, status, stop, topicWithCredit } from './watch.mjs';
+import { byToken, connected, holdScripts, parked, ready, status, stop, topicWithCredit } from './watch.mjs';
 
 const EMPTY = { Topic: null, Queries: null };
 
@@ -269,5 +269,40 @@ suite('Redis that forgets, drops and stalls', { nodes: 2, sweep: false }, ({ tes
     } finally {
       client.close();
     }
+  });
+});
+
+suite('operators while Redis does not answer', { nodes: 2, sweep: false }, ({ test, cluster }) => {
+  const UNKNOWN = ['Depth', 'OldestSeconds', 'InFlight', 'OpenLookups', 'ParkedPolls', 'Recent', 'Engines', 'Nodes'];
+  const statusOf = async (proof, node) => assertOk(await cluster.request('GET', '/api/status', { ...proof, query: { Detail: 'true' }, node }));
+
+  test('/api/status says what the node knows, by token, and what is missing; with Redis again it says everything', async () => {
+    let proof = await byToken(cluster, 'Operator_1');
+    for (const node of [0, 1]) assert.equal((await statusOf(proof, node)).Redis.Status, 'connected');
+    const poll = cluster.claimOpen({ wait: 60, node: 0 });
+    await parked(cluster, 0, 1);
+    const assertAlone = async (node) => {
+      const found = await statusOf(proof, node);
+      assert.deepEqual(UNKNOWN.filter((name) => found[name] !== null), []);
+      assert.deepEqual([found.Redis.Status, found.Redis.RoundTripUs, found.Redis.MissingShards.length], ['away', null, SHARDS]);
+      assert.equal(found.Here.ParkedPolls, node === 0 ? 1 : 0);
+      assert.ok(found.Verbs.length > 0 && Array.isArray(found.DifferentSettings));
+    };
+    const held = await holdScripts(cluster.redis);
+    await Promise.all([0, 1].map(assertAlone)); // it is slow
+    await held.release();
+    await cluster.redis.kill();
+    for (const node of [0, 1]) await ready(cluster, node, false);
+    await Promise.all([0, 1].map(assertAlone));
+    assertProblem(await cluster.request('GET', '/api/status', { as: 'Operator_1' }), 503);
+    await cluster.redis.restart(); // emptied
+    for (const node of [0, 1]) await ready(cluster, node);
+    proof = await byToken(cluster, 'Operator_1'); // under a new key
+    const found = await eventually(async () => {
+      const now = await statusOf(proof, 1);
+      return now.Redis.Status === 'connected' && now.Nodes.length === 2 && now;
+    }, { what: 'both nodes are listed' });
+    assert.equal(found.Depth, 0);
+    poll.abort();
   });
 });
