@@ -17,7 +17,7 @@ const struct route bots_routes[] = {
     {"GET", "/api/rooms", FRONT, rooms_list},
     {"POST", "/api/rooms/{id}/messages", FRONT, rooms_post, .is_open = caller_key_is_open, .is_caller_key = caller_key_is_ours, .body_max_bytes = ROOM_BODY_MAX_BYTES},
     {"GET", "/api/rooms/{id}/messages", FRONT, rooms_messages},
-    {"GET", "/ws/rooms/{id}", FRONT, rooms_socket, .takes_token_param = true},
+    {"GET", "/ws/rooms/{id}", FRONT, rooms_socket, .takes_token_param = true, .hands_out = true},
     {"POST", "/api/bots", FRONT, registry_add},
     {"GET", "/api/bots", STEERS, registry_show},
     {"DELETE", "/api/bots/{username}", STEERS, registry_delete, .audit = AUDIT_BOT_DELETED},
@@ -28,7 +28,7 @@ const struct route bots_routes[] = {
     {"GET", "/api/evaluations/{id}", FRONT, evaluate_read},
     {"DELETE", "/api/evaluations/{id}", FRONT, evaluate_cancel},
     {"POST", "/api/bots/evaluate", FRONT, evaluate_points, .takes_api_key = true, .put_problem = registry_put_problem},
-    {"GET", "/api/bots/{username}/deliveries", ROLES_NONE, pull_take, .is_always_sent = true},
+    {"GET", "/api/bots/{username}/deliveries", ROLES_NONE, pull_take, .is_always_sent = true, .hands_out = true},
     {"POST", "/api/bots/{username}/deliveries/{id}", ROLES_NONE, pull_answer, .is_caller_key = caller_key_is_ours, .body_max_bytes = PULL_BODY_MAX_BYTES},
     {0},
 };

@@ -18,8 +18,11 @@ bool params_wait(struct request *r, enum wait_for what, uint64_t *ret_s)
     static const unsigned usual_s[2][WAIT_FOR_NR] = {
         {[WAIT_FOR_OUTCOME] = 60, [WAIT_FOR_CLAIM] = 100, [WAIT_FOR_LOOKUP] = 0},
         {[WAIT_FOR_OUTCOME] = 30, [WAIT_FOR_CLAIM] = 20, [WAIT_FOR_LOOKUP] = 0}};
-    return request_param_u64(r, "Wait", 0, WAIT_MAX_S, usual_s[r->account->is_deployed][what],
-                             ret_s);
+    if (!request_param_u64(r, "Wait", 0, WAIT_MAX_S, usual_s[r->account->is_deployed][what], ret_s))
+        return false;
+    if (request_is_head(r))
+        *ret_s = 0;
+    return true;
 }
 
 bool params_models(struct request *r, struct str *ret_models)

@@ -50,7 +50,7 @@ const struct route documents_routes[] = {
 
     {"POST", "/ask", ROLES_NONE, documents_ask, .body_max_bytes = ASK_BODY_BYTES},
 
-    ROUTE("GET",    "/ws/indexing",                     documents_watch, .takes_token_param = true),
+    ROUTE("GET",    "/ws/indexing",                     documents_watch, .takes_token_param = true, .hands_out = true),
     {0},
 };
 /* clang-format on */

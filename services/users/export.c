@@ -28,6 +28,8 @@ enum {
     RETRY_S = 30,
 };
 
+static const char content_type[] = "application/zip", filename[] = "export.zip";
+
 static void step(struct export *x)
 {
     switch (x->stage) {
@@ -117,7 +119,7 @@ struct call_start export_call_at(struct export *x, unsigned shard, request_reply
 static void start(struct export *x)
 {
     zip_init(&x->zip, &x->download.out);
-    download_start(&x->download, "application/zip", "export.zip");
+    download_start(&x->download, content_type, filename);
     zip_begin(&x->zip, STR("user.json"), x->now_s);
     struct buf *b = &x->r->server->scratch;
     buf_clear(b);
@@ -136,6 +138,10 @@ bool export_takes(struct export *x, enum err error, struct lines *lines, struct 
     if (!x->download.is_started) {
         if (reply_refuse(x->r, error, tag, lines))
             return false;
+        if (request_is_head(x->r)) {
+            download_answer_head(x->r, content_type, filename);
+            return false;
+        }
         start(x);
     }
     if (error != ERR_OK) {

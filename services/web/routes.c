@@ -10,15 +10,10 @@
 
 static const struct route routes[] = {
     {"GET", "/", ROLES_NONE, web_show_front},
-    {"HEAD", "/", ROLES_NONE, web_show_front},
     {"GET", "/openapi.yaml", ROLES_NONE, web_show_openapi},
-    {"HEAD", "/openapi.yaml", ROLES_NONE, web_show_openapi},
     {"GET", "/handbook", ROLES_NONE, web_show_index},
-    {"HEAD", "/handbook", ROLES_NONE, web_show_index},
     {"GET", "/handbook/", ROLES_NONE, web_show_index},
-    {"HEAD", "/handbook/", ROLES_NONE, web_show_index},
     {"GET", "/handbook/{page}", ROLES_NONE, web_show_page},
-    {"HEAD", "/handbook/{page}", ROLES_NONE, web_show_page},
     {0},
 };
 

@@ -22,7 +22,7 @@ const struct route workflow_routes[] = {
     {"POST", "/api/workflows/links/{link}", ROLES_ALL, approvals_answer_link, .is_open = approvals_link_is_open, .body_max_bytes = APPROVAL_MAX_BYTES},
     ROUTE("GET", "/api/workflows", workflow_trees),
     ROUTE("GET", "/api/workflows/history", workflow_history),
-    ROUTE("GET", "/ws", workflow_socket, .takes_token_param = true),
+    ROUTE("GET", "/ws", workflow_socket, .takes_token_param = true, .hands_out = true),
     {0},
 };
 /* clang-format on */

@@ -41,6 +41,7 @@
     X(TOO_LARGE,        413, "too_large",        LOG_DEBUG, "The body is too large.")              \
     X(FILE_TOO_LARGE,   413, "FILE_TOO_LARGE",   LOG_DEBUG, "The file is too large.")              \
     X(URI_TOO_LONG,     414, "uri_too_long",     LOG_DEBUG, "The request line is too long.")       \
+    X(ENCODED,          415, "unsupported_encoding", LOG_DEBUG, "The body is compressed: send it as it is, without Content-Encoding.") \
     X(UPGRADE,          426, "upgrade_required", LOG_DEBUG, "This route is a WebSocket: connect to it over HTTP/1.1 with an upgrade.") \
     X(IDEMPOTENCY,      422, "idempotency_mismatch", LOG_INFO, "This Idempotency-Key was used with a different body: send a new key.") \
     X(HEADERS_TOO_LARGE, 431, "headers_too_large", LOG_DEBUG, "The request's headers are too large.") \

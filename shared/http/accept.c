@@ -64,3 +64,13 @@ unsigned accept_quality(struct str list, struct str name)
     }
     return best;
 }
+
+bool accept_names(struct str list, struct str name)
+{
+    while (list.at != NULL) {
+        struct str parameters = str_cut(&list, ',');
+        if (str_eq_nocase(str_trim(str_cut(&parameters, ';')), name))
+            return true;
+    }
+    return false;
+}

@@ -266,6 +266,11 @@ static void on_keys_fetched(struct oidc_waiter *waiter)
 
 static bool check_token(struct request *r, struct str token)
 {
+    if (token.n > TOKEN_MAX_BYTES) { /* no other one of that kind will do, so it is not 401 */
+        respond_error(r, ERR_HEADERS_TOO_LARGE,
+                      "The bearer token is longer than 8 KiB: use one with fewer claims.");
+        return false;
+    }
     if (token_is_ours(token) || r->server->gate.oidc == NULL)
         return check_own_token(r, token);
     return check_provider_token(r, token, true);
@@ -330,8 +335,8 @@ static bool has_api_key(struct request *r)
 
 bool authenticate_is_tried(struct request *r)
 {
-    bool has_body =
-        r->h2o->entity.len > 0 && r->h2o->entity.len <= server_body_max(r->server, r->route);
+    bool has_body = r->h2o->entity.len > 0 && r->objection != ERR_ENCODED &&
+                    r->h2o->entity.len <= server_body_max(r->server, r->route);
     return (r->route->takes_signed_body && has_body) ||
            request_header(r, "authorization").at != NULL || request_param(r, "Hash").at != NULL ||
            (r->route->takes_token_param && request_param(r, "token").at != NULL);

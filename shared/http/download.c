@@ -54,12 +54,25 @@ void download_fini(struct download *d)
     d->is_ended = true;
 }
 
-void download_start(struct download *d, const char *content_type, const char *filename)
+static void start(struct request *r, const char *content_type, const char *filename,
+                  h2o_generator_t *generator)
 {
     char disposition[128];
-    struct request *r = d->r;
     snprintf(disposition, sizeof disposition, "attachment; filename=\"%s\"", filename);
-    respond_start_download(r, content_type, disposition, &d->generator);
+    respond_start_download(r, content_type, disposition, generator);
+}
+
+void download_answer_head(struct request *r, const char *content_type, const char *filename)
+{
+    static h2o_generator_t generator = {NULL, NULL};
+    start(r, content_type, filename, &generator);
+    h2o_send(r->h2o, NULL, 0, H2O_SEND_STATE_FINAL);
+}
+
+void download_start(struct download *d, const char *content_type, const char *filename)
+{
+    struct request *r = d->r;
+    start(r, content_type, filename, &d->generator);
     d->is_started = true;
     request_on_left(r, &d->left);
     if (r->revoked != ERR_OK || r->expires_s > 0)

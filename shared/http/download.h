@@ -31,6 +31,8 @@ void download_init(struct download *download, struct request *r, size_t max_byte
 void download_fini(struct download *download);
 /* Answers with 200 and that file name (ASCII, without quotes). */
 void download_start(struct download *download, const char *content_type, const char *filename);
+/* Answers HEAD as the download would begin. */
+void download_answer_head(struct request *r, const char *content_type, const char *filename);
 /* Sends `out` as soon as the previous write is done. */
 void download_flush(struct download *download);
 /* Sends `out`, then ends the response. */

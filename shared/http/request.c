@@ -136,6 +136,13 @@ static void object(struct request *r, enum err error, const char *detail)
     r->objection_detail = detail;
 }
 
+/* Bodies are bounded as they are sent, and none is unpacked. */
+static bool is_encoded(struct request *r)
+{
+    struct str encoding = request_header(r, "content-encoding");
+    return r->h2o->entity.len > 0 && encoding.n > 0 && !str_eq_nocase(encoding, STR("identity"));
+}
+
 /* What stands against the request, no matter who sends it. */
 static void look_for_objections(struct request *r)
 {
@@ -147,6 +154,8 @@ static void look_for_objections(struct request *r)
         return;
     } else if (h2o->entity.len > server_body_max(r->server, r->route)) {
         object(r, server_too_large(r->route), NULL);
+    } else if (is_encoded(r)) {
+        object(r, ERR_ENCODED, NULL);
     } else if (!is_good_path(r)) {
         object(r, ERR_BAD_REQUEST, "The path is not valid: broken %-escapes, or not UTF-8.");
     } else if (!is_good_encoding(r->server, r->query)) {

@@ -182,6 +182,13 @@ struct str request_id_of(struct server *server, h2o_req_t *h2o);
  * NULL. */
 void request_split_target(struct str target, struct str *ret_path, struct str *ret_query);
 
+/* Whether only the head of the answer is wanted: nothing is held or streamed for it. The rest is
+ * left out by respond.h. */
+static inline bool request_is_head(const struct request *r)
+{
+    return h2o_memis(r->h2o->method.base, r->h2o->method.len, H2O_STRLIT("HEAD"));
+}
+
 /* Memory from the request's pool: never NULL, freed with the request, not zeroed. */
 void *request_alloc(struct request *r, size_t bytes);
 struct str request_copy(struct request *r, struct str s);

@@ -136,7 +136,6 @@ static void send_now(struct request *r, const struct held_answer *answer)
     static h2o_generator_t generator = {NULL, NULL};
     h2o_req_t *h2o = r->h2o;
     h2o_iovec_t bytes = vec(answer->body);
-    bool is_bare = h2o_memis(h2o->method.base, h2o->method.len, H2O_STRLIT("HEAD"));
     put_common(r, answer->status, answer->content_type);
     put_header(r, "cache-control", answer->cache_control);
     if (answer->etag.at != NULL)
@@ -147,7 +146,7 @@ static void send_now(struct request *r, const struct held_answer *answer)
     if (r->account == NULL)
         connection_answers_stranger(r);
     h2o_start_response(h2o, &generator);
-    h2o_send(h2o, &bytes, is_bare || answer->body.n == 0 ? 0 : 1, H2O_SEND_STATE_FINAL);
+    h2o_send(h2o, &bytes, request_is_head(r) || answer->body.n == 0 ? 0 : 1, H2O_SEND_STATE_FINAL);
 }
 
 /* From here on the request has its answer, and another one is a bug of ours. 503 means "send it
@@ -156,8 +155,8 @@ static void begin_answer(struct request *r, int status)
 {
     if (r->is_answered)
         abort();
-    held_nonces_end(r, status == 503 ? HELD_LOST : HELD_ANSWERED);
     r->is_answered = true;
+    held_nonces_end(r, status == 503 ? HELD_LOST : HELD_ANSWERED);
 }
 
 static void on_nonce_used(struct request *r, enum err error, struct str reply)
@@ -311,6 +310,8 @@ void respond_error_more(struct request *r, enum err error, const char *detail, c
         snprintf(seconds, sizeof seconds, "%u", retry_after_s);
         respond_header(r, "retry-after", str_of(seconds));
     }
+    if (error == ERR_ENCODED)
+        put_header(r, "accept-encoding", STR("identity"));
     if (info->status == 401)
         put_header(r, "www-authenticate", challenge(error));
     buf_init(&body, 64 << 10);

@@ -83,6 +83,16 @@ static struct slot *pattern_slot(struct router *router, const char *path)
     return &router->patterns[router->pattern_n++];
 }
 
+/* --- HEAD ------------------------------------------------------------------------------------- */
+
+/* A GET takes HEAD as well, with the same handler, unless it hands something out. */
+static bool takes(const struct route *route, struct str method)
+{
+    return str_eq(method, str_of(route->method)) ||
+           (str_eq(method, STR("HEAD")) && str_eq(str_of(route->method), STR("GET")) &&
+            !route->hands_out);
+}
+
 /* --- the table -------------------------------------------------------------------------------- */
 
 static void add(struct router *router, const struct route *route)
@@ -91,12 +101,13 @@ static void add(struct router *router, const struct route *route)
     struct slot *slot = router_is_pattern(path) ? pattern_slot(router, route->path)
                                                 : (struct slot *)find_slot(router, path);
     size_t used = strlen(slot->allow);
-    if (slot->n == METHODS_MAX || used + strlen(route->method) + 3 > sizeof slot->allow)
+    if (slot->n == METHODS_MAX ||
+        used + strlen(route->method) + sizeof ", , HEAD" > sizeof slot->allow)
         abort();
     slot->path = route->path;
     slot->routes[slot->n++] = route;
-    snprintf(slot->allow + used, sizeof slot->allow - used, "%s%s", used == 0 ? "" : ", ",
-             route->method);
+    snprintf(slot->allow + used, sizeof slot->allow - used, "%s%s%s", used == 0 ? "" : ", ",
+             route->method, takes(route, STR("HEAD")) ? ", HEAD" : "");
 }
 
 struct router *router_create(const struct route *const *tables)
@@ -128,7 +139,7 @@ const struct route *router_find(const struct router *router, struct str method, 
             slot = &router->patterns[i];
     *ret_allow = slot->path == NULL ? NULL : slot->allow;
     for (unsigned i = 0; i < slot->n; i++)
-        if (str_eq(method, str_of(slot->routes[i]->method)))
+        if (takes(slot->routes[i], method))
             return slot->routes[i];
     return NULL;
 }

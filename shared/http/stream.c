@@ -7,6 +7,7 @@
 #include "shared/http/stream.h"
 
 #include "shared/base/log.h"
+#include "shared/http/accept.h"
 #include "shared/http/connection.h"
 #include "shared/http/problem.h"
 #include "shared/http/rights.h"
@@ -127,8 +128,11 @@ void stream_put_buf(struct stream *s, const char *event, struct str id, const st
 
 bool stream_is_wanted(struct request *r)
 {
-    struct str accept = request_header(r, "accept");
-    return accept.at != NULL && memmem(accept.at, accept.n, "text/event-stream", 17) != NULL;
+    struct str accept = request_header(r, "accept"), name = STR("text/event-stream");
+    unsigned stream = accept_quality(accept, name),
+             json = accept_quality(accept, STR("application/json"));
+    bool is_wanted = stream > json || (stream > 0 && stream == json && accept_names(accept, name));
+    return is_wanted && !request_is_head(r);
 }
 
 void stream_init(struct stream *s, struct request *r, enum stream_form form, bool resumes,

@@ -207,6 +207,15 @@ suite('bearer tokens', {}, ({ test, cluster }) => {
     assertProblem(await cluster.request('GET', '/api/get-new-queries', bearer(token, { query: { Wait: 0 } })), 403, 'forbidden');
   });
 
+  test('a token that is too long is told from a wrong one, and is no failed login', async () => {
+    for (let i = 0; i < 12; i++) {
+      const token = i % 2 ? 'x'.repeat(8193) : `${'x'.repeat(4000)}.${'y'.repeat(8000)}.z`;
+      const { detail } = assertProblem(await cluster.request('GET', '/api/login', bearer(token)), 431, 'headers_too_large');
+      assert.match(detail, /token is longer than 8 KiB/);
+    }
+    assertProblem(await cluster.request('GET', '/api/login', bearer('x'.repeat(8192))), 401, 'unauthorized');
+  });
+
   test('the word Bearer may be in any case', async () => {
     const token = await tokenOf('User_1');
     for (const word of ['bearer', 'BEARER', 'Bearer ', 'Bearer  ']) {

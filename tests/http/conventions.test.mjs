@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import http from 'node:http';
 import { assertOk, assertProblem, newNonce, newTopic, suite } from '../support/harness.mjs';
+import { allRoutes } from '../support/routes.mjs';
 
 const LIMIT = 1024 * 1024;
 
@@ -172,6 +173,35 @@ suite('routes and methods', { sweep: false }, ({ test, cluster }) => {
         assert.ok(!response.headers.allow.split(/,\s*/).includes(method));
       }
     }
+  });
+
+  test('HEAD is answered at once as GET is, without the body, and not where something is handed out', async () => {
+    const { Topic } = await cluster.add();
+    const names = { frontend: 'Frontend_1', user: 'User_1', engine: 'Inference_1', operator: 'Operator_1' };
+    const handsOut = ['/api/get-new-queries', '/api/get-new-lookup', '/api/bots/{username}/deliveries'];
+    const parts = { id: '0'.repeat(24), user: 'alice', username: 'bot', index: '0', page: 'engines', link: 'none' };
+    for (const { method, path, roles, takesToken } of allRoutes()) {
+      if (method !== 'GET') continue;
+      const filled = path.replace(/\{(\w+)\}/g, (_, name) => parts[name]);
+      const options = { as: names[roles[0]], query: { Topic, Seq: 1, OnBehalfOf: 'alice' } };
+      const head = await cluster.request('HEAD', filled, options);
+      assert.equal(head.text, '', path);
+      if (takesToken || handsOut.includes(path)) {
+        assert.equal(head.status, 405, path);
+        assert.equal(head.headers.allow.includes('HEAD'), false, path);
+        continue;
+      }
+      const get = await cluster.request('GET', filled, { ...options, query: { ...options.query, Wait: 0 } });
+      assert.deepEqual([head.status, head.headers['content-type']], [get.status, get.headers['content-type']], path);
+      const refused = await cluster.request('PATCH', filled, options);
+      assert.match(refused.headers.allow, /\bGET, HEAD\b/, path);
+    }
+    const socket = await cluster.socket({ node: 0 });
+    const path = cluster.path('/api/check-query', { as: 'Frontend_1', query: { Topic, Seq: 1, Wait: 120 } });
+    socket.write(`HEAD ${path} HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\nGET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+    const { rest } = await socket.closed();
+    assert.deepEqual(rest.match(/^HTTP\/1\.1 \d+/gm), ['HTTP/1.1 200', 'HTTP/1.1 200']);
+    assert.ok(rest.endsWith('{"status":"alive"}'));
   });
 
   test('DEL is another word for DELETE where that is allowed, and nowhere else', async () => {

@@ -7,6 +7,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import Ajv from 'ajv/dist/2020.js';
 import { assertOk, assertProblem, suite } from '../support/harness.mjs';
@@ -231,6 +232,7 @@ suite('every route of docs/openapi.yaml', {}, ({ test, cluster }) => {
       await refuses({ raw: 'x=%zz' }, 400, 'bad_request');
       await refuses({ raw: 'x'.repeat(40_000) }, 414, 'uri_too_long');
       await refuses({ headers: { 'x-a': 'a'.repeat(40_000) } }, 431, 'headers_too_large');
+      await refuses({ headers: { 'Content-Encoding': 'gzip', 'Content-Type': 'application/json' }, body: gzipSync('{}') }, 415, 'unsupported_encoding');
     }));
 
   test('refuses a body that is too large, or that is no JSON where it takes JSON', () =>

@@ -37,6 +37,31 @@ suite('check-query as a stream', {}, ({ test, cluster }) => {
     return { Topic, Lease };
   }
 
+  test('it is a stream for those who ask for one rather than for JSON, or by its name', async () => {
+    const { Topic } = await cluster.add();
+    await cluster.claim();
+    await cluster.answer({ Topic, Seq: 1 });
+    const [STREAM, JSON_] = ['text/event-stream', 'application/json'];
+    for (const [accept, type] of [
+      ['text/event-stream', STREAM],
+      ['Text/Event-Stream', STREAM],
+      ['text/*', STREAM],
+      ['application/json, text/event-stream', STREAM],
+      ['application/json;q=0.8, text/event-stream;q=0.9', STREAM],
+      ['*/*;q=0.1, text/event-stream', STREAM],
+      ['application/json, text/event-stream;q=0.5', JSON_],
+      ['text/event-stream;q=0', JSON_],
+      ['text/event-stream;q=0, */*', JSON_],
+      ['*/*', JSON_],
+      ['text/event-streams', JSON_],
+    ]) {
+      for (const node of [0, 1]) {
+        const response = await cluster.checkRaw({ Topic, node, headers: { Accept: accept } });
+        assert.ok(response.headers['content-type'].startsWith(type), `${accept}: ${response.headers['content-type']}`);
+      }
+    }
+  });
+
   test('the headers keep proxies from holding events back', async () => {
     const { Topic } = await cluster.add();
     const stream = await open({ Topic });

@@ -124,7 +124,8 @@ class Checker {
     const name = this.root.node.paths[plain] ? plain : (this.aliases.get(plain) ?? this.patterns.find(([pattern]) => pattern.test(plain))?.[1]);
     const item = name === undefined ? undefined : this.root.get('paths', name);
     const also = item?.all().find(({ node }) => node['x-also-methods']?.includes(method));
-    return { item, operation: item?.get(method.toLowerCase()) ?? also };
+    const head = method === 'HEAD' ? item?.get('get') : undefined; // takes HEAD, too
+    return { item, operation: item?.get(method.toLowerCase()) ?? also ?? head };
   }
 
   // Where the answer is described; undefined: it may be as it is.
@@ -135,7 +136,7 @@ class Checker {
     if (item && !operation && request.method === 'OPTIONS' && status === 204) return undefined;
     // A node that does not run that service has none of its routes.
     if (status === 404 && (!operation || text?.includes('"no_route"'))) return this.root.get('components', 'responses', 'NoRoute');
-    if (item && !operation && status === 405) return this.root.get('components', 'responses', 'MethodNotAllowed');
+    if (item && (!operation || request.method === 'HEAD') && status === 405) return this.root.get('components', 'responses', 'MethodNotAllowed');
     const any = { 400: 'BadRequest', 414: 'UriTooLong', 431: 'HeadersTooLarge' }[status];
     const found = operation ? operation.get('responses', String(status)) : any && this.root.get('components', 'responses', any);
     return found ?? fail(request, status, 'this status is not listed', text ?? '');

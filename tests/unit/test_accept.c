@@ -38,6 +38,14 @@ static void ranges_that_cover_a_name(void **state)
     assert_int_equal(accept_quality((struct str){NULL, 0}, STR("gzip")), 0);
 }
 
+static void a_name_that_only_wider_ranges_cover_is_not_named(void **state)
+{
+    (void)state;
+    assert_true(accept_names(STR("a/b, Text/HTML;q=0.1"), STR("text/html")));
+    assert_false(accept_names(STR("*/*, text/*, text/html2"), STR("text/html")));
+    assert_false(accept_names((struct str){NULL, 0}, STR("text/html")));
+}
+
 static void the_most_specific_range_counts_and_of_equal_ones_the_highest(void **state)
 {
     (void)state;
@@ -74,6 +82,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranges_that_cover_a_name),
+        cmocka_unit_test(a_name_that_only_wider_ranges_cover_is_not_named),
         cmocka_unit_test(the_most_specific_range_counts_and_of_equal_ones_the_highest),
         cmocka_unit_test(a_range_whose_q_is_no_q_value_is_passed_over),
     };

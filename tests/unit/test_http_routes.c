@@ -138,9 +138,9 @@ static void a_broken_segment_is_400_and_none_is_404(void **state)
 static void other_methods_and_OPTIONS_work_for_patterns(void **state)
 {
     assert_int_equal(ask("PUT /docs/1", "", ""), 405);
-    has("\r\nallow: GET, DELETE\r\n");
+    has("\r\nallow: GET, HEAD, DELETE\r\n");
     assert_int_equal(ask("OPTIONS /docs/1", "Origin: https://a.example\r\n", ""), 204);
-    has("\r\nallow: GET, DELETE\r\n");
+    has("\r\nallow: GET, HEAD, DELETE\r\n");
     has("\r\naccess-control-allow-origin: https://a.example\r\n");
 }
 

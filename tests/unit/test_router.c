@@ -14,11 +14,9 @@ static void handle(struct request *r)
 }
 
 static const struct route first[] = {
-    {"GET", "/api/topic", 0, handle, false},
-    {"DELETE", "/api/topic", 0, handle, false},
-    {"DEL", "/api/topic", 0, handle, false},
-    {"GET", "/", 0, handle, false},
-    {0},
+    {"GET", "/api/topic", 0, handle, false},        {"DELETE", "/api/topic", 0, handle, false},
+    {"DEL", "/api/topic", 0, handle, false},        {"GET", "/", 0, handle, false},
+    {"GET", "/poll", 0, handle, .hands_out = true}, {0},
 };
 static const struct route second[] = {
     {"POST", "/api/topic", 0, handle, false},
@@ -46,13 +44,25 @@ static void routes_of_all_tables_are_found_by_method_and_path(void **state)
     router_destroy(router);
 }
 
+static void HEAD_is_taken_by_a_GET_that_hands_nothing_out(void **state)
+{
+    const struct route *const tables[] = {first, second, NULL};
+    struct router *router = router_create(tables);
+    const char *allow = NULL;
+    assert_ptr_equal(find(router, "HEAD", "/api/topic", &allow), &first[0]);
+    assert_null(find(router, "HEAD", "/api/topics", &allow));
+    assert_null(find(router, "HEAD", "/poll", &allow));
+    assert_string_equal(allow, "GET");
+    router_destroy(router);
+}
+
 static void another_method_names_those_that_are_allowed(void **state)
 {
     const struct route *const tables[] = {first, second, NULL};
     struct router *router = router_create(tables);
     const char *allow = NULL;
     assert_null(find(router, "PUT", "/api/topic", &allow));
-    assert_string_equal(allow, "GET, DELETE, DEL, POST");
+    assert_string_equal(allow, "GET, HEAD, DELETE, DEL, POST");
     assert_null(find(router, "get", "/api/topics", &allow));
     assert_string_equal(allow, "POST");
     router_destroy(router);
@@ -125,7 +135,7 @@ static void a_pattern_takes_one_segment_for_each_name(void **state)
     assert_ptr_equal(find(router, "GET", "/api/docs/5f/chunks/0", &allow), &documents[6]);
     assert_ptr_equal(find(router, "GET", "/ws/a%2Fb", &allow), &documents[7]);
     assert_null(find(router, "PUT", "/api/docs/5f", &allow));
-    assert_string_equal(allow, "GET, DELETE");
+    assert_string_equal(allow, "GET, HEAD, DELETE");
     assert_null(find(router, "GET", "/api/docs/5f/reindex", &allow));
     assert_string_equal(allow, "POST");
     router_destroy(router);
@@ -207,6 +217,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(routes_of_all_tables_are_found_by_method_and_path),
+        cmocka_unit_test(HEAD_is_taken_by_a_GET_that_hands_nothing_out),
         cmocka_unit_test(another_method_names_those_that_are_allowed),
         cmocka_unit_test(an_unknown_path_has_nothing),
         cmocka_unit_test(no_tables_have_no_routes),
