@@ -133,6 +133,42 @@ static void what_is_left_out_has_defaults(void **state)
     trees_unref(trees);
 }
 
+/* What the shipped file has, a file need not repeat, and may replace. */
+static void trees_alone_use_the_shipped_agents(void **state)
+{
+    static const char *const text =
+        "WORKFLOWS:\n"
+        "  RULE:\n"
+        "    model.Capo: {yes: model.verifyRequest, no: sendMessageToChat}\n"
+        "    model.verifyRequest: {yes: model.ruleToSQL, no: sendMessageToChat}\n"
+        "    model.ruleToSQL: {yes: tool.executeSQL, no: sendMessageToChat}\n";
+    struct trees *alone = read_good(text);
+    struct trees *shipped = trees_read(trees_shipped(), &faults);
+    static const char *const names[] = {"model.Capo", "model.ruleToSQL", "model.verifyUpsert",
+                                        "model.LanguageCapo"};
+    assert_non_null(shipped);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const struct agent_entry *one = trees_agent(alone, str_of(names[i]));
+        const struct agent_entry *other = trees_agent(shipped, str_of(names[i]));
+        assert_non_null(one);
+        assert_true(one->prompt.n > 0);
+        assert_true(str_eq(one->prompt, other->prompt));
+        assert_int_equal(one->timeout_ms, other->timeout_ms);
+    }
+    trees_unref(alone);
+
+    char file[1024];
+    snprintf(file, sizeof file,
+             "%sAGENTS:\n  model.Capo: {prompt: Mine, hitl: {approvers: [Ann]}}\n", text);
+    struct trees *mixed = read_good(file);
+    assert_str(trees_agent(mixed, STR("model.Capo"))->prompt, "Mine");
+    assert_int_equal(trees_agent(mixed, STR("model.Capo"))->hitl.approver_n, 1);
+    assert_true(str_eq(trees_agent(mixed, STR("model.ruleToSQL"))->prompt,
+                       trees_agent(shipped, STR("model.ruleToSQL"))->prompt));
+    trees_unref(mixed);
+    trees_unref(shipped);
+}
+
 static void a_person_may_be_written_down(void **state)
 {
     struct trees *trees = read_good(SMALL "    sendMessageToChat: {yes: null, no: null}\n"
@@ -560,6 +596,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_member_is_read),
         cmocka_unit_test(what_is_left_out_has_defaults),
+        cmocka_unit_test(trees_alone_use_the_shipped_agents),
         cmocka_unit_test(a_person_may_be_written_down),
         cmocka_unit_test(the_root_is_capo_or_the_first),
         cmocka_unit_test(the_version_is_the_digest_of_the_text),

@@ -57,6 +57,19 @@ suite('the workflow file', { args: ['--workflows', path], sweep: false }, ({ tes
     for (const node of [0, 1]) await eventually(async () => (await verbs(node))[0] === 'SECOND');
   });
 
+  test('a file with trees alone uses the shipped agents, which an entry replaces', async () => {
+    const alone = 'WORKFLOWS:\n  OWN:\n    model.verifyRequest: {yes: model.ruleToSQL, no: sendMessageToChat}\n    model.ruleToSQL: {yes: tool.executeSQL, no: sendMessageToChat}\n';
+    const list = async () => assertOk(await cluster.request('GET', '/api/workflows', { as: 'User_1' }));
+    await reload(alone);
+    await eventually(async () => 'OWN' in (await list()).workflows);
+    const { workflows, agents } = await list();
+    assert.deepEqual(Object.keys(workflows.OWN), ['model.verifyRequest', 'model.ruleToSQL', 'sendMessageToChat', 'tool.executeSQL']);
+    assert.deepEqual([agents['model.ruleToSQL'].description, agents['model.ruleToSQL'].timeout], ['Writes SQL that reads', 60]);
+    await reload(`${alone}AGENTS:\n  model.ruleToSQL: {description: Mine, timeout: 7}\n`);
+    await eventually(async () => (await list()).agents['model.ruleToSQL'].description === 'Mine');
+    assert.equal((await list()).agents['model.ruleToSQL'].timeout, 7);
+  });
+
   test('a file with a fault is logged with its line, and the old trees stay', async () => {
     const logged = (node) => [...node.log().matchAll(/workflows not reloaded: keeping the old ones.*line 4: unknown kind/g)].length;
     const before = cluster.nodes.map(logged);

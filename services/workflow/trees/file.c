@@ -17,6 +17,24 @@ struct str trees_shipped(void)
     return (struct str){shipped_workflows, shipped_workflows_bytes};
 }
 
+static struct trees *shipped;
+
+static void read_shipped(void)
+{
+    static struct trees_faults faults;
+    shipped = trees_read(trees_shipped(), &faults);
+    if (shipped == NULL)
+        abort();
+}
+
+const struct trees *trees_shipped_read(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    if (pthread_once(&once, read_shipped) != 0)
+        abort();
+    return shipped;
+}
+
 struct trees_file {
     char *path; /* NULL: the shipped trees */
     pthread_mutex_t lock;

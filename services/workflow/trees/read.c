@@ -21,8 +21,6 @@ enum {
     RETRIES = 2,
 };
 
-#define SPACE_FOR_BUILT_IN 3
-
 static void *make(size_t n, size_t size)
 {
     void *room = calloc(n == 0 ? 1 : n, size);
@@ -61,22 +59,6 @@ static const struct {
     [AGENT_HTTP] = {STR("http"), HTTP_TIMEOUT_MS},
 };
 
-static const struct agent_entry built_in[SPACE_FOR_BUILT_IN] = {
-    {.name = STR("model.LanguageCapo"),
-     .type = AGENT_MODEL,
-     .prompt = STR("You receive a request in natural language. Decide which workflow handles it: "
-                   "RULE reads data, CONTENT extracts data from a text and stores it. Answer with "
-                   "decision yes and the output {\"verb\":\"RULE\"} or {\"verb\":\"CONTENT\"}. If "
-                   "neither fits, answer with decision no and say in the reason what is missing."),
-     .description = STR("Chooses the workflow for a request"),
-     .retries = RETRIES},
-    {.name = STR("tool.executeSQL"),
-     .type = AGENT_SQL,
-     .description = STR("Executes the SQL statement"),
-     .retries = RETRIES},
-    {.name = STR("sendMessageToChat"), .type = AGENT_CHAT, .description = STR("Asks a person")},
-};
-
 struct str agent_type_name(enum agent_type type)
 {
     return types[type].name;
@@ -104,11 +86,11 @@ static bool find_type(struct reader *r, const yaml_node_t *key, const yaml_node_
     if (kind.at != NULL)
         return reader_fault(r, where, "unknown kind '%s': use model, sql, chat or http",
                             reader_show(r, kind));
-    for (size_t i = 0; i < SPACE_FOR_BUILT_IN; i++)
-        if (str_eq(name, built_in[i].name)) {
-            *ret_type = built_in[i].type;
-            return true;
-        }
+    const struct agent_entry *shipped = r->shipped == NULL ? NULL : trees_agent(r->shipped, name);
+    if (shipped != NULL) {
+        *ret_type = shipped->type;
+        return true;
+    }
     if (!str_has_prefix(name, STR("model.")))
         return reader_fault(r, key, "agent '%s' has no kind: use model, sql, chat or http",
                             reader_show(r, name));
@@ -205,6 +187,17 @@ static void read_agent(struct reader *r, const yaml_node_t *key, const yaml_node
         agent->retries = 0;
 }
 
+/* Those of the shipped file that this one does not have. */
+static void add_shipped(struct reader *r)
+{
+    struct trees *trees = r->trees;
+    size_t n = r->shipped == NULL ? 0 : r->shipped->agent_n;
+    trees->written_agent_n = trees->agent_n;
+    for (size_t i = 0; i < n; i++)
+        if (trees_agent(trees, r->shipped->agents[i].name) == NULL)
+            trees->agents[trees->agent_n++] = r->shipped->agents[i];
+}
+
 void read_agents(struct reader *r, const yaml_node_t *key, const yaml_node_t *list)
 {
     struct trees *trees = r->trees;
@@ -219,19 +212,12 @@ void read_agents(struct reader *r, const yaml_node_t *key, const yaml_node_t *li
         reader_fault(r, key, "AGENTS takes at most %d agents", AGENTS_MAX);
         top = start + AGENTS_MAX;
     }
-    size_t room = (size_t)(top - start) + SPACE_FOR_BUILT_IN;
+    size_t room = (size_t)(top - start) + (r->shipped == NULL ? 0 : r->shipped->agent_n);
     trees->agents = make(room, sizeof *trees->agents);
     trees->agent_timeout_lines = make(room, sizeof *trees->agent_timeout_lines);
     for (const yaml_node_pair_t *pair = start; pair < top; pair++)
         read_agent(r, reader_node(r, pair->key), reader_node(r, pair->value));
-    for (size_t i = 0; i < SPACE_FOR_BUILT_IN; i++)
-        if (trees_agent(trees, built_in[i].name) == NULL) {
-            struct agent_entry *agent = &trees->agents[trees->agent_n++];
-            *agent = built_in[i];
-            agent->timeout_ms = types[agent->type].timeout_ms;
-            agent->is_retryable = agent->retries > 0;
-            agent->hitl = hitl_default;
-        }
+    add_shipped(r);
 }
 
 /* --- trees ------------------------------------------------------------------------------------ */

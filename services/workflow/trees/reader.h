@@ -37,9 +37,9 @@ struct trees {
     struct str text;          /* its own */
     yaml_document_t document; /* names and texts borrow from it */
     bool has_document;
-    struct agent_entry *agents;  /* room for the built-in ones besides */
+    struct agent_entry *agents;  /* those of the file, then shipped ones, which own nothing */
     size_t *agent_timeout_lines; /* of each agent's on_timeout */
-    size_t agent_n;
+    size_t agent_n, written_agent_n;
     struct tree *trees;
     size_t tree_n;
 };
@@ -48,6 +48,7 @@ enum { READER_SHOWN_N = 4, READER_SHOWN_BYTES = 136 };
 
 struct reader {
     struct trees *trees;
+    const struct trees *shipped; /* has the agents that a file may leave out; NULL: is read now */
     struct trees_faults *faults;
     char shown[READER_SHOWN_N][READER_SHOWN_BYTES];
     unsigned shown_at;

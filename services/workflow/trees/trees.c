@@ -72,11 +72,11 @@ static void read_document(struct reader *r)
     const yaml_node_t *root = yaml_document_get_root_node(&r->trees->document);
     const yaml_node_t *keys[2] = {NULL}, *values[2] = {NULL};
     if (root == NULL || yaml_tree_is_null(root)) {
-        reader_fault(r, NULL, "the file is empty: it needs WORKFLOWS and AGENTS");
+        reader_fault(r, NULL, "the file is empty: it needs WORKFLOWS");
         return;
     }
     if (root->type != YAML_MAPPING_NODE) {
-        reader_fault(r, root, "expected WORKFLOWS: and AGENTS: followed by their members");
+        reader_fault(r, root, "expected WORKFLOWS: followed by trees, and AGENTS: by agents");
         return;
     }
     for (const yaml_node_pair_t *pair = root->data.mapping.pairs.start;
@@ -138,9 +138,11 @@ static void digest(struct str text, char version[TREES_VERSION_BYTES + 1])
 struct trees *trees_read(struct str text, struct trees_faults *ret_faults)
 {
     struct trees *trees = calloc(1, sizeof *trees);
-    struct reader r = {.trees = trees, .faults = ret_faults};
     if (trees == NULL)
         abort();
+    struct reader r = {.trees = trees,
+                       .shipped = str_eq(text, trees_shipped()) ? NULL : trees_shipped_read(),
+                       .faults = ret_faults};
     ret_faults->n = 0;
     trees->reference_n = 1;
     trees->text = (struct str){str_copy(text), text.n};
@@ -163,7 +165,7 @@ struct trees *trees_ref(struct trees *trees)
 
 static void destroy(struct trees *trees)
 {
-    for (size_t i = 0; i < trees->agent_n; i++)
+    for (size_t i = 0; i < trees->written_agent_n; i++)
         hitl_fini(&trees->agents[i].hitl);
     for (size_t i = 0; i < trees->tree_n; i++) {
         for (size_t k = 0; k < trees->trees[i].n; k++)

@@ -91,8 +91,8 @@ const struct tree *trees_tree(const struct trees *trees, struct str verb);
 size_t trees_count(const struct trees *trees);
 /* In the order of the file; `i` is below trees_count. */
 const struct tree *trees_at(const struct trees *trees, size_t i);
-/* The agent of that name, also one that no tree uses; NULL: unknown. The built-in agents
- * model.LanguageCapo, tool.executeSQL and sendMessageToChat always exist. */
+/* The agent of that name, also one that no tree uses; NULL: unknown. Those of the shipped file
+ * always exist. */
 const struct agent_entry *trees_agent(const struct trees *trees, struct str name);
 /* The agent that finds the verb of a request without one: model.LanguageCapo. */
 const struct agent_entry *trees_router(const struct trees *trees);
@@ -115,6 +115,8 @@ void trees_put_json(struct buf *b, const struct trees *trees);
 
 /* The text of the shipped trees; static. */
 struct str trees_shipped(void);
+/* The same, read once per process and never freed. Any thread. */
+const struct trees *trees_shipped_read(void);
 
 /* The current version of a file, or the shipped trees. One per process; any thread. */
 struct trees_file;
