@@ -1,7 +1,7 @@
 -- workflow_answer: a person answers a question of a run, or its deadline does. The answer is appended to the run's
 -- answers in the same step. One rejection ends the question; so does the approval that completes the quorum, of
--- different accounts. The run then belongs to this node, which loads it and carries on: its status is `approved` after
--- a yes, else `running`, and its question says what was decided.
+-- different accounts. The run then belongs to this node, which loads it and carries on: its status is `approved` if a
+-- person has said yes to it, now or before, else `running`, and its question says what was decided.
 -- Stops these races: two people answer at once (the later one gets closed, with the first one's name); an answer
 --   crosses the deadline (by Redis's clock: from then on no answer counts, and before it no deadline does); one account
 --   answers twice over two nodes (again); the user of the run is being deleted (missing).
@@ -46,13 +46,15 @@ end
 -- Ends the question and gives the run to this node.
 local function decide(turn, r, q, status, who_json)
     questions.close(turn, q, status, who_json)
-    call('HSET', r.key, 'status', status == 'approved' and 'approved' or 'running', 'updated', turn.now_text)
+    if status == 'approved' then call('HSET', r.key, 'approved', 1) end
+    local is_approved = status == 'approved' or r.approved
+    call('HSET', r.key, 'status', is_approved and 'approved' or 'running', 'updated', turn.now_text)
     return 'decided\n' .. runs.lease(turn, r)
 end
 
 local function verb(turn, a)
     --- arguments
-    local r = runs.read(turn, session, run, 'bytes', 'log', 'is_counted')
+    local r = runs.read(turn, session, run, 'bytes', 'log', 'is_counted', 'approved')
     local q = r and questions.read(turn, session, run, step)
     -- A run that is being deleted does not wait any more.
     if not q or (q.status == 'open' and r.status ~= 'waiting') then return 'missing' end

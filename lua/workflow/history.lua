@@ -36,16 +36,17 @@ local function verb(turn, a)
         local of, run = runs.split(id)
         if session ~= '' and of ~= session then return true end
         if request_id ~= '' and runs.run_of(turn, of, request_id) ~= run then return true end
-        local r = runs.read(turn, of, run, 'request_id', 'session_id', 'verb', 'version', 'created', 'updated', 'log')
-        if not r or (account ~= '' and r.account ~= account) or (final_status ~= '' and r.status ~= final_status) then
-            return true
-        end
+        local r = runs.read(turn, of, run, 'request_id', 'session_id', 'verb', 'version', 'created', 'updated', 'log',
+                            'approved')
+        if not r or (account ~= '' and r.account ~= account) then return true end
+        local status = runs.shown_status(r)
+        if final_status ~= '' and status ~= final_status then return true end
         local more = r.log + 1024
         if n > 0 and bytes + more > REPLY_BYTES then return false end
         n, bytes = n + 1, bytes + more
         parts[#parts + 1] = concat({
-            '', cursor, of, run, r.request_id, r.session_id, r.account, r.verb, r.version, r.status, r.created,
-            r.updated, '',
+            '', cursor, of, run, r.request_id, r.session_id, r.account, r.verb, r.version, status, r.created, r.updated,
+            '',
         }, '\n')
         arrays.put(parts, call('LRANGE', P .. 'wfs:' .. id, 0, -1))
         parts[#parts + 1] = '\n'

@@ -3,6 +3,7 @@
 -- which the run began, at least one more than that of the session's former one, so that the ids of a run and of its
 -- questions are never used again, even after its user was deleted. An id is "<session>.<run>".
 --   begin -> running -> (waiting -> approved or running)* -> done | rejected | expired | failed
+-- Its field `approved` is there once a person has said yes: a run that is done shows that status then (shown_status).
 -- A run that is running or approved is driven by one node under a fence, a number that only rises, until the time in
 -- wf_due; after that workflow_take gives it to another node under the next fence. Each verb of a driver compares the
 -- fence. A run waits exactly as long as its newest question is open (workflow/questions.lua).
@@ -38,6 +39,11 @@ local function read(turn, session, run, ...)
     r.key, r.id, r.session, r.run = key, session .. '.' .. run, session, run
     r.whose = r.account .. ' ' .. r.user
     return r
+end
+
+-- A run's status as clients see it. r: with `approved`.
+local function shown_status(r)
+    return r.status == 'done' and r.approved and 'approved' or r.status
 end
 
 local function split(id)
@@ -121,5 +127,5 @@ return {
     RUN_BYTES = RUN_BYTES, LOG_BYTES = LOG_BYTES, DRIVEN = DRIVEN, OPEN = OPEN,
     key_of = key_of, read = read, split = split, count_open = count_open, open_n = open_n, lease = lease, take = take,
     grow = grow, finish = finish, stop_waiting = stop_waiting, start_waiting = start_waiting,
-    newest_waiting = newest_waiting, run_of = run_of,
+    newest_waiting = newest_waiting, run_of = run_of, shown_status = shown_status,
 }

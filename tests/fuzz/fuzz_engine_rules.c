@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * fuzz_engine_rules.c - any prompt of a workflow: the answer is the object that was asked for, a
  * statement that the rules wrote passes their own check, and a request never leaves its literal.
- * The first byte picks the agent, the rest is the request. */
+ * The first byte picks the agent, the rest is the request, or what corrects one. */
 #include "services/engine/models/rules.h"
 #include "services/engine/models/rules_internal.h"
 
@@ -51,14 +51,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct str text = {(const char *)data + 1, size - 1};
     if (size == 0 || !str_is_utf8(text) || memchr(text.at, 0, text.n) != NULL)
         return 0;
-    unsigned agent = data[0] % 6;
+    unsigned agent = (data[0] & 0x7f) % 6;
     struct buf prompt, answer;
     buf_init(&prompt, 1 << 20);
     buf_init(&answer, 1 << 20);
     buf_printf(&prompt, "Agent: %s\n", agents[agent]);
-    buf_printf(&prompt, lines, agent == 3 ? "CONTENT" : "RULE");
+    if (data[0] & 0x80)
+        buf_lit(&prompt, "Correction: ");
+    else
+        buf_printf(&prompt, lines, agent == 3 ? "CONTENT" : "RULE");
     for (size_t i = 0; i < text.n; i++) /* a client's newlines are replaced, as in a run */
         buf_put_char(&prompt, text.at[i] == '\n' ? ' ' : text.at[i]);
+    if (data[0] & 0x80) {
+        buf_put_char(&prompt, '\n');
+        buf_printf(&prompt, lines, agent == 3 ? "CONTENT" : "RULE");
+        buf_lit(&prompt, "Show ghosts");
+    }
     rules_decide(STR("Write SQL."), buf_str(&prompt), &answer);
     require(!answer.is_over);
     check_answer(buf_str(&answer), buf_str(&prompt), agent == 3);

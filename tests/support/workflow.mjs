@@ -74,11 +74,11 @@ export async function openWorkflow(cluster, { as = 'User_1', node = 0, query = {
   return new Client(await openWatch(`${(node.url ?? cluster.nodes[node].url)}/ws?${new URLSearchParams({ ...given, ...query })}`));
 }
 
-// What an agent was asked: {agent, verb, body, request, complaint}.
+// What an agent was asked: {agent, verb, body, request, corrections, complaint}.
 export function readPrompt({ user }) {
   const line = (word) => new RegExp(`^${word}: (.*)$`, 'm').exec(user)?.[1];
   const body = line('Body');
-  return { agent: line('Agent'), verb: line('Verb'), verbs: line('Verbs'), tables: line('Tables'), body: body && JSON.parse(body), request: line('Request'), complaint: line('Your last reply was refused') };
+  return { agent: line('Agent'), verb: line('Verb'), verbs: line('Verbs'), tables: line('Tables'), body: body && JSON.parse(body), request: line('Request'), corrections: [...user.matchAll(/^Objection: (.*)\nCorrection: (.*)$/gm)].map(([, objection, correction]) => ({ objection, correction })), complaint: line('Your last reply was refused') };
 }
 
 // `script`: agent → its replies, in order, the last one for good; a function of what was asked; undefined never answers.

@@ -87,7 +87,7 @@ suite('four ways to answer', { accounts, args: ['--workflows', workflows, '--res
         assert.deepEqual(frames.map(({ agent, decision, returnCode }) => [agent, decision, returnCode]), [['model.own', 'yes', 0], ['model.act', 'yes', 1]]);
         assert.deepEqual(agents(run.asked), ['model.own', 'model.act']);
         const { final_status, answers } = await historyOf('User_1', run.session);
-        assert.equal(final_status, 'done');
+        assert.equal(final_status, 'approved');
         assert.deepEqual([answers.length, answers[0].how, answers[0].account, answers[0].note], [1, way, 'User_1', way === 'socket' ? 'somebody else' : null]);
         assertProblem(await post('User_1', run.stop.hitl.id, { approved: true }), 409, 'conflict');
       }));
@@ -132,15 +132,50 @@ suite('four ways to answer', { accounts, args: ['--workflows', workflows, '--res
       }));
   }
 
-  test('the chat’s echo: other words correct raw_text, and the agent is asked again', () =>
-    stopped('OWN', {}, async (run) => {
-      echo(run, 'yes, but only the first one');
-      const frames = await run.client.until(isOver);
-      assert.deepEqual(agents(run.asked), ['model.own', 'model.own', 'model.act']);
-      assert.equal(frames.at(-1).messageBody.raw_text, 'yes, but only the first one');
-      assert.equal(frames.at(-1).messageBody.sql_query, undefined);
-      const [{ corrections, before }] = (await historyOf('User_1', run.session)).answers;
-      assert.deepEqual([corrections, before], [{ raw_text: 'yes, but only the first one' }, { raw_text: 'do it' }]);
+  // What each agent was asked about: the request, and what was said about it.
+  const said = (asked) => asked.map(({ agent, request, corrections }) => [agent, request, ...corrections]);
+
+  for (const member of ['raw_text', 'rule_text', 'text']) {
+    test(`the chat’s echo: other words do not replace the request in ${member}, nor the objection to it`, () =>
+      stopped('OWN', {}, async (run) => {
+        echo(run, 'Yes, it should be\npattern');
+        const frames = await run.client.until(isOver);
+        const correction = { objection: 'model.own: It needs a person.', correction: 'Yes, it should be pattern' };
+        assert.deepEqual(said(run.asked), [['model.own', 'do it'], ['model.own', 'do it', correction], ['model.act', 'do it', correction]]);
+        const { hitl_corrections, ...body } = frames.at(-1).messageBody;
+        assert.deepEqual(body, { [member]: 'do it', kept: 1 });
+        assert.deepEqual(hitl_corrections, [{ agent: 'model.own', objection: 'It needs a person.', correction: 'Yes, it should be\npattern' }]);
+        const [{ corrections }] = (await historyOf('User_1', run.session)).answers;
+        assert.deepEqual(corrections, { raw_text: 'Yes, it should be\npattern' });
+      }, { messageBody: { [member]: 'do it', kept: 1, hitl_corrections: [{ correction: 'of a client' }] } }));
+  }
+
+  test('the chat’s echo: a second objection stands after the first one, until a correction replaces the request', () =>
+    stopped('OWN', { 'model.own': [no('First.'), no('Second.'), no('Third.'), yes({ hitl_corrections: [] })] }, async (run) => {
+      const again = async (text) => {
+        echo(run, text);
+        return { ...run, stop: (await run.client.until(isStop)).at(-1) };
+      };
+      await again('one');
+      const { stop } = await again('two');
+      const pairs = [{ objection: 'model.own: First.', correction: 'one' }, { objection: 'model.own: Second.', correction: 'two' }];
+      assert.deepEqual(said(run.asked).at(-1), ['model.own', 'do it', ...pairs]);
+      assertOk(await post('User_1', stop.hitl.id, { approved: true, corrections: { raw_text: 'do that' } }));
+      await run.client.until(isOver);
+      assert.deepEqual(said(run.asked).slice(-2), [['model.own', 'do that'], ['model.act', 'do that']]);
+    }));
+
+  test('the chat’s echo: what the router did not understand is routed with the correction', () =>
+    withAgents(cluster, { 'model.LanguageCapo': [no('Which one?'), yes({ verb: 'OWN' })] }, async (asked) => {
+      const client = await openWorkflow(cluster);
+      const session = newId('session');
+      client.request(session, newId('request'), { verb: 'GENERIC', messageBody: { raw_text: 'do it' } });
+      const stop = (await client.until(isStop)).at(-1);
+      echo({ client, session, stop }, 'the first');
+      await client.until(isOver);
+      const correction = { objection: 'model.LanguageCapo: Which one?', correction: 'the first' };
+      assert.deepEqual(said(asked), [['model.LanguageCapo', 'do it'], ...['model.LanguageCapo', 'model.own', 'model.act'].map((agent) => [agent, 'do it', correction])]);
+      await client.close();
     }));
 
   test('the chat’s words must fit the form too', () =>
@@ -148,7 +183,7 @@ suite('four ways to answer', { accounts, args: ['--workflows', workflows, '--res
       echo(run, 'x'.repeat(31));
       assert.match((await run.client.error()).reason, /raw_text/);
       echo(run, 'a shorter text');
-      assert.equal((await run.client.until(isOver)).at(-1).messageBody.raw_text, 'a shorter text');
+      assert.equal((await run.client.until(isOver)).at(-1).messageBody.hitl_corrections[0].correction, 'a shorter text');
     }));
 
   test('on the socket too a correction that breaks the form names the member, and the question stays open', () =>
@@ -175,8 +210,8 @@ suite('four ways to answer', { accounts, args: ['--workflows', workflows, '--res
       const frames = await client.until(isOver);
       assert.equal(frames.at(-1).messageBody.raw_text, 'of anna');
       assertProblem(await post('Ben', stop.hitl.id, { approved: false }), 409, 'conflict');
-      const { answers, final_status } = await historyOf('User_1', session);
-      assert.deepEqual([final_status, answers.map(({ account }) => account)], ['done', ['Anna', 'Cara']]);
+      const { answers, final_status, hitl_approved_by } = await historyOf('User_1', session);
+      assert.deepEqual([final_status, answers.map(({ account }) => account), hitl_approved_by], ['approved', ['Anna', 'Cara'], 'Cara']);
     }));
 
   for (const [verb, status, asked_, code] of [['REJECT', 'expired', ['model.rejects'], -1], ['CONTINUE', 'done', ['model.continues', 'model.act'], 1], ['DIVERT', 'done', ['model.diverts', 'model.act'], 1]]) {

@@ -54,6 +54,16 @@ suite('workflows without a language model', { accounts: ACCOUNTS, env }, ({ test
       assert.equal(rowsOf(await client.until(isOver)).length, 3);
     }));
 
+  test('in the deployed chat “Yes, it should be pattern” corrects the request, which stays as it was', () =>
+    run(['run Show ghosts'], async ([frames], client) => {
+      const { verb, nextAgent, messageBody } = frames.at(-1);
+      client.request(frames.ids[0], newId('request'), { verb, nextAgent, messageBody: { ...messageBody, raw_text: 'Yes, it should be pattern' } });
+      const ended = await client.until(isOver);
+      assert.equal(rowsOf(ended).length, 10);
+      assert.equal(ended.at(-1).messageBody.raw_text, 'run Show ghosts');
+      assert.equal(ended[0].agent, 'model.verifyRequest');
+    }));
+
   test('filters, counts and orders give the rows that they name', () => {
     const cases = {
       'run Show cards of pattern 1': (rows) => assert.deepEqual(rows.map((row) => row[2]), ['Add jitter', 'Cap the attempts']),

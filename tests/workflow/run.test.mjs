@@ -42,6 +42,7 @@ suite('a run', { args }, ({ test, cluster }) => {
       ]);
       const [run] = await history(cluster, { session_id: session });
       assert.deepEqual([run.request_id, run.session_id, run.verb, run.final_status, run.hitl_triggered, run.hitl_approved_by, run.answers], [id, session, 'RULE', 'done', false, null, []]);
+      assert.ok(Math.abs(run.timestamp - Date.now()) < 60_000, 'a number of ms, as in frames');
       assert.deepEqual(run.steps.map(({ agent, decision, attempt }) => [agent, decision, attempt]), [
         ['model.first', 'yes', 1], ['model.second', 'yes', 1], ['model.third', 'yes', 1],
       ]);
@@ -70,7 +71,8 @@ suite('a run', { args }, ({ test, cluster }) => {
       assert.deepEqual(asked.map(({ agent, request }) => [agent, request]), [
         ['model.first', 'Show it'], ['model.second', 'Show it'], ['model.second', 'Show cards'], ['model.third', 'Show cards'],
       ]);
-      const [run] = await history(cluster, { session_id: session, status: 'done' });
+      const [run] = await history(cluster, { session_id: session, status: 'approved' });
+      assert.deepEqual(await history(cluster, { session_id: session, status: 'done' }), []);
       assert.deepEqual([run.hitl_triggered, run.hitl_approved_by], [true, 'User_1']);
       const [{ timestamp, ...answer }] = run.answers;
       assert.ok(Date.parse(timestamp) > 0);

@@ -15,7 +15,8 @@
  *   check   the statement in messageBody, against the tables (rules_check.c)
  *   allow   "yes", unless the request would delete, drop or overwrite
  *
- * An empty request is a "no" everywhere, and so is one that is longer than the rules read. */
+ * What people have said to earlier objections is part of the request (rules_corrections.c). An
+ * empty request is a "no" everywhere, and so is one that is longer than the rules read. */
 #include "services/engine/models/rules.h"
 
 #include "services/engine/models/rules_internal.h"
@@ -107,6 +108,8 @@ static void read_case(struct rules_case *c, struct str task, struct str prompt)
     struct str rule = json_member_str(c->body, "rule_text");
     c->request = str_trim(rule.n > 0 ? rule : request.at != NULL ? request : prompt);
     rules_read_words(&c->words, c->request);
+    if (c->agent.n > 0)
+        rules_correct(c, prompt);
 }
 
 static bool is_content(const struct rules_case *c)
@@ -212,35 +215,16 @@ static void read_request(const struct rules_case *c, struct rules_decision *d)
     }
 }
 
-/* The first word that can be what the request asks for: no verb, article or number. */
-static struct str find_object(const struct rules_case *c)
+struct str rules_find_object(const struct rules_case *c)
 {
-    static const char *const passed[] = {"the", "a",    "an",    "all", "me",   "of",  "new", "my",
-                                         "how", "many", "every", "us",  "from", "any", "our", NULL};
+    static const char *const passed[] = {"the",  "a",     "an",     "all",    "me",     "of",
+                                         "new",  "my",    "how",    "many",   "every",  "us",
+                                         "from", "any",   "our",    "top",    "newest", "latest",
+                                         "last", "first", "oldest", "recent", NULL};
     size_t i = first_verb(c) + 1;
     while (i < c->words.n && (c->words.at[i].kind != RULES_WORD || rules_is(&c->words, i, passed)))
         i++;
     return i < c->words.n ? c->words.at[i].here : c->request;
-}
-
-static void find_table(const struct rules_case *c, struct rules_decision *d)
-{
-    struct rules_mention subject = rules_find_subject(c->tables, &c->words);
-    if (json_object_size(c->tables) == 0) {
-        rules_say(d, false, "0.5",
-                  "the prompt lists no tables, so the request cannot be checked. Is the database "
-                  "reachable?");
-    } else if (subject.table == NULL) {
-        rules_say(d, false, "0.9", "there is no table ");
-        rules_quote(&d->reason, find_object(c));
-        buf_lit(&d->reason, ". There are ");
-        rules_put_tables(&d->reason, c->tables);
-        buf_lit(&d->reason, ". Correct the request so that it names one of them.");
-    } else {
-        rules_say(d, true, "0.9", "the request is about the table ");
-        buf_put(&d->reason, str_of(subject.table));
-        buf_put_char(&d->reason, '.');
-    }
 }
 
 /* The statement that the request holds: from its first SQL verb to a semicolon or the end. */
@@ -262,6 +246,39 @@ static struct str find_sql(struct str request)
     return (struct str){NULL, 0};
 }
 
+/* Whether the request is a statement that names only tables and columns that the prompt lists, a
+ * query of its own among them. */
+static bool is_good_sql(const struct rules_case *c, struct str sql)
+{
+    struct buf why;
+    buf_init(&why, REASON_MAX_BYTES);
+    bool is_good = sql.n > 0 && rules_check_sql(sql, is_content(c), c->tables, &why);
+    buf_fini(&why);
+    return is_good;
+}
+
+static void find_table(const struct rules_case *c, struct rules_decision *d)
+{
+    struct rules_mention subject = rules_find_subject(c->tables, &c->words);
+    if (json_object_size(c->tables) == 0) {
+        rules_say(d, false, "0.5",
+                  "the prompt lists no tables, so the request cannot be checked. Is the database "
+                  "reachable?");
+    } else if (subject.table == NULL && is_good_sql(c, find_sql(c->request))) {
+        rules_say(d, true, "0.9", "the request contains the statement itself, without a table.");
+    } else if (subject.table == NULL) {
+        rules_say(d, false, "0.9", "there is no table ");
+        rules_quote(&d->reason, rules_find_object(c));
+        buf_lit(&d->reason, ". There are ");
+        rules_put_tables(&d->reason, c->tables);
+        buf_lit(&d->reason, ". Correct the request so that it names one of them.");
+    } else {
+        rules_say(d, true, "0.9", "the request is about the table ");
+        buf_put(&d->reason, str_of(subject.table));
+        buf_put_char(&d->reason, '.');
+    }
+}
+
 static void say_sql(struct rules_decision *d, struct str sql, const char *confidence,
                     const char *reason)
 {
@@ -272,7 +289,6 @@ static void say_sql(struct rules_decision *d, struct str sql, const char *confid
 static void write_sql(struct rules_case *c, struct rules_decision *d)
 {
     struct str sql = find_sql(c->request), given = json_member_str(c->body, "sql_query");
-    struct buf why;
     if (c->tables == NULL) { /* a prompt without tables: nothing to check against */
         if (sql.n > 0)
             say_sql(d, sql, "0.8", "the request contains the statement itself.");
@@ -282,22 +298,18 @@ static void write_sql(struct rules_case *c, struct rules_decision *d)
                       "model.");
         return;
     }
-    buf_init(&why, REASON_MAX_BYTES);
-    if (sql.n > 0 && rules_check_sql(sql, is_content(c), c->tables, &why)) {
+    if (is_good_sql(c, sql)) {
         say_sql(d, sql, "0.8", "the request contains the statement itself.");
-        buf_fini(&why);
         return;
     }
     if (is_content(c))
         rules_write_content(c, d);
     else
         rules_write_select(c, d);
-    buf_clear(&why);
-    if (!d->is_yes && given.n > 0 && rules_check_sql(given, is_content(c), c->tables, &why)) {
+    if (!d->is_yes && is_good_sql(c, given)) {
         buf_clear(&d->reason);
         say_sql(d, given, "0.7", "messageBody contains the statement, and it passes the check.");
     }
-    buf_fini(&why);
 }
 
 static void check_sql(const struct rules_case *c, struct rules_decision *d)
@@ -345,6 +357,11 @@ static void decide(struct rules_case *c, struct rules_decision *d)
         rules_say(d, false, "0.9",
                   "the request is longer than the 16 KiB that the rules read. Shorten it, or use a "
                   "language model.");
+    } else if (c->is_unclear) {
+        rules_say(d, false, "0.6",
+                  "the rules understand a correction of what is stored only as the whole request, "
+                  "or as the name of its table. Write the whole request again, or use a language "
+                  "model.");
     } else if (c->agent.n == 0 && has_any(c->request, removing)) {
         allow(c, d);
     } else {
@@ -378,5 +395,6 @@ void rules_decide(struct str task, struct str prompt, struct buf *answer)
     json_decref(d.output);
     json_decref(c->tables);
     json_decref(c->body);
+    buf_fini(&c->corrected);
     free(c);
 }

@@ -12,9 +12,9 @@
 #include "shared/base/buf.h"
 
 /* Puts the object. `task` is the system message, which may be empty. `prompt` is the user's: either
- * the lines "Agent:", "Verb:", "Tables:", "Body:" and "Request:" of a run's step (docs/handbook,
- * workflow files), or any text, whose request follows the last "Request:" at the start of a line,
- * or is all of it. */
+ * the lines "Agent:", "Verb:", "Tables:", "Correction:", "Body:" and "Request:" of a run's step
+ * (docs/handbook, workflow files), or any text, whose request follows the last "Request:" at the
+ * start of a line, or is all of it. */
 void rules_decide(struct str task, struct str prompt, struct buf *answer);
 
 #endif

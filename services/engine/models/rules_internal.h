@@ -49,6 +49,7 @@ bool rules_take_value(const struct rules_words *words, size_t *i, struct str *re
 struct rules_mention {
     const char *table; /* NULL: none */
     size_t at, n;
+    bool is_detail; /* of rules_find_subject: all mentions stand after "of", "for", "in" */
 };
 
 /* The first table that the words from `i` on name. */
@@ -90,13 +91,15 @@ bool rules_check_sql(struct str sql, bool is_write, const json_t *tables, struct
 /* ---- one prompt and its decision ---- */
 
 struct rules_case {
-    struct str task;    /* what the agent is for: its prompt */
-    struct str agent;   /* empty: a prompt without such a line */
-    struct str verb;    /* RULE, CONTENT or another; may be empty */
-    struct str verbs;   /* of the agent that chooses one: a list with commas; else empty */
-    struct str request; /* trimmed */
-    json_t *tables;     /* an object of lists of columns; NULL: none */
-    json_t *body;       /* messageBody; NULL: none */
+    struct str task;      /* what the agent is for: its prompt */
+    struct str agent;     /* empty: a prompt without such a line */
+    struct str verb;      /* RULE, CONTENT or another; may be empty */
+    struct str verbs;     /* of the agent that chooses one: a list with commas; else empty */
+    struct str request;   /* trimmed, as people have corrected it */
+    struct buf corrected; /* what `request` borrows from then */
+    bool is_unclear;      /* the rules do not know what a correction changes */
+    json_t *tables;       /* an object of lists of columns; NULL: none */
+    json_t *body;         /* messageBody; NULL: none */
     struct rules_words words;
 };
 
@@ -117,6 +120,12 @@ static inline void rules_say(struct rules_decision *d, bool is_yes, const char *
 }
 /* Puts a client's words into a reason: in quotes, at most 80 bytes of them. */
 void rules_quote(struct buf *reason, struct str text);
+
+/* The first word that can be what the request asks for: no verb, article or number; else all. */
+struct str rules_find_object(const struct rules_case *c);
+
+/* rules_corrections.c: takes the lines "Correction:" of a run's prompt into the request. */
+void rules_correct(struct rules_case *c, struct str prompt);
 
 /* rules_select.c: writes a SELECT from the request. */
 void rules_write_select(struct rules_case *c, struct rules_decision *d);

@@ -50,6 +50,7 @@ struct rules_mention rules_find_subject(const json_t *tables, const struct rules
     struct rules_mention first = rules_find_table(tables, words, 0), at = first;
     while (at.table != NULL && is_joined(words, at.at))
         at = rules_find_table(tables, words, at.at + at.n);
+    first.is_detail = true;
     return at.table != NULL ? at : first;
 }
 

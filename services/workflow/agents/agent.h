@@ -15,6 +15,10 @@
 struct agent_entry; /* trees/trees.h */
 struct workflow;
 
+/* The member of messageBody with what people said in the deployed chat where an agent had stopped:
+ * a list of {"agent","objection","correction"}, of which the newest is the last. */
+#define BODY_CORRECTIONS "hitl_corrections"
+
 /* One attempt. All is borrowed until its end or cancel, the struct itself too. */
 struct agent_task {
     const struct agent_entry *agent;

@@ -13,6 +13,12 @@
     "Reply with a JSON object {\"decision\":\"yes\" or \"no\",\"confidence\":0 to "                \
     "1,\"reason\":\"...\",\"output\":{...}} and nothing else."
 
+#define CORRECTED                                                                                  \
+    "Agents have objected to this request, and a person has answered. Each \"Objection:\" is "     \
+    "followed by the \"Correction:\" that answers it. Decide about the request as the "            \
+    "corrections "                                                                                 \
+    "change it: what they settle is no reason for a \"no\".\n\n"
+
 /* --- asking ----------------------------------------------------------------------------------- */
 
 static void put_line(struct buf *b, struct str text)
@@ -28,13 +34,32 @@ static void put_body(struct buf *b, const json_t *body)
     if (rest == NULL)
         abort();
     json_object_del(rest, "raw_text");
+    json_object_del(rest, BODY_CORRECTIONS);
     buf_put_json_value(b, rest);
     json_decref(rest);
 }
 
+static void put_corrections(struct buf *b, const json_t *body)
+{
+    const json_t *note;
+    size_t i;
+    json_array_foreach(json_object_get(body, BODY_CORRECTIONS), i, note)
+    {
+        buf_lit(b, "\nObjection: ");
+        put_line(b, json_member_str(note, "agent"));
+        buf_lit(b, ": ");
+        put_line(b, json_member_str(note, "objection"));
+        buf_lit(b, "\nCorrection: ");
+        put_line(b, json_member_str(note, "correction"));
+    }
+}
+
 void model_prompt_put_request(struct buf *b, const json_t *body)
 {
-    const json_t *raw = json_object_get(body, "raw_text");
+    static const char *const names[] = {"raw_text", "rule_text", "text"};
+    const json_t *raw = NULL;
+    for (size_t i = 0; i < sizeof names / sizeof *names && raw == NULL; i++)
+        raw = json_object_get(body, names[i]);
     if (json_is_string(raw))
         put_line(b, json_str(raw));
     else if (raw != NULL)
@@ -61,6 +86,7 @@ static void put_user(struct buf *b, const struct agent_task *task, const json_t 
         buf_lit(b, "\nTables: ");
         buf_put_json_value(b, tables);
     }
+    put_corrections(b, task->body);
     buf_lit(b, "\nBody: ");
     put_body(b, task->body);
     buf_lit(b, "\nRequest: ");
@@ -75,6 +101,8 @@ void model_prompt_put(struct buf *b, const struct agent_task *task, const json_t
     buf_put(&text, task->agent->prompt);
     if (task->agent->prompt.n > 0)
         buf_lit(&text, "\n\n");
+    if (json_array_size(json_object_get(task->body, BODY_CORRECTIONS)) > 0)
+        buf_lit(&text, CORRECTED);
     buf_lit(&text, FORMAT);
     buf_lit(b, "[{\"role\":\"system\",\"content\":");
     buf_put_json(b, buf_str(&text));

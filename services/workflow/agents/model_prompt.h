@@ -16,7 +16,7 @@ enum { MODEL_PROMPT_MAX_BYTES = 4 << 20, MODEL_REASON_MAX_CHARS = 500 };
  * `verbs`: a list with commas for the agent that chooses one; n == 0 for all others. */
 void model_prompt_put(struct buf *b, const struct agent_task *task, const json_t *tables,
                       struct str verbs);
-/* Puts the request's text, as one line. */
+/* Puts the request's text, as one line: raw_text, else rule_text, else text. */
 void model_prompt_put_request(struct buf *b, const json_t *body);
 
 /* A decision. Texts and `output` borrow from `json`. */

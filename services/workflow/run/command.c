@@ -8,10 +8,11 @@
  *
  * Of a request that goes on, only raw_text is taken: what its messageBody says besides, the run has
  * itself, and what was rejected there stays rejected. For the same reason a new request brings no
- * SQL and no rows. */
+ * SQL, no rows and no corrections. */
 #include "services/workflow/run/socket.h"
 
 #include "generated/verbs.h"
+#include "services/workflow/agents/agent.h"
 #include "services/workflow/run/supervisor.h"
 #include "services/workflow/trees/trees.h"
 #include "shared/queue/lines.h"
@@ -287,7 +288,8 @@ static void begin(struct socket *socket)
 /* The body of a new run: without what only its agents may say. */
 static json_t *body_of(const struct envelope *e)
 {
-    static const char *const results[] = {"sql_query", "columns", "rows", "rowcount", NULL};
+    static const char *const results[] = {"sql_query", "columns",        "rows",
+                                          "rowcount",  BODY_CORRECTIONS, NULL};
     json_t *body = e->body == NULL ? json_object() : json_copy((json_t *)(uintptr_t)e->body);
     if (body == NULL)
         abort();

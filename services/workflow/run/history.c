@@ -45,16 +45,18 @@ static void put_answer(struct buf *b, const json_t *answer)
     buf_put_char(b, '}');
 }
 
-/* The account whose approval came last; NULL: no person has approved. */
+/* Whose approval came last, of the people of one account the one who gave it; NULL: no person has
+ * approved. */
 static const json_t *approver_of(const json_t *answers)
 {
     const json_t *answer, *found = NULL;
     size_t i;
     json_array_foreach(answers, i, answer)
     {
-        const json_t *account = json_object_get(json_object_get(answer, "who"), "account");
-        if (json_is_true(json_object_get(answer, "approved")) && json_is_string(account))
-            found = account;
+        const json_t *who = json_object_get(answer, "who");
+        const json_t *user = json_object_get(who, "user");
+        if (json_is_true(json_object_get(answer, "approved")) && json_is_object(who))
+            found = json_str(user).n > 0 ? user : json_object_get(who, "account");
     }
     return found;
 }
@@ -96,7 +98,7 @@ static bool put_run(struct buf *b, struct request *r, struct lines *lines)
     lines_next(lines); /* the version of its file */
     struct str status = lines_next(lines);
     buf_put_key(b, "timestamp");
-    buf_put_json_time(b, lines_next_u64(lines));
+    buf_put_u64(b, lines_next_u64(lines));
     lines_next(lines); /* when it changed */
     buf_put_key(b, "verb");
     buf_put_json_of_name(b, verb);

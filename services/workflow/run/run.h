@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * run: one run as its driver holds it, between what is stored. For run/ only: supervisor.c moves
- * it, step.c stores what it decided, takeover.c brings it here and keeps it. On the loop's thread.
+ * it, step.c stores what it decided, corrections.c takes what people correct, takeover.c brings it
+ * here and keeps it. On the loop's thread.
  */
 #ifndef PARLEY_SERVICES_WORKFLOW_RUN_H
 #define PARLEY_SERVICES_WORKFLOW_RUN_H
@@ -111,6 +112,12 @@ void run_end_rejected(struct run *run, struct str reason, bool is_expired);
 void run_divert(struct run *run, const struct tree_node *to, struct str reason);
 /* Something of it is broken, or it took too many steps. */
 void run_fail(struct run *run, struct str reason);
+
+/* --- corrections.c --- */
+
+/* Takes what the approvers have corrected in their answers; whether there is any. *ret_fits: false
+ * if messageBody gets too large. */
+bool run_correct(struct run *run, bool *ret_fits);
 
 /* --- takeover.c --- */
 

@@ -13,6 +13,8 @@
  * READING: the workflows file has another version than this node's. CLOSING: nobody has answered in
  * time, which is recorded as an answer; then it is read again. A decision of a person is what was
  * read: with corrections its agent is asked again, without them it counts as that agent's yes.
+ * Corrections replace members of messageBody, except for the words of the deployed chat: these, and
+ * the objection that they answer, stand beside the request, for this agent and all that follow.
  *
  * An agent's step takes one verb, and the next agent is asked in its reply. */
 #include "services/workflow/run/run.h"
@@ -179,6 +181,7 @@ static void take_decision(struct run *run, const struct agent_result *result)
         try_again(run, STR("its \"output\" has no \"verb\" that is one of the verbs"), true, true);
         return;
     }
+    json_object_del(result->output, BODY_CORRECTIONS); /* what people said, no agent changes */
     if (run->node != NULL && result->output != NULL && !envelope_merge(run->body, result->output)) {
         try_again(run, STR("its output makes messageBody larger than 192 KiB"), true, true);
         return;
@@ -302,27 +305,6 @@ static void put_who(struct buf *b, const json_t *answers)
     }
 }
 
-/* Merges what the approvers have corrected. *ret_fits: false if that is too large. */
-static bool correct(struct run *run, bool *ret_fits)
-{
-    bool has_any = false;
-    const json_t *answer;
-    size_t i;
-    *ret_fits = true;
-    json_array_foreach(run->answers, i, answer)
-    {
-        const json_t *corrections = json_object_get(answer, "corrections");
-        if (!json_is_object(corrections) || json_object_size(corrections) == 0)
-            continue;
-        has_any = true;
-        /* A rule that was corrected before is not the one of another request. */
-        if (json_object_get(corrections, "raw_text") != NULL)
-            json_object_del(run->body, "rule_text");
-        *ret_fits = *ret_fits && envelope_merge(run->body, corrections);
-    }
-    return has_any;
-}
-
 static void take_as_yes(struct run *run, struct str reason)
 {
     struct run_step step = {.is_yes = true, .confidence = 1, .reason = reason, .attempt = 1};
@@ -334,7 +316,7 @@ static void go_on_approved(struct run *run, struct buf *reason)
 {
     bool fits;
     run->was_approved = true;
-    if (correct(run, &fits)) {
+    if (run_correct(run, &fits)) {
         if (fits)
             run_work(run);
         else

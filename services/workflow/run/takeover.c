@@ -92,7 +92,7 @@ static void read_run(struct run *run, struct lines *lines)
     lines_next(lines); /* the deadline */
     lines_next(lines); /* the quorum */
     lines_next(lines); /* approvals */
-    lines_next(lines); /* the question */
+    run->asked = next_json(lines, false);
     run->answers = next_json(lines, true);
     run->body = next_json(lines, false);
 }

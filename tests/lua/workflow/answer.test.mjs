@@ -12,7 +12,7 @@ const waiting = (question = {}, more = {}) => keysOf({ run, fence: 7, status: 'w
 const answered = (before, question, texts, status) => {
   const keys = Object.fromEntries(Object.entries(before).filter(([name]) => /^wf[rq]:/.test(name)));
   const r = { ...keys[`wfr:${id}`], bytes: (n) => Number(n) > 0, log: (n) => Number(n) > 2 };
-  if (status) Object.assign(r, { status, fence: 1, node: 'n1', updated: ago() });
+  if (status) Object.assign(r, { status, fence: 1, node: 'n1', updated: ago(), ...(status === 'approved' && { approved: 1 }) });
   keys[`wfr:${id}`] = r;
   keys[`wfq:${id}.1`] = { ...keys[`wfq:${id}.1`], answers: texts.length, ...question };
   const after = { ...keys, ...derived(keys, { due: soon(LEASE_MS) }), [`wfa:${id}`]: list(...texts) };
@@ -38,6 +38,7 @@ scripts('workflow_answer', ({ cases, test, shard }) => {
     { name: 'the first of two approvals leaves it open', before: () => waiting(two), call: answer({ run }), reply: lines('counted', 1, 2), after: () => answered(waiting(two), { ...by('F'), approvals: 1 }, [text()]) },
     { name: 'the deadline ends it', before: () => waiting({ deadline: 5 }), call: pass({ run }), reply: lines('decided', 1), after: () => answered(waiting({ deadline: 5 }), closed('expired', 'null'), [text({ how: 'deadline', isApproved: false, who: 'null' })], 'running') },
     { name: 'a deadline that continues is no approval', before: () => waiting({ deadline: 5 }), call: pass({ run, isApproved: true }), reply: lines('decided', 1), after: () => answered(waiting({ deadline: 5 }), closed('expired', 'null'), [text({ how: 'deadline', who: 'null' })], 'running') },
+    { name: 'a deadline of a run that was approved before', before: () => waiting({ deadline: 5 }, { approved: 1 }), call: pass({ run }), reply: lines('decided', 1), after: () => answered(waiting({ deadline: 5 }, { approved: 1 }), closed('expired', 'null'), [text({ how: 'deadline', isApproved: false, who: 'null' })], 'approved') },
     { name: 'a deadline that has not passed', before: () => waiting({ deadline: 9e12 }), call: pass({ run }), reply: 'early' },
     { name: 'a deadline of a question without one', before: () => waiting(), call: pass({ run }), reply: 'early' },
     { name: 'an answer after the deadline, which no node has noticed yet', before: () => waiting({ deadline: 5 }), call: answer({ run }), reply: lines('closed', 'null', 5) },

@@ -188,7 +188,8 @@ class World {
     }
     assert.equal(word, 'decided');
     Object.assign(q, { status: isDeadline ? 'expired' : isApproved ? 'approved' : 'rejected', who: kept.who });
-    r.status = q.status === 'approved' ? 'approved' : 'running';
+    r.approved ||= q.status === 'approved';
+    r.status = r.approved ? 'approved' : 'running';
     delete r.wasTaken;
     this.lease(r, detail, node);
     return what;
@@ -268,8 +269,9 @@ class World {
 
   checkRun(keys, r, stored) {
     const id = this.idOf(r);
-    const { status, step: n, seq, fence, ids, questions, bytes, log, is_counted: isCounted, request_id: request, verb } = keys[`wfr:${id}`];
+    const { status, step: n, seq, fence, ids, questions, bytes, log, is_counted: isCounted, request_id: request, verb, approved } = keys[`wfr:${id}`];
     assert.deepEqual([status, Number(n), Number(seq), fence, ids, verb], [r.status, r.step, r.frames.length, r.fence, r.ids.join(' '), 'RULE'], id);
+    assert.equal(approved, r.approved ? '1' : undefined, `${id}: approved`);
     assert.equal(request, r.request ?? r.ids[0], `${id}: the id of its frames`);
     assert.equal(questions, Object.keys(r.questions).join(' '), `${id}: its questions`);
     // Times of answers have as many digits as this one.
