@@ -473,6 +473,10 @@ static void a_statement_may_only_do_what_its_verb_may(void **state)
         "select p.name, count(c.id) as n from patterns p left join cards c on c.pattern_id = p.id "
         "group by p.name having count(c.id) > 1 order by n desc limit 10;",
         "WITH x AS (SELECT id FROM cards) SELECT * FROM x",
+        "WITH c AS (SELECT 1 AS x) SELECT x FROM c",
+        "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 3), d AS NOT "
+        "MATERIALIZED (SELECT n FROM c) SELECT count(*) FROM d",
+        "VALUES (1), (2)",
         "SELECT name FROM patterns WHERE name = 'DELETE; --' OR name IS NULL",
         "SELECT \"unit price\" FROM \"Order\"",
         "SELECT extract(year FROM happened_on) FROM episodes",
@@ -490,6 +494,9 @@ static void a_statement_may_only_do_what_its_verb_may(void **state)
         "SELECT load_extension('x')",
         "SELECT * INTO cards FROM patterns",
         "WITH x AS (DELETE FROM cards RETURNING id) SELECT 1",
+        "WITH x AS (UPDATE cards SET title = 'a') SELECT 1",
+        "WITH x AS (SELECT 1 AS y) SELECT z FROM x",
+        "WITH x(y) AS (SELECT 1) SELECT readfile(y) FROM x",
         "SELECT * FROM patterns -- x",
         "SELECT * FROM patterns /* x */",
         "SELECT 'a",

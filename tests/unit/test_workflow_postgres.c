@@ -20,6 +20,16 @@ static void values_are_json(void **state)
                 "\"2024-02-29\",9223372036854775807]]");
 }
 
+static void a_statement_reads_queries_of_its_own(void **state)
+{
+    expect_rows("WITH c AS (SELECT 1 AS x) SELECT count(*) FROM c", "[[1]]");
+    expect_rows("WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t WHERE n < 4) "
+                "SELECT count(*) FROM t",
+                "[[4]]");
+    expect_rows("-- first\n(SELECT 1) UNION ALL ((SELECT 2))", "[[1],[2]]");
+    expect_rows("VALUES (1), (2)", "[[1],[2]]");
+}
+
 static void a_rule_changes_nothing(void **state)
 {
     for (const char *const *at = writes; *at != NULL; at++)
@@ -206,6 +216,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(an_empty_database_gets_the_sample),
         TEST(values_are_json),
+        TEST(a_statement_reads_queries_of_its_own),
         TEST(a_rule_changes_nothing),
         TEST(each_attack_is_refused),
         TEST(the_role_alone_refuses),

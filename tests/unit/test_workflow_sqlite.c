@@ -68,6 +68,48 @@ static void values_are_json(void **state)
                 "[[1,2.5,null,\"é\\\"\",\"(2 bytes)\",null,9223372036854775807]]");
 }
 
+/* SQLite asks for the right to read these as if they were tables. */
+static void a_statement_reads_queries_of_its_own(void **state)
+{
+    expect_rows("WITH c AS (SELECT 1 AS x) SELECT x FROM c", "[[1]]");
+    expect_rows("WITH c AS (SELECT 1 AS x) SELECT 2 FROM c", "[[2]]");
+    expect_rows("WITH c AS (SELECT 1 AS x) SELECT count(*) FROM c", "[[1]]");
+    expect_rows("with C as materialized (values (1), (2)) select count(*) from c;", "[[2]]");
+    expect_rows(
+        "WITH a AS (SELECT 1), \"b c\"(n) AS (SELECT 2 FROM a) SELECT count(*) FROM \"b c\"",
+        "[[1]]");
+    expect_rows("WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t WHERE n < 4) "
+                "SELECT count(*) FROM t",
+                "[[4]]");
+    expect_rows("SELECT (WITH c AS (SELECT 7 AS x) SELECT count(*) FROM c), count(*) FROM patterns",
+                "[[1,10]]");
+    expect_rows(
+        "/* first */ -- second\n WITH c AS (SELECT id FROM cards) SELECT count(*) > 0 FROM c",
+        "[[1]]");
+    expect_rows("VALUES (1), (2)", "[[1],[2]]");
+    expect_change("WITH c AS (SELECT 1 AS x) INSERT INTO patterns (name, description, kind) SELECT "
+                  "'with', 'b', 'c' FROM c",
+                  1);
+    expect_change("WITH c AS (SELECT 1 AS x) UPDATE patterns SET kind = (SELECT count(*) FROM c) "
+                  "WHERE name = 'with'",
+                  1);
+}
+
+/* In another place of the statement, the name would be that of the table. */
+static void a_query_may_not_stand_for_a_hidden_table(void **state)
+{
+    static const char *const names[] = {"sqlite_master", "SQLITE_SCHEMA",     "parley_ledger",
+                                        "json_each",     "pragma_table_list", NULL};
+    char text[256];
+    for (const char *const *name = names; *name != NULL; name++) {
+        snprintf(text, sizeof text,
+                 "SELECT (WITH %s AS (SELECT 1) SELECT 1 FROM %s), count(*) FROM %s%s", *name,
+                 *name, *name, strcmp(*name, "json_each") == 0 ? "('[1]')" : "");
+        expect_refused(SQL_READ, text);
+    }
+    expect_refused(SQL_READ, "SELECT count(*) FROM sqlite_master");
+}
+
 static void a_rule_changes_nothing(void **state)
 {
     for (const char *const *at = writes; *at != NULL; at++)
@@ -438,6 +480,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(an_empty_database_gets_the_sample),
         TEST(values_are_json),
+        TEST(a_statement_reads_queries_of_its_own),
+        TEST(a_query_may_not_stand_for_a_hidden_table),
         TEST(a_rule_changes_nothing),
         TEST(each_attack_is_refused),
         TEST(content_inserts_and_updates),

@@ -78,6 +78,7 @@ suite('workflows without a language model', { accounts: ACCOUNTS, env }, ({ test
       "run Show patterns named \"x' OR '1'='1\"": (rows) => assert.deepEqual(rows, []),
       'run Count patterns by kind': (rows) => assert.deepEqual(rows, [['data', 3], ['messaging', 4], ['resilience', 3]]),
       'run SELECT name FROM patterns WHERE id = 7': (rows) => assert.deepEqual(rows, [['saga']]),
+      'run WITH c AS (SELECT 1 AS x) SELECT count(*) FROM c': (rows) => assert.deepEqual(rows, [[1]]),
     };
     return run(Object.keys(cases), (ended) => Object.values(cases).forEach((check, i) => check(rowsOf(ended[i]))));
   });

@@ -15,6 +15,7 @@ enum token_kind { TOKEN_NAME, TOKEN_QUOTED_NAME, TOKEN_VALUE, TOKEN_SIGN };
 struct token {
     enum token_kind kind;
     bool is_table;
+    bool is_own;     /* a query of the statement's own, WITH name AS, or one of its columns */
     struct str text; /* of a quoted name: without its marks */
 };
 
@@ -59,7 +60,7 @@ static size_t read_token(struct check *check, struct str s, struct token *token)
     static const char signs[] = "(),.*=<>+-/%|!";
     unsigned char c = (unsigned char)s.at[0];
     size_t n = 1;
-    token->is_table = false;
+    token->is_table = token->is_own = false;
     if (c == '\'' || c == '"') {
         n = quoted_bytes(s);
         if (n < 2)
@@ -139,27 +140,85 @@ static bool is_name(const struct check *check, size_t i)
 
 static bool is_grammar(const struct check *check, size_t i)
 {
-    static const char *const words[] = {
-        "select",    "from",      "where",        "and",
-        "or",        "not",       "in",           "is",
-        "null",      "like",      "ilike",        "glob",
-        "between",   "exists",    "case",         "when",
-        "then",      "else",      "end",          "as",
-        "on",        "join",      "left",         "right",
-        "inner",     "outer",     "cross",        "natural",
-        "full",      "using",     "group",        "by",
-        "having",    "order",     "asc",          "desc",
-        "nulls",     "first",     "last",         "limit",
-        "offset",    "distinct",  "all",          "union",
-        "intersect", "except",    "with",         "values",
-        "set",       "insert",    "into",         "update",
-        "default",   "escape",    "collate",      "nocase",
-        "cast",      "true",      "false",        "date",
-        "time",      "timestamp", "interval",     "text",
-        "integer",   "int",       "real",         "numeric",
-        "over",      "partition", "returning",    "year",
-        "month",     "day",       "current_date", "current_timestamp",
-        NULL};
+    static const char *const words[] = {"select",
+                                        "from",
+                                        "where",
+                                        "and",
+                                        "or",
+                                        "not",
+                                        "in",
+                                        "is",
+                                        "null",
+                                        "like",
+                                        "ilike",
+                                        "glob",
+                                        "between",
+                                        "exists",
+                                        "case",
+                                        "when",
+                                        "then",
+                                        "else",
+                                        "end",
+                                        "as",
+                                        "on",
+                                        "join",
+                                        "left",
+                                        "right",
+                                        "inner",
+                                        "outer",
+                                        "cross",
+                                        "natural",
+                                        "full",
+                                        "using",
+                                        "group",
+                                        "by",
+                                        "having",
+                                        "order",
+                                        "asc",
+                                        "desc",
+                                        "nulls",
+                                        "first",
+                                        "last",
+                                        "limit",
+                                        "offset",
+                                        "distinct",
+                                        "all",
+                                        "union",
+                                        "intersect",
+                                        "except",
+                                        "with",
+                                        "values",
+                                        "set",
+                                        "insert",
+                                        "into",
+                                        "update",
+                                        "default",
+                                        "escape",
+                                        "collate",
+                                        "nocase",
+                                        "cast",
+                                        "true",
+                                        "false",
+                                        "date",
+                                        "time",
+                                        "timestamp",
+                                        "interval",
+                                        "text",
+                                        "integer",
+                                        "int",
+                                        "real",
+                                        "numeric",
+                                        "over",
+                                        "partition",
+                                        "returning",
+                                        "year",
+                                        "month",
+                                        "day",
+                                        "current_date",
+                                        "current_timestamp",
+                                        "recursive",
+                                        "materialized",
+                                        NULL};
     return is_word(check, i, words);
 }
 
@@ -206,15 +265,55 @@ static bool is_column(const struct check *check, struct str name)
     return false;
 }
 
+/* The parenthesis that closes the one at `i`; the end without one. */
+static size_t closing(const struct check *check, size_t i)
+{
+    size_t depth = 0;
+    for (; i < check->n; i++) {
+        depth += is_sign(check, i, '(');
+        if (is_sign(check, i, ')') && --depth == 0)
+            break;
+    }
+    return i;
+}
+
+/* "WITH name AS (SELECT", "WITH name (columns) AS MATERIALIZED (SELECT". *ret_end: past its
+ * columns. */
+static bool is_query_name(const struct check *check, size_t i, size_t *ret_end)
+{
+    size_t at = i + 1;
+    if (i == 0 || !is_name(check, i) ||
+        !(is_one(check, i - 1, "with") || is_one(check, i - 1, "recursive") ||
+          is_sign(check, i - 1, ',')))
+        return false;
+    if (is_sign(check, at, '('))
+        at = closing(check, at) + 1;
+    *ret_end = at;
+    if (!is_one(check, at++, "as"))
+        return false;
+    at += is_one(check, at, "not");
+    at += is_one(check, at, "materialized");
+    return is_sign(check, at, '(') && !is_sign(check, at + 1, ')');
+}
+
+static void find_queries(struct check *check)
+{
+    size_t end;
+    for (size_t i = 0; i < check->n; i++)
+        if (is_query_name(check, i, &end))
+            for (size_t k = i; k < end && k < check->n; k++)
+                check->at[k].is_own = true;
+}
+
 /* Whether the statement itself introduces the name: "x AS name", "table name", "WITH name AS (". */
 static bool is_alias(const struct check *check, struct str name)
 {
     for (size_t i = 0; i < check->n; i++) {
         if (!is_name(check, i) || !str_eq_nocase(check->at[i].text, name))
             continue;
-        if (i > 0 && (is_one(check, i - 1, "as") || check->at[i - 1].is_table))
+        if (check->at[i].is_own)
             return true;
-        if (is_one(check, i + 1, "as") && is_sign(check, i + 2, '('))
+        if (i > 0 && (is_one(check, i - 1, "as") || check->at[i - 1].is_table))
             return true;
     }
     return false;
@@ -224,7 +323,7 @@ static bool is_alias(const struct check *check, struct str name)
 
 static bool check_start(struct check *check, bool is_write)
 {
-    static const char *const reading[] = {"select", "with", NULL};
+    static const char *const reading[] = {"select", "with", "values", NULL};
     if (!is_write && !is_word(check, 0, reading))
         return refuse(check, "a rule may only read, and the statement begins with ",
                       check->at[0].text, "");
@@ -289,6 +388,7 @@ static bool check_where(struct check *check)
 static bool check_tokens(struct check *check, bool is_write)
 {
     find_tables(check);
+    find_queries(check);
     if (!check_start(check, is_write) || !check_verbs(check, is_write))
         return false;
     for (size_t i = 0; i < check->n; i++)

@@ -29,6 +29,7 @@ enum {
     VALUE_MAX_BYTES = 8 << 20,
     TABLES_MAX = 200,
     COLUMNS_MAX = 100,
+    QUERIES_MAX = 64,
     TABLE_TEXT_MAX_BYTES = 128,
     REASON_MAX_BYTES = 400,
     SQL_MAX_BYTES = 512,
@@ -44,6 +45,8 @@ struct sqlite {
     sqlite3 *db;
     struct table tables[TABLES_MAX];
     unsigned table_n;
+    struct str queries[QUERIES_MAX]; /* of the statement, by their names */
+    unsigned query_n;
     const struct database_job *job; /* whose statement is prepared or runs; NULL: our own */
     bool has_deleted;
     char denied[REASON_MAX_BYTES]; /* why the authorizer refused; "": it did not */
@@ -57,6 +60,16 @@ static const struct table *find_table(const struct sqlite *sqlite, const char *n
         if (sqlite3_stricmp(sqlite->tables[i].name, name) == 0)
             return &sqlite->tables[i];
     return NULL;
+}
+
+/* A query of the statement's own from which no column is taken, `WITH c AS (...) SELECT count(*)
+ * FROM c`: SQLite asks as for a table. */
+static bool is_own_query(const struct sqlite *sqlite, const char *name, const char *column)
+{
+    for (unsigned i = 0; column != NULL && *column == 0 && i < sqlite->query_n; i++)
+        if (str_eq_nocase(sqlite->queries[i], str_of(name)))
+            return true;
+    return false;
 }
 
 static int deny(struct sqlite *sqlite, const char *before, const char *name, const char *after)
@@ -79,7 +92,7 @@ static int authorize(void *context, int action, const char *a, const char *b, co
     case SQLITE_SELECT:
     case SQLITE_RECURSIVE: return SQLITE_OK;
     case SQLITE_READ:
-        return find_table(sqlite, a) != NULL
+        return find_table(sqlite, a) != NULL || is_own_query(sqlite, a, b)
                    ? SQLITE_OK
                    : deny(sqlite, "The table ", a, " is none that statements may read.");
     case SQLITE_FUNCTION:
@@ -350,6 +363,36 @@ static void refuse(struct database_answer *answer, const char *reason)
     buf_put(&answer->reason, str_of(reason));
 }
 
+/* Also of tables that there are only inside of SQLite. */
+static bool is_hidden_table(struct sqlite *sqlite, struct str name)
+{
+    static const struct str prefixes[] = {STR("sqlite_"), STR("pragma_")};
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (name.n >= prefixes[i].n &&
+            str_eq_nocase((struct str){name.at, prefixes[i].n}, prefixes[i]))
+            return true;
+    sqlite3_stmt *find =
+        prepare(sqlite, "SELECT name FROM sqlite_schema WHERE name=?1 COLLATE NOCASE UNION ALL "
+                        "SELECT name FROM pragma_module_list WHERE name=?1 COLLATE NOCASE");
+    if (find != NULL)
+        sqlite3_bind_text(find, 1, name.at, (int)name.n, SQLITE_STATIC);
+    bool is_hidden = find == NULL || sqlite3_step(find) != SQLITE_DONE;
+    sqlite3_finalize(find);
+    return is_hidden;
+}
+
+/* A query with the name of a table could stand for that table somewhere else in the statement. */
+static void note_queries(struct sqlite *sqlite, const struct database_job *job)
+{
+    struct str names[QUERIES_MAX];
+    unsigned n =
+        statement_queries((struct str){job->text, job->text_n}, SQL_SQLITE, names, QUERIES_MAX);
+    sqlite->query_n = 0;
+    for (unsigned i = 0; i < n; i++)
+        if (!is_hidden_table(sqlite, names[i]))
+            sqlite->queries[sqlite->query_n++] = names[i];
+}
+
 /* Inside a transaction. */
 static void run_statement(struct sqlite *sqlite, const struct database_job *job,
                           struct database_answer *answer)
@@ -359,6 +402,7 @@ static void run_statement(struct sqlite *sqlite, const struct database_job *job,
     answer->outcome = SQL_FAILED;
     sqlite->denied[0] = 0;
     sqlite->has_deleted = false;
+    note_queries(sqlite, job);
     sqlite->job = job;
     int status = sqlite3_prepare_v2(sqlite->db, job->text, (int)job->text_n, &statement, &rest);
     if (status != SQLITE_OK)

@@ -65,14 +65,22 @@ static const char *const keywords[] = {
     "nullif",    "coalesce",  "greatest",    "least",        "escape",  "collate",
     "window",    NULL};
 
-/* `WITH name (columns) AS (SELECT ...`: `open` is the first parenthesis. A function in FROM may
- * have columns in the same place, `f(x) AS (a int)`, which begins with a name. */
-static bool is_query_name(const struct token *open)
+/* `WITH name AS (SELECT ...`, `WITH name (columns) AS (SELECT ...`: `name` is token `i`. A function
+ * in FROM may have columns in the same place, `f(x) AS (a int)`, which begins with a name. */
+static bool is_query_name(const struct token *tokens, size_t i)
 {
-    const struct token *at = open + 1;
-    while (at->kind != TOKEN_END && !(token_is(at, ")") && at->depth == open->depth))
+    const struct token *at = &tokens[i + 1], *open = at;
+    if (i == 0 || !(token_is(&tokens[i - 1], "with") || token_is(&tokens[i - 1], "recursive") ||
+                    token_is(&tokens[i - 1], ",")))
+        return false;
+    if (token_is(open, "(")) {
+        while (at->kind != TOKEN_END && !(token_is(at, ")") && at->depth == open->depth))
+            at++;
+        if (at->kind == TOKEN_END)
+            return false;
         at++;
-    if (at->kind == TOKEN_END || !token_is(++at, "as"))
+    }
+    if (!token_is(at, "as"))
         return false;
     at++;
     if (token_is(at, "not"))
@@ -97,10 +105,7 @@ static bool is_call_allowed(const struct check *check, size_t i)
     /* The same, or an alias before its columns. */
     if (token_is(before, "into") || token_is(before, "as") || token_is(before, ")"))
         return true;
-    if ((token_is(before, "with") || token_is(before, "recursive") || token_is(before, ",")) &&
-        is_query_name(token + 1))
-        return true;
-    return statement_may_call(token->text);
+    return is_query_name(check->at, i) || statement_may_call(token->text);
 }
 
 /* ---- words ---- */
@@ -164,21 +169,25 @@ static bool check_write(const struct check *check, size_t i, unsigned *insert_n)
     return true;
 }
 
+/* `(SELECT ...) UNION (SELECT ...)` reads, too, where the database takes it. */
 static bool check_first(const struct check *check)
 {
     static const char *const reads[] = {"select", "values", "with", NULL};
     static const char *const writes[] = {"insert", "update", "with", NULL};
-    if (is_one_of(&check->at[0], check->right == SQL_READ ? reads : writes))
+    const struct token *first = check->at;
+    while (check->right == SQL_READ && token_is(first, "("))
+        first++;
+    if (is_one_of(first, check->right == SQL_READ ? reads : writes))
         return true;
     return check->right == SQL_READ
                ? refuse_name(check,
-                             "This step may only read, so its statement begins with SELECT "
-                             "or WITH, not with ",
-                             check->at[0].text, ".")
+                             "This step may only read, so its statement begins with SELECT, "
+                             "VALUES or WITH, not with ",
+                             first->text, ".")
                : refuse_name(check,
                              "This step may only insert or update, so its statement begins "
-                             "with INSERT or UPDATE, not with ",
-                             check->at[0].text, ".");
+                             "with INSERT, UPDATE or WITH, not with ",
+                             first->text, ".");
 }
 
 static bool check_tokens(const struct check *check, size_t n)
@@ -221,4 +230,18 @@ bool statement_check(struct str text, enum sql_right right, enum sql_dialect dia
     bool is_good = check_tokens(&check, tokens.n);
     free(tokens.at);
     return is_good;
+}
+
+unsigned statement_queries(struct str text, enum sql_dialect dialect, struct str *ret_names,
+                           unsigned max)
+{
+    struct tokens tokens;
+    unsigned n = 0;
+    if (tokens_read(text, dialect, &tokens) != NULL)
+        return 0;
+    for (size_t i = 0; i < tokens.n && n < max; i++)
+        if (token_is_name(&tokens.at[i]) && is_query_name(tokens.at, i))
+            ret_names[n++] = tokens.at[i].text;
+    free(tokens.at);
+    return n;
 }

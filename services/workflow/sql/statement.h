@@ -17,6 +17,11 @@ enum sql_dialect { SQL_SQLITE, SQL_POSTGRESQL };
 bool statement_check(struct str text, enum sql_right right, enum sql_dialect dialect,
                      struct buf *reason) must_check;
 
+/* Sets *ret_names to the names that the statement gives to queries of its own (WITH name AS ...),
+ * at most `max` of them, and returns how many. They borrow from `text`. */
+unsigned statement_queries(struct str text, enum sql_dialect dialect, struct str *ret_names,
+                           unsigned max);
+
 /* Whether statements may call the function `name`, in either case. */
 bool statement_may_call(struct str name) must_check;
 
