@@ -3,6 +3,7 @@
  * passages, with their words, and the question. */
 #include "services/documents/ask/ask_prompt.h"
 #include "services/engine/models/prompt.h"
+#include "shared/text/marks.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -15,12 +16,17 @@ static void require(bool holds)
         abort();
 }
 
-/* Letters and digits: what quoting never touches. */
+/* Letters and digits: what quoting never touches. Brackets it may replace. */
 static void put_letters(struct buf *b, struct str s)
 {
-    for (size_t i = 0; i < s.n; i++)
-        if (isalnum((unsigned char)s.at[i]) || (unsigned char)s.at[i] >= 0x80)
+    for (size_t i = 0; i < s.n; i++) {
+        struct str rest = {s.at + i, s.n - i};
+        size_t bracket = marks_opening(rest) + marks_closing(rest);
+        if (bracket > 0)
+            i += bracket - 1;
+        else if (isalnum((unsigned char)s.at[i]) || (unsigned char)s.at[i] >= 0x80)
             buf_put_char(b, s.at[i]);
+    }
 }
 
 static void require_same(struct str x, struct str y)

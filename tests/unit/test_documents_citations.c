@@ -127,6 +127,24 @@ static void a_mark_in_other_digits_or_spaces_is_read(void **state)
     check("A [01].", 1, "A [1].", "1");
 }
 
+/* As models write them that learned to in another way. */
+static void a_mark_in_other_brackets_is_read(void **state)
+{
+    static const char *const forms[] = {
+        "【2】",    "［2］",    "[^2]",      "【2†source】", "[2†L1-L5]",
+        "【 ２ 】", "[【9】2]", "【2、 2】", "[2†a, b: c]",
+    };
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        char answer[64];
+        snprintf(answer, sizeof answer, "A %s, b [2].", forms[i]);
+        check_numbers(answer, 3, CITATIONS_AS_GIVEN, "A [2], b [2].", "2");
+    }
+    check("A【1〜3】。B【1，3】", 3, "A[1][2][3]。B[1][3]", "1,2,3");
+    check("A 【9】, b［9］ [^9]. c 【4:0†source】, d†9】", 3, "A, b. c, d†9】", "");
+    check("【注】 [10:30] [see †] [9†two\nlines]", 3, "【注】 [10:30] [see †] [9†two\nlines]", "");
+    check("`【9】` 【1】", 3, "`【9】` [1]", "1");
+}
+
 static void code_is_left_alone(void **state)
 {
     check("Use `a[9]` [2].", 2, "Use `a[9]` [1].", "2");
@@ -177,6 +195,7 @@ int main(void)
         cmocka_unit_test(brackets_that_are_no_marks_stay),
         cmocka_unit_test(what_looks_like_a_mark_and_names_nothing_goes),
         cmocka_unit_test(a_mark_in_other_digits_or_spaces_is_read),
+        cmocka_unit_test(a_mark_in_other_brackets_is_read),
         cmocka_unit_test(code_is_left_alone),
         cmocka_unit_test(a_very_long_answer_is_checked_in_one_pass),
         cmocka_unit_test(the_sentence_that_nothing_was_found_is_known),

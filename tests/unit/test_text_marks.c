@@ -30,6 +30,9 @@ static void marks_and_sources_are_taken_out(void **state)
           "Sources: of income are listed [a].");
     check(marks_put_without, "Resources:\n[x] [ ] [", "Resources:\n[x] [ ] [");
     check(marks_put_without, "你好 [1]。", "你好。");
+    check(marks_put_without, "你好【1】。 Two ［2］ [^3] and【4†source】.", "你好。 Two and.");
+    check(marks_put_without, "【注】 at [10:30] 【", "【注】 at [10:30] 【");
+    check(marks_put_without, "It lasts. Sources: 【1】 a.md", "It lasts.");
     check(marks_put_without, "[1]", "");
     check(marks_put_without, "", "");
 }

@@ -2,11 +2,12 @@
  * ask_prompt.c - see ask_prompt.h.
  *
  * Quoted text is changed as little as can be: lines that would mean something in the prompt are
- * moved off the margin, numbers in brackets become (3), as models copy them and they would be taken
- * for marks (not after a letter: `list[3]` is code), control characters become spaces. */
+ * moved off the margin, marks (shared/text/marks.h) become (3), as models copy them (not after a
+ * letter: `list[3]` is code), control characters become spaces. */
 #include "services/documents/ask/ask_prompt.h"
 
 #include "services/documents/ask/citations.h"
+#include "shared/text/marks.h"
 #include "shared/text/text.h"
 
 #include <ctype.h>
@@ -39,20 +40,6 @@ static bool means_something(struct str line)
     return false;
 }
 
-/* The bytes of "[1, 2-3]" at the front of `s`; 0 when it is none. */
-static size_t measure_mark(struct str s)
-{
-    bool has_digit = false;
-    for (size_t i = 1; i < s.n; i++) {
-        if (s.at[i] == ']')
-            return has_digit ? i + 1 : 0;
-        has_digit |= isdigit((unsigned char)s.at[i]) != 0;
-        if (strchr("0123456789 ,;-\xe2\x80\x93\x94", s.at[i]) == NULL || s.at[i] == 0)
-            return 0;
-    }
-    return 0;
-}
-
 static bool is_word_byte(char byte)
 {
     return isalnum((unsigned char)byte) || byte == '_' || byte == ']' || byte == ')' ||
@@ -65,10 +52,12 @@ static void put_line(struct buf *b, struct str line)
         buf_put_char(b, ' ');
     for (size_t i = 0; i < line.n; i++) {
         struct str rest = {line.at + i, line.n - i};
-        size_t mark = *rest.at == '[' ? measure_mark(rest) : 0;
-        if (mark > 0 && (i == 0 || !is_word_byte(line.at[i - 1]))) {
+        size_t mark = marks_measure(rest), open = marks_opening(rest);
+        bool is_code = open == 1 && i > 0 && is_word_byte(line.at[i - 1]);
+        if (mark > 0 && !is_code) {
+            size_t close = rest.at[mark - 1] == ']' ? 1 : MARKS_BRACKET_BYTES;
             buf_put_char(b, '(');
-            buf_put(b, (struct str){rest.at + 1, mark - 2});
+            buf_put(b, (struct str){rest.at + open, mark - open - close});
             buf_put_char(b, ')');
             i += mark - 1;
         } else if ((unsigned char)*rest.at < ' ' && *rest.at != '\t') {

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT
  * citations.c - see citations.h.
  *
- * The answer is copied byte by byte; at each `]` the end of what was copied so far is looked at: if
- * it is an opening bracket with nothing but numbers after it, it was a mark. Looking back over the
+ * The answer is copied byte by byte; at each closing bracket the end of what was copied so far is
+ * looked at: if it is a mark (shared/text/marks.h), it is checked. Looking back over the
  * output, not the input, sees marks too that only came about when another was taken out between
  * their parts. What looks like a mark and names nothing that can be read ([-1], [1.5], [1 2]) is
  * taken out as well: readers, and programs that look for \[\s*\d, take it for one.
  *
- * One pass: a look back ends at the last `]` that was put, and what it saw is then taken out or
- * closed by a `]` itself, so no byte is looked at twice. */
+ * One pass: a look back ends at the last closing bracket that was put, and what it saw is then
+ * taken out or closed by a bracket itself, so no byte is looked at twice. */
 #include "services/documents/ask/citations.h"
 
-enum { TICKS_MAX = 32, DIGITS_MAX = 9 };
+#include "shared/text/marks.h"
+
+enum { TICKS_MAX = 32 };
 
 struct check {
     struct buf *out;
@@ -35,139 +37,18 @@ static unsigned number_of(struct check *c, unsigned given)
     return c->numbers == CITATIONS_BY_USE ? i + 1 : given;
 }
 
-static bool take(struct str *s, struct str what)
-{
-    if (!str_has_prefix(*s, what))
-        return false;
-    s->at += what.n;
-    s->n -= what.n;
-    return true;
-}
-
-static bool take_any(struct str *s, const char *const *words)
-{
-    for (; *words != NULL; words++)
-        if (take(s, str_of(*words)))
-            return true;
-    return false;
-}
-
-static bool take_space(struct str *s)
-{
-    static const char *const spaces[] = {" ", "\t", "\n", "\r", "\xc2\xa0", NULL};
-    return take_any(s, spaces);
-}
-
-/* ASCII and full-width. */
-static bool take_digit(struct str *s, unsigned *ret_digit)
-{
-    if (s->n > 0 && *s->at >= '0' && *s->at <= '9') {
-        *ret_digit = (unsigned)(*s->at - '0');
-        s->at++;
-        s->n--;
-        return true;
-    }
-    if (s->n < 3 || memcmp(s->at, "\xef\xbc", 2) != 0)
-        return false;
-    unsigned char last = (unsigned char)s->at[2];
-    if (last < 0x90 || last > 0x99)
-        return false;
-    *ret_digit = last - 0x90u;
-    s->at += 3;
-    s->n -= 3;
-    return true;
-}
-
-/* Hyphens, dashes and the minus sign. */
-static bool take_dash(struct str *s)
-{
-    static const char *const dashes[] = {"-",
-                                         "\xe2\x80\x90",
-                                         "\xe2\x80\x91",
-                                         "\xe2\x80\x93",
-                                         "\xe2\x80\x94",
-                                         "\xe2\x88\x92",
-                                         "\xef\xbc\x8d",
-                                         NULL};
-    return take_any(s, dashes);
-}
-
-static bool take_separator(struct str *s)
-{
-    static const char *const separators[] = {",", ";", "\xef\xbc\x8c", NULL};
-    return take_any(s, separators);
-}
-
-static bool next_number(struct str *s, unsigned *ret_number)
-{
-    unsigned number = 0, digit;
-    size_t digits = 0;
-    while (take_space(s))
-        continue;
-    for (; take_digit(s, &digit); digits++)
-        if (digits < DIGITS_MAX)
-            number = number * 10 + digit;
-    *ret_number = digits > DIGITS_MAX ? 1000000000u : number;
-    while (take_space(s))
-        continue;
-    return digits > 0;
-}
-
-/* Does that stand between brackets as a mark would: numbers, and what connects them? */
-static bool looks_like_mark(struct str inside)
-{
-    static const char *const signs[] = {"+", ".", "\xef\xbc\x8b", "\xef\xbc\x8e", NULL};
-    unsigned digit;
-    bool has_digit = false;
-    while (inside.n > 0) {
-        if (take_digit(&inside, &digit))
-            has_digit = true;
-        else if (!take_space(&inside) && !take_dash(&inside) && !take_separator(&inside) &&
-                 !take_any(&inside, signs))
-            return false;
-    }
-    return has_digit;
-}
-
-/* Reads the inside of brackets. False when it names nothing that can be read. */
-static bool read_mark(struct str inside, bool *is_named, unsigned given_n)
-{
-    for (;;) {
-        unsigned from, to;
-        if (!next_number(&inside, &from))
-            return false;
-        to = from;
-        if (take_dash(&inside) && !next_number(&inside, &to))
-            return false;
-        if (to < from) {
-            unsigned swap = from;
-            from = to;
-            to = swap;
-        }
-        for (unsigned i = from < 1 ? 1 : from; i <= to && i <= given_n; i++)
-            is_named[i] = true;
-        if (inside.n == 0)
-            return true;
-        if (!take_separator(&inside))
-            return false;
-    }
-}
-
-/* Where the bracket stands that a mark which ends here would begin with. */
-static bool find_bracket(const struct check *c, size_t *ret_at)
+/* Where the bracket stands that a mark with the closing one at `end` would begin with. */
+static bool find_bracket(const struct check *c, size_t end, size_t *ret_at)
 {
     const struct buf *out = c->out;
-    for (size_t back = 1; back + c->barrier <= out->n; back++) {
-        char byte = out->at[out->n - back];
-        if (byte == '[') {
-            *ret_at = out->n - back;
+    for (size_t at = end; at-- > c->barrier;) {
+        struct str rest = {out->at + at, end - at};
+        if (marks_closing(rest) > 0)
+            return false;
+        if (marks_opening(rest) > 0) {
+            *ret_at = at;
             return true;
         }
-        /* Of what is not ASCII looks_like_mark says whether it belongs to one. */
-        if (strchr("0123456789 \t\n\r,;-+.", byte) == NULL && (unsigned char)byte < 0x80)
-            return false;
-        if (byte == 0)
-            return false;
     }
     return false;
 }
@@ -181,20 +62,18 @@ static void drop_spaces(struct check *c, struct str rest)
         c->out->n--;
 }
 
-/* A `]` comes next, and `rest` after it. */
-static void close_bracket(struct check *c, struct str rest)
+/* `closing` is a bracket, and `rest` comes after it. */
+static void close_bracket(struct check *c, struct str closing, struct str rest)
 {
     bool is_named[CITATIONS_MAX + 1] = {false}, is_kept = false;
-    size_t at = 0;
-    struct str inside = STR("");
-    if (find_bracket(c, &at))
-        inside = (struct str){c->out->at + at + 1, c->out->n - at - 1};
-    if (!looks_like_mark(inside)) {
-        buf_put_char(c->out, ']');
+    size_t at = 0, n = 0, end = c->out->n;
+    buf_put(c->out, closing);
+    if (!find_bracket(c, end, &at))
         return;
-    }
-    if (!read_mark(inside, is_named, c->given_n))
-        memset(is_named, 0, sizeof is_named);
+    struct str mark = {c->out->at + at, c->out->n - at};
+    if (marks_fit(mark, &n) != MARKS_WHOLE)
+        return;
+    marks_name(mark, is_named, c->given_n);
     c->out->n = at;
     for (unsigned i = 1; i <= c->given_n; i++)
         if (is_named[i]) {
@@ -235,6 +114,15 @@ static size_t measure_code(struct check *c, struct str s, size_t ticks)
     return 0;
 }
 
+/* The bytes of `s` before the next that is looked at; one at least. */
+static size_t measure_plain(struct str s)
+{
+    size_t n = 1;
+    while (n < s.n && s.at[n] != '`' && marks_closing((struct str){s.at + n, s.n - n}) == 0)
+        n++;
+    return n;
+}
+
 void citations_check(struct str answer, unsigned given_n, enum citations_numbers numbers,
                      struct buf *out, struct citations *ret_citations)
 {
@@ -243,9 +131,9 @@ void citations_check(struct str answer, unsigned given_n, enum citations_numbers
     ret_citations->used_n = 0;
     for (size_t i = 0; i < answer.n;) {
         struct str rest = {answer.at + i, answer.n - i};
-        size_t n = 1;
-        if (*rest.at == ']') {
-            close_bracket(&c, (struct str){rest.at + 1, rest.n - 1});
+        size_t n = marks_closing(rest);
+        if (n > 0) {
+            close_bracket(&c, (struct str){rest.at, n}, (struct str){rest.at + n, rest.n - n});
         } else if (*rest.at == '`') {
             size_t ticks = run_of_ticks(rest), code = measure_code(&c, rest, ticks);
             n = code > 0 ? code : ticks;
@@ -253,10 +141,7 @@ void citations_check(struct str answer, unsigned given_n, enum citations_numbers
             if (code > 0)
                 c.barrier = out->n;
         } else {
-            const char *stop = rest.at;
-            while (stop < answer.at + answer.n && *stop != ']' && *stop != '`')
-                stop++;
-            n = (size_t)(stop - rest.at);
+            n = measure_plain(rest);
             buf_put(out, (struct str){rest.at, n});
         }
         i += n;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * citations: checks an answer's marks against the passages that the model was given. A mark is [2],
- * [1, 3], [1;3] or [1-3], in ASCII or full-width digits. A mark that names no given passage is
+ * [1, 3] or [1-3], or another form of shared/text/marks.h. A mark that names no given passage is
  * removed, with the space before it, and so is anything that only looks like a mark, such as [-1]
  * or [1.5]. The others are written as [1][2], with their given numbers or renumbered in order of
  * first use. Code between backticks is left alone. Pure.

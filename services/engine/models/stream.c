@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * stream.c - see stream.h. Each filter goes byte by byte and holds back only what it cannot judge
- * yet: a few bytes, so that people see text as soon as the model writes it. All marks are ASCII, so
- * bytes of longer characters pass through. */
+ * yet: a few bytes, so that people see text as soon as the model writes it. */
 #include "services/engine/models/stream.h"
 
 /* ---- server-sent events (HTML standard, section 9.2.6) ---- */
@@ -122,44 +121,19 @@ static void put_held(struct cite_filter *filter, struct buf *out)
     filter->held_n = 0;
 }
 
-/* "3" or "1-3". False for what names nothing that can be read. */
-static bool read_range(struct str item, uint64_t *ret_from, uint64_t *ret_to)
+/* Decides about a whole mark, held with perhaps a space before it. */
+static void put_mark(struct cite_filter *filter, size_t space_n, struct buf *out)
 {
-    struct str from = str_cut(&item, '-');
-    if (!str_parse_u64(str_trim(from), ret_from))
-        return false;
-    *ret_to = *ret_from;
-    return item.at == NULL || str_parse_u64(str_trim(item), ret_to);
-}
-
-/* Decides about a whole mark, held with its brackets and perhaps a space before it. */
-static void put_mark(struct cite_filter *filter, struct buf *out)
-{
-    struct str held = {filter->held, filter->held_n};
-    struct str inner = held.at[0] == ' ' ? (struct str){held.at + 2, held.n - 3}
-                                         : (struct str){held.at + 1, held.n - 2};
-    uint64_t most = filter->source_n < CITE_MAX ? filter->source_n : CITE_MAX;
-    bool is_first = true, has_digit = false;
-    for (size_t i = 0; i < inner.n; i++)
-        has_digit |= inner.at[i] >= '0' && inner.at[i] <= '9';
-    if (!has_digit) { /* "[ ]" and "[]" are no marks */
-        put_held(filter, out);
-        return;
-    }
-    for (size_t i = 0; i < filter->held_n; i++)
-        if (filter->held[i] == ';')
-            filter->held[i] = ',';
-    for (struct str item; (item = str_cut(&inner, ',')).at != NULL;) {
-        uint64_t from, to;
-        if (!read_range(item, &from, &to))
+    unsigned most = filter->source_n < CITE_MAX ? (unsigned)filter->source_n : CITE_MAX;
+    bool is_named[CITE_MAX + 1] = {false}, is_first = true;
+    marks_name((struct str){filter->held + space_n, filter->held_n - space_n}, is_named, most);
+    for (unsigned number = 1; number <= most; number++) {
+        if (!is_named[number])
             continue;
-        for (uint64_t number = from < 1 ? 1 : from; number <= to && number <= most; number++) {
-            if (is_first && held.at[0] == ' ')
-                buf_put_char(out, ' ');
-            buf_printf(out, "[%u]", (unsigned)number);
-            filter->is_used[number] = true;
-            is_first = false;
-        }
+        buf_put(out, (struct str){" ", is_first ? space_n : 0});
+        buf_printf(out, "[%u]", number);
+        filter->is_used[number] = true;
+        is_first = false;
     }
     filter->held_n = 0;
 }
@@ -182,23 +156,47 @@ static void track_code(struct cite_filter *filter, char c)
         filter->code = 0;
 }
 
+static void cite_char(struct cite_filter *filter, char c, struct buf *out);
+
+/* It has become no mark: its first character is put, what follows may still begin one. */
+static void let_go(struct cite_filter *filter, size_t space_n, struct buf *out)
+{
+    char held[CITE_HELD_MAX];
+    size_t n = filter->held_n;
+    memcpy(held, filter->held, n);
+    filter->held_n = 0;
+    buf_put(out, (struct str){held, space_n + 1});
+    for (size_t i = space_n + 1; i < n; i++)
+        cite_char(filter, held[i], out);
+}
+
+/* Whether `c` continues what is held; if so, it is taken. */
+static bool hold_on(struct cite_filter *filter, char c, size_t space_n, struct buf *out)
+{
+    filter->held[filter->held_n] = c;
+    struct str held = {filter->held + space_n, filter->held_n + 1 - space_n};
+    enum marks_fit fit = held.n > MARKS_MAX_BYTES ? MARKS_NONE : marks_fit(held, NULL);
+    if (fit == MARKS_NONE)
+        return false;
+    filter->held_n++;
+    if (fit == MARKS_WHOLE)
+        put_mark(filter, space_n, out);
+    return true;
+}
+
 static void cite_char(struct cite_filter *filter, char c, struct buf *out)
 {
-    bool is_inside = filter->held_n > 0 && filter->held[filter->held_n - 1] != ' ';
-    is_inside = is_inside || filter->held_n > 1;
-    if (is_inside) {
-        bool fits = c != 0 && strchr("0123456789, ;-+.", c) != NULL;
-        if (c == ']' || (fits && filter->held_n + 2 < CITE_HELD_MAX)) {
-            filter->held[filter->held_n++] = c;
-            if (c == ']')
-                put_mark(filter, out);
+    for (;;) {
+        size_t space_n = filter->held_n > 0 && filter->held[0] == ' ';
+        if (filter->held_n == space_n)
+            break;
+        if (hold_on(filter, c, space_n, out))
             return;
-        }
-        put_held(filter, out);
+        let_go(filter, space_n, out);
     }
     track_code(filter, c);
     bool is_code = filter->code > 0 || filter->ticks > 0;
-    if (!is_code && (c == '[' || (c == ' ' && filter->held_n == 0))) {
+    if (!is_code && marks_fit((struct str){&c, 1}, NULL) == MARKS_BEGUN) {
         filter->held[filter->held_n++] = c;
         return;
     }

@@ -8,7 +8,7 @@
 #ifndef PARLEY_SERVICES_ENGINE_MODELS_STREAM_H
 #define PARLEY_SERVICES_ENGINE_MODELS_STREAM_H
 
-#include "shared/base/buf.h"
+#include "shared/text/marks.h"
 
 enum { SSE_EVENT_MAX_BYTES = 1 << 20 };
 
@@ -37,7 +37,7 @@ void think_feed(struct think_split *split, struct str text, struct buf *think, s
 /* Puts what was held back. */
 void think_finish(struct think_split *split, struct buf *think, struct buf *answer);
 
-enum { CITE_HELD_MAX = 40, CITE_MAX = 64 };
+enum { CITE_HELD_MAX = MARKS_MAX_BYTES + 2 /* a space, and what does not fit */, CITE_MAX = 64 };
 
 /* Zeroed at the start except for `source_n`. Without sources, all marks pass. */
 struct cite_filter {
@@ -47,8 +47,8 @@ struct cite_filter {
     size_t held_n;
     size_t ticks, code; /* backticks in a row so far; those that opened the current code, 0: none */
 };
-/* Marks are [3], [1, 3] and [1-3]. Text that only looks like a mark ([-1], [1.5]) is removed too;
- * code between backticks is left alone. */
+/* Marks are those of shared/text/marks.h, put as [1][3]. Text that only looks like one ([-1],
+ * [1.5]) is removed too; code between backticks is left alone. */
 void cite_feed(struct cite_filter *filter, struct str text, struct buf *out);
 void cite_finish(struct cite_filter *filter, struct buf *out);
 
