@@ -39,19 +39,21 @@ async function withRealEngine(cluster, args, body) {
 
 // What holds for every answer.
 function assertAnswer(json, question = QUESTION) {
-  assertMembers(json, ['question', 'answer', 'sources', 'retrieval_time_ms', 'generation_time_ms']);
+  assertMembers(json, ['question', 'answer', 'sources', 'retrieval_time_ms', 'generation_time_ms', ...('nearest' in json ? ['nearest'] : [])]);
   assert.equal(json.question, question);
   assert.ok(Number.isInteger(json.retrieval_time_ms) && json.retrieval_time_ms >= 0);
   assert.ok(Number.isInteger(json.generation_time_ms) && json.generation_time_ms >= 0);
   const positions = json.sources.map(({ position }) => position);
-  assert.deepEqual(positions, positions.map((_, i) => i + 1), 'positions count 1, 2, 3 in the order of the sources');
-  const isRefusal = json.answer === NOTHING;
-  json.sources.forEach((source, i) => {
-    assertMembers(source, ['url', 'content', 'score', 'position', ...(isRefusal ? ['used'] : [])]);
-    if (isRefusal) assert.equal(source.used, false);
-    assert.ok(source.score >= 0 && source.score <= 1, `score ${source.score}`);
-    assert.ok(i === 0 || source.score <= json.sources[i - 1].score, 'best first');
-  });
+  if (json.answer === NOTHING) assert.deepEqual(json.sources, [], 'a refusal has no sources');
+  else assert.equal(json.nearest, undefined);
+  for (const list of [json.sources, json.nearest ?? []]) {
+    assert.deepEqual(list.map(({ position }) => position), list.map((_, i) => i + 1), 'positions count 1, 2, 3 in the order of the list');
+    list.forEach((source, i) => {
+      assertMembers(source, ['url', 'content', 'score', 'position']);
+      assert.ok(source.score >= 0 && source.score <= 1, `score ${source.score}`);
+      assert.ok(i === 0 || source.score <= list[i - 1].score, 'best first');
+    });
+  }
   const marks = [...json.answer.matchAll(/\[(\d+)\]/g)].map(([, number]) => Number(number));
   for (const mark of marks) assert.ok(positions.includes(mark), `mark ${mark} names a source`);
   return json;
@@ -112,15 +114,14 @@ suite('ask', { args: ['--trusted-proxies', '127.0.0.1'] }, ({ test, cluster }) =
       for (const { position, content } of json.sources) assert.ok(passages[position].includes(content.split('\n').pop()), 'the model saw the same number');
     }));
 
-  test('a refusal shows the nearest sources, marked as not used, plain and as a stream', () =>
+  test('a refusal has no sources, and the passages that were read beside it, plain and as a stream', () =>
     withEngine(cluster, () => NOTHING, async () => {
       const question = 'How long do bananas last?';
       const json = assertAnswer(assertOk(await ask({ question })), question);
       assert.equal(json.answer, NOTHING);
-      assert.match(json.sources[0].content, /Bananas/);
-      assert.ok(json.sources.every(({ used }) => used === false));
+      assert.match(json.nearest[0].content, /Bananas/);
       const { events } = await postStream(cluster, '/ask', { body: { question } });
-      assert.deepEqual(events.at(-1).data.sources, json.sources);
+      assert.deepEqual([events.at(-1).data.sources, events.at(-1).data.nearest], [[], json.nearest]);
     }));
 
   test('what the reader selected is searched with, and reaches the model when the question finds nothing', () =>
@@ -131,6 +132,21 @@ suite('ask', { args: ['--trusted-proxies', '127.0.0.1'] }, ({ test, cluster }) =
       assertOk(await ask({ question: 'qqqq wwww?', context: 'zzzz yyyy xxxx' }));
       assert.match(prompts[1].user, /zzzz yyyy xxxx/);
     }));
+
+  test('“Explain this concept” is answered from what the reader selected, with and without a model', async () => {
+    const question = 'Explain this concept';
+    await withRealEngine(cluster, [], async () => {
+      const foreign = assertAnswer(assertOk(await ask({ question, context: 'Photosynthesis makes sugar of light. Plants live by it.' })), question);
+      assert.equal(foreign.answer, 'Photosynthesis makes sugar of light. Plants live by it.');
+      const known = assertAnswer(assertOk(await ask({ question, context: 'A lease lasts 150 seconds' })), question);
+      assert.match(known.answer, /^A lease lasts 150 seconds unless a setting says otherwise\. \[\d\]/);
+    });
+    await withEngine(cluster, () => 'It means this.', async ({ prompts }) => {
+      assert.equal(assertAnswer(assertOk(await ask({ question, context: 'Photosynthesis' })), question).answer, 'It means this.');
+      assert.match(prompts[0].system, /the text that the reader has marked/);
+      assert.match(prompts[0].user, /The reader has marked this text:\nPhotosynthesis\n/);
+    });
+  });
 
   test('any field that is not as it should be is refused with 400 and its name', async () => {
     const bad = [

@@ -55,6 +55,25 @@ static void where_nothing_fits_it_says_so(void **state)
     prompt_fini(&prompt);
 }
 
+static void a_question_about_what_the_reader_marked(void **state)
+{
+    static const char *const questions[] = {
+        "Explain this concept", "What does this mean?", "Please summarize the passage.",
+        "Explain this in simple terms!", "Erkläre diesen Begriff"};
+    static const char marked[] = "Pods run containers.\nThey share one network. Each has an "
+                                 "address. Nodes run them.";
+    struct prompt prompt = {.has_given_sources = true, .marked = str_of(marked)};
+    prompt_add_source(&prompt, STR("lease.md"), STR("A lease is 150 seconds long by default."));
+    for (size_t i = 0; i < sizeof questions / sizeof *questions; i++)
+        check(&prompt, questions[i],
+              "Pods run containers. They share one network. Each has an address.");
+    check(&prompt, "What is a lease?", "A lease is 150 seconds long by default. [1]");
+    check(&prompt, "Who painted the Mona Lisa?", EXTRACTIVE_NOTHING);
+    prompt_add_source(&prompt, STR("pods.md"), STR("Pods share a network and run containers."));
+    check(&prompt, "Explain this concept", "Pods share a network and run containers. [2]");
+    prompt_fini(&prompt);
+}
+
 static void a_block_of_code_is_no_sentence(void **state)
 {
     struct prompt prompt = {.searched_documents = 1, .searched_passages = 1};
@@ -162,6 +181,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sentences_are_copied_with_their_marks),
         cmocka_unit_test(where_nothing_fits_it_says_so),
+        cmocka_unit_test(a_question_about_what_the_reader_marked),
         cmocka_unit_test(a_block_of_code_is_no_sentence),
         cmocka_unit_test(given_passages_keep_their_numbers),
         cmocka_unit_test(what_users_recommend_takes_no_place_and_repeats_nothing),

@@ -4,8 +4,8 @@
  *   documents_ask --retrieve--> nothing found, or cited_answer.h --> answered
  *
  * Requests of one address are limited; of an IPv6 client its /64, which is what one household has.
- * Positions count the list, which stands by score, and marks are positions. A refusal shows the
- * nearest passages, as not used. */
+ * Positions count the list, which stands by score, and marks are positions. A refusal has no
+ * sources, so that no page shows references under it; what was read is in `nearest`. */
 #include "services/documents/ask/ask_input.h"
 #include "services/documents/ask/ask_prompt.h"
 #include "services/documents/ask/cited_answer.h"
@@ -23,8 +23,7 @@ struct ask {
 
 /* --- what is shown ---------------------------------------------------------------------------- */
 
-/* Those that are shown beside a refusal say that no answer came of them. */
-static void put_list(const struct cited_answer *g, unsigned n, bool are_used, struct buf *b)
+static void put_list(const struct cited_answer *g, unsigned n, struct buf *b)
 {
     buf_put_char(b, '[');
     for (unsigned i = 0; i < n; i++) {
@@ -33,8 +32,7 @@ static void put_list(const struct cited_answer *g, unsigned n, bool are_used, st
         buf_put(b, hit->url_json.n > 0 ? hit->url_json : STR("\"\""));
         buf_lit(b, ",\"content\":");
         buf_put_json(b, hit->text);
-        buf_printf(b, ",\"score\":%.4f,\"position\":%u%s}", hit->score, i + 1,
-                   are_used ? "" : ",\"used\":false");
+        buf_printf(b, ",\"score\":%.4f,\"position\":%u}", hit->score, i + 1);
     }
     buf_put_char(b, ']');
 }
@@ -42,7 +40,7 @@ static void put_list(const struct cited_answer *g, unsigned n, bool are_used, st
 static void put_sources(const struct cited_answer *g, struct buf *b)
 {
     buf_lit(b, "{\"sources\":");
-    put_list(g, g->settings.hit_n, true, b);
+    put_list(g, g->settings.hit_n, b);
     buf_put_char(b, '}');
 }
 
@@ -55,7 +53,11 @@ static void put_result(const struct cited_answer *g, const struct cited_answer_r
     buf_lit(b, ",\"answer\":");
     buf_put_json(b, result->answer);
     buf_lit(b, ",\"sources\":");
-    put_list(g, result->is_nothing ? g->settings.all_n : g->settings.hit_n, !result->is_nothing, b);
+    put_list(g, result->is_nothing ? 0 : g->settings.hit_n, b);
+    if (result->is_nothing && g->settings.all_n > 0) {
+        buf_lit(b, ",\"nearest\":");
+        put_list(g, g->settings.all_n, b);
+    }
     buf_printf(b, ",\"retrieval_time_ms\":%llu,\"generation_time_ms\":%llu}",
                (unsigned long long)ask->retrieval->took_ms, (unsigned long long)result->took_ms);
 }

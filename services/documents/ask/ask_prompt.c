@@ -163,12 +163,20 @@ void ask_prompt_put_answer(struct buf *b, struct str question, struct str contex
     put_passages(&user, passages, NULL, n);
     put_context(&user, context);
     put_question(&user, question);
-    put_messages(b,
-                 "Answer the question from the numbered passages, in the language of the question. "
-                 "After each statement put the number of the passage that supports it, as [1]. "
-                 "Use no other knowledge and no other numbers. If the passages do not hold the "
-                 "answer, reply with just this sentence: " CITATIONS_NOTHING,
-                 quotations, &user);
+    put_messages(
+        b,
+        str_trim(context).n == 0
+            ? "Answer the question from the numbered passages, in the language of the "
+              "question. After each statement put the number of the passage that supports "
+              "it, as [1]. Use no other knowledge and no other numbers. If the passages do "
+              "not hold the answer, reply with just this sentence: " CITATIONS_NOTHING
+            : "Answer the question from the text that the reader has marked and from the "
+              "numbered passages, in the language of the question. Where the question "
+              "says \"this\", it means the marked text. After each statement from a "
+              "passage put the number of that passage, as [1]; the marked text has no "
+              "number. Use no other knowledge and no other numbers. If neither holds the "
+              "answer, reply with just this sentence: " CITATIONS_NOTHING,
+        quotations, &user);
     buf_fini(&user);
 }
 

@@ -272,7 +272,7 @@ static size_t take(struct extraction *x)
 
 /* --- the answer ------------------------------------------------------------------------------- */
 
-static void put_plain(struct buf *b, struct str text)
+void extractive_put_plain(struct buf *b, struct str text)
 {
     bool is_gap = false;
     for (size_t i = 0; i < text.n; i++) {
@@ -295,7 +295,7 @@ static void put_list(struct buf *b, struct str list)
         struct str line = str_trim(str_cut(&list, '\n'));
         if (line.n == 0)
             continue;
-        put_plain(b, statement_plain(line));
+        extractive_put_plain(b, statement_plain(line));
         char last = b->at[b->n - 1];
         if (list.n > 0)
             buf_put(b, strchr(".;:,!?", last) == NULL ? STR("; ") : STR(" "));
@@ -309,10 +309,10 @@ static void put_sentence_text(struct buf *answer, const struct sentence *s)
         return;
     }
     if (s->kind == STATEMENT_ITEM && s->lead.n > 0) {
-        put_plain(answer, s->lead);
+        extractive_put_plain(answer, s->lead);
         buf_put_char(answer, ' ');
     }
-    put_plain(answer, s->text);
+    extractive_put_plain(answer, s->text);
 }
 
 static void put_source(struct buf *b, size_t number, const struct source *source,
@@ -413,7 +413,12 @@ void extractive_answer(const struct prompt *prompt, struct buf *think, struct bu
 {
     struct chosen chosen = {.n = 0};
     struct str halves[HALVES_MAX];
-    size_t n = halves_of(prompt->question, halves);
+    bool is_marked_meant = extractive_means_marked(prompt);
+    size_t n = halves_of(prompt->question, halves), quoted = 0;
+    if (is_marked_meant) { /* its words are looked for, and no others */
+        halves[0] = STR("");
+        n = 1;
+    }
     buf_init(&chosen.words, (size_t)16384 * HALVES_MAX);
     for (size_t i = 0; i < n; i++)
         extract(&chosen, prompt, halves[i]);
@@ -421,10 +426,12 @@ void extractive_answer(const struct prompt *prompt, struct buf *think, struct bu
         buf_clear(&chosen.words);
         extract(&chosen, prompt, prompt->question);
     }
-    put_think(prompt, buf_str(&chosen.words), chosen.n, think);
     if (chosen.n > 0)
         put_answer(prompt, chosen.sentences, chosen.n, answer);
-    else
+    else if (is_marked_meant)
+        quoted = extractive_put_marked(prompt, answer);
+    put_think(prompt, buf_str(&chosen.words), chosen.n + quoted, think);
+    if (chosen.n + quoted == 0)
         buf_lit(answer, EXTRACTIVE_NOTHING);
     buf_fini(&chosen.words);
 }

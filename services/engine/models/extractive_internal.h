@@ -47,6 +47,16 @@ void extractive_put_sentence(struct extraction *x, size_t source, bool is_for_qu
  */
 bool extractive_fits(const struct extraction *x, const struct sentence *s);
 
+/* Puts a text with each run of white space as one space. */
+void extractive_put_plain(struct buf *b, struct str text);
+
+/* --- extractive_marked.c --- */
+
+/* Whether the question names nothing itself, only what the reader has marked. */
+bool extractive_means_marked(const struct prompt *prompt);
+/* Puts the first sentences of what the reader has marked, and returns how many. */
+size_t extractive_put_marked(const struct prompt *prompt, struct buf *answer);
+
 /* --- extractive_notes.c --- */
 
 /* Adds the sentences of the note that is source `i`. */

@@ -130,8 +130,8 @@ class Library {
   }
 
   async ask(question) {
-    const { answer, sources } = await this.post('/ask', { question: question.question, top_k: TOP });
-    return judge(question, answer, sources.map(({ url, content, ...rest }) => ({ ...rest, file: this.files.get(url.split('#')[0]), text: content })), this.pages);
+    const { answer, sources, nearest = [] } = await this.post('/ask', { question: question.question, top_k: TOP });
+    return judge(question, answer, (sources.length > 0 ? sources : nearest).map(({ url, content, ...rest }) => ({ ...rest, file: this.files.get(url.split('#')[0]), text: content })), this.pages);
   }
 
   async ragAsk(question) {
