@@ -7,7 +7,8 @@
  * `http_client_wait`.
  *
  * It never follows redirects (a 3xx is an ordinary response), supports only http and https, and
- * does not retry: only the caller knows whether a retry is safe.
+ * does not retry: only the caller knows whether a retry is safe. Compressed bodies are decoded
+ * although none are asked for; all limits are of the decoded bytes.
  *
  * Callbacks run on the thread that turns the client, never before http_call_start returns. They may
  * start and cancel any call but must not destroy the client.
@@ -58,7 +59,7 @@ enum http_outcome {
 struct http_response {
     enum http_outcome outcome;
     int status;              /* 0 when none came */
-    struct str body;         /* empty where on_body took it */
+    struct str body;         /* without a byte order mark; empty where on_body took it */
     struct str content_type; /* empty when unknown */
     uint64_t retry_after_s;  /* 0: none */
     const char *reason;      /* what went wrong, for logs; "" when answered */

@@ -107,6 +107,10 @@ static void set_headers(struct http_call *call, const char *const *headers)
 {
     /* libcurl would hold larger bodies back for a "100 Continue" that few servers send. */
     call->headers = curl_slist_append(NULL, "Expect:");
+    /* No encoding is asked for, since servers that compress a stream hold it back; one that a
+     * server or a proxy applies all the same is decoded. */
+    call->headers = curl_slist_append(call->headers, "Accept-Encoding:");
+    curl_easy_setopt(call->easy, CURLOPT_ACCEPT_ENCODING, "");
     for (; headers != NULL && *headers != NULL; headers++)
         call->headers = curl_slist_append(call->headers, *headers);
     curl_easy_setopt(call->easy, CURLOPT_HTTPHEADER, call->headers);
@@ -217,12 +221,19 @@ static enum http_outcome outcome_of(const struct http_call *call, CURLcode code)
     }
 }
 
+/* Some programs begin a text with a byte order mark, which parsers of JSON refuse. */
+static struct str without_mark(struct str body)
+{
+    static const struct str mark = {"\xef\xbb\xbf", 3};
+    return str_has_prefix(body, mark) ? (struct str){body.at + mark.n, body.n - mark.n} : body;
+}
+
 void call_finish(struct http_call *call, CURLcode code)
 {
     curl_off_t retry_after_s = 0;
     struct http_response response = {.outcome = outcome_of(call, code),
                                      .status = (int)status_of(call->easy),
-                                     .body = buf_str(&call->body),
+                                     .body = without_mark(buf_str(&call->body)),
                                      .content_type = content_type_of(call->easy),
                                      .reason = ""};
     curl_easy_getinfo(call->easy, CURLINFO_RETRY_AFTER, &retry_after_s);

@@ -55,6 +55,13 @@ static void serve(int fd)
                  "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n%s",
                  strlen(request), request);
         write_all(fd, answer);
+    } else if (strncmp(request, "GET /gzip", 9) == 0) {
+        static const char hello[] = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xcb\x48\xcd\xc9\xc9"
+                                    "\x07\x00\x86\xa6\x10\x36\x05\x00\x00\x00";
+        write_all(fd, "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nConnection: close\r\n\r\n");
+        (void)!write(fd, hello, sizeof hello - 1);
+    } else if (strncmp(request, "GET /marked", 11) == 0) {
+        write_all(fd, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n\xef\xbb\xbfhello");
     } else if (strncmp(request, "GET /cut", 8) == 0) {
         write_all(fd, "HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nonly this");
     } else if (strncmp(request, "GET /moved", 10) == 0) {
@@ -157,6 +164,11 @@ static void every_outcome_is_reported_once(void **state)
     assert_int_equal(result.status, 503);
     assert_int_equal(result.retry_after_s, 7);
     assert_string_equal(result.body, "{\"a\":1}");
+    fetch_with(client, "/gzip", none, 0, 0, &result);
+    assert_int_equal(result.outcome, HTTP_ANSWERED);
+    assert_string_equal(result.body, "hello");
+    fetch_with(client, "/marked", none, 0, 0, &result);
+    assert_string_equal(result.body, "hello");
     fetch_with(client, "/cut", none, 0, 0, &result);
     assert_int_equal(result.outcome, HTTP_LOST);
     fetch_with(client, "/moved", none, 0, 0, &result);
@@ -311,6 +323,7 @@ static void an_endpoint_adds_its_path_its_key_and_one_header(void **state)
     assert_non_null(strstr(result.body, "Content-Type: application/json\r\n"));
     assert_non_null(strstr(result.body, "Authorization: Bearer key\r\n"));
     assert_non_null(strstr(result.body, "traceparent: 00-1\r\n"));
+    assert_null(strstr(result.body, "Accept-Encoding"));
     assert_non_null(strstr(result.body, "\r\n\r\n{}"));
     http_endpoint_fini(&endpoint);
     http_endpoint_init(&endpoint, url, "/whole", NULL);
