@@ -22,6 +22,7 @@
 --   is_parking  flag
 --   engine      name?
 --   poll        digits?
+--   facts       text? 1k  what the engine says of the answer: the JSON members FinishReason and Usage
 -- Replies: ok/seq/ms/created (ms)/its lease, if that ended, or - | same/seq/ms | done | cancelled | failed | lost
 --   | mismatch | missing | replay; after the first two, with a class, what queue/claim.lua replies (empty while Redis
 --   is full)
@@ -85,7 +86,7 @@ local function is_as_default(key, seq, model, lease)
 end
 
 -- Stores it. Returns what is replied of the answer, and whether it is stored.
-local function complete(turn, topic, seq, lease, holder, query, answer, by_text)
+local function complete(turn, topic, seq, lease, holder, query, answer, by_text, facts)
     local key = turn.prefix .. 't:' .. topic
     local got = read(key, seq)
     if by_text or not got[2] or not held.ends_with(got[2], query) then
@@ -116,7 +117,8 @@ local function complete(turn, topic, seq, lease, holder, query, answer, by_text)
     end
     local created, model = match(row, '^(%d+)\n%S+ %S+ (%S+)')
     if is_as_default(key, seq, model, holding) then answer = records.as_default(answer) end
-    local text, is_waited = answer .. '\n' .. turn.now_text .. '\n' .. holder, got[3] and got[3] ~= ''
+    local said = facts == '' and '' or ' ' .. facts
+    local text, is_waited = answer .. '\n' .. turn.now_text .. '\n' .. holder .. said, got[3] and got[3] ~= ''
     local counted = got[4] and stored.add_answer(turn, key, got[4], row, #text)
     write(key, seq, text, is_waited, counted)
     local is_ended = holding and outcomes.leave_lease(turn, topic, holding, n)
@@ -129,7 +131,7 @@ end
 
 local function verb(turn, a)
     --- arguments
-    local reply, is_stored = complete(turn, topic, seq, lease, holder, query, answer, by_text)
+    local reply, is_stored = complete(turn, topic, seq, lease, holder, query, answer, by_text, facts)
     if class == '' or not is_stored then return reply end
     return parts.put_first(reply .. '\n', polls.claim(turn, class, is_parking, engine, poll))
 end

@@ -6,7 +6,8 @@
 --   s:<seq>      its state; absent: Open. "P <lease> <attempt> <holder> <n>": Pending; n: 1, or more
 --                when the claim is listed; after it the node that it was handed to, unless it took
 --                it itself. "D": Done. "F <reason>" / "C <reason>": Failed, Cancelled (JSON).
---   a:<seq>      the answer, 5 lines: answer / think / model (JSON) / ms / account
+--   a:<seq>      the answer, 5 lines: answer / think / model (JSON) / ms / account, and if its engine said so
+--                after a space the JSON members FinishReason and Usage
 --   m:<seq>      the lease of its last claim by an engine of other models, which served it as `default`
 --   w:<seq>      ids of the nodes waiting for it
 --   l:<lease>    the Seqs of a claim that took more than one, or one that more than LOOK_BACK rows came after, ' '

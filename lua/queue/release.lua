@@ -12,6 +12,8 @@
 --   reason   json 8k
 --   outcome  words retry|fail|away  away: no answer failed, the engine or its model is away: the attempt does not
 --                                   count, AWAY_MAX times a query: an engine cannot pass a query round indefinitely
+--   seq      text? 20               with a lease: the query that failed. Retry: the attempt counts for it alone. Fail:
+--                                   it alone is given back, the lease goes on for the others
 -- Replies: ok | lost | replay
 local held = require('queue/held')
 local leases = require('queue/leases')
@@ -28,21 +30,40 @@ local function uncount(key, seqs, attempts)
     end
 end
 
+-- A query that `holder` holds, under `lease` if one is named: its lease, attempt and n. Nothing if it does not.
+local function one_held(key, seq, lease, holder)
+    local holding, attempt, by, n = records.parse_pending(call('HGET', key, 's:' .. seq))
+    if by == holder and (lease == '' or lease == holding) then return holding, attempt, n end
+end
+
+-- All that is held under a lease, which ends. With `failed`, a Seq, the others get their attempt back: how often they
+-- may come back is bounded by the attempts of that one.
+local function take_all(turn, topic, lease, holder, failed)
+    local seqs, attempts = held.held_by(turn, topic, lease, holder)
+    if #seqs == 0 then return nil end
+    for i = 1, #seqs do
+        if failed and seqs[i] ~= failed then attempts[i] = attempts[i] - 1 end
+    end
+    call('HDEL', turn.prefix .. 't:' .. topic, 'l:' .. lease)
+    leases.finish(turn, lease, topic)
+    return seqs, attempts
+end
+
 local function verb(turn, a)
     --- arguments
     local key = turn.prefix .. 't:' .. topic
     if call('EXISTS', key) == 0 then return 'lost' end
-    local seqs, attempts, attempt, n, _
-    if lease == '' then
-        local seq = held.find_held_text(turn, topic, '', holder, query)
-        if not seq then return 'lost' end
-        lease, attempt, _, n = records.parse_pending(call('HGET', key, 's:' .. seq))
-        seqs, attempts = {seq}, {attempt}
-    else
-        seqs, attempts = held.held_by(turn, topic, lease, holder)
-        if #seqs == 0 then return 'lost' end
-        call('HDEL', key, 'l:' .. lease)
-        leases.finish(turn, lease, topic)
+    local is_named, is_one = seq ~= '', lease == '' or (seq ~= '' and outcome == 'fail')
+    local one = lease == '' and held.find_held_text(turn, topic, '', holder, query) or seq
+    local seqs, attempts, holding, attempt, n
+    if is_named or is_one then
+        holding, attempt, n = one_held(key, one, lease, holder)
+        if not holding then return 'lost' end
+        seqs, attempts = {one}, {attempt}
+    end
+    if not is_one then
+        seqs, attempts = take_all(turn, topic, lease, holder, is_named and outcome == 'retry' and one)
+        if not seqs then return 'lost' end
     end
     if outcome == 'away' then uncount(key, seqs, attempts) end
     if outcome ~= 'fail' then
@@ -50,7 +71,7 @@ local function verb(turn, a)
     else
         for i = 1, #seqs do outcomes.end_query(turn, topic, seqs[i], 'F', reason, true) end
     end
-    if n then outcomes.leave_lease(turn, topic, lease, n) end -- its other queries stay with their engine
+    if is_one then outcomes.leave_lease(turn, topic, holding, n) end -- its other queries stay with their engine
     return 'ok'
 end
 

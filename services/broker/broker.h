@@ -75,6 +75,8 @@ bool params_models(struct request *r, struct str *ret_models) must_check;
 /* Puts what check-query shows of an outcome, without the braces. `is_detail`: Detail=true. */
 void outcome_put(struct buf *b, struct request *r, struct str topic, uint64_t seq,
                  const struct outcome *o, bool is_detail, bool nothing_is_empty_list);
+/* Puts FinishReason and Usage, which outcome_put puts with `is_detail`, after another member. */
+void outcome_put_facts(struct buf *b, const struct outcome *o);
 
 /* --- claim_reply.c ---------------------------------------------------------------------------- */
 

@@ -17,9 +17,11 @@ static void put_outcome(struct follow_sse *s, const struct outcome *o, struct bu
         buf_lit(b, "{\"detail\":\"Not found.\",\"code\":\"not_found\"}");
         return;
     }
+    bool is_detail = request_param_is_true(r, "Detail");
     buf_put_char(b, '{');
-    outcome_put(b, r, s->follow.watch.topic, s->follow.watch.seq, o,
-                request_param_is_true(r, "Detail"), false);
+    outcome_put(b, r, s->follow.watch.topic, s->follow.watch.seq, o, is_detail, false);
+    if (!is_detail)
+        outcome_put_facts(b, o);
     buf_put_char(b, '}');
 }
 

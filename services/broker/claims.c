@@ -114,18 +114,25 @@ static void on_released(struct request *r, enum err error, struct str reply)
 
 void broker_release_claim(struct request *r)
 {
-    struct str topic, lease, reason;
+    struct str topic, lease, reason, seq = STR("");
     bool is_retry, is_away;
+    int64_t number;
     if (!request_body(r) || !names_topic_member(r, &topic) || !read_lease(r, &lease) ||
         !request_optional_text(r, "Reason", REASON_MAX_BYTES, &reason) ||
         !request_optional_bool(r, "Retry", true, &is_retry) ||
         !request_optional_bool(r, "Away", false, &is_away))
         return;
+    if (request_member(r, "Seq") != NULL) {
+        if (!request_number(r, "Seq", 1, INT32_MAX, &number))
+            return;
+        seq = request_member(r, "Seq")->raw;
+    }
     struct buf *b = &r->server->scratch;
     buf_clear(b);
     buf_put_json(b, reason.n > 0 ? reason : STR("The engine gave it back."));
     call_release(request_call(r, on_released), .topic = topic, .lease = lease,
                  .holder = r->account->name_token, .query = STR(""), .reason = buf_str(b),
+                 .seq = seq,
                  .outcome = !is_retry ? RELEASE_FAIL
                             : is_away ? RELEASE_AWAY
                                       : RELEASE_RETRY);

@@ -6,7 +6,11 @@
 
 #include "generated/verbs.h"
 #include "shared/http/rates.h"
-enum { ANSWER_MAX_BYTES = 8 << 20 }; /* as lua/queue/complete.lua takes it */
+
+enum {
+    ANSWER_MAX_BYTES = 8 << 20, /* as lua/queue/complete.lua takes it */
+    FINISH_MAX_BYTES = 64
+};
 
 struct give_new_answer {
     struct engine_poll next;
@@ -195,6 +199,58 @@ static bool put_answer(struct buf *b, struct request *r)
     return true;
 }
 
+/* A member of Usage, of which the last one counts. */
+static bool read_tokens(const struct json_member *members, size_t n, const char *name,
+                        uint64_t *ret_tokens)
+{
+    while (n-- > 0)
+        if (str_eq(members[n].name.raw, str_of(name)))
+            return members[n].value.kind == JSON_SPAN_NUMBER &&
+                   str_parse_u64(members[n].value.raw, ret_tokens);
+    return false;
+}
+
+/* Puts Usage with the members that are kept. False after a 400. */
+static bool put_usage(struct buf *b, struct request *r)
+{
+    enum { MEMBERS_MAX = 32 };
+    struct json_member members[MEMBERS_MAX];
+    const struct json_span *usage = request_member(r, "Usage");
+    uint64_t prompt, completion;
+    const char *reason;
+    size_t n, at;
+    bool is_object;
+    if (usage == NULL)
+        return true;
+    if (!json_scan_object(usage->raw, members, MEMBERS_MAX, &n, &reason, &at, &is_object) ||
+        n > MEMBERS_MAX || !read_tokens(members, n, "prompt_tokens", &prompt) ||
+        !read_tokens(members, n, "completion_tokens", &completion)) {
+        respond_error(r, ERR_BAD_REQUEST,
+                      "Usage must be an object with prompt_tokens and completion_tokens, whole "
+                      "numbers from 0.");
+        return false;
+    }
+    buf_printf(b, "\"Usage\":{\"prompt_tokens\":%llu,\"completion_tokens\":%llu}",
+               (unsigned long long)prompt, (unsigned long long)completion);
+    return true;
+}
+
+/* The members FinishReason and Usage as lua/queue/complete.lua stores them. False after a 400. */
+static bool put_facts(struct buf *b, struct request *r)
+{
+    struct str finish;
+    size_t before = b->n;
+    if (!request_optional_text(r, "FinishReason", FINISH_MAX_BYTES, &finish))
+        return false;
+    if (finish.n > 0) {
+        buf_lit(b, "\"FinishReason\":");
+        buf_put_json(b, finish);
+    }
+    if (b->n > before && request_member(r, "Usage") != NULL)
+        buf_put_char(b, ',');
+    return put_usage(b, r);
+}
+
 /* The deployed engines give a claim back by posting Seq 0 with empty lists. */
 static bool is_deployed_release(struct request *r, uint64_t seq)
 {
@@ -208,7 +264,8 @@ static void release(struct request *r, struct str topic, struct str query)
 {
     call_release(request_call(r, on_released), .topic = topic, .lease = STR(""),
                  .holder = r->account->name_token, .query = query,
-                 .reason = STR("\"The engine gave it back.\""), .outcome = RELEASE_RETRY);
+                 .reason = STR("\"The engine gave it back.\""), .outcome = RELEASE_RETRY,
+                 .seq = STR(""));
 }
 
 void broker_give_new_answer(struct request *r)
@@ -251,7 +308,10 @@ void broker_give_new_answer(struct request *r)
     size_t query_n = b->n;
     if (!put_answer(b, r))
         return;
-    if (b->is_over || b->n - query_n > ANSWER_MAX_BYTES) {
+    size_t answer_n = b->n - query_n;
+    if (!put_facts(b, r))
+        return;
+    if (b->is_over || answer_n > ANSWER_MAX_BYTES) {
         respond_error(r, ERR_TOO_LARGE, "Answer, Think and Model are larger than 8 MiB as JSON.");
         return;
     }
@@ -265,7 +325,8 @@ void broker_give_new_answer(struct request *r)
     call_complete(join.start, .topic = topic, .seq = seq,
                   .lease = lease.at == NULL ? STR("") : lease, .holder = r->account->name_token,
                   .query = ((struct str){b->at, query_n}),
-                  .answer = ((struct str){b->at + query_n, b->n - query_n}),
+                  .answer = ((struct str){b->at + query_n, answer_n}),
+                  .facts = ((struct str){b->at + query_n + answer_n, b->n - query_n - answer_n}),
                   .by_text = r->account->is_deployed, .class = join.class,
                   .is_parking = op->next.poll.may_park, .engine = join.engine, .poll = join.number);
 }

@@ -7,6 +7,14 @@ static void put_or_null(struct buf *b, struct str json, bool nothing_is_empty_li
     buf_put(b, json.n > 0 ? json : nothing_is_empty_list ? STR("[]") : STR("null"));
 }
 
+void outcome_put_facts(struct buf *b, const struct outcome *o)
+{
+    if (o->facts.n == 0)
+        return;
+    buf_put_char(b, ',');
+    buf_put(b, o->facts);
+}
+
 void outcome_put(struct buf *b, struct request *r, struct str topic, uint64_t seq,
                  const struct outcome *o, bool is_detail, bool nothing_is_empty_list)
 {
@@ -38,5 +46,6 @@ void outcome_put(struct buf *b, struct request *r, struct str topic, uint64_t se
     if (is_detail) {
         buf_put_key(b, "Timestamp");
         buf_put_json_time(b, o->row.created_ms);
+        outcome_put_facts(b, o);
     }
 }

@@ -71,6 +71,10 @@ static void put_query(struct export *x, uint64_t seq, const struct outcome *o)
     export_put_member(b, "Answer", o->answer);
     export_put_member(b, "Think", o->think);
     export_put_member(b, "AnswerModel", o->model);
+    if (o->facts.n > 0) {
+        buf_put_char(b, ',');
+        buf_put(b, o->facts);
+    }
     buf_put_char(b, '}');
 }
 

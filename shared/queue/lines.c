@@ -62,7 +62,9 @@ struct outcome lines_next_outcome(struct lines *lines)
     o.think = lines_next(lines);
     o.model = lines_next(lines);
     o.answered_ms = lines_next_u64(lines);
-    lines_next(lines); /* the account that answered */
+    struct str by = lines_next(lines);
+    (void)str_cut(&by, ' '); /* the account that answered */
+    o.facts = by.at == NULL ? STR("") : by;
     return o;
 }
 

@@ -69,6 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check(o.model);
     check(o.reason);
     check(o.attempt);
+    check(o.facts);
     require((o.answer.n > 0) + (o.reason.n > 0) + (o.attempt.n > 0) <= 1);
 
     put_name_as_json(claim.topic);

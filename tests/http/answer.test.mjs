@@ -38,6 +38,33 @@ suite('give-new-answer', { args: ['--model-fallback-seconds', '0'] }, ({ test, c
     }
   });
 
+  test('FinishReason and Usage come back with Detail and at the end of streams, and not without', async () => {
+    const row = await claimed();
+    const Usage = { prompt_tokens: 5, completion_tokens: 7 };
+    await cluster.answer({ ...row, FinishReason: 'length "x"', Usage: { ...Usage, total_tokens: 12, details: { cached: [1] } } });
+    const { Topic } = row;
+    const facts = { FinishReason: 'length "x"', Usage };
+    const detailed = await cluster.check({ Topic, detail: true });
+    assert.deepEqual({ FinishReason: detailed.FinishReason, Usage: detailed.Usage }, facts);
+    const [listed] = assertOk(await cluster.request('GET', '/api/get-topic-thread', { as: 'Frontend_1', query: { Topic, Detail: true } }));
+    assert.deepEqual({ FinishReason: listed.FinishReason, Usage: listed.Usage }, facts);
+    const plain = await cluster.check({ Topic });
+    assertMembers(plain, ['Query', 'Topic', 'Seq', 'Answer', 'Think']);
+    const stream = await cluster.stream('/api/check-query', { as: 'Frontend_1', query: { Topic, Seq: 1 } });
+    assert.deepEqual((await stream.until('done')).at(-1).data, { ...plain, ...facts });
+    stream.abort();
+  });
+
+  test('either of them may be missing or null, and an answer sent again may differ in them', async () => {
+    for (const [given, shown] of [[{ FinishReason: 'stop', Usage: null }, { FinishReason: 'stop' }], [{ FinishReason: null, Usage: { prompt_tokens: 0, completion_tokens: 0 } }, { Usage: { prompt_tokens: 0, completion_tokens: 0 } }], [{}, {}]]) {
+      const row = await claimed();
+      await cluster.answer({ ...row, ...given });
+      assert.equal((await cluster.answer({ ...row, FinishReason: 'other' })).Status, 'Done');
+      const { FinishReason, Usage } = await cluster.check({ Topic: row.Topic, detail: true });
+      assert.deepEqual([FinishReason, Usage], [shown.FinishReason, shown.Usage]);
+    }
+  });
+
   test('texts come back as they were sent', async () => {
     const row = await claimed();
     const texts = ['"q" \\ \u0001 \r\n\t', 'ünï你好🦜', '', '</x>', 'x'.repeat(200_000)];

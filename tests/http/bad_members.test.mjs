@@ -52,7 +52,7 @@ suite('bad members', {}, ({ test, cluster }) => {
     },
     '/api/give-new-answer': {
       as: 'Inference_1',
-      good: { Seq: 1, Query: 'Why?', Think: ['hm'], Answer: ['42'], Model: 'm' },
+      good: { Seq: 1, Query: 'Why?', Think: ['hm'], Answer: ['42'], Model: 'm', FinishReason: 'stop', Usage: { prompt_tokens: 1, completion_tokens: 2 } },
       bad: {
         Topic: topics,
         Seq: seqs,
@@ -61,6 +61,8 @@ suite('bad members', {}, ({ test, cluster }) => {
         Answer: [undefined, null, 7, true, {}, [], [7], ['x', null], [['x']]],
         Lease: [7, true, [], {}, 'x'.repeat(21)],
         Model: [7, true, [], {}, 'x'.repeat(129)],
+        FinishReason: [7, true, [], {}, 'x'.repeat(65)],
+        Usage: [7, true, [], {}, 'x', ...[-1, 1.5, '1', null, 2 ** 64, []].flatMap((n) => [{ prompt_tokens: n, completion_tokens: 1 }, { prompt_tokens: 1, completion_tokens: n }])],
       },
     },
     '/api/give-partial': {
@@ -79,7 +81,7 @@ suite('bad members', {}, ({ test, cluster }) => {
     '/api/release-claim': {
       as: 'Inference_1',
       good: { Reason: 'busy', Retry: true },
-      bad: { Topic: topics, Lease: leases, Reason: optional, Retry: ['true', 0, 1, [], {}] },
+      bad: { Topic: topics, Lease: leases, Reason: optional, Retry: ['true', 0, 1, [], {}], Seq: ['1', true, [], {}, -1, 0, 1.5, 2 ** 31, 7] },
     },
     '/api/give-new-matches': {
       as: 'Inference_1',

@@ -149,6 +149,31 @@ suite('release-claim', { args: SLOW_RESCUE }, ({ test, cluster }) => {
     assert.deepEqual(await cluster.claim(), EMPTY);
   });
 
+  test('the question that failed may be named: it alone is Failed, and the others are answered under the same lease', async () => {
+    const Topic = newTopic();
+    for (const Query of ['one', 'two', 'three']) await cluster.add({ Topic, Query });
+    const { Lease } = await cluster.claim({ detail: true });
+    assert.equal((await release(Topic, Lease, { Seq: 2, Reason: 'filtered', Retry: false })).status, 200);
+    const failed = await cluster.check({ Topic, Seq: 2 });
+    assert.deepEqual([failed.Status, failed.Reason], ['Failed', 'filtered']);
+    assertProblem(await release(Topic, Lease, { Seq: 2, Retry: false }), 409, 'lease_lost');
+    for (const [Seq, Query] of [[1, 'one'], [3, 'three']]) assert.equal((await cluster.answer({ Topic, Seq, Query, Lease })).Status, 'Done');
+  });
+
+  test('to be tried again, all of the claim is Open, and the attempt counts for the named one alone', async () => {
+    const Topic = newTopic();
+    for (const Query of ['one', 'two']) await cluster.add({ Topic, Query });
+    for (let attempt = 1; attempt <= 3; attempt += 1) {
+      const { Lease, Queries } = await cluster.claim({ detail: true });
+      assert.equal(Queries.length, 2);
+      assert.equal((await release(Topic, Lease, { Seq: 1, Reason: 'broken' })).status, 200);
+    }
+    assert.equal((await cluster.check({ Topic, Seq: 1 })).Status, 'Failed');
+    const { Attempt, Lease } = await cluster.claim({ detail: true });
+    assert.equal(Attempt, 1);
+    await cluster.answer({ Topic, Seq: 2, Query: 'two', Lease });
+  });
+
   test('an answer under the lease that was given back is fenced off once the query is claimed again', async () => {
     const { Topic, Lease } = await claimed();
     assert.equal((await release(Topic, Lease)).status, 200);

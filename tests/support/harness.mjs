@@ -250,6 +250,8 @@ export class Cluster {
     Answer = ['42'],
     Lease,
     Model,
+    FinishReason,
+    Usage,
     next,
     query = {},
     ...options
@@ -257,7 +259,7 @@ export class Cluster {
     return this.request('POST', '/api/give-new-answer', {
       as,
       query: { Next: next ? 'true' : undefined, ...query },
-      body: { Query, Topic, Seq, Think, Answer, Lease, Model },
+      body: { Query, Topic, Seq, Think, Answer, Lease, Model, FinishReason, Usage },
       ...options,
     });
   }

@@ -136,6 +136,11 @@ static void an_outcome_says_what_its_status_allows(void **state)
     assert_int_equal(o.reason.n, 0);
     assert_int_equal(o.attempt.n, 0);
     assert_str(lines_next(&lines), "3");
+    assert_int_equal(o.facts.n, 0);
+
+    lines = lines_of(STR("Done\n" ROW "\n[]\nnull\nnull\n1500\nE \"FinishReason\":\"a b\""));
+    o = lines_next_outcome(&lines);
+    assert_str(o.facts, "\"FinishReason\":\"a b\"");
 
     lines = lines_of(STR("Failed\n" ROW "\n\"tired\"\n\n\n\n"));
     o = lines_next_outcome(&lines);

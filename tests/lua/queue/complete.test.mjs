@@ -12,6 +12,7 @@ const stored = (found) => {
   const parts = found.split('\n');
   return parts.slice(0, 3).join('\n') === ANSWER && ago()(parts[3]) && parts[4] === 'E' && parts.length === 5;
 };
+const FACTS = '"FinishReason":"stop","Usage":{"prompt_tokens":1,"completion_tokens":2}';
 const STORED = lines(ANSWER, 1500, 'E');
 const LATER = 9e12;
 
@@ -41,6 +42,13 @@ const three = (states, more = {}) => ({ 't:t': topicOf(states, { 'l:7': '1 2 3',
 scripts('complete', ({ cases }) => {
   cases([
     { name: 'the holder without its lease', before: pending(), call: complete(), reply: ok(), after: endedWith() },
+    {
+      name: 'what the engine says of the answer is stored behind its account, and makes no other answer of it',
+      before: pending(),
+      calls: [[...complete(), '', '', '', '', FACTS], complete(), [...complete(), '', '', '', '', '"FinishReason":"length"']],
+      replies: [ok(), (reply) => reply.startsWith('same\n1\n'), (reply) => reply.startsWith('same\n1\n')],
+      after: { 't:t': { ...topicOf(['D']), 'a:1': (found) => found.endsWith(`\nE ${FACTS}`) && found.split('\n').length === 5 }, leases: null },
+    },
     { name: 'the holder with its lease', before: pending(), call: complete({ lease: '7' }), reply: ok(), after: endedWith() },
     {
       name: 'the nodes that wait get the answer, each once',

@@ -180,8 +180,8 @@ scripts('give_back', ({ cases }) => {
 });
 
 scripts('release', ({ cases }) => {
-  const release = ({ topic = 't', lease = '7', holder = 'E', query = '', retry = 'retry' } = {}) =>
-    ['release', 0, topic, lease, holder, query, '"tired"', retry];
+  const release = ({ topic = 't', lease = '7', holder = 'E', query = '', retry = 'retry', seq = '' } = {}) =>
+    ['release', 0, topic, lease, holder, query, '"tired"', retry, seq];
   const failed = (seq) => ({ [`t ${seq}`]: ago() });
   cases([
     { name: 'to be tried again: Open at the front, the attempt counted', before: held(), call: release(), reply: 'ok', after: back(1) },
@@ -255,6 +255,51 @@ scripts('release', ({ cases }) => {
         'open:default:alice': zset({ t: 1_001_000 }),
       },
     },
+    {
+      name: 'the query that failed may be named: all three are Open again, and the attempt counts for it alone',
+      before: heldThree(),
+      call: release({ seq: 2 }),
+      reply: 'ok',
+      after: back(3, { attempts: [0, 1, 0] }),
+    },
+    {
+      name: 'after its last attempt it alone is Failed',
+      before: { ...heldThree(), 't:t': topicOf(['P 7 3 E 3', 'P 7 3 E 3', 'P 7 3 E 3'], { 'l:7': '1 2 3' }) },
+      call: release({ seq: 1 }),
+      reply: 'ok',
+      after: () => ({
+        ...back(2),
+        't:t': { ...topicOf(['F "tired"', undefined, undefined], { 'w:1': '' }), open: openOf([2, 2], [3, 2]) },
+        'open:default:alice': zset({ t: 1_001_000 }),
+        failed: zset(failed(1)),
+        [`stat:${minute()}`]: ttl(7200, { failed: 1 }),
+      }),
+    },
+    {
+      name: 'not to be tried again, it alone is Failed: the lease goes on for the others',
+      before: heldThree(),
+      call: release({ retry: 'fail', seq: 2 }),
+      reply: 'ok',
+      after: () => ({
+        't:t': topicOf(['P 7 1 E 3', 'F "tired"', 'P 7 1 E 3'], { 'l:7': '1 2 3', 'w:2': '' }),
+        failed: zset(failed(2)),
+        [`stat:${minute()}`]: ttl(7200, { failed: 1 }),
+      }),
+    },
+    {
+      name: 'the last one of a claim ends its lease',
+      before: { ...heldThree(), 't:t': topicOf(['D', 'P 7 1 E 3', 'D'], { 'l:7': '1 2 3', 'a:1': 'x', 'a:3': 'x' }) },
+      call: release({ retry: 'fail', seq: 2 }),
+      reply: 'ok',
+      after: () => ({
+        't:t': topicOf(['D', 'F "tired"', 'D'], { 'a:1': 'x', 'a:3': 'x', 'w:2': '' }),
+        leases: null,
+        failed: zset(failed(2)),
+        [`stat:${minute()}`]: ttl(7200, { failed: 1 }),
+      }),
+    },
+    { name: 'a Seq that this lease does not hold is lost', before: held(), call: release({ seq: 2 }), reply: 'lost' },
+    { name: 'a Seq that another engine holds is lost', before: held(), call: release({ seq: 1, holder: 'F', retry: 'fail' }), reply: 'lost' },
     { name: 'a text that nobody holds is lost', before: held(), call: release({ lease: '', query: '"?"' }), reply: 'lost' },
     { name: 'a text that another engine holds is lost', before: held(), call: release({ lease: '', query: '"Q1"', holder: 'F' }), reply: 'lost' },
     {
