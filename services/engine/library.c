@@ -436,7 +436,7 @@ static void on_turn(void *context)
     struct str text = str_of(lookup->question);
     float *vector;
     uint32_t dimension;
-    if (!embed_texts(embedder, &text, 1, NULL, &vector, &dimension)) {
+    if (!embed_texts(embedder, &text, 1, NULL, &vector, &dimension, NULL)) {
         finish(lookup, NULL, 0);
         return;
     }

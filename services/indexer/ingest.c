@@ -259,11 +259,11 @@ static bool look_at_model(struct ingest *in)
     float *vector = NULL;
     if (!in->collection.is_reindex)
         return true;
+    struct embed_reason reason;
     if (!embed_texts(in->settings.embedder, &text, 1, &in->pipeline.is_stopping, &vector,
-                     &in->collection.dimension)) {
-        fprintf(stderr,
-                "parley: the embedding model %s returned no vectors: check that its server is up\n",
-                in->settings.embedder->name);
+                     &in->collection.dimension, &reason)) {
+        fprintf(stderr, "parley: the embedding model %s returned no vectors: %s\n",
+                in->settings.embedder->name, reason.text);
         return false;
     }
     free(vector);

@@ -83,10 +83,10 @@ static bool look_at_model(struct reindex *x)
 {
     const struct str text = STR("dimension");
     float *vector = NULL;
-    if (!embed_texts(x->embedder, &text, 1, NULL, &vector, &x->dimension)) {
-        fprintf(stderr,
-                "parley: the embedding model %s returned no vectors: check that its server is up\n",
-                x->embedder->name);
+    struct embed_reason reason;
+    if (!embed_texts(x->embedder, &text, 1, NULL, &vector, &x->dimension, &reason)) {
+        fprintf(stderr, "parley: the embedding model %s returned no vectors: %s\n",
+                x->embedder->name, reason.text);
         return false;
     }
     free(vector);

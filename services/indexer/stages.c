@@ -210,13 +210,13 @@ static enum err embed_batch(struct pipeline *p, uint32_t first, uint32_t n)
         const struct chunk *c = &p->chunks[first + i];
         texts[i] = (struct str){p->text.at + c->start_bytes, c->end_bytes - c->start_bytes};
     }
-    if (!embed_texts(p->settings->embedder, texts, n, &p->job.must_stop, &vectors, &dimension))
+    struct embed_reason reason;
+    if (!embed_texts(p->settings->embedder, texts, n, &p->job.must_stop, &vectors, &dimension,
+                     &reason))
         return stage_must_stop(p)
                    ? stage_stopped(p)
-                   : stage_refuse(
-                         p,
-                         "The embedding model %s returned no vectors: check that its server is up.",
-                         p->settings->embedder->name);
+                   : stage_refuse(p, "The embedding model %s returned no vectors: %s",
+                                  p->settings->embedder->name, reason.text);
     enum err error = keep_vectors(p, first, n, vectors, dimension);
     free(vectors);
     return error;

@@ -82,7 +82,8 @@ static bool embed_group(struct group *group, struct embedder *embedder,
         float *vectors;
         uint32_t dimension;
         take = group->chunk_n - done < EMBED_STEP ? group->chunk_n - done : EMBED_STEP;
-        if (!embed_texts(embedder, group->pieces + done, take, is_stopping, &vectors, &dimension))
+        if (!embed_texts(embedder, group->pieces + done, take, is_stopping, &vectors, &dimension,
+                         NULL))
             return false;
         bool is_right = is_dimension_right(group, dimension);
         size_t width = dimension;

@@ -127,7 +127,8 @@ static void embed_one(struct features *features, struct str text, float *vector)
 }
 
 static bool hash_embed(struct embedder *embedder, const struct str *texts, size_t n,
-                       const atomic_bool *is_stopping, float **ret_vectors, uint32_t *ret_dimension)
+                       const atomic_bool *is_stopping, float **ret_vectors, uint32_t *ret_dimension,
+                       struct embed_reason *ret_reason)
 {
     float *vectors = malloc((n == 0 ? 1 : n) * EMBED_HASH_DIMENSION * sizeof *vectors);
     if (vectors == NULL)
@@ -202,9 +203,15 @@ struct embedder *embed_create(const char *setting, const char *key, char *reason
 }
 
 bool embed_texts(struct embedder *embedder, const struct str *texts, size_t n,
-                 const atomic_bool *is_stopping, float **ret_vectors, uint32_t *ret_dimension)
+                 const atomic_bool *is_stopping, float **ret_vectors, uint32_t *ret_dimension,
+                 struct embed_reason *ret_reason)
 {
-    return embedder->ops->embed(embedder, texts, n, is_stopping, ret_vectors, ret_dimension);
+    struct embed_reason reason = {""};
+    bool is_good =
+        embedder->ops->embed(embedder, texts, n, is_stopping, ret_vectors, ret_dimension, &reason);
+    if (ret_reason != NULL)
+        *ret_reason = reason;
+    return is_good;
 }
 
 struct embedding *embed_start(struct embedder *embedder, struct http_client *client,

@@ -6,7 +6,8 @@
  * /api/embed. Vectors of different models cannot be compared: `name` identifies the model and must
  * be stored with its vectors.
  *
- * An embedder does not change after creation; several threads may use it at once.
+ * Several threads may use an embedder at once. It only changes in how many texts it has found its
+ * server to take.
  */
 #ifndef PARLEY_EMBED_EMBED_H
 #define PARLEY_EMBED_EMBED_H
@@ -21,8 +22,15 @@ enum { EMBED_HASH_DIMENSION = 512, EMBED_DIMENSION_MAX = 8192, EMBED_DIGEST_BYTE
  * 0. Scripts make it too (embedding_of in lua/documents/documents.lua). */
 void embed_digest(const char *model, uint32_t dimension, char ret_digest[EMBED_DIGEST_BYTES]);
 
+enum { EMBED_REASON_BYTES = 400 };
+
 struct embedder;
 struct embedding;
+
+/* Why texts were not embedded, as a clause for people: what the server said, or what to check. */
+struct embed_reason {
+    char text[EMBED_REASON_BYTES];
+};
 
 /* Runs once: `vector` has `dimension` numbers and is borrowed; NULL, with a reason, on failure. */
 typedef void (*embed_callback)(void *context, const float *vector, uint32_t dimension,
@@ -35,7 +43,8 @@ struct embedder_ops {
     void (*cancel)(struct embedding *embedding);
     /* Embeds `n` texts and waits. The caller frees `*ret_vectors` (n * dimension). */
     bool (*embed)(struct embedder *embedder, const struct str *texts, size_t n,
-                  const atomic_bool *is_stopping, float **ret_vectors, uint32_t *ret_dimension);
+                  const atomic_bool *is_stopping, float **ret_vectors, uint32_t *ret_dimension,
+                  struct embed_reason *ret_reason);
     void (*destroy)(struct embedder *embedder);
 };
 
@@ -56,7 +65,8 @@ struct embed_server_settings {
     const char *key; /* NULL: no Authorization header */
 };
 /* Both copy `settings`. Many texts go in batches, each tried up to 5 times with growing pauses,
- * which a Retry-After may lengthen to half a minute. */
+ * which a Retry-After may lengthen to half a minute. A batch that is too large for the server is
+ * halved, and so is a single text; what the server refuses otherwise is not repeated. */
 struct embedder *embed_create_openai(const struct embed_server_settings *settings) must_check;
 struct embedder *embed_create_ollama(const struct embed_server_settings *settings) must_check;
 
@@ -67,10 +77,11 @@ struct embedder *embed_create(const char *setting, const char *key, char *reason
                               size_t reason_size) must_check;
 
 /* Embeds and waits; false, after a log line, when it failed or `*is_stopping` (may be NULL) became
- * true. `*ret_vectors` has n * *ret_dimension numbers; the caller frees it. */
+ * true. `*ret_vectors` has n * *ret_dimension numbers; the caller frees it. `ret_reason` may be
+ * NULL. */
 bool embed_texts(struct embedder *embedder, const struct str *texts, size_t n,
-                 const atomic_bool *is_stopping, float **ret_vectors,
-                 uint32_t *ret_dimension) must_check;
+                 const atomic_bool *is_stopping, float **ret_vectors, uint32_t *ret_dimension,
+                 struct embed_reason *ret_reason) must_check;
 /* Embeds one text (copied) on a loop that turns `client`; the callback runs there, never before
  * this returns, and the embedding is freed after it. Not for quick embedders. */
 struct embedding *embed_start(struct embedder *embedder, struct http_client *client,

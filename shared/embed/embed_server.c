@@ -7,12 +7,11 @@
  * else to do: it turns a client of its own, in batches, and tries each batch several times. */
 #include "shared/embed/embed.h"
 
-#include "shared/base/json.h"
 #include "shared/base/log.h"
 #include "shared/http/endpoint.h"
+#include "shared/http/error_text.h"
 #include "shared/text/text.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -21,6 +20,7 @@ enum {
     BATCH_TEXTS = 32,
     /* Most embedding models read 512 tokens and more; what is past this is no use to them. */
     TEXT_MAX_BYTES = 8192,
+    TEXT_MIN_BYTES = 256, /* a text that is too long for the server is not cut below that */
     TRIES = 5,
     FIRST_PAUSE_MS = 500,
     PAUSE_MAX_MS = 30000,
@@ -41,6 +41,7 @@ struct server_embedder {
     const struct dialect *dialect;
     struct http_endpoint endpoint;
     char *model;
+    atomic_size_t batch_texts; /* how many texts of one request its server was found to take */
 };
 
 struct embedding {
@@ -50,96 +51,7 @@ struct embedding {
     void *context;
 };
 
-static bool read_vector(const json_t *numbers, float *vector, uint32_t dimension)
-{
-    if (json_array_size(numbers) != dimension)
-        return false;
-    for (uint32_t i = 0; i < dimension; i++) {
-        const json_t *number = json_array_get(numbers, i);
-        if (!json_is_number(number))
-            return false;
-        vector[i] = (float)json_number_value(number);
-        if (!isfinite(vector[i]))
-            return false;
-    }
-    embed_normalise(vector, dimension);
-    return true;
-}
-
 /* ---- the dialects ---- */
-
-struct vectors {
-    float *at;
-    size_t n;
-    uint32_t dimension;
-};
-
-static bool make_room(struct vectors *vectors, size_t n, const json_t *first)
-{
-    size_t dimension = json_array_size(first);
-    *vectors = (struct vectors){.n = n, .dimension = (uint32_t)dimension};
-    if (n == 0 || dimension == 0 || dimension > EMBED_DIMENSION_MAX)
-        return false;
-    vectors->at = calloc(n * dimension, sizeof *vectors->at);
-    if (vectors->at == NULL)
-        abort();
-    return true;
-}
-
-static bool put_vector(struct vectors *vectors, size_t place, const json_t *numbers)
-{
-    return place < vectors->n &&
-           read_vector(numbers, vectors->at + place * vectors->dimension, vectors->dimension);
-}
-
-static bool take_vectors(struct vectors *vectors, bool is_good, json_t *root, float **ret_vectors,
-                         uint32_t *ret_dimension)
-{
-    json_decref(root);
-    if (!is_good) {
-        free(vectors->at);
-        return false;
-    }
-    *ret_vectors = vectors->at;
-    *ret_dimension = vectors->dimension;
-    return true;
-}
-
-/* {"data":[{"index":0,"embedding":[...]}, ...]} */
-bool embed_read_openai(struct str body, size_t n, float **ret_vectors, uint32_t *ret_dimension)
-{
-    char reason[160];
-    json_t *root;
-    struct vectors vectors;
-    if (!json_parse(body, reason, sizeof reason, &root))
-        return false;
-    const json_t *data = json_object_get(root, "data");
-    bool is_good = make_room(&vectors, n, json_object_get(json_array_get(data, 0), "embedding")) &&
-                   json_array_size(data) == n;
-    for (size_t i = 0; is_good && i < n; i++) {
-        const json_t *item = json_array_get(data, i);
-        const json_t *index = json_object_get(item, "index");
-        /* Servers may answer out of order; `index` says what belongs to what. */
-        size_t place = json_is_integer(index) ? (size_t)json_integer_value(index) : i;
-        is_good = put_vector(&vectors, place, json_object_get(item, "embedding"));
-    }
-    return take_vectors(&vectors, is_good, root, ret_vectors, ret_dimension);
-}
-
-/* {"embeddings":[[...], ...]} */
-bool embed_read_ollama(struct str body, size_t n, float **ret_vectors, uint32_t *ret_dimension)
-{
-    char reason[160];
-    json_t *root;
-    struct vectors vectors;
-    if (!json_parse(body, reason, sizeof reason, &root))
-        return false;
-    const json_t *rows = json_object_get(root, "embeddings");
-    bool is_good = make_room(&vectors, n, json_array_get(rows, 0)) && json_array_size(rows) == n;
-    for (size_t i = 0; is_good && i < n; i++)
-        is_good = put_vector(&vectors, i, json_array_get(rows, i));
-    return take_vectors(&vectors, is_good, root, ret_vectors, ret_dimension);
-}
 
 static void put_openai_options(struct buf *b)
 {
@@ -153,16 +65,26 @@ static void put_ollama_options(struct buf *b)
 
 /* ---- a request ---- */
 
-static void put_request(struct buf *b, const struct server_embedder *self, const struct str *texts,
-                        size_t n)
+/* Texts as they are sent, each cut to `text_max` bytes. */
+struct batch_texts {
+    const struct str *at;
+    size_t n, text_max;
+};
+
+static struct str cut_text(struct str text, size_t most)
+{
+    return (struct str){text.at, text_floor(text, most)};
+}
+
+static void put_request(struct buf *b, const struct server_embedder *self,
+                        const struct batch_texts *texts)
 {
     buf_lit(b, "{\"model\":");
     buf_put_json(b, str_of(self->model));
     self->dialect->put_options(b);
     buf_lit(b, ",\"input\":[");
-    for (size_t i = 0; i < n; i++) {
-        struct str text = texts[i];
-        text.n = text_floor(text, TEXT_MAX_BYTES);
+    for (size_t i = 0; i < texts->n; i++) {
+        struct str text = cut_text(texts->at[i], texts->text_max);
         if (i > 0)
             buf_put_char(b, ',');
         buf_put_json(b, text.n == 0 ? STR(" ") : text);
@@ -171,17 +93,75 @@ static void put_request(struct buf *b, const struct server_embedder *self, const
 }
 
 static struct http_call *call_server(struct server_embedder *self, struct http_client *client,
-                                     const struct str *texts, size_t n, uint64_t timeout_ms,
+                                     const struct batch_texts *texts, uint64_t timeout_ms,
                                      const struct http_events *events, void *context)
 {
     struct buf body;
     buf_init(&body, SIZE_MAX / 2);
-    put_request(&body, self, texts, n);
+    put_request(&body, self, texts);
     struct http_request request = {
         .body = buf_str(&body), .timeout_ms = timeout_ms, .body_max_bytes = ANSWER_MAX_BYTES};
     struct http_call *call = http_endpoint_post(&self->endpoint, client, &request, events, context);
     buf_fini(&body);
     return call;
+}
+
+/* ---- a response ---- */
+
+enum verdict {
+    EMBEDDED,
+    TRY_AGAIN, /* the same may work later */
+    TOO_LARGE, /* less of it may work */
+    HOPELESS,
+};
+
+static bool is_success(const struct http_response *response)
+{
+    return response->outcome == HTTP_ANSWERED && response->status >= 200 && response->status <= 299;
+}
+
+/* Whether a refusal is about how much was sent. Servers that do not use 413 say so in words. */
+static bool is_about_size(int status, const char *said)
+{
+    static const char *const words[] = {"batch",    "maximum",   "max_",     "exceed",
+                                        "too long", "too large", "too many", "limit"};
+    if (status == 413)
+        return true;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if ((status == 400 || status == 422) && strcasestr(said, words[i]) != NULL)
+            return true;
+    return false;
+}
+
+/* What the server says, or what was wrong, in `ret_reason`. */
+static void explain(const struct http_response *response, struct embed_reason *ret_reason)
+{
+    struct buf said;
+    buf_init(&said, SIZE_MAX / 2);
+    if (response->status != 401 && response->status != 403) /* some repeat the key */
+        http_put_error_text(&said, response->body);
+    const char *colon = said.n > 0 ? ": " : "";
+    if (response->outcome != HTTP_ANSWERED)
+        snprintf(ret_reason->text, sizeof ret_reason->text, "%.300s: check that its server is up",
+                 response->reason);
+    else if (is_success(response))
+        snprintf(ret_reason->text, sizeof ret_reason->text, "the response has no vectors%s%.*s",
+                 colon, STR_ARG(buf_str(&said)));
+    else
+        snprintf(ret_reason->text, sizeof ret_reason->text, "status %d%s%.*s", response->status,
+                 colon, STR_ARG(buf_str(&said)));
+    buf_fini(&said);
+}
+
+static enum verdict judge(const struct http_response *response, size_t n, const char *reason)
+{
+    int status = response->status;
+    if (response->outcome != HTTP_ANSWERED || status == 408 || status == 429 || status >= 500)
+        return TRY_AGAIN;
+    /* Some servers embed one text only, however many they get. */
+    if (is_about_size(status, reason) || (is_success(response) && n > 1))
+        return TOO_LARGE;
+    return HOPELESS;
 }
 
 /* ---- one text, on the caller's loop ---- */
@@ -191,15 +171,12 @@ static void on_question_done(void *context, const struct http_response *response
     struct embedding *embedding = context;
     float *vector = NULL;
     uint32_t dimension = 0;
-    char reason[200] = "the response has no vector";
-    bool is_good = response->outcome == HTTP_ANSWERED && response->status == 200 &&
+    struct embed_reason reason = {""};
+    bool is_good = is_success(response) &&
                    embedding->embedder->dialect->read(response->body, 1, &vector, &dimension);
-    if (response->outcome != HTTP_ANSWERED)
-        snprintf(reason, sizeof reason, "%s", response->reason);
-    else if (response->status != 200)
-        snprintf(reason, sizeof reason, "status %d", response->status);
-    embedding->callback(embedding->context, is_good ? vector : NULL, dimension,
-                        is_good ? "" : reason);
+    if (!is_good)
+        explain(response, &reason);
+    embedding->callback(embedding->context, is_good ? vector : NULL, dimension, reason.text);
     free(vector);
     free(embedding);
 }
@@ -213,7 +190,8 @@ static struct embedding *server_start(struct embedder *embedder, struct http_cli
         abort();
     struct server_embedder *self = (struct server_embedder *)embedder;
     *embedding = (struct embedding){.embedder = self, .callback = callback, .context = context};
-    embedding->call = call_server(self, client, &text, 1, QUESTION_TIMEOUT_MS, &events, embedding);
+    struct batch_texts texts = {&text, 1, TEXT_MAX_BYTES};
+    embedding->call = call_server(self, client, &texts, QUESTION_TIMEOUT_MS, &events, embedding);
     return embedding;
 }
 
@@ -229,7 +207,9 @@ struct batch {
     const struct server_embedder *embedder;
     size_t n;
     uint64_t retry_after_s; /* 0: as the server likes */
-    bool is_done, is_good, is_hopeless;
+    bool is_done;
+    enum verdict verdict;
+    struct embed_reason reason;
     float *vectors;
     uint32_t dimension;
 };
@@ -239,16 +219,16 @@ static void on_batch_done(void *context, const struct http_response *response)
     struct batch *batch = context;
     batch->is_done = true;
     batch->retry_after_s = response->retry_after_s;
-    batch->is_good = response->outcome == HTTP_ANSWERED && response->status == 200 &&
-                     batch->embedder->dialect->read(response->body, batch->n, &batch->vectors,
-                                                    &batch->dimension);
-    batch->is_hopeless = response->outcome == HTTP_ANSWERED && response->status >= 400 &&
-                         response->status < 500 && response->status != 408 &&
-                         response->status != 429;
-    if (!batch->is_good)
-        log_write(LOG_WARN, "embedding failed",
-                  LOG_S("outcome", http_outcome_name(response->outcome)),
-                  LOG_U("status", response->status), LOG_S("reason", response->reason));
+    if (is_success(response) && batch->embedder->dialect->read(
+                                    response->body, batch->n, &batch->vectors, &batch->dimension)) {
+        batch->verdict = EMBEDDED;
+        return;
+    }
+    explain(response, &batch->reason);
+    batch->verdict = judge(response, batch->n, batch->reason.text);
+    log_write(LOG_WARN, "embedding failed", LOG_S("outcome", http_outcome_name(response->outcome)),
+              LOG_U("status", response->status), LOG_U("texts", batch->n),
+              LOG_S("reason", batch->reason.text));
 }
 
 static bool is_set(const atomic_bool *flag)
@@ -267,63 +247,99 @@ static void pause_before(int i, uint64_t retry_after_s, const atomic_bool *is_st
         nanosleep(&nap, NULL);
 }
 
-static bool embed_batch(struct server_embedder *self, struct http_client *client,
-                        const struct str *texts, size_t n, const atomic_bool *is_stopping,
+/* Tries again what may work later. */
+static void embed_batch(struct server_embedder *self, struct http_client *client,
+                        const struct batch_texts *texts, const atomic_bool *is_stopping,
                         struct batch *batch)
 {
     static const struct http_events events = {.on_done = on_batch_done};
+    *batch = (struct batch){.verdict = HOPELESS};
     for (int i = 0; i < TRIES && !is_set(is_stopping); i++) {
-        *batch = (struct batch){.embedder = self, .n = n};
-        struct http_call *call =
-            call_server(self, client, texts, n, BATCH_TIMEOUT_MS, &events, batch);
+        *batch = (struct batch){.embedder = self, .n = texts->n, .verdict = TRY_AGAIN};
+        struct http_call *call = call_server(self, client, texts, BATCH_TIMEOUT_MS, &events, batch);
         while (!batch->is_done && !is_set(is_stopping))
             http_client_wait(client, TURN_MS);
         if (!batch->is_done)
             http_call_cancel(call);
-        if (batch->is_good)
-            return true;
-        if (batch->is_hopeless)
-            return false;
+        if (batch->verdict != TRY_AGAIN)
+            return;
         if (i + 1 < TRIES)
             pause_before(i, batch->retry_after_s, is_stopping);
     }
-    return false;
+}
+
+/* Makes a batch that was too large smaller: half as many texts, or half of a single one. False if
+ * it is as small as it gets. */
+static bool halve(struct batch_texts *texts, size_t *most)
+{
+    size_t bytes = cut_text(texts->at[0], texts->text_max).n;
+    if (texts->n > 1)
+        *most = (texts->n + 1) / 2;
+    else if (bytes > TEXT_MIN_BYTES)
+        texts->text_max = bytes / 2;
+    else
+        return false;
+    return true;
+}
+
+struct all_vectors {
+    float *at;
+    size_t n, done;
+    uint32_t dimension;
+};
+
+static bool keep(struct all_vectors *all, struct batch *batch)
+{
+    if (all->at == NULL) {
+        all->dimension = batch->dimension;
+        all->at = malloc(all->n * all->dimension * sizeof *all->at);
+        if (all->at == NULL)
+            abort();
+    }
+    bool is_same = batch->dimension == all->dimension;
+    if (is_same) {
+        memcpy(all->at + all->done * all->dimension, batch->vectors,
+               batch->n * all->dimension * sizeof *all->at);
+        all->done += batch->n;
+    }
+    free(batch->vectors);
+    return is_same;
 }
 
 static bool server_embed(struct embedder *embedder, const struct str *texts, size_t n,
                          const atomic_bool *is_stopping, float **ret_vectors,
-                         uint32_t *ret_dimension)
+                         uint32_t *ret_dimension, struct embed_reason *ret_reason)
 {
+    struct server_embedder *self = (struct server_embedder *)embedder;
     struct http_client *client = http_client_create(NULL);
-    float *vectors = NULL;
-    uint32_t dimension = 0;
-    bool is_good = n > 0;
-    for (size_t done = 0; is_good && done < n;) {
+    struct all_vectors all = {.n = n};
+    size_t most = atomic_load(&self->batch_texts);
+    struct batch_texts next = {.text_max = TEXT_MAX_BYTES};
+    while (all.done < n) {
         struct batch batch;
-        size_t take = n - done < BATCH_TEXTS ? n - done : BATCH_TEXTS;
-        is_good = embed_batch((struct server_embedder *)embedder, client, texts + done, take,
-                              is_stopping, &batch);
-        if (!is_good)
+        next.at = texts + all.done;
+        next.n = n - all.done < most ? n - all.done : most;
+        embed_batch(self, client, &next, is_stopping, &batch);
+        if (batch.verdict == TOO_LARGE && halve(&next, &most))
+            continue;
+        *ret_reason = batch.reason;
+        if (batch.verdict != EMBEDDED)
             break;
-        if (dimension == 0) {
-            dimension = batch.dimension;
-            vectors = malloc(n * dimension * sizeof *vectors);
-            if (vectors == NULL)
-                abort();
+        if (most < atomic_load(&self->batch_texts))
+            atomic_store(&self->batch_texts, most);
+        next.text_max = TEXT_MAX_BYTES;
+        if (!keep(&all, &batch)) {
+            snprintf(ret_reason->text, sizeof ret_reason->text, "its vectors differ in dimension");
+            break;
         }
-        is_good = batch.dimension == dimension;
-        if (is_good)
-            memcpy(vectors + done * dimension, batch.vectors, take * dimension * sizeof *vectors);
-        free(batch.vectors);
-        done += take;
     }
     http_client_destroy(client);
-    if (!is_good) {
-        free(vectors);
+    if (n == 0 || all.done < n) {
+        free(all.at);
         return false;
     }
-    *ret_vectors = vectors;
-    *ret_dimension = dimension;
+    *ret_vectors = all.at;
+    *ret_dimension = all.dimension;
     return true;
 }
 
@@ -348,6 +364,7 @@ static struct embedder *create(const struct embed_server_settings *settings,
     self->model = str_copy(str_of(settings->model));
     http_endpoint_init(&self->endpoint, settings->base_url, dialect->path, settings->key);
     self->dialect = dialect;
+    atomic_init(&self->batch_texts, BATCH_TEXTS);
     self->base = (struct embedder){.ops = &ops, .name = self->model};
     return &self->base;
 }

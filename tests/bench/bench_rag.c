@@ -61,7 +61,7 @@ static uint32_t put_document(struct rag_index *index, struct embedder *embedder,
             (struct str){text.at + list[n].start_bytes, list[n].end_bytes - list[n].start_bytes};
         n++;
     }
-    if (!embed_texts(embedder, texts, n, NULL, &vectors, &dimension))
+    if (!embed_texts(embedder, texts, n, NULL, &vectors, &dimension, NULL))
         abort();
     pack_build(&pack, buf_str(&text), list, n, vectors, dimension);
     struct rag_parts parts = {.id = str_of(id), .generation = 1, .pack = buf_str(&pack)};
@@ -100,7 +100,7 @@ static void measure(const struct rag_index *index, struct embedder *embedder, co
         buf_init(&question, 4096);
         put_words(&question, 10);
         struct str text = buf_str(&question);
-        if (!embed_texts(embedder, &text, 1, NULL, &vector, &dimension))
+        if (!embed_texts(embedder, &text, 1, NULL, &vector, &dimension, NULL))
             abort();
         struct rag_query query = {.text = by_words ? text : STR(""),
                                   .vector = by_vector ? vector : NULL,

@@ -28,7 +28,7 @@ static float *embed(const char *text)
     struct str s = str_of(text);
     float *vector;
     uint32_t dimension;
-    assert_true(embed_texts(embedder, &s, 1, NULL, &vector, &dimension));
+    assert_true(embed_texts(embedder, &s, 1, NULL, &vector, &dimension, NULL));
     assert_int_equal(dimension, EMBED_HASH_DIMENSION);
     return vector;
 }
@@ -76,9 +76,21 @@ static void openai_responses_are_read_strictly(void **state)
     assert_float_equal(vectors[0], 0.6, 1e-6);
     assert_float_equal(vectors[3], 1.0, 1e-6);
     free(vectors);
+    assert_true(embed_read_openai(STR("{\"data\":[{\"embedding\":\"AABAQAAAgEA=\"}]}"), 1, &vectors,
+                                  &dimension)); /* 3, 4 */
+    assert_int_equal(dimension, 2);
+    assert_float_equal(vectors[0], 0.6, 1e-6);
+    free(vectors);
+    assert_false(embed_read_openai(STR("{\"data\":[{\"index\":0,\"embedding\":[0,2]},"
+                                       "{\"index\":0,\"embedding\":[3,4]}]}"),
+                                   2, &vectors, &dimension));
     static const char *const bad[] = {"",
                                       "[]",
                                       "{\"data\":[]}",
+                                      "{\"data\":[{\"embedding\":\"\"}]}",
+                                      "{\"data\":[{\"embedding\":\"====\"}]}",
+                                      "{\"data\":[{\"embedding\":\"AABAQ!AAgEA=\"}]}",
+                                      "{\"data\":[{\"embedding\":\"AACAfwAAgEA=\"}]}",
                                       "{\"data\":[{\"embedding\":[]}]}",
                                       "{\"data\":[{\"embedding\":[\"x\"]}]}",
                                       "{\"data\":[{\"embedding\":[1e999]}]}",

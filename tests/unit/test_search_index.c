@@ -32,7 +32,7 @@ static float *embed(struct str text)
 {
     float *vector;
     uint32_t dimension;
-    assert_true(embed_texts(embedder, &text, 1, NULL, &vector, &dimension));
+    assert_true(embed_texts(embedder, &text, 1, NULL, &vector, &dimension, NULL));
     assert_int_equal(dimension, EMBED_HASH_DIMENSION);
     return vector;
 }
@@ -50,7 +50,7 @@ static void make_pack(struct buf *bytes, struct str text, bool has_vectors)
                                 chunks[n].end_bytes - chunks[n].start_bytes};
     assert_true(n < CHUNKS_MAX);
     if (has_vectors)
-        assert_true(embed_texts(embedder, texts, n, NULL, &vectors, &dimension));
+        assert_true(embed_texts(embedder, texts, n, NULL, &vectors, &dimension, NULL));
     buf_init(bytes, 1 << 20);
     pack_build(bytes, text, chunks, n, vectors, dimension);
     free(vectors);

@@ -137,7 +137,7 @@ static bool embed_quickly(struct evaluation *e)
     uint32_t dimension;
     buf_init(&plain, CONVERSATION_TEXT_MAX_BYTES);
     struct str text = next_text(e, &plain);
-    bool is_embedded = embed_texts(embedder_of(e), &text, 1, NULL, &vector, &dimension);
+    bool is_embedded = embed_texts(embedder_of(e), &text, 1, NULL, &vector, &dimension, NULL);
     buf_fini(&plain);
     if (!is_embedded) {
         fail(e, "a text could not be embedded", "");

@@ -145,7 +145,7 @@ static void embed(struct scoring *s)
         struct str text = cut(&b);
         if (!embedder->is_quick)
             s->embedding = embed_start(embedder, evaluate_client(s->bots), text, on_embedded, s);
-        else if (embed_texts(embedder, &text, 1, NULL, &vector, &dimension))
+        else if (embed_texts(embedder, &text, 1, NULL, &vector, &dimension, NULL))
             goes_on = take(s, vector, dimension);
         else
             respond_error(s->r, ERR_INTERNAL, NULL);

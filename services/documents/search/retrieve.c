@@ -205,7 +205,7 @@ static void embed_quickly(struct retrieve_op *op)
     struct embedder *embedder = op->documents->settings->embedder;
     float *vector;
     uint32_t dimension;
-    if (embed_texts(embedder, &op->searched, 1, NULL, &vector, &dimension))
+    if (embed_texts(embedder, &op->searched, 1, NULL, &vector, &dimension, NULL))
         take_vector(op, vector, dimension);
 }
 
