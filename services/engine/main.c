@@ -112,7 +112,7 @@ static void create_backend(struct app *app)
                                                .key = app->llm_key,
                                                .idle_timeout_s =
                                                    config_number(config, "llm-timeout")};
-    app->engine.backend = backend_create_openai(app->engine.client, &settings);
+    app->engine.backend = backend_create_openai(&app->engine.timers, app->engine.client, &settings);
 }
 
 static void create_library(struct app *app)

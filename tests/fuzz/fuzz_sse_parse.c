@@ -1,31 +1,52 @@
 /* SPDX-License-Identifier: MIT
  * fuzz_sse_parse.c - what a model server sends: events, <think>, citation marks. The first byte
  * says how the rest is cut into pieces; the result must be that of the whole. */
-#include "services/engine/models/openai_request.h"
+#include "services/engine/models/openai_reply.h"
 #include "services/engine/models/stream.h"
+#include "shared/http/error_text.h"
 
 #include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
 struct run {
-    struct buf events, think, answer, cited;
+    struct buf events, think, answer, cited, replied;
 };
 
-static bool on_event(void *context, struct str data)
+static bool on_event(void *context, struct str type, struct str data)
 {
     struct run *run = context;
-    char reason[100];
-    json_t *json;
+    buf_put(&run->events, type);
+    buf_put_char(&run->events, 0);
     buf_put(&run->events, data);
     buf_put_char(&run->events, 0);
-    if (json_parse(data, reason, sizeof reason, &json)) {
-        struct openai_piece piece = openai_read_piece(json);
-        buf_put(&run->events, piece.answer);
-        buf_put(&run->events, openai_read_error(json));
-        json_decref(json);
-    }
     return true;
+}
+
+static bool on_text(void *context, struct str think, struct str answer)
+{
+    struct run *run = context;
+    buf_put(&run->replied, think);
+    buf_put_char(&run->replied, 0);
+    buf_put(&run->replied, answer);
+    buf_put_char(&run->replied, 0);
+    if (!str_is_utf8(think) || !str_is_utf8(answer))
+        abort();
+    return true;
+}
+
+/* The same body, as the engine reads it. */
+static void reply_to(struct run *run, struct str in, size_t step)
+{
+    struct openai_reply reply;
+    reply_init(&reply, on_text, run);
+    bool goes_on = true;
+    for (size_t at = 0; at < in.n && goes_on; at += step)
+        goes_on = reply_feed(&reply, (struct str){in.at + at, in.n - at < step ? in.n - at : step});
+    reply_finish(&reply, goes_on);
+    buf_printf(&run->replied, "%s %s %d %d", reply.finish, reply.reason, reply_is_whole(&reply),
+               reply.is_hopeless);
+    reply_fini(&reply);
 }
 
 static void feed(struct run *run, struct str in, size_t step)
@@ -47,6 +68,10 @@ static void feed(struct run *run, struct str in, size_t step)
     think_finish(&split, &run->think, &run->answer);
     cite_finish(&cite, &run->cited);
     sse_fini(&sse);
+    reply_to(run, in, step);
+    http_put_error_text(&run->replied, in);
+    if (!str_is_utf8((struct str){run->replied.at, run->replied.n}))
+        abort();
 }
 
 static void init(struct run *run)
@@ -55,6 +80,7 @@ static void init(struct run *run)
     buf_init(&run->think, 1 << 22);
     buf_init(&run->answer, 1 << 22);
     buf_init(&run->cited, 1 << 22);
+    buf_init(&run->replied, 1 << 22);
 }
 
 static void fini(struct run *run)
@@ -63,6 +89,7 @@ static void fini(struct run *run)
     buf_fini(&run->think);
     buf_fini(&run->answer);
     buf_fini(&run->cited);
+    buf_fini(&run->replied);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
@@ -78,7 +105,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     if (!str_eq(buf_str(&whole.events), buf_str(&cut.events)) ||
         !str_eq(buf_str(&whole.think), buf_str(&cut.think)) ||
         !str_eq(buf_str(&whole.answer), buf_str(&cut.answer)) ||
-        !str_eq(buf_str(&whole.cited), buf_str(&cut.cited)))
+        !str_eq(buf_str(&whole.cited), buf_str(&cut.cited)) ||
+        !str_eq(buf_str(&whole.replied), buf_str(&cut.replied)))
         abort();
     fini(&whole);
     fini(&cut);

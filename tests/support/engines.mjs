@@ -21,6 +21,26 @@ const HANDBOOK = {
   'signing.txt': 'Every request is signed with a nonce. A nonce works once per account for a day.\n',
 };
 
+// One engine, which its caller ends with engine.stop(). `secretFile`: one that is there already. `all`: a list that gets
+// the engine before it is ready.
+export async function startEngine(cluster, args = [], { nodes = cluster.nodes, env = {}, ready = true, secretFile, all } = {}) {
+  const folder = secretFile ? undefined : makeFolder();
+  const engine = startProcess(
+    ['engine', '--url', nodes.map(({ url }) => url).join(','), '--user', 'Inference_1', '--secret-file', secretFile ?? folder.file('secret', `${SECRET}\n`), '--wait', 20, ...args],
+    { env },
+  );
+  all?.push(engine);
+  engine.stop = async (signal = 'SIGTERM') => {
+    engine.stopped = true;
+    engine.child.kill(signal);
+    const end = await engine.exit();
+    folder?.remove();
+    return end;
+  };
+  if (ready) await waitForOutput(engine, ({ stdout }) => READY.exec(stdout), 60_000, 'the line that the engine pulls');
+  return engine;
+}
+
 // Runs `body({start, folder, corpus, llm})`, then ends every engine and the stub. start(nodes, args)
 // resolves once the engine says that it pulls.
 export async function withEngines(cluster, body) {
@@ -31,20 +51,7 @@ export async function withEngines(cluster, body) {
   mkdirSync(join(folder.dir, 'corpus/fruit'), { recursive: true });
   for (const [name, text] of Object.entries(HANDBOOK)) folder.file(`corpus/${name}`, text);
   const corpus = join(folder.dir, 'corpus');
-  async function start(args = [], { nodes = cluster.nodes, env = {}, ready = true } = {}) {
-    const engine = startProcess(
-      ['engine', '--url', nodes.map(({ url }) => url).join(','), '--user', 'Inference_1', '--secret-file', secretFile, '--wait', 20, ...args],
-      { env },
-    );
-    engines.push(engine);
-    engine.stop = async (signal = 'SIGTERM') => {
-      engine.stopped = true;
-      engine.child.kill(signal);
-      return engine.exit();
-    };
-    if (ready) await waitForOutput(engine, ({ stdout }) => READY.exec(stdout), 60_000, 'the line that the engine pulls');
-    return engine;
-  }
+  const start = (args = [], options = {}) => startEngine(cluster, args, { ...options, secretFile, all: engines });
   try {
     await body({ start, folder, corpus, llm, model: ['--llm', llm.url, '--model', 'stub'] });
     for (const engine of engines.filter(({ stopped }) => !stopped)) {

@@ -185,10 +185,14 @@ static void claims_are_read_or_refused(void **state)
 
 /* ---- filters: the same result for every way to cut the input ---- */
 
-static bool put_event(void *context, struct str data)
+static bool put_event(void *context, struct str type, struct str data)
 {
     struct buf *out = context;
     buf_put_char(out, '<');
+    if (type.n > 0) {
+        buf_put(out, type);
+        buf_put_char(out, ' ');
+    }
     buf_put(out, data);
     buf_put_char(out, '>');
     return true;
@@ -239,7 +243,8 @@ static void events_are_read_however_they_are_cut(void **state)
 {
     check_filter(FILTER_SSE, "data: a\n\ndata:b\r\n\r\n: comment\ndata: c\ndata: d\n\nid: 1\n\n",
                  "<a><b><c\nd>");
-    check_filter(FILTER_SSE, "event: x\ndata\n\ndata: {\"a\": 1}\r\rdata: lost", "<><{\"a\": 1}>");
+    check_filter(FILTER_SSE, "event: x\ndata\n\ndata: {\"a\": 1}\r\rdata: lost",
+                 "<x ><{\"a\": 1}>");
     struct sse sse;
     struct buf out, big;
     sse_init(&sse);

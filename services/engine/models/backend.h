@@ -11,20 +11,30 @@
 #include "services/engine/models/prompt.h"
 #include "shared/http/client.h"
 
+enum { COMPLETION_FINISH_MAX_BYTES = 64 };
+
 struct completion;
 
 enum completion_outcome {
-    COMPLETION_DONE,
+    COMPLETION_DONE,    /* with some text of an answer */
     COMPLETION_RETRY,   /* this prompt failed; a retry may work */
     COMPLETION_AWAY,    /* the model is busy or away, for any prompt: see rest.h */
     COMPLETION_REFUSED, /* this prompt can never work */
 };
 
+/* What a model says of an answer besides its text. */
+struct completion_facts {
+    char finish[COMPLETION_FINISH_MAX_BYTES + 1]; /* why it ended: "stop", "length"; "": unknown */
+    bool has_usage;
+    uint64_t prompt_tokens, completion_tokens;
+};
+
 /* Valid inside on_done only. */
 struct completion_end {
     enum completion_outcome outcome;
-    const char *reason;     /* for people; "" when done */
-    uint64_t retry_after_s; /* AWAY only; 0: the server sent none */
+    const char *reason;            /* for people; "" when done */
+    uint64_t retry_after_s;        /* AWAY only; 0: the server sent none */
+    struct completion_facts facts; /* DONE only */
 };
 
 struct backend_check;
@@ -86,8 +96,8 @@ struct backend_openai_settings {
     const char *key;         /* NULL: no Authorization header */
     uint64_t idle_timeout_s; /* maximum time without a byte from the server */
 };
-/* Copies `settings`; borrows `client`. */
-struct backend *backend_create_openai(struct http_client *client,
+/* Copies `settings`; borrows `timers` and `client`. */
+struct backend *backend_create_openai(struct timers *timers, struct http_client *client,
                                       const struct backend_openai_settings *settings) must_check;
 
 /* Returns NULL if there is nothing to check. */

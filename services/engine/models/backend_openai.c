@@ -2,23 +2,25 @@
  * backend_openai.c - asks a server that speaks OpenAI's /chat/completions.
  *
  * A stream is asked for. Servers that answer with one JSON object all the same are understood, and
- * from one that refuses the request with 400 the same is asked once without a stream; if that works
- * it stays so. Text passes the filters of stream.h on its way out.
+ * from one that refuses a stream the same is asked once without one; if that works it stays so.
+ * What comes is read by openai_reply.h; its text passes the filters of stream.h.
  *
- *   start --(stream)--> text, text, ... [DONE] --> done
- *     \--(400)--> start without a stream --(JSON)--> text --> done | refused | retry
+ *   start --(stream)--> text, text, ... [DONE], or a finish_reason and the end --> done
+ *     \--(no streams)--> start without a stream --(JSON)--> text --> done | refused | retry
  *
- * A stream that breaks off before a finish_reason or [DONE] is a failure: half an answer is none.
- */
+ * Half an answer is none: what ends without a finish_reason or [DONE] is a failure. A server that
+ * has ended its text without any of it will do so again: that refuses the prompt, unless it gave
+ * no reason. */
 #include "services/engine/models/backend.h"
 #include "services/engine/models/openai_check.h"
+#include "services/engine/models/openai_piece.h"
+#include "services/engine/models/openai_reply.h"
 #include "services/engine/models/openai_request.h"
-#include "services/engine/models/stream.h"
 
 #include "shared/base/log.h"
 #include "shared/base/trace.h"
 #include "shared/http/endpoint.h"
-#include "shared/text/text.h"
+#include "shared/http/error_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,18 +29,23 @@ enum {
     REQUEST_MAX_BYTES = 16 << 20,
     RESPONSE_MAX_BYTES = 8 << 20, /* 1 MiB of text in small chunks with much around them */
     TEXT_MAX_BYTES = 1 << 20,
-    REASON_MAX_BYTES = 320,
+    REASON_MAX_BYTES = REPLY_REASON_MAX_BYTES,
     HEADER_MAX_BYTES = 160, /* a traceparent and a request id have at most 128 bytes */
+    /* After a finish_reason come at most counts of tokens and [DONE]: servers that send neither
+     * and keep the connection open are not waited for. */
+    LAST_WAIT_MS = 1000,
 };
 
 struct openai {
     struct backend base;
+    struct timers *timers;
     struct http_client *client;
     struct http_endpoint endpoint;
     struct http_endpoint list_endpoint; /* of the models */
     char *model, *models;
     uint64_t idle_timeout_s;
-    bool is_plain; /* the server refuses streams */
+    bool is_plain;     /* the server refuses streams */
+    bool has_streamed; /* it does not */
 };
 
 struct completion {
@@ -47,12 +54,12 @@ struct completion {
     const struct completion_events *events;
     void *context;
     struct http_call *call;
-    bool is_streaming, is_finished, is_enough, is_broken;
-    struct sse sse;
+    struct timer timer; /* of LAST_WAIT_MS */
+    bool is_streaming, is_enough, has_thoughts, has_answer;
+    struct openai_reply reply;
     struct think_split split;
     struct cite_filter cite;
     struct buf think, answer, cited; /* of one piece, on its way through the filters */
-    struct buf plain;                /* a response that is no stream */
     char reason[REASON_MAX_BYTES];
 };
 
@@ -60,11 +67,11 @@ static void start_call(struct completion *completion);
 
 static void free_completion(struct completion *completion)
 {
-    sse_fini(&completion->sse);
+    timer_stop(&completion->timer);
+    reply_fini(&completion->reply);
     buf_fini(&completion->think);
     buf_fini(&completion->answer);
     buf_fini(&completion->cited);
-    buf_fini(&completion->plain);
     free(completion);
 }
 
@@ -72,13 +79,19 @@ static void finish_after(struct completion *completion, enum completion_outcome 
                          uint64_t retry_after_s)
 {
     const struct completion_events *events = completion->events;
+    const struct openai_reply *reply = &completion->reply;
     void *context = completion->context;
     char reason[REASON_MAX_BYTES];
-    memcpy(reason, completion->reason, sizeof reason);
-    free_completion(completion);
     struct completion_end end = {.outcome = outcome,
                                  .reason = outcome == COMPLETION_DONE ? "" : reason,
-                                 .retry_after_s = retry_after_s};
+                                 .retry_after_s = retry_after_s,
+                                 .facts = {.has_usage = reply->has_usage,
+                                           .prompt_tokens = reply->prompt_tokens,
+                                           .completion_tokens = reply->completion_tokens}};
+    snprintf(end.facts.finish, sizeof end.facts.finish, "%s",
+             completion->is_enough ? "length" : reply->finish);
+    memcpy(reason, completion->reason, sizeof reason);
+    free_completion(completion);
     events->on_done(context, &end);
 }
 
@@ -89,7 +102,6 @@ static void finish(struct completion *completion, enum completion_outcome outcom
 
 static void set_reason(struct completion *completion, const char *what, struct str more)
 {
-    more.n = text_floor(more, more.n < 200 ? more.n : 200);
     snprintf(completion->reason, sizeof completion->reason, "%s%s%.*s", what,
              more.n > 0 ? ": " : "", STR_ARG(more));
 }
@@ -102,6 +114,8 @@ static bool hand_on(struct completion *completion)
     struct str think = buf_str(&completion->think), answer = buf_str(&completion->cited);
     bool goes_on = (think.n == 0 && answer.n == 0) ||
                    completion->events->on_text(completion->context, think, answer);
+    completion->has_thoughts = completion->has_thoughts || think.n > 0;
+    completion->has_answer = completion->has_answer || answer.n > 0;
     completion->is_enough = completion->is_enough || !goes_on;
     buf_clear(&completion->think);
     buf_clear(&completion->answer);
@@ -109,18 +123,11 @@ static bool hand_on(struct completion *completion)
     return goes_on;
 }
 
-static bool take_piece(struct completion *completion, const json_t *json)
+static bool on_text(void *context, struct str think, struct str answer)
 {
-    struct openai_piece piece = openai_read_piece(json);
-    if (piece.is_error) {
-        set_reason(completion, "the model server closed the connection early",
-                   openai_read_error(json));
-        completion->is_broken = true;
-        return false;
-    }
-    completion->is_finished = completion->is_finished || piece.is_finished;
-    buf_put(&completion->think, piece.think);
-    think_feed(&completion->split, piece.answer, &completion->think, &completion->answer);
+    struct completion *completion = context;
+    buf_put(&completion->think, think);
+    think_feed(&completion->split, answer, &completion->think, &completion->answer);
     cite_feed(&completion->cite, buf_str(&completion->answer), &completion->cited);
     return hand_on(completion);
 }
@@ -144,115 +151,141 @@ static void put_rest(struct completion *completion)
     (void)hand_on(completion);
 }
 
-static bool on_event(void *context, struct str data)
-{
-    struct completion *completion = context;
-    char reason[160];
-    json_t *json;
-    if (str_eq(str_trim(data), STR("[DONE]"))) {
-        completion->is_finished = true;
-        return true;
-    }
-    if (!json_parse(data, reason, sizeof reason, &json)) {
-        set_reason(completion, "the model server sent an event that is not JSON", STR(""));
-        completion->is_broken = true;
-        return false;
-    }
-    bool goes_on = take_piece(completion, json);
-    json_decref(json);
-    return goes_on;
-}
-
-static bool on_body(void *context, struct str content_type, struct str bytes)
-{
-    struct completion *completion = context;
-    if (!str_has_prefix(content_type, STR("text/event-stream"))) {
-        buf_put(&completion->plain, bytes);
-        return !completion->plain.is_over;
-    }
-    if (sse_feed(&completion->sse, bytes, on_event, completion))
-        return true;
-    if (!completion->is_enough && !completion->is_broken) {
-        set_reason(completion, "the model server sent an event that is too long", STR(""));
-        completion->is_broken = true;
-    }
-    return false;
-}
-
 /* ---- the end ---- */
 
-/* What a status says of the next try. 401, 403 and 404 speak of this engine's settings, not of the
+/* What a status says of the next try. Most of them speak of this engine's settings, not of the
  * prompt: another engine may do better, and this one does when they are put right. */
 static enum completion_outcome judge(int status)
 {
     if (status == 400 || status == 413 || status == 422)
         return COMPLETION_REFUSED;
-    return status == 401 || status == 403 || status == 404 || status == 408 || status == 429 ||
-                   status >= 500
-               ? COMPLETION_AWAY
-               : COMPLETION_RETRY;
+    return status == 409 || status == 425 ? COMPLETION_RETRY : COMPLETION_AWAY;
 }
 
 static void fail_with_status(struct completion *completion, const struct http_response *response)
 {
-    char what[80], reason[160];
-    json_t *json = NULL;
-    struct str detail = STR("");
+    char what[80];
+    struct buf detail;
+    buf_init(&detail, SIZE_MAX / 2);
     snprintf(what, sizeof what, "the model server returned status %d", response->status);
     /* Some servers repeat the key in their 401. */
-    if (response->status != 401 && response->status != 403 &&
-        json_parse(response->body, reason, sizeof reason, &json))
-        detail = openai_read_error(json);
-    set_reason(completion, what, detail);
-    json_decref(json);
+    if (response->status != 401 && response->status != 403)
+        http_put_error_text(&detail, response->body);
+    set_reason(completion, what, buf_str(&detail));
+    buf_fini(&detail);
     finish_after(completion, judge(response->status), response->retry_after_s);
 }
 
-static void read_plain(struct completion *completion)
+/* Whether the same may work without a stream: the server says so, or not what it refuses. */
+static bool is_refusing_stream(const struct completion *completion,
+                               const struct http_response *response)
 {
-    char reason[160];
-    json_t *json;
-    if (!json_parse(buf_str(&completion->plain), reason, sizeof reason, &json)) {
-        set_reason(completion, "the model server sent a response that is not JSON", STR(""));
-        completion->is_broken = true;
+    struct str body = response->body;
+    struct buf detail;
+    if (!completion->is_streaming || completion->server->has_streamed ||
+        (response->status != 400 && response->status != 422))
+        return false;
+    buf_init(&detail, SIZE_MAX / 2);
+    http_put_error_text(&detail, body);
+    bool is_it = detail.n == 0 || memmem(body.at, body.n, "stream", 6) != NULL ||
+                 memmem(body.at, body.n, "Stream", 6) != NULL;
+    buf_fini(&detail);
+    return is_it;
+}
+
+/* The server has ended its answer, of which there is none. */
+static enum completion_outcome judge_silence(struct completion *completion)
+{
+    const struct openai_reply *reply = &completion->reply;
+    const char *word = reply->finish;
+    if (reply->refusal.n > 0) {
+        struct buf line;
+        buf_init(&line, SIZE_MAX / 2);
+        http_put_one_line(&line, buf_str(&reply->refusal));
+        set_reason(completion, "the model refused to answer (refusal)", buf_str(&line));
+        buf_fini(&line);
+        return COMPLETION_REFUSED;
+    }
+    bool is_plain_stop = word[0] == 0 || strcmp(word, "stop") == 0;
+    if (reply->has_tools && is_plain_stop)
+        word = "tool_calls";
+    set_reason(completion, "the model returned no text", str_of(word));
+    bool is_reasonless = is_plain_stop && !reply->has_tools && !completion->has_thoughts;
+    return is_reasonless ? COMPLETION_RETRY : COMPLETION_REFUSED;
+}
+
+/* The whole body was read, or as much of it as counts. `lost`: why the rest did not come. */
+static void conclude(struct completion *completion, const char *lost)
+{
+    struct openai_reply *reply = &completion->reply;
+    if (completion->is_enough) {
+        finish(completion, COMPLETION_DONE);
         return;
     }
-    (void)take_piece(completion, json);
-    completion->is_finished = !completion->is_broken;
-    json_decref(json);
+    if (!reply_is_whole(reply)) {
+        if (reply->is_broken)
+            set_reason(completion, reply->reason, STR(""));
+        else if (lost != NULL)
+            set_reason(completion, "the answer of the model server broke off", str_of(lost));
+        else
+            set_reason(completion, "the model server ended the answer without a finish_reason",
+                       STR(""));
+        finish(completion, reply->is_hopeless ? COMPLETION_REFUSED : COMPLETION_RETRY);
+        return;
+    }
+    if (openai_is_failure(str_of(reply->finish))) {
+        set_reason(completion, "the model server gave up", str_of(reply->finish));
+        finish(completion, COMPLETION_RETRY);
+        return;
+    }
+    put_rest(completion);
+    finish(completion, completion->has_answer ? COMPLETION_DONE : judge_silence(completion));
+}
+
+static void on_waited(void *context)
+{
+    struct completion *completion = context;
+    http_call_cancel(completion->call);
+    completion->call = NULL;
+    reply_finish(&completion->reply, false);
+    conclude(completion, NULL);
+}
+
+static bool on_body(void *context, struct str content_type, struct str bytes)
+{
+    struct completion *completion = context;
+    struct openai_reply *reply = &completion->reply;
+    bool goes_on = reply_feed(reply, bytes);
+    completion->server->has_streamed |= reply->form == REPLY_EVENTS;
+    if (goes_on && reply->form == REPLY_EVENTS && reply->finish[0] != 0)
+        timer_set(completion->server->timers, &completion->timer, LAST_WAIT_MS);
+    return goes_on;
 }
 
 static void on_done(void *context, const struct http_response *response)
 {
     struct completion *completion = context;
+    bool is_answered = response->outcome == HTTP_ANSWERED;
     completion->call = NULL;
-    if (response->outcome == HTTP_ANSWERED && response->status == 400 && completion->is_streaming &&
-        !completion->server->is_plain) {
+    timer_stop(&completion->timer);
+    if (is_answered && is_refusing_stream(completion, response)) {
         completion->is_streaming = false;
         start_call(completion);
         return;
     }
-    if (response->outcome == HTTP_ANSWERED && (response->status < 200 || response->status > 299)) {
+    if (is_answered && (response->status < 200 || response->status > 299)) {
         fail_with_status(completion, response);
         return;
     }
-    if (response->outcome == HTTP_ANSWERED && completion->plain.n > 0) {
-        read_plain(completion);
-        completion->server->is_plain =
-            completion->server->is_plain || (!completion->is_streaming && completion->is_finished);
-    }
-    bool is_done = completion->is_enough || (completion->is_finished && !completion->is_broken &&
-                                             response->outcome != HTTP_STOPPED);
-    if (is_done) {
-        put_rest(completion);
-        finish(completion, COMPLETION_DONE);
+    if (response->outcome == HTTP_UNREACHABLE) {
+        set_reason(completion, "the model server is unreachable", str_of(response->reason));
+        finish(completion, COMPLETION_AWAY);
         return;
     }
-    if (!completion->is_broken)
-        set_reason(completion, "the model server is unreachable or closed the connection",
-                   str_of(response->reason));
+    reply_finish(&completion->reply, is_answered);
+    completion->server->is_plain |= !completion->is_streaming && completion->reply.has_choice;
     /* One that breaks off under a prompt may do so again: that is an attempt. */
-    finish(completion, response->outcome == HTTP_UNREACHABLE ? COMPLETION_AWAY : COMPLETION_RETRY);
+    conclude(completion, is_answered ? NULL : response->reason);
 }
 
 static void start_call(struct completion *completion)
@@ -296,12 +329,12 @@ static struct completion *openai_start(struct backend *backend, const struct pro
                                       .events = events,
                                       .context = context,
                                       .is_streaming = !((struct openai *)backend)->is_plain,
+                                      .timer = {.fire = on_waited, .context = completion},
                                       .cite = {.source_n = prompt->source_n}};
-    sse_init(&completion->sse);
+    reply_init(&completion->reply, on_text, completion);
     buf_init(&completion->think, TEXT_MAX_BYTES);
     buf_init(&completion->answer, TEXT_MAX_BYTES);
     buf_init(&completion->cited, TEXT_MAX_BYTES);
-    buf_init(&completion->plain, RESPONSE_MAX_BYTES);
     start_call(completion);
     return completion;
 }
@@ -339,7 +372,7 @@ static void openai_destroy(struct backend *backend)
     free(self);
 }
 
-struct backend *backend_create_openai(struct http_client *client,
+struct backend *backend_create_openai(struct timers *timers, struct http_client *client,
                                       const struct backend_openai_settings *settings)
 {
     static const struct backend_ops ops = {.start = openai_start,
@@ -352,6 +385,7 @@ struct backend *backend_create_openai(struct http_client *client,
     if (self == NULL)
         abort();
     *self = (struct openai){.base = {&ops},
+                            .timers = timers,
                             .client = client,
                             .model = str_copy(str_of(settings->model)),
                             .models = settings->models == NULL ? NULL

@@ -131,29 +131,3 @@ void openai_put_request(struct buf *b, const struct prompt *prompt, const char *
     put_parameters(b, prompt->modifiers);
     buf_put_char(b, '}');
 }
-
-struct str openai_read_error(const json_t *json)
-{
-    const json_t *error = json_object_get(json, "error");
-    if (json_is_string(error))
-        return json_str(error);
-    struct str message = json_member_str(error, "message");
-    return message.n > 0 ? message : json_member_str(json, "detail");
-}
-
-struct openai_piece openai_read_piece(const json_t *json)
-{
-    const json_t *choice = json_array_get(json_object_get(json, "choices"), 0);
-    const json_t *text = json_object_get(choice, "delta");
-    if (text == NULL)
-        text = json_object_get(choice, "message");
-    struct openai_piece piece = {.think = json_member_str(text, "reasoning_content"),
-                                 .answer = json_member_str(text, "content"),
-                                 .is_finished =
-                                     json_is_string(json_object_get(choice, "finish_reason")),
-                                 .is_error = json_object_get(json, "error") != NULL &&
-                                             !json_is_null(json_object_get(json, "error"))};
-    if (piece.think.n == 0)
-        piece.think = json_member_str(text, "reasoning");
-    return piece;
-}

@@ -9,35 +9,60 @@ void sse_init(struct sse *sse)
 {
     *sse = (struct sse){0};
     buf_init(&sse->line, SSE_EVENT_MAX_BYTES);
+    buf_init(&sse->type, SSE_EVENT_MAX_BYTES);
     buf_init(&sse->data, SSE_EVENT_MAX_BYTES);
 }
 
 void sse_fini(struct sse *sse)
 {
     buf_fini(&sse->line);
+    buf_fini(&sse->type);
     buf_fini(&sse->data);
+}
+
+/* Whether `line` is a field of that name; its value without the space before it. */
+static bool is_field(struct str line, struct str name, struct str *ret_value)
+{
+    struct str rest = line, value;
+    if (!str_eq(str_cut(&rest, ':'), name))
+        return false;
+    value = rest.at == NULL ? STR("") : rest;
+    *ret_value = str_has_prefix(value, STR(" ")) ? (struct str){value.at + 1, value.n - 1} : value;
+    return true;
+}
+
+static bool end_event(struct sse *sse, sse_callback callback, void *context)
+{
+    bool goes_on = !sse->has_data || callback(context, buf_str(&sse->type), buf_str(&sse->data));
+    buf_clear(&sse->type);
+    buf_clear(&sse->data);
+    sse->has_data = false;
+    return goes_on;
 }
 
 static bool end_line(struct sse *sse, sse_callback callback, void *context)
 {
-    struct str line = buf_str(&sse->line);
+    struct str line = buf_str(&sse->line), value;
     bool goes_on = true;
-    if (line.at == NULL || line.n == 0) {
-        if (sse->has_data)
-            goes_on = callback(context, buf_str(&sse->data));
-        buf_clear(&sse->data);
-        sse->has_data = false;
-    } else if (str_has_prefix(line, STR("data:")) || str_eq(line, STR("data"))) {
-        struct str value = line.n > 5 ? (struct str){line.at + 5, line.n - 5} : STR("");
-        if (str_has_prefix(value, STR(" ")))
-            value = (struct str){value.at + 1, value.n - 1};
+    if (line.n == 0) {
+        goes_on = end_event(sse, callback, context);
+    } else if (is_field(line, STR("data"), &value)) {
         if (sse->has_data)
             buf_put_char(&sse->data, '\n');
         buf_put(&sse->data, value);
         sse->has_data = true;
+    } else if (is_field(line, STR("event"), &value)) {
+        buf_clear(&sse->type);
+        buf_put(&sse->type, value);
     }
     buf_clear(&sse->line);
     return goes_on && !sse->data.is_over;
+}
+
+void sse_finish(struct sse *sse, sse_callback callback, void *context)
+{
+    if (sse->line.n == 0 || end_line(sse, callback, context))
+        (void)end_event(sse, callback, context);
 }
 
 bool sse_feed(struct sse *sse, struct str bytes, sse_callback callback, void *context)

@@ -12,11 +12,12 @@
 
 enum { SSE_EVENT_MAX_BYTES = 1 << 20 };
 
-/* Receives one event's data, its lines joined by newlines. Return false to stop. */
-typedef bool (*sse_callback)(void *context, struct str data);
+/* Receives one event: its type, empty unless the server named one, and its data, the lines joined
+ * by newlines. Return false to stop. */
+typedef bool (*sse_callback)(void *context, struct str type, struct str data);
 
 struct sse {
-    struct buf line, data;
+    struct buf line, type, data;
     bool has_data, is_after_cr;
 };
 
@@ -24,6 +25,8 @@ void sse_init(struct sse *sse);
 void sse_fini(struct sse *sse);
 /* Returns false if the callback stopped it or an event exceeds SSE_EVENT_MAX_BYTES. */
 bool sse_feed(struct sse *sse, struct str bytes, sse_callback callback, void *context) must_check;
+/* The whole body has come: its last event counts even if no empty line follows. */
+void sse_finish(struct sse *sse, sse_callback callback, void *context);
 
 enum think_where { THINK_START, THINK_INSIDE, THINK_BEHIND, THINK_OVER };
 

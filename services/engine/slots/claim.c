@@ -5,7 +5,6 @@
 #include "shared/base/sm.h"
 #include "shared/base/trace.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 static const struct sm_state states[] = {
@@ -108,20 +107,9 @@ bool claim_has_open_after(const struct claim *claim, const struct claim_query *q
     return false;
 }
 
-bool claim_has_refused(const struct claim *claim)
-{
-    for (size_t i = 0; i < claim->query_n; i++)
-        if (claim->queries[i].state == QUERY_REFUSED)
-            return true;
-    return false;
-}
-
-void claim_end_query(struct claim *claim, struct claim_query *query, enum query_state state,
-                     const char *refusal)
+void claim_end_query(struct claim_query *query, enum query_state state)
 {
     query->state = sm_move(&sm, query->seq, query->state, state);
-    if (refusal != NULL)
-        snprintf(claim->refusal, sizeof claim->refusal, "%s", refusal);
 }
 
 void claim_note_answer(struct claim *claim, const struct claim_query *query, struct str answer)

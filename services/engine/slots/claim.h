@@ -16,8 +16,6 @@ enum query_state {
     QUERY_REFUSED,  /* the model says that it can never work */
 };
 
-enum { CLAIM_REFUSAL_BYTES = 400 };
-
 struct claim_query {
     uint64_t seq;
     struct str text;
@@ -34,7 +32,6 @@ struct claim {
     json_t *history; /* [{"Seq","Query","Answer"}], ours: own answers are added */
     struct claim_query *queries;
     size_t query_n;
-    char refusal[CLAIM_REFUSAL_BYTES]; /* why the last one that is REFUSED can never work; "" */
 };
 
 /* Reads a reply of get-new-queries, or a `Next`. True with `root == NULL` when it says that there
@@ -50,10 +47,8 @@ struct claim_query *claim_find(struct claim *claim, uint64_t seq);
 struct claim_query *claim_next(const struct claim *claim);
 /* Whether one of those after `query` is OPEN. */
 bool claim_has_open_after(const struct claim *claim, const struct claim_query *query);
-bool claim_has_refused(const struct claim *claim);
-/* The query was OPEN. `refusal`: of REFUSED, else NULL. */
-void claim_end_query(struct claim *claim, struct claim_query *query, enum query_state state,
-                     const char *refusal);
+/* The query was OPEN. */
+void claim_end_query(struct claim_query *query, enum query_state state);
 /* Adds an answer to the history that later queries of the claim see. */
 void claim_note_answer(struct claim *claim, const struct claim_query *query, struct str answer);
 /* The last field of a log line about a query: its request id. Without one it ends the fields. */

@@ -7,7 +7,9 @@
  *        ^                            ^              |            |  |
  *        |                            +-- next query-+------------+  |
  *        |                            +-- Next: the next claim ------+
- *        +------------- RELEASING <-- back end failed, stopping
+ *        |                            ^              |            |
+ *        |                            +-- others ----+----+       |
+ *        +------------- RELEASING <-- back end failed, refused, stopping
  *
  * SEARCHING is left out where there is nothing to search. A cancelled query also leads from
  * SEARCHING and GENERATING to the next query. A lost lease leads to IDLE from every state with a
@@ -36,7 +38,7 @@ static const struct sm_state states[] = {
     [SLOT_GENERATING] = {"GENERATING",
                          SM_NEXT_QUERY | SM(SLOT_ANSWERING) | SM(SLOT_RELEASING) | SM_NO_CLAIM},
     [SLOT_ANSWERING] = {"ANSWERING", SM_NEXT_QUERY | SM(SLOT_RELEASING) | SM_NO_CLAIM},
-    [SLOT_RELEASING] = {"RELEASING", SM_NO_CLAIM},
+    [SLOT_RELEASING] = {"RELEASING", SM_NEXT_QUERY | SM(SLOT_RELEASING) | SM_NO_CLAIM},
     [SLOT_STOPPED] = {"STOPPED", 0},
 };
 static const struct sm sm = SM_OF("slot", states);
@@ -90,9 +92,9 @@ void slot_drop_query(struct slot *slot, struct claim_query *query, const char *w
     log_write(LOG_INFO, "query no longer needs an answer", LOG_STR("topic", slot->hold.claim.topic),
               LOG_U("seq", query->seq), LOG_S("why", why), claim_log_id(query));
     if (query == slot->work.query)
-        slot_work_finish_query(slot, QUERY_GONE, NULL);
+        slot_work_finish_query(slot, QUERY_GONE);
     else
-        slot_hold_end_query(slot, query, QUERY_GONE, NULL);
+        slot_hold_end_query(slot, query, QUERY_GONE);
 }
 
 void slot_drop_claim(struct slot *slot, const char *why)

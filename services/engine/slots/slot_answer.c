@@ -32,7 +32,7 @@ static void note_accepted(struct slot *slot, const struct link_reply *reply)
     const json_t *next_json = json_object_get(reply->json, "Next");
     bool has_next = next_json != NULL && claim_read(&next, next_json) && next.root != NULL;
     if (!has_next) {
-        slot_work_finish_query(slot, QUERY_ANSWERED, NULL);
+        slot_work_finish_query(slot, QUERY_ANSWERED);
         return;
     }
     slot_end_claim(slot);
@@ -65,11 +65,11 @@ static void on_answered(void *context, const struct link_reply *reply)
     if (strcmp(reply->code, "lease_lost") == 0) {
         slot_drop_claim(slot, reply->reason);
     } else if (reply->status == 409 || reply->status == 404) {
-        slot_work_finish_query(slot, QUERY_GONE, NULL);
+        slot_work_finish_query(slot, QUERY_GONE);
     } else {
-        char refusal[CLAIM_REFUSAL_BYTES];
+        char refusal[RELEASE_REASON_BYTES];
         snprintf(refusal, sizeof refusal, "the answer was refused: %.300s", reply->reason);
-        slot_work_finish_query(slot, QUERY_REFUSED, refusal);
+        slot_release_query(slot, refusal);
     }
 }
 
@@ -85,6 +85,18 @@ static void put_texts(struct buf *body, const struct slot *slot)
     buf_put_char(body, '[');
     buf_put_json(body, answer);
     buf_put_char(body, ']');
+}
+
+static void put_facts(const struct completion_facts *facts, struct buf *body)
+{
+    if (facts->finish[0] != 0) {
+        buf_put_key(body, "FinishReason");
+        buf_put_json(body, str_of(facts->finish));
+    }
+    if (facts->has_usage)
+        buf_printf(body, ",\"Usage\":{\"prompt_tokens\":%llu,\"completion_tokens\":%llu}",
+                   (unsigned long long)facts->prompt_tokens,
+                   (unsigned long long)facts->completion_tokens);
 }
 
 static void put_answer(const struct slot *slot, struct buf *body, bool has_think)
@@ -106,6 +118,7 @@ static void put_answer(const struct slot *slot, struct buf *body, bool has_think
     put_texts(body, slot);
     buf_lit(body, ",\"Model\":");
     buf_put_json(body, str_of(model_of(slot)));
+    put_facts(&slot->answer.facts, body);
     slot_hold_put_lease(slot, body);
     buf_put_char(body, '}');
 }
@@ -123,11 +136,10 @@ static void send(struct slot *slot)
         put_answer(slot, &body, false);
     }
     if (body.is_over) {
-        slot_work_finish_query(slot, QUERY_REFUSED, "the answer is too large");
+        slot_release_query(slot, "the answer is too large");
     } else {
         bool asks_next = !slot->is_stopping && !answer->has_asked_next &&
-                         !claim_has_open_after(claim, slot->work.query) &&
-                         !claim_has_refused(claim);
+                         !claim_has_open_after(claim, slot->work.query);
         answer->has_asked_next = answer->has_asked_next || asks_next;
         if (asks_next) {
             buf_lit(&query, "Next=true&");
@@ -150,9 +162,10 @@ static void on_timer(void *context)
     send(context);
 }
 
-void slot_answer_start(struct slot *slot)
+void slot_answer_start(struct slot *slot, const struct completion_facts *facts)
 {
     slot_move(slot, SLOT_ANSWERING);
+    slot->answer.facts = *facts;
     slot->answer.has_asked_next = false;
     slot->answer.backoff.failures = 0;
     send(slot);

@@ -8,6 +8,7 @@
 
 #include "services/engine/link/link.h"
 #include "services/engine/link/timers.h"
+#include "services/engine/models/backend.h"
 
 struct slot;
 
@@ -16,11 +17,12 @@ struct slot_answer {
     struct timer timer; /* the next try */
     struct backoff backoff;
     bool has_asked_next; /* an earlier try of this answer asked for the next claim */
+    struct completion_facts facts;
 };
 
 void slot_answer_init(struct slot *slot);
-/* The text is whole: gives it. */
-void slot_answer_start(struct slot *slot);
+/* The text is whole: gives it, with these facts, which are copied. */
+void slot_answer_start(struct slot *slot, const struct completion_facts *facts);
 void slot_answer_cancel(struct slot *slot);
 
 #endif

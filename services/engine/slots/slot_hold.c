@@ -112,10 +112,9 @@ void slot_hold_end(struct slot *slot)
     claim_fini(&slot->hold.claim);
 }
 
-void slot_hold_end_query(struct slot *slot, struct claim_query *query, enum query_state state,
-                         const char *refusal)
+void slot_hold_end_query(struct slot *slot, struct claim_query *query, enum query_state state)
 {
-    claim_end_query(&slot->hold.claim, query, state, refusal);
+    claim_end_query(query, state);
 }
 
 void slot_hold_note_answer(struct slot *slot, const struct claim_query *query, struct str answer)

@@ -32,8 +32,7 @@ void slot_hold_stop_beats(struct slot *slot);
 /* A node has renewed the lease. */
 void slot_hold_note_renewal(struct slot *slot);
 /* As claim_end_query and claim_note_answer. */
-void slot_hold_end_query(struct slot *slot, struct claim_query *query, enum query_state state,
-                         const char *refusal);
+void slot_hold_end_query(struct slot *slot, struct claim_query *query, enum query_state state);
 void slot_hold_note_answer(struct slot *slot, const struct claim_query *query, struct str answer);
 /* The member Lease, with a comma before it; nothing without a lease. */
 void slot_hold_put_lease(const struct slot *slot, struct buf *body);

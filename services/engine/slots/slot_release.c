@@ -7,10 +7,19 @@
 
 #include <stdio.h>
 
+static bool is_of_one(const struct slot_release *release)
+{
+    return release->failed_seq != 0 && !release->is_retry;
+}
+
 /* After an answer that failed the slot waits, or it would claim the same query again and use up its
  * attempts within a second. While the model is away the rest holds it up (slot_poll_nodes). */
 static void end(struct slot *slot)
 {
+    if (is_of_one(&slot->release)) {
+        slot_work_next_query(slot);
+        return;
+    }
     bool has_failed = slot->release.is_retry && !slot->release.is_away && !slot->is_stopping;
     slot_go_idle(slot, has_failed ? backoff_next_ms(&slot->engine->model_backoff, 1) : 0);
 }
@@ -34,7 +43,10 @@ static void on_released(void *context, const struct link_reply *reply)
         log_write(LOG_DEBUG, "claim given back", LOG_STR("topic", slot->hold.claim.topic),
                   claim_log_ids(&slot->hold.claim, ids));
     release->backoff.failures = 0;
-    end(slot);
+    if (reply->verdict == LINK_RETRY && is_of_one(release))
+        slot_go_idle(slot, 0); /* the lease has ended, and the others with it */
+    else
+        end(slot);
 }
 
 static void send(struct slot *slot)
@@ -50,15 +62,19 @@ static void send(struct slot *slot)
         end(slot);
         return;
     }
-    slot_hold_stop_beats(slot);
+    if (!is_of_one(release))
+        slot_hold_stop_beats(slot);
     buf_init(&body, BODY_MAX_BYTES);
     buf_lit(&body, "{\"Topic\":");
     buf_put_json(&body, claim->topic);
     slot_hold_put_lease(slot, &body);
     buf_lit(&body, ",\"Reason\":");
     buf_put_json(&body, str_is_utf8(reason) ? reason : STR("the model server failed"));
-    buf_printf(&body, ",\"Retry\":%s,\"Away\":%s}", release->is_retry ? "true" : "false",
+    buf_printf(&body, ",\"Retry\":%s,\"Away\":%s", release->is_retry ? "true" : "false",
                release->is_away ? "true" : "false");
+    if (release->failed_seq != 0)
+        buf_printf(&body, ",\"Seq\":%llu", (unsigned long long)release->failed_seq);
+    buf_put_char(&body, '}');
     struct link_request request = {.path = "/api/release-claim",
                                    .body = buf_str(&body),
                                    .request_id = claim_request_id(claim),
@@ -69,37 +85,46 @@ static void send(struct slot *slot)
 }
 
 /* `reason` may lie in what the end of the work frees. */
-static void begin(struct slot *slot, bool is_retry, bool is_away, const char *reason)
+static void begin(struct slot *slot, bool is_retry, bool is_away, uint64_t failed_seq,
+                  const char *reason)
 {
     struct slot_release *release = &slot->release;
     char ids[CLAIM_IDS_BYTES];
     snprintf(release->reason, sizeof release->reason, "%s", reason);
     release->is_retry = is_retry;
     release->is_away = is_away;
+    release->failed_seq = failed_seq;
     slot_end_work(slot);
     slot_move(slot, SLOT_RELEASING);
     log_write(is_retry ? LOG_INFO : LOG_WARN, is_retry ? "giving a claim back" : "queries failed",
-              LOG_STR("topic", slot->hold.claim.topic), LOG_S("reason", release->reason),
-              claim_log_ids(&slot->hold.claim, ids));
+              LOG_STR("topic", slot->hold.claim.topic), LOG_U("seq", failed_seq),
+              LOG_S("reason", release->reason), claim_log_ids(&slot->hold.claim, ids));
     send(slot);
 }
 
-void slot_release_claim(struct slot *slot, bool is_retry, const char *reason)
+void slot_release_failed(struct slot *slot, const char *reason)
 {
-    begin(slot, is_retry, false, reason);
+    begin(slot, true, false, slot->work.query->seq, reason);
+}
+
+void slot_release_query(struct slot *slot, const char *reason)
+{
+    struct claim_query *query = slot->work.query;
+    slot_hold_end_query(slot, query, QUERY_REFUSED);
+    begin(slot, false, false, query->seq, reason);
 }
 
 void slot_release_unused(struct slot *slot, const char *reason)
 {
-    begin(slot, true, true, reason);
+    begin(slot, true, true, 0, reason);
 }
 
 void slot_release_unreadable(struct slot *slot, const struct claim *claim, const char *reason)
 {
-    char why[CLAIM_REFUSAL_BYTES];
+    char why[RELEASE_REASON_BYTES];
     snprintf(why, sizeof why, "the engine cannot read the question: %.300s", reason);
     slot_hold_take(slot, claim);
-    slot_release_claim(slot, false, why);
+    begin(slot, false, false, 0, why);
 }
 
 void slot_release_go_on(struct slot *slot)

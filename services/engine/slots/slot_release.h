@@ -9,6 +9,8 @@
 #include "services/engine/link/timers.h"
 #include "services/engine/slots/claim.h"
 
+enum { RELEASE_REASON_BYTES = 400 };
+
 struct slot;
 
 struct slot_release {
@@ -16,12 +18,16 @@ struct slot_release {
     struct timer timer; /* the next try */
     struct backoff backoff;
     bool is_retry, is_away; /* see release-claim */
-    char reason[CLAIM_REFUSAL_BYTES];
+    uint64_t failed_seq;    /* the one query that failed; 0: the whole claim comes back */
+    char reason[RELEASE_REASON_BYTES];
 };
 
 void slot_release_init(struct slot *slot);
-/* Gives the claim back: for another try, or as failed. */
-void slot_release_claim(struct slot *slot, bool is_retry, const char *reason);
+/* The attempt of the query at work has failed: gives the claim back for another try. */
+void slot_release_failed(struct slot *slot, const char *reason);
+/* The query at work can never be answered: gives it back as failed, and continues with the others
+ * of the claim. */
+void slot_release_query(struct slot *slot, const char *reason);
 /* Gives it back without using an attempt up: the engine stops, or its model is away. */
 void slot_release_unused(struct slot *slot, const char *reason);
 /* Takes over a claim that could only be rescued (claim_rescue) and ends it as failed: it would come

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * slot_work.c - see slot_work.h. The diagram is in slot.c.
  *
- * GENERATING has either a completion or the timer for another try of the back end. */
+ * GENERATING has either a completion or the timer that ends a short rest of the back end. Each
+ * attempt asks the model once: an answer that failed goes back to the queue, where another engine
+ * may have it. */
 #include "services/engine/slots/slot.h"
 
 #include "shared/base/clock.h"
@@ -11,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MODEL_TRIES = 3, KEPT_MS = 20000, KEPT_JITTER_MS = 300 };
+enum { KEPT_MS = 20000, KEPT_JITTER_MS = 300 };
 
 static void set_timer(struct slot *slot, uint64_t after_ms)
 {
@@ -23,22 +25,6 @@ static void set_timer(struct slot *slot, uint64_t after_ms)
 static bool on_text(void *context, struct str think, struct str answer)
 {
     return slot_text_add(context, think, answer);
-}
-
-/* An answer that failed may have failed over the prompt. It is tried a few times, under the same
- * lease, before the claim goes to other engines. Once there is text, people have seen it: then it
- * is a new attempt. */
-static void try_again(struct slot *slot, const char *reason)
-{
-    if (slot->is_stopping || draft_bytes(&slot->text.draft) > 0 ||
-        ++slot->work.tries >= MODEL_TRIES) {
-        slot_release_claim(slot, true, reason);
-        return;
-    }
-    log_write(LOG_WARN, "model server failed: retrying", LOG_STR("topic", slot->hold.claim.topic),
-              LOG_U("seq", slot->work.query->seq), LOG_S("reason", reason),
-              claim_log_id(slot->work.query));
-    set_timer(slot, backoff_next_ms(&slot->engine->model_backoff, 0));
 }
 
 /* The model is busy or away. The claim is kept for a short rest, its lease renewed; for a long one
@@ -69,26 +55,16 @@ static void on_generated(void *context, const struct completion_end *end)
     const char *reason = end->reason;
     slot->work.completion = NULL;
     slot_text_stop(slot);
-    if (outcome == COMPLETION_DONE && slot->text.draft.answer.n == 0) {
-        outcome = COMPLETION_RETRY;
-        reason = "the model returned no text";
-        slot_text_clear(slot);
-    }
     if (outcome == COMPLETION_DONE || outcome == COMPLETION_REFUSED)
         rest_end(&slot->engine->rest);
     switch (outcome) {
-    case COMPLETION_DONE: slot_answer_start(slot); break;
-    case COMPLETION_RETRY: try_again(slot, reason); break;
+    case COMPLETION_DONE: slot_answer_start(slot, &end->facts); break;
+    case COMPLETION_RETRY: slot_release_failed(slot, reason); break;
     case COMPLETION_AWAY:
         rest_begin(&slot->engine->rest, end->retry_after_s, reason);
         wait_for_model(slot, reason);
         break;
-    case COMPLETION_REFUSED:
-        log_write(LOG_WARN, "the model server refused a query",
-                  LOG_STR("topic", slot->hold.claim.topic), LOG_U("seq", slot->work.query->seq),
-                  LOG_S("reason", reason), claim_log_id(slot->work.query));
-        slot_work_finish_query(slot, QUERY_REFUSED, reason);
-        break;
+    case COMPLETION_REFUSED: slot_release_query(slot, reason); break;
     }
 }
 
@@ -184,7 +160,6 @@ static void begin(struct slot *slot, struct claim_query *query)
     struct slot_work *work = &slot->work;
     work->query = query;
     work->started_ms = clock_mono_ms();
-    work->tries = 0;
     work->kept_until_ms = 0;
     prompt_init(&work->prompt, &slot->hold.claim, query);
     /* A name that we did not offer means nothing to our model server. */
@@ -202,9 +177,7 @@ void slot_work_next_query(struct slot *slot)
 {
     const struct claim *claim = &slot->hold.claim;
     struct claim_query *query = claim_next(claim);
-    if (query == NULL && claim_has_refused(claim))
-        slot_release_claim(slot, false, claim->refusal);
-    else if (query == NULL)
+    if (query == NULL)
         slot_go_idle(slot, 0);
     else if (slot->is_stopping)
         slot_release_unused(slot, "the engine is stopping");
@@ -212,9 +185,9 @@ void slot_work_next_query(struct slot *slot)
         begin(slot, query);
 }
 
-void slot_work_finish_query(struct slot *slot, enum query_state state, const char *refusal)
+void slot_work_finish_query(struct slot *slot, enum query_state state)
 {
-    slot_hold_end_query(slot, slot->work.query, state, refusal);
+    slot_hold_end_query(slot, slot->work.query, state);
     slot_end_work(slot);
     slot_work_next_query(slot);
 }

@@ -18,17 +18,16 @@ struct slot_work {
     struct prompt prompt;
     struct library_lookup *lookup;
     struct completion *completion;
-    struct timer timer; /* of GENERATING without a completion: the next try of the back end */
+    struct timer timer; /* of GENERATING without a completion: the end of a short rest */
     uint64_t started_ms;
     uint64_t kept_until_ms; /* how long the query may wait for the model; 0: not yet */
-    unsigned tries;         /* of the back end */
 };
 
 void slot_work_init(struct slot *slot);
 /* Starts on the first query that is open; without one the claim ends. */
 void slot_work_next_query(struct slot *slot);
-/* Ends the current query and continues with the next. `refusal` as of claim_end_query. */
-void slot_work_finish_query(struct slot *slot, enum query_state state, const char *refusal);
+/* Ends the current query and continues with the next. */
+void slot_work_finish_query(struct slot *slot, enum query_state state);
 /* Ends what is under way and forgets the query. */
 void slot_work_end(struct slot *slot);
 
