@@ -50,6 +50,7 @@ struct node {
     uint64_t drain_end_ms, drain_close_ms; /* close: busy WebSockets too, in time to say so */
     int listen_fds[LISTENERS_MAX];         /* -1: none */
     atomic_uint heard;                     /* the last of process.asked that its loop saw */
+    uint64_t used_us;                      /* processor time of the thread at the last turn's end */
     bool is_serving;                       /* start_serving */
     bool has_left;                         /* queue_leave */
     char id[24];
@@ -75,6 +76,9 @@ static void on_turn_end(void *arg)
     queue_before_flush(node->queue);
     services_before_flush(&node->services);
     shards_flush(node->server.shards);
+    uint64_t used_us = clock_thread_us();
+    metrics_observe(&node->metrics, METRIC_HISTOGRAM_PASS, used_us - node->used_us);
+    node->used_us = used_us;
 }
 
 static void on_other_event(void *arg, struct str kind, struct lines *rest)

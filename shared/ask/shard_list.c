@@ -5,6 +5,8 @@
 #include "shared/http/pages.h"
 #include "shared/http/respond.h"
 
+enum { STEP_BYTES = 64 << 10 }; /* of the pages */
+
 /* Whether the cursor `a` stands for a newer entry than `b`. */
 static bool is_newer(struct str a, struct str b)
 {
@@ -41,43 +43,88 @@ static struct shard_page *newest_of(struct shard_page *pages, unsigned n, struct
     return best != NULL && end.n > 0 && is_newer(end, best->cursor) ? NULL : best;
 }
 
-/* Returns where the list goes on; n == 0: nowhere. */
-static struct str put_entries(struct buf *b, struct request *r, struct shard_page *pages,
-                              unsigned page_n, const struct shard_list *list)
+/* In the request's pool. The answer is in `r->gather->answer`. */
+struct listing {
+    struct shard_list list;
+    struct shard_page *pages;
+    unsigned page_n;
+    uint64_t n;      /* entries that have been put */
+    struct str last; /* the cursor of the last one */
+};
+
+/* Puts entries of about STEP_BYTES. Returns whether some are left. */
+static bool put_entries(struct request *r, struct listing *listing)
 {
-    struct str last = {NULL, 0}, end;
+    struct buf *b = &r->gather->answer;
     struct shard_page *page;
-    uint64_t n = 0;
-    while (n < list->limit && (page = newest_of(pages, page_n, &end)) != NULL) {
-        if (n++ > 0)
+    struct str end;
+    for (size_t read = 0; listing->n < listing->list.limit && !b->is_over;) {
+        if (read >= STEP_BYTES)
+            return true;
+        if ((page = newest_of(listing->pages, listing->page_n, &end)) == NULL)
+            break;
+        size_t had = page->lines.rest.n;
+        if (listing->n++ > 0)
             buf_put_char(b, ',');
-        last = page->cursor;
-        if (!list->put(b, r, &page->lines))
+        listing->last = page->cursor;
+        if (!listing->list.put(b, r, &page->lines))
             b->is_over = true;
         page->cursor = lines_next(&page->lines);
+        read += had - page->lines.rest.n;
     }
-    return newest_of(pages, page_n, &end) != NULL ? last : end;
+    return false;
 }
 
-void shard_list_respond(struct request *r, enum err error, const struct gather *all,
-                        const struct shard_list *list)
+static void respond(struct request *r, const struct listing *listing)
 {
-    struct shard_page *pages = request_alloc(r, all->n * sizeof *pages);
-    struct buf b;
-    if (error != ERR_OK) {
-        respond_error(r, error, NULL);
-        return;
-    }
-    for (unsigned i = 0; i < all->n; i++)
-        pages[i] = page_of(all->replies[i]);
-    buf_init(&b, list->max_bytes);
-    buf_printf(&b, "{\"%s\":[", list->name);
-    struct str next = put_entries(&b, r, pages, all->n, list);
+    struct buf b = r->gather->answer;
+    struct str end;
+    bool has_more = newest_of(listing->pages, listing->page_n, &end) != NULL;
+    struct str next = has_more ? listing->last : end;
+    r->gather->answer = (struct buf){0};
     buf_lit(&b, "]}");
     if (next.n > 0 && !b.is_over)
         pages_link(r, next);
     respond_json(r, 200, &b);
     buf_fini(&b);
+}
+
+static bool put_some(struct steps *steps)
+{
+    struct request *r = H2O_STRUCT_FROM_MEMBER(struct request, handling, steps);
+    struct listing *listing = r->gather->context;
+    bool is_more = put_entries(r, listing);
+    if (!is_more)
+        respond(r, listing);
+    return is_more;
+}
+
+void shard_list_respond(struct request *r, enum err error, const struct gather *all,
+                        const struct shard_list *list)
+{
+    struct listing *listing = request_alloc(r, sizeof *listing);
+    struct buf *b = &r->gather->answer;
+    size_t bytes = 0;
+    if (error != ERR_OK) {
+        respond_error(r, error, NULL);
+        return;
+    }
+    for (unsigned i = 0; i < all->n; i++)
+        bytes += all->replies[i].n;
+    if (bytes > STEP_BYTES && !gather_keep(r))
+        return;
+    *listing = (struct listing){.list = *list, .page_n = all->n};
+    listing->pages = request_alloc(r, all->n * sizeof *listing->pages);
+    for (unsigned i = 0; i < all->n; i++)
+        listing->pages[i] = page_of(all->replies[i]);
+    r->gather->context = listing;
+    buf_init(b, list->max_bytes);
+    buf_printf(b, "{\"%s\":[", list->name);
+    r->handling.step = put_some;
+    if (bytes > STEP_BYTES)
+        loop_begin_steps(r->server->loop, &r->handling);
+    else
+        put_some(&r->handling);
 }
 
 bool shard_list_cursor(struct request *r, bool (*is_id)(struct str id), struct str *ret_after)

@@ -3,7 +3,8 @@
  * shard_list: answers a request for a list with the pages that a listing verb returned on each
  * shard, newest first (lua/turn/newest.lua). Cursors, "<ms>.<id>", have the same order on all
  * shards. What is older than the end of a page that goes on is left for the next request, to which
- * the Link header points. On the loop's thread.
+ * the Link header points. A long list is put together in steps (shared/op/passes.h). On the loop's
+ * thread.
  */
 #ifndef PARLEY_ASK_SHARD_LIST_H
 #define PARLEY_ASK_SHARD_LIST_H
@@ -28,7 +29,9 @@ struct shard_list {
     bool (*put)(struct buf *b, struct request *r, struct lines *lines);
 };
 
-/* For a gather_cb: answers with {"<name>":[...]}, or with the error. */
+/* For a gather_cb: answers with {"<name>":[...]}, or with the error, now or later. `list` is
+ * copied.
+ */
 void shard_list_respond(struct request *r, enum err error, const struct gather *all,
                         const struct shard_list *list);
 

@@ -94,10 +94,10 @@ void buf_put_json(struct buf *b, struct str s)
         case '\n': buf_lit(b, "\\n"); break;
         case '\r': buf_lit(b, "\\r"); break;
         case '\t': buf_lit(b, "\\t"); break;
-        default:
-            buf_lit(b, "\\u00");
-            buf_put_char(b, digits[c >> 4]);
-            buf_put_char(b, digits[c & 15]);
+        default: {
+            char escape[] = {'\\', 'u', '0', '0', digits[c >> 4], digits[c & 15]};
+            buf_put(b, (struct str){escape, sizeof escape});
+        }
         }
     }
     buf_put(b, (struct str){s.at + start, s.n - start});

@@ -19,6 +19,13 @@ static inline uint64_t clock_mono_ms(void)
 {
     return clock_mono_us() / 1000u;
 }
+/* What the calling thread has used of a processor: a system call. */
+static inline uint64_t clock_thread_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000u + (uint64_t)t.tv_nsec / 1000u;
+}
 /* Since 1970, for log lines and token lifetimes. */
 static inline uint64_t clock_wall_ms(void)
 {

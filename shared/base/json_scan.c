@@ -51,26 +51,38 @@ static const char *find_special(const char *p, const char *end)
     return p;
 }
 
+/* Digits, each one more than its value: a text may consist of escapes alone. */
+static const unsigned char digit_of[256] = {
+    ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,
+    ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
+    ['A'] = 11, ['B'] = 12, ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16};
+
 static bool read_hex4(const char *p, const char *end, unsigned *ret_unit)
 {
-    unsigned char bytes[2];
-    if (end - p < 4 || !str_unhex((struct str){p, 4}, bytes))
+    unsigned unit = 0;
+    if (end - p < 4)
         return false;
-    *ret_unit = (unsigned)bytes[0] << 8 | bytes[1];
+    for (int i = 0; i < 4; i++) {
+        unsigned digit = digit_of[(unsigned char)p[i]];
+        if (digit == 0)
+            return false;
+        unit = unit << 4 | (digit - 1);
+    }
+    *ret_unit = unit;
     return true;
 }
 
 /* At a backslash: moves past the escape. *ret_char is the character it represents. */
 static bool read_escape(const char **p, const char *end, unsigned *ret_char)
 {
-    static const char letters[] = "\"\\/bfnrt", values[] = "\"\\/\b\f\n\r\t";
+    static const char values[256] = {['"'] = '"',  ['\\'] = '\\', ['/'] = '/',  ['b'] = '\b',
+                                     ['f'] = '\f', ['n'] = '\n',  ['r'] = '\r', ['t'] = '\t'};
     unsigned low;
     if (end - *p < 2)
         return false;
-    char letter = (*p)[1];
-    const char *found = letter == 0 ? NULL : strchr(letters, letter);
-    if (found != NULL) {
-        *ret_char = (unsigned char)values[found - letters];
+    char letter = (*p)[1], value = values[(unsigned char)letter];
+    if (value != 0) {
+        *ret_char = (unsigned char)value;
         *p += 2;
         return true;
     }

@@ -3,6 +3,7 @@
 #include "shared/http/gather.h"
 
 #include "shared/http/connection.h"
+#include "shared/http/respond.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,25 @@ static void free_kept(struct kept_reply *kept)
     }
 }
 
+bool gather_keep(struct request *r)
+{
+    struct gather *gather = r->gather;
+    struct str *last = &gather->replies[r->replied_shard];
+    size_t bytes = 0;
+    for (unsigned i = 0; i < gather->n; i++)
+        bytes += i == r->replied_shard ? 0 : gather->replies[i].n;
+    if (!connection_gather(r, bytes) || !keep(r, *last, last)) {
+        respond_error(r, ERR_BUSY,
+                      "This node is putting together too many long answers: ask for fewer items at "
+                      "a time (limit), or retry shortly.");
+        return false;
+    }
+    gather->kept->next = *gather->ended;
+    *gather->ended = NULL;
+    gather->kept_bytes += bytes;
+    return true;
+}
+
 /* The request may be gone after the callback, or have begun to gather again. */
 static void finish(struct request *r)
 {
@@ -46,6 +66,7 @@ static void finish(struct request *r)
     gather->kept = NULL;
     gather->kept_bytes = 0;
     loop_cancel_deadline(r->server->loop, &gather->late);
+    gather->ended = &kept;
     gather->on_all(r, gather->error, gather);
     free_kept(kept);
 }
@@ -56,6 +77,7 @@ void gather_fini(struct gather *gather)
         return;
     loop_cancel_deadline(gather->r->server->loop, &gather->late);
     free_kept(gather->kept);
+    buf_fini(&gather->answer);
 }
 
 static void on_reply(struct request *r, enum err error, struct str reply)

@@ -16,7 +16,8 @@ struct gather;
 struct kept_reply;
 /* `error`: of the first shard that failed; the replies are then unusable. Otherwise `all->replies`
  * has them in the order of the shards, without missing ones. They are valid only inside the
- * callback. ERR_BUSY: the node holds too much of such replies (connection_gather). */
+ * callback, unless it calls gather_keep. ERR_BUSY: the node holds too much of such replies
+ * (connection_gather). */
 typedef void gather_cb(struct request *r, enum err error, const struct gather *all);
 
 struct gather {
@@ -31,9 +32,15 @@ struct gather {
     size_t kept_bytes;       /* counted for them */
     uint64_t replied;        /* shards that have, with whatever; one bit each */
     struct request *r;
-    struct deadline late; /* of gather_begin_until */
+    struct deadline late;      /* of gather_begin_until */
+    struct kept_reply **ended; /* inside the callback: those, for gather_keep */
+    struct buf answer;         /* for whoever puts one together in steps; freed with the request */
+    void *context;             /* the same */
 };
 
+/* Inside the callback, once: the replies stay until the request is gone, or gathers again. Not of
+ * gather_begin_until. False: there is no room for that, and the request is answered with 503. */
+bool gather_keep(struct request *r) must_check;
 /* When the request is gone; takes NULL. */
 void gather_fini(struct gather *gather);
 /* Replaces an earlier gather of the request, which must have ended. */

@@ -142,7 +142,7 @@ static void on_again(struct request *r, enum err error, struct str reply)
     } else if (str_eq(reply, STR("admitted"))) {
         r->state = NULL;
         r->on_gone = NULL;
-        request_begin_again(r);
+        request_handle(r);
     } else if (str_eq(reply, STR("held")) && retry->n < TRIES_MAX && !r->has_left) {
         loop_set_deadline(r->server->loop, &retry->deadline, (uint64_t)FIRST_TRY_MS << retry->n++);
     } else {

@@ -7,6 +7,7 @@
 
 #include "generated/verbs.h"
 #include "shared/base/clock.h"
+#include "shared/base/hash.h"
 #include "shared/base/trace.h"
 #include "shared/http/authenticate.h"
 #include "shared/http/connection.h"
@@ -21,6 +22,8 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+
+enum { LONG_BODY_BYTES = 32 << 10 };
 
 /* In the request's pool. */
 struct request_call {
@@ -46,6 +49,7 @@ static void on_disposed(void *chunk)
     held_nonces_end(r, HELD_LOST);
     rights_unlist(r);
     leave_unwatch(r);
+    loop_end_steps(r->server->loop, &r->handling);
     connection_end(r);
     request_detach(r);
     if (r->on_gone != NULL)
@@ -235,6 +239,8 @@ void request_start(struct server *server, h2o_req_t *h2o)
         request_admit(r);
 }
 
+/* --- handling --------------------------------------------------------------------------------- */
+
 /* Its client has left, or it has lost its right, before the handler could listen for that: the
  * handler begins as if it had not, and hears of it then. */
 static void handle_late(struct request *r)
@@ -249,6 +255,26 @@ static void handle_late(struct request *r)
     leave_notify(r);
 }
 
+static bool handle_now(struct steps *steps)
+{
+    struct request *r = H2O_STRUCT_FROM_MEMBER(struct request, handling, steps);
+    if (r->has_left || r->revoked != ERR_OK)
+        handle_late(r);
+    else
+        r->route->handle(r);
+    return false;
+}
+
+/* To read a long body takes milliseconds, and many may come at once. */
+void request_handle(struct request *r)
+{
+    r->handling.step = handle_now;
+    if (r->h2o->entity.len > LONG_BODY_BYTES)
+        loop_begin_steps(r->server->loop, &r->handling);
+    else
+        handle_now(&r->handling);
+}
+
 /* Of several shards the nonce has one and the request's verb has another, most likely. */
 static void on_nonce_used_first(struct request *r, enum err error, struct str reply)
 {
@@ -256,19 +282,12 @@ static void on_nonce_used_first(struct request *r, enum err error, struct str re
     if (error != ERR_OK)
         respond_error(r, error, NULL);
     else
-        request_begin_again(r);
-}
-
-void request_begin_again(struct request *r)
-{
-    if (r->has_left || r->revoked != ERR_OK)
-        handle_late(r);
-    else
-        r->route->handle(r);
+        request_handle(r);
 }
 
 void request_end_handler(struct request *r)
 {
+    loop_end_steps(r->server->loop, &r->handling);
     request_detach(r);
     if (r->on_gone != NULL)
         r->on_gone(r);
@@ -298,7 +317,7 @@ void request_admit(struct request *r)
     else if (r->nonce.is_set && r->server->shards->n > 1 && !r->route->uses_nonce_itself)
         request_handle_after_nonce(r);
     else
-        r->route->handle(r);
+        request_handle(r);
 }
 
 void *request_alloc(struct request *r, size_t bytes)
@@ -450,12 +469,20 @@ static struct request_call *free_call(struct request *r)
     return call;
 }
 
+/* Accounts take turns at slow verbs, those without one by their addresses. A provider's users are
+ * accounts, too. */
+static uint64_t owner_of(const struct request *r)
+{
+    return hash_fnv64(r->account != NULL ? r->account->name_token : r->peer, 0);
+}
+
 struct call_start request_call(struct request *r, request_reply_cb *on_reply)
 {
     struct request_call *call = free_call(r);
     call->on_reply = on_reply;
     struct call_start start = shards_call(r->server->shards, &call->call, on_call_reply);
     start.nonce = &r->nonce;
+    start.owner = owner_of(r);
     return start;
 }
 
@@ -467,6 +494,7 @@ struct call_start request_call_at(struct request *r, unsigned shard, request_rep
     struct call_start start =
         turn_call(r->server->shards->turns[shard], &call->call, on_call_reply);
     start.nonce = &r->nonce;
+    start.owner = owner_of(r);
     return start;
 }
 

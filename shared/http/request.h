@@ -129,6 +129,7 @@ struct request {
     enum err revoked;                /* why its right has ended (rights.h); ERR_OK: it has not */
     const char *objection_detail;
     struct request *previous, *next; /* of the server's that have an account (rights.h) */
+    struct steps handling;           /* waits for its handler (request.c) */
     struct str path;                 /* as sent, without the query */
     struct str query;                /* raw query string, without '?' */
     struct str id;                   /* X-Request-Id */
@@ -250,8 +251,8 @@ void request_handle_after_nonce(struct request *r);
 void request_on_replay(struct request *r);
 /* Ends what its handler has begun, as if the client had left. */
 void request_end_handler(struct request *r);
-/* Runs the route's handler, which has not begun or was ended. */
-void request_begin_again(struct request *r);
+/* Runs the route's handler, which has not begun or was ended: later, if its body is long. */
+void request_handle(struct request *r);
 /* The request waits from now on: its duration is a wait, and it may be sent again if it is lost. */
 void request_park(struct request *r);
 

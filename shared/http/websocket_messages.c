@@ -5,16 +5,20 @@
  * fragments of one byte would take 20 MiB. It is told not to keep them: they are joined here, in
  * one buffer that grows with what came and counts like a request's body (connection_charge).
  *
- * A message that its owner does not want yet (websocket_pause), or that is too early for its
- * account's rate, is held. There are few of them: nothing is read meanwhile, and wslay has at most
- * one read of 4 KiB in hand. */
+ * A message that its owner does not want yet (websocket_pause), that is too early for its account's
+ * rate, or too long for what is left of the pass, is held. There are few of them: nothing is read
+ * meanwhile, and wslay has at most one read of 4 KiB in hand. */
 #include "shared/base/clock.h"
 #include "shared/http/admit.h"
 #include "shared/http/connection_internal.h"
 #include "shared/http/rates.h"
 #include "shared/http/websocket_internal.h"
 
-enum { SLOWED_MS = 100, MESSAGE_WITHIN_MS = 60000 };
+enum {
+    SLOWED_MS = 100,
+    MESSAGE_WITHIN_MS = 60000,
+    LONG_BYTES = 16 << 10 /* a message whose reading takes a millisecond or more */
+};
 
 /* --- receiving -------------------------------------------------------------------------------- */
 
@@ -56,9 +60,20 @@ static void on_frame_bytes(wslay_event_context_ptr wslay,
 
 /* --- delivering ------------------------------------------------------------------------------- */
 
-static bool is_admitted(struct websocket *ws)
+/* Many long messages that came at once are read in several passes of the loop. */
+static bool has_time(struct websocket *ws, struct str text)
+{
+    if (text.n <= LONG_BYTES || passes_have_time(&ws->server->loop->passes))
+        return true;
+    ws->slowed_ms = clock_mono_ms() + 1;
+    return false;
+}
+
+static bool is_admitted(struct websocket *ws, struct str text)
 {
     unsigned retry_s;
+    if (!has_time(ws, text))
+        return false;
     if (ws->account == NULL || ws->server->gate.rates == NULL ||
         rates_admit(ws->server->gate.rates, ws->account, false, false, &retry_s) == RATES_ADMITTED)
         return true;
@@ -71,15 +86,25 @@ static bool is_stopped(const struct websocket *ws)
     return ws->is_paused || ws->slowed_ms != 0;
 }
 
+static void deliver(struct websocket *ws, struct str text)
+{
+    struct passes *passes = &ws->server->loop->passes;
+    uint64_t began_us = text.n > LONG_BYTES ? clock_thread_us() : 0;
+    ws->events->on_message(ws, ws->arg, text);
+    if (text.n > LONG_BYTES)
+        passes_use(passes, clock_thread_us() - began_us);
+}
+
 void websocket_deliver_held(struct websocket *ws)
 {
     uint32_t n;
-    while (ws->held_at < ws->held.n && ws->state == WEBSOCKET_OPEN && !is_stopped(ws) &&
-           is_admitted(ws)) {
+    while (ws->held_at < ws->held.n && ws->state == WEBSOCKET_OPEN && !is_stopped(ws)) {
         memcpy(&n, ws->held.at + ws->held_at, sizeof n);
         struct str text = {ws->held.at + ws->held_at + sizeof n, n};
+        if (!is_admitted(ws, text))
+            break;
         ws->held_at += sizeof n + n;
-        ws->events->on_message(ws, ws->arg, text);
+        deliver(ws, text);
     }
     if (ws->held_at < ws->held.n && ws->state == WEBSOCKET_OPEN)
         return;
@@ -99,10 +124,10 @@ static void hold(struct websocket *ws, struct str text)
 static void on_text(struct websocket *ws)
 {
     struct str text = ws->message.n == 0 ? STR("") : buf_str(&ws->message);
-    if (is_stopped(ws) || ws->held.n > 0 || !is_admitted(ws))
+    if (is_stopped(ws) || ws->held.n > 0 || !is_admitted(ws, text))
         hold(ws, text);
     else
-        ws->events->on_message(ws, ws->arg, text);
+        deliver(ws, text);
 }
 
 static void on_frame(wslay_event_context_ptr wslay, const struct wslay_event_on_msg_recv_arg *frame,

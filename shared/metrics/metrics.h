@@ -55,7 +55,8 @@
     X(QUEUE,       long,  "parley_queue_seconds",       "Time from adding a query to its first claim") \
     X(FIRST_TOKEN, long,  "parley_first_token_seconds", "Time from adding a query to the first partial text of its answer; answers without partial text are not counted") \
     X(ANSWER,      long,  "parley_answer_seconds",      "Time from adding a query to its stored answer") \
-    X(ROUND_TRIP,  short, "parley_redis_round_trip_seconds", "Time of calls to the Redis function library, from sending to reply")
+    X(ROUND_TRIP,  short, "parley_redis_round_trip_seconds", "Time of calls to the Redis function library, from sending to reply") \
+    X(PASS,        short, "parley_loop_pass_seconds",   "Processor time of one pass of a thread's event loop, which all its clients wait for")
 /* clang-format on */
 
 enum metric {

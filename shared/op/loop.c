@@ -55,9 +55,9 @@ void loop_run_once(struct loop *loop, uint64_t most_wait_ms)
 {
     run_tasks(loop);
     /* What a deadline has written may be written at once: libh2o says so after its next look, for
-     * which it must not wait. */
+     * which it must not wait. The same is true of work, of which more may be left. */
     uint64_t before_ms = clock_mono_ms(), wait = 0;
-    if (!loop->has_run_deadlines)
+    if (!loop->has_written && loop->passes.first == NULL)
         wait = deadlines_wait_ms(&loop->deadlines, before_ms, most_wait_ms);
     h2o_evloop_run(loop->h2o, (int32_t)wait);
     uint64_t now_ms = clock_mono_ms();
@@ -65,7 +65,8 @@ void loop_run_once(struct loop *loop, uint64_t most_wait_ms)
      * a deadline gives up on it. */
     if (now_ms > before_ms + wait + LATE_MS)
         h2o_evloop_run(loop->h2o, 0);
-    loop->has_run_deadlines = deadlines_run(&loop->deadlines, now_ms);
+    loop->has_written = deadlines_run(&loop->deadlines, now_ms);
+    loop->has_written |= passes_run(&loop->passes);
     if (loop->on_turn_end != NULL)
         loop->on_turn_end(loop->turn_end_arg);
     run_tasks(loop);

@@ -12,6 +12,7 @@
 
 #include "shared/base/clock.h"
 #include "shared/op/deadline.h"
+#include "shared/op/passes.h"
 
 #include <h2o.h>
 
@@ -26,6 +27,7 @@ struct loop_task {
 struct loop {
     h2o_loop_t *h2o;
     struct deadlines deadlines;
+    struct passes passes; /* after the deadlines of each turn */
     void (*on_turn_end)(void *arg);
     void *turn_end_arg;
     struct loop_task *tasks;
@@ -34,7 +36,7 @@ struct loop {
     h2o_socket_t *wake_socket;
     int wake_fd;
     bool is_done;
-    bool has_run_deadlines; /* in the last turn */
+    bool has_written; /* deadlines or work have run in the last turn */
 };
 
 /* Set the hooks above after this call and before loop_run. Aborts if memory or descriptors run
@@ -49,6 +51,15 @@ void loop_run_once(struct loop *loop, uint64_t most_wait_ms);
 /* Schedules `task`, which is borrowed until it runs, if it is not scheduled yet. */
 void loop_schedule(struct loop *loop, struct loop_task *task);
 void loop_unschedule(struct loop *loop, struct loop_task *task);
+/* Begins work that is done in steps (passes.h), and ends it. */
+static inline void loop_begin_steps(struct loop *loop, struct steps *steps)
+{
+    passes_begin(&loop->passes, steps);
+}
+static inline void loop_end_steps(struct loop *loop, struct steps *steps)
+{
+    passes_end(&loop->passes, steps);
+}
 /* Ends loop_run after the current turn. On the loop's thread. */
 void loop_finish(struct loop *loop);
 /* Schedules `on_wake`. Any thread, and async-signal-safe. */

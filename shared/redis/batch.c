@@ -206,6 +206,17 @@ void batch_queue_put(struct batch_queue *queue, struct batch *batch)
     queue->last = batch;
 }
 
+void batch_queue_put_round(struct batch_queue *queue, struct batch *batch)
+{
+    struct batch **at = &queue->first;
+    while (*at != NULL && (*at)->round <= batch->round)
+        at = &(*at)->next;
+    if (*at == NULL)
+        queue->last = batch;
+    batch->next = *at;
+    *at = batch;
+}
+
 struct batch *batch_queue_take(struct batch_queue *queue)
 {
     struct batch *batch = queue->first;

@@ -44,7 +44,9 @@ struct batch {
     unsigned nonce_n, call_n;
     unsigned query_n; /* of the calls: turn.c counts those that store a query */
     struct buf wire;  /* the complete call, after batch_write */
-    bool is_slow;     /* all its verbs are in LANE_SLOW */
+    bool is_slow;     /* all its verbs are in LANE_SLOW, and ... */
+    uint64_t owner;   /* ... of this owner (struct call_start), in */
+    uint64_t round;   /* this round of owners */
     /* Redis was full: it is resent to the function that still runs then. */
     bool is_freeing;
     enum err error;   /* of a batch that is to fail, see turn.c */
@@ -84,11 +86,13 @@ bool batch_has_alone(const struct batch *batch);
 /* Whether it has reached the intended size of a call, so no further verb should be added. */
 bool batch_is_full(const struct batch *batch);
 
-/* Batches in order. */
+/* Batches in order. Of slow ones first those of the earliest round. */
 struct batch_queue {
     struct batch *first, *last; /* last: not set while first is NULL */
 };
 void batch_queue_put(struct batch_queue *queue, struct batch *batch);
+/* Puts one before the first of a later round. */
+void batch_queue_put_round(struct batch_queue *queue, struct batch *batch);
 /* The first one; there must be one. */
 struct batch *batch_queue_take(struct batch_queue *queue);
 

@@ -269,15 +269,21 @@ void turn_hold_collected(struct turn *turn)
 
 /* --- slow verbs ------------------------------------------------------------------------------- */
 
-/* The batch that the next slow verb goes into. */
-static struct batch *slow_batch(struct turn *turn)
+/* The batch that the owner's next slow verb goes into. Each owner has one in a round, so whoever
+ * waits comes next, however many another owner has. */
+static struct batch *slow_batch(struct turn *turn, uint64_t owner)
 {
-    if (turn->slow.first == NULL || turn->slow.last->call_n >= SLOW_CALLS_MAX) {
-        struct batch *batch = new_batch(turn);
-        batch->is_slow = true;
-        batch_queue_put(&turn->slow, batch);
-    }
-    return turn->slow.last;
+    struct batch *last = NULL;
+    for (struct batch *batch = turn->slow.first; batch != NULL; batch = batch->next)
+        last = batch->owner == owner ? batch : last;
+    if (last != NULL && last->call_n < SLOW_CALLS_MAX)
+        return last;
+    struct batch *batch = new_batch(turn);
+    batch->is_slow = true;
+    batch->owner = owner;
+    batch->round = 1 + (last != NULL ? last->round : turn->slow_round);
+    batch_queue_put_round(&turn->slow, batch);
+    return batch;
 }
 
 /* Between two of them Redis serves what other nodes, and this one's other verbs, have sent. Returns
@@ -287,7 +293,9 @@ static bool send_slow(struct turn *turn)
     bool is_sent = false;
     while (turn->slow.first != NULL && !turn->is_paused &&
            !(turn->is_up && turn->is_slow_in_flight)) {
-        send_new(turn, batch_queue_take(&turn->slow));
+        struct batch *batch = batch_queue_take(&turn->slow);
+        turn->slow_round = batch->round;
+        send_new(turn, batch);
         is_sent = true;
     }
     return is_sent;
@@ -323,7 +331,7 @@ struct buf *turn_begin_verb(struct call_start start, const struct verb_info *ver
     bool is_query = verb->id == VERB_ADD || verb->id == VERB_ASK;
     turn->pending_n++;
     turn->query_n += is_query;
-    turn->writing = verb->lane == LANE_SLOW ? slow_batch(turn) : turn->collecting;
+    turn->writing = verb->lane == LANE_SLOW ? slow_batch(turn, start.owner) : turn->collecting;
     turn->writing->query_n += is_query;
     return batch_begin(turn->writing, start.call, start.on_reply, start.nonce, verb);
 }

@@ -34,6 +34,7 @@ struct turn {
     size_t in_flight_bytes;
     unsigned query_n; /* begun, without a reply yet */
     bool is_slow_in_flight;
+    uint64_t slow_round; /* of the slow batch that was sent last */
     size_t pending_n;
     uint64_t took_us;  /* of the call that is being answered */
     uint64_t moved_ms; /* latest time by which the data sent so far should have reached Redis */

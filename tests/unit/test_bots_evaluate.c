@@ -175,7 +175,12 @@ static enum conversation_fault read(const char *body, const char *person, struct
     bool is_object;
     if (!json_scan_object(str_of(body), &member, 1, &n, &why, &at, &is_object))
         fail_msg("%.200s: %s", body, why);
-    return conversation_read(&member.value, str_of(person), c, reason);
+    /* In steps of any size, the smallest ones for what is short. */
+    struct conversation_reader reader;
+    conversation_begin(&reader, &member.value, str_of(person), reason);
+    while (conversation_go_on(&reader, strlen(body) / 100))
+        ;
+    return conversation_end(&reader, c);
 }
 
 /* Ada speaks first, twice in a row after Bob, after nobody else at the end. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * test_http_routes.c - what routes say of themselves, over a socket: named segments, methods, the
- * largest body, targets in absolute form. */
+ * largest body, targets in absolute form; and when long bodies are handled. */
 #include "tests/unit/http_fixture.h"
 
 enum { SMALL = 4096, LARGE = 40 << 10 };
@@ -28,6 +28,46 @@ static void take(struct request *r)
     char text[32];
     int n = snprintf(text, sizeof text, "%zu", r->h2o->entity.len);
     respond_json_fixed(r, 200, (struct str){text, (size_t)n});
+}
+
+/* --- long bodies ------------------------------------------------------------------------------ */
+
+static char order[200]; /* l: a long body was handled, t: a turn of the loop has ended */
+static sem_t go;
+
+static void note(char what)
+{
+    size_t n = strlen(order);
+    if (n + 1 < sizeof order)
+        order[n] = what;
+}
+
+/* Takes all the time of a pass. */
+static void work(struct request *r)
+{
+    for (uint64_t end_us = clock_thread_us() + PASS_US; clock_thread_us() < end_us;)
+        ;
+    note('l');
+    take(r);
+}
+
+static void note_turn(void *arg)
+{
+    (void)arg;
+    note('t');
+}
+
+/* Until all bodies are there. */
+static void hold_loop(void *arg)
+{
+    fixture.loop.on_turn_end = note_turn;
+    while (sem_wait(&go) != 0)
+        ;
+}
+
+static void end_noting(void *arg)
+{
+    fixture.loop.on_turn_end = NULL;
 }
 
 /* An answer that has become larger than its buffer. */
@@ -76,6 +116,7 @@ static const struct route routes[] = {
     {"GET", "/docs/{id}/chunks/{index}", ROLES_NONE, show},
     {"POST", "/small", ROLES_NONE, take},
     {"POST", "/large", ROLES_NONE, take, .body_max_bytes = LARGE},
+    {"POST", "/work", ROLES_NONE, work, .body_max_bytes = LARGE},
     {0},
 };
 
@@ -221,6 +262,40 @@ static void an_error_that_is_far_too_long_says_its_code(void **state)
     }
 }
 
+/* Without the end of a turn between them nobody else would be served. */
+static void long_bodies_that_come_at_once_are_handled_in_several_turns(void **state)
+{
+    enum { MANY = 4 };
+    static const char head[] = "POST /work HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+                               "Content-Length: 40000\r\n\r\n";
+    static char body[40000];
+    char answer[4096];
+    int fds[MANY];
+    memset(body, 'x', sizeof body);
+    sem_init(&go, 0, 0);
+    fixture.job = hold_loop;
+    loop_wake(&fixture.loop);
+    for (int i = 0; i < MANY; i++) {
+        fds[i] = fixture_connect();
+        fixture_write(fds[i], head, sizeof head - 1);
+        fixture_write(fds[i], body, sizeof body);
+    }
+    sem_post(&go);
+    while (sem_wait(&fixture.done) != 0)
+        ;
+    for (int i = 0; i < MANY; i++) {
+        fixture_read_head(fds[i], answer, sizeof answer);
+        assert_true(strncmp(answer, "HTTP/1.1 200", 12) == 0);
+        close(fds[i]);
+    }
+    fixture_do(end_noting, NULL);
+    unsigned handled = 0;
+    for (const char *at = order; *at != 0; at++)
+        handled += *at == 'l';
+    assert_int_equal(handled, MANY);
+    assert_null(strstr(order, "ll"));
+}
+
 static int set_up(void **state)
 {
     fixture_start(&config, routes);
@@ -240,6 +315,7 @@ int main(void)
         cmocka_unit_test(a_route_writes_its_errors_in_its_own_form),
         cmocka_unit_test(so_are_the_errors_that_come_before_its_handler),
         cmocka_unit_test(an_error_that_is_far_too_long_says_its_code),
+        cmocka_unit_test(long_bodies_that_come_at_once_are_handled_in_several_turns),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }

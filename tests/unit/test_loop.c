@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * test_loop.c - shared/op/loop.h: from when a deadline counts that a callback sets, what runs
- * before one that is late, and what runs at the end of a turn. */
+ * before one that is late, what runs at the end of a turn, and what long work leaves to others. */
 #include "shared/op/loop.h"
 
 #include "shared/base/clock.h"
@@ -137,7 +137,7 @@ static void what_has_come_is_read_before_a_late_deadline(void **state)
     close(second_ends[OTHER]);
 }
 
-static char ran[8];
+static char ran[20];
 
 static void note(char what)
 {
@@ -217,6 +217,72 @@ static void a_task_that_is_unscheduled_does_not_run(void **state)
     loop.on_turn_end = NULL;
 }
 
+/* --- work in steps ---------------------------------------------------------------------------- */
+
+static struct steps second_steps;
+
+struct long_work {
+    struct steps steps;
+    const char *note;
+    unsigned left_n;
+};
+
+/* Takes all the time of a pass. */
+static bool take_a_pass(struct steps *steps)
+{
+    struct long_work *it = H2O_STRUCT_FROM_MEMBER(struct long_work, steps, steps);
+    for (uint64_t end_us = clock_thread_us() + PASS_US; clock_thread_us() < end_us;)
+        ;
+    strcat(ran, it->note);
+    return --it->left_n > 0;
+}
+
+static void note_wake(void *arg)
+{
+    (void)arg;
+    strcat(ran, "w");
+}
+
+static void long_work_takes_turns_and_others_are_served_after_each_pass(void **state)
+{
+    struct long_work a = {{.step = take_a_pass}, "a", 3}, b = {{.step = take_a_pass}, "b", 2};
+    begin_noting();
+    loop.on_wake = note_wake;
+    loop_begin_steps(&loop, &a.steps);
+    loop_begin_steps(&loop, &a.steps);
+    loop_begin_steps(&loop, &b.steps);
+    for (unsigned i = 0; i < 5; i++) {
+        loop_wake(&loop);
+        loop_run_once(&loop, 60000); /* does not wait, as work is left */
+    }
+    assert_string_equal(ran, "waewbewaewbewae");
+    assert_false(steps_are_under_way(&a.steps) || steps_are_under_way(&b.steps));
+    loop.on_wake = NULL;
+    loop.on_turn_end = NULL;
+}
+
+static bool end_other(struct steps *steps)
+{
+    (void)steps;
+    strcat(ran, "a");
+    loop_end_steps(&loop, &second_steps);
+    loop_end_steps(&loop, &second_steps);
+    return false;
+}
+
+static void work_that_is_ended_runs_no_further_step(void **state)
+{
+    struct steps first_steps = {.step = end_other};
+    begin_noting();
+    second_steps.step = end_other;
+    loop_begin_steps(&loop, &first_steps);
+    loop_begin_steps(&loop, &second_steps);
+    loop_run_once(&loop, 0);
+    loop_run_once(&loop, 0);
+    assert_string_equal(ran, "aee");
+    loop.on_turn_end = NULL;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -227,6 +293,8 @@ int main(void)
         cmocka_unit_test(a_task_runs_once_at_the_end_of_the_turn),
         cmocka_unit_test(a_task_scheduled_between_turns_runs_at_the_beginning_of_the_next),
         cmocka_unit_test(a_task_that_is_unscheduled_does_not_run),
+        cmocka_unit_test(long_work_takes_turns_and_others_are_served_after_each_pass),
+        cmocka_unit_test(work_that_is_ended_runs_no_further_step),
     };
     loop_init(&loop);
     int failed_n = cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * begin.c - POST /api/evaluations: the bot is looked up, the conversation is read with the person
- * whom it emulates, and the run is stored; then this node drives it. */
+ * whom it emulates, in steps, and the run is stored; then this node drives it. */
 #include "services/bots/evaluate/evaluate.h"
 #include "services/bots/evaluate/run.h"
 #include "services/bots/registry/registry.h"
@@ -15,20 +15,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { FULL_RETRY_S = 60 };
+enum { FULL_RETRY_S = 60, STEP_BYTES = 64 << 10 };
 
 struct beginning {
     struct bots_who who;
     struct str bot;      /* a name */
     struct str username; /* JSON */
     enum measure measure;
-    struct conversation talk;
+    struct conversation_reader reader;
+    char reason[CONVERSATION_REASON_BYTES];
+    struct conversation talk; /* what it has read */
     char digits[EVALUATION_DIGITS + 1];
 };
 
 static void on_gone(struct request *r)
 {
     struct beginning *beginning = r->state;
+    conversation_cancel(&beginning->reader);
     conversation_fini(&beginning->talk);
 }
 
@@ -154,9 +157,23 @@ static struct str text_of_json(struct request *r, struct str json)
     return text;
 }
 
+static bool read_some(struct steps *steps)
+{
+    struct request *r = H2O_STRUCT_FROM_MEMBER(struct request, handling, steps);
+    struct beginning *beginning = r->state;
+    if (conversation_go_on(&beginning->reader, STEP_BYTES))
+        return true;
+    enum conversation_fault fault = conversation_end(&beginning->reader, &beginning->talk);
+    if (fault == CONVERSATION_GOOD)
+        begin(r, beginning);
+    else
+        respond_error(r, fault == CONVERSATION_TOO_LARGE ? ERR_TOO_LARGE : ERR_BAD_REQUEST,
+                      beginning->reason);
+    return false;
+}
+
 static void take_bot(struct request *r, struct beginning *beginning, const struct bot_target *bot)
 {
-    char reason[CONVERSATION_REASON_BYTES];
     struct str person = text_of_json(r, bot->emulates);
     if (bot->endpoint.n == 0) {
         respond_error(r, ERR_BOT_PULLS,
@@ -171,12 +188,10 @@ static void take_bot(struct request *r, struct beginning *beginning, const struc
         return;
     }
     beginning->username = request_copy(r, bot->username);
-    enum conversation_fault fault =
-        conversation_read(request_member(r, "conversation"), person, &beginning->talk, reason);
-    if (fault == CONVERSATION_GOOD)
-        begin(r, beginning);
-    else
-        respond_error(r, fault == CONVERSATION_TOO_LARGE ? ERR_TOO_LARGE : ERR_BAD_REQUEST, reason);
+    conversation_begin(&beginning->reader, request_member(r, "conversation"), person,
+                       beginning->reason);
+    r->handling.step = read_some;
+    loop_begin_steps(r->server->loop, &r->handling);
 }
 
 static void on_found(struct request *r, enum err error, struct str reply)

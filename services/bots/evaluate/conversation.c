@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * conversation.c - see conversation.h. First the canonical text is written, message by message,
- * from what a client sent; then that text is indexed, as it also is when it comes from Redis. */
+ * conversation.c - see conversation.h. From what a client sent the canonical text is written,
+ * message by message, and indexed, as it also is when it comes from Redis. */
 #include "services/bots/evaluate/conversation.h"
 
 #include <stdio.h>
@@ -10,14 +10,7 @@ enum { MEMBERS_MAX = 64 };
 
 /* --- reading what a client sent --------------------------------------------------------------- */
 
-struct reader {
-    struct buf *text;
-    struct buf plain; /* of one member */
-    char *reason;
-    size_t place; /* of the message, from 1 */
-};
-
-static bool refuse(struct reader *reader, const char *why)
+static bool refuse(struct conversation_reader *reader, const char *why)
 {
     snprintf(reader->reason, CONVERSATION_REASON_BYTES, "Message %zu of the conversation: %s.",
              reader->place, why);
@@ -33,7 +26,8 @@ static const struct json_span *find(const struct json_member *members, size_t n,
 }
 
 /* Whether it is a text of `min` to `max` bytes. */
-static bool is_text(struct reader *reader, const struct json_span *span, size_t min, size_t max)
+static bool is_text(struct conversation_reader *reader, const struct json_span *span, size_t min,
+                    size_t max)
 {
     if (span == NULL || span->kind != JSON_SPAN_TEXT)
         return false;
@@ -55,28 +49,28 @@ static bool is_id(const struct json_span *span)
     return true;
 }
 
-static bool put_id(struct reader *reader, const struct json_span *id)
+static bool put_id(struct conversation_reader *reader, const struct json_span *id)
 {
     if (id != NULL && !is_id(id))
         return refuse(reader, "`id` must be a text of 1 to 128 bytes without quotes and "
                               "backslashes, or a number");
-    buf_put_char(reader->text, '"');
+    buf_put_char(&reader->c.text, '"');
     if (id == NULL)
-        buf_put_u64(reader->text, reader->place);
+        buf_put_u64(&reader->c.text, reader->place);
     else
-        buf_put(reader->text, id->raw);
-    buf_put_char(reader->text, '"');
+        buf_put(&reader->c.text, id->raw);
+    buf_put_char(&reader->c.text, '"');
     return true;
 }
 
-static bool put_tagged(struct reader *reader, const struct json_span *tagged)
+static bool put_tagged(struct conversation_reader *reader, const struct json_span *tagged)
 {
     static const char *const what = "`tagged` must be a list of at most 20 texts of at most 128 "
                                     "bytes";
     struct json_span name;
     size_t n = 0;
     if (tagged == NULL) {
-        buf_lit(reader->text, "[]");
+        buf_lit(&reader->c.text, "[]");
         return true;
     }
     if (tagged->kind != JSON_SPAN_LIST)
@@ -86,11 +80,11 @@ static bool put_tagged(struct reader *reader, const struct json_span *tagged)
         if (++n > CONVERSATION_TAGGED_MAX ||
             !is_text(reader, &name, 0, CONVERSATION_NAME_MAX_BYTES))
             return refuse(reader, what);
-    buf_put_span(reader->text, tagged);
+    buf_put_span(&reader->c.text, tagged);
     return true;
 }
 
-static bool put_message(struct reader *reader, const struct json_span *message)
+static bool put_message(struct conversation_reader *reader, const struct json_span *message)
 {
     struct json_member members[MEMBERS_MAX];
     const char *why;
@@ -109,41 +103,34 @@ static bool put_message(struct reader *reader, const struct json_span *message)
         return refuse(reader, "`text` must be a text of 1 byte to 64 KiB");
     if (timestamp != NULL && !is_text(reader, timestamp, 0, CONVERSATION_NAME_MAX_BYTES))
         return refuse(reader, "`timestamp` must be a text of at most 128 bytes");
-    buf_lit(reader->text, "{\"from\":");
-    buf_put_span(reader->text, from);
-    buf_put_key(reader->text, "tagged");
+    buf_lit(&reader->c.text, "{\"from\":");
+    buf_put_span(&reader->c.text, from);
+    buf_put_key(&reader->c.text, "tagged");
     if (!put_tagged(reader, find(members, n, "tagged")))
         return false;
-    buf_put_key(reader->text, "id");
+    buf_put_key(&reader->c.text, "id");
     if (!put_id(reader, find(members, n, "id")))
         return false;
-    buf_put_key(reader->text, "text");
-    buf_put_span(reader->text, text);
-    buf_put_key(reader->text, "timestamp");
+    buf_put_key(&reader->c.text, "text");
+    buf_put_span(&reader->c.text, text);
+    buf_put_key(&reader->c.text, "timestamp");
     if (timestamp == NULL)
-        buf_lit(reader->text, "null");
+        buf_lit(&reader->c.text, "null");
     else
-        buf_put_span(reader->text, timestamp);
-    buf_put_char(reader->text, '}');
-    return true;
-}
-
-static bool put_messages(struct reader *reader, const struct json_span *messages)
-{
-    struct str rest = json_list_inside(messages);
-    struct json_span message;
-    while (!reader->text->is_over && json_next_item(&rest, &message)) {
-        if (++reader->place > CONVERSATION_MESSAGES_MAX)
-            return refuse(reader, "a conversation has at most 20000 messages");
-        if (reader->place > 1)
-            buf_put_char(reader->text, ',');
-        if (!put_message(reader, &message))
-            return false;
-    }
+        buf_put_span(&reader->c.text, timestamp);
+    buf_put_char(&reader->c.text, '}');
     return true;
 }
 
 /* --- the index -------------------------------------------------------------------------------- */
+
+static void *grow(void *at, size_t n, size_t size)
+{
+    void *moved = (n & (n - 1)) != 0 ? at : realloc(at, (n == 0 ? 1 : 2 * n) * size);
+    if (moved == NULL)
+        abort();
+    return moved;
+}
 
 /* In the canonical text the members are always the same, in the same order. */
 static bool index_message(struct conversation *c, const struct json_span *object)
@@ -152,8 +139,10 @@ static bool index_message(struct conversation *c, const struct json_span *object
     const char *why;
     size_t n = 0, at;
     bool is_object;
-    if (!json_scan_object(object->raw, members, 5, &n, &why, &at, &is_object) || n != 5)
+    if (object->kind != JSON_SPAN_OBJECT ||
+        !json_scan_object(object->raw, members, 5, &n, &why, &at, &is_object) || n != 5)
         return false;
+    c->messages = grow(c->messages, c->message_n, sizeof *c->messages);
     c->messages[c->message_n++] = (struct conversation_message){.from = members[0].value,
                                                                 .tagged = members[1].value.raw,
                                                                 .id = members[2].value,
@@ -164,14 +153,6 @@ static bool index_message(struct conversation *c, const struct json_span *object
             (struct str){members[4].value.raw.at - 1, members[4].value.raw.n + 2};
     return members[0].value.kind == JSON_SPAN_TEXT && members[1].value.kind == JSON_SPAN_LIST &&
            members[2].value.kind == JSON_SPAN_TEXT && members[3].value.kind == JSON_SPAN_TEXT;
-}
-
-static void *grow(void *at, size_t n, size_t size)
-{
-    void *moved = (n & (n - 1)) != 0 ? at : realloc(at, (n == 0 ? 1 : 2 * n) * size);
-    if (moved == NULL)
-        abort();
-    return moved;
 }
 
 /* Finds the turns. Returns the place (from 0) of a message with too many originals, or message_n.
@@ -205,11 +186,9 @@ static bool index_text(struct conversation *c)
         return false;
     c->person = members[0].value;
     struct str rest = json_list_inside(&members[1].value);
-    while (json_next_item(&rest, &message)) {
-        c->messages = grow(c->messages, c->message_n, sizeof *c->messages);
-        if (message.kind != JSON_SPAN_OBJECT || !index_message(c, &message))
+    while (json_next_item(&rest, &message))
+        if (!index_message(c, &message))
             return false;
-    }
     return true;
 }
 
@@ -237,38 +216,87 @@ static enum conversation_fault judge_turns(struct conversation *c, struct str pe
     return fault;
 }
 
-enum conversation_fault conversation_read(const struct json_span *messages, struct str person,
-                                          struct conversation *ret_conversation,
-                                          char reason[CONVERSATION_REASON_BYTES])
+/* The text does not move: what is indexed of it points into it. */
+void conversation_begin(struct conversation_reader *reader, const struct json_span *messages,
+                        struct str person, char reason[CONVERSATION_REASON_BYTES])
 {
-    struct conversation c = {.message_n = 0};
-    enum conversation_fault fault = CONVERSATION_BAD;
-    struct reader reader = {.text = &c.text, .reason = reason};
+    struct buf *text = &reader->c.text;
+    *reader = (struct conversation_reader){.reason = reason};
+    buf_init(text, CONVERSATION_MAX_BYTES);
+    buf_init(&reader->plain, 2 * CONVERSATION_TEXT_MAX_BYTES);
     if (messages == NULL || messages->kind != JSON_SPAN_LIST) {
         snprintf(reason, CONVERSATION_REASON_BYTES,
                  "The member 'conversation' must be a list of messages.");
-        return CONVERSATION_BAD;
+        reader->is_bad = true;
+        return;
     }
-    buf_init(&c.text, CONVERSATION_MAX_BYTES);
-    buf_init(&reader.plain, 2 * CONVERSATION_TEXT_MAX_BYTES);
-    buf_lit(&c.text, "{\"person\":");
-    buf_put_json(&c.text, person);
-    buf_put_key(&c.text, "messages");
-    buf_put_char(&c.text, '[');
-    bool is_good = put_messages(&reader, messages);
-    buf_lit(&c.text, "]}");
-    buf_fini(&reader.plain);
-    if (is_good && c.text.is_over) {
-        snprintf(reason, CONVERSATION_REASON_BYTES, "The conversation is larger than 4 MiB.");
+    (void)buf_reserve(text, CONVERSATION_MAX_BYTES);
+    buf_lit(text, "{\"person\":");
+    size_t at = text->n + 1;
+    buf_put_json(text, person);
+    reader->c.person =
+        (struct json_span){.kind = JSON_SPAN_TEXT, .raw = {text->at + at, text->n - 1 - at}};
+    buf_put_key(text, "messages");
+    buf_put_char(text, '[');
+    reader->person = person;
+    reader->rest = json_list_inside(messages);
+}
+
+/* Puts and indexes the next message; false after the last one, or a bad one. */
+static bool read_message(struct conversation_reader *reader)
+{
+    struct buf *text = &reader->c.text;
+    struct json_span message;
+    if (reader->is_bad || text->is_over || !json_next_item(&reader->rest, &message))
+        return false;
+    if (++reader->place > CONVERSATION_MESSAGES_MAX) {
+        reader->is_bad = true;
+        return refuse(reader, "a conversation has at most 20000 messages");
+    }
+    if (reader->place > 1)
+        buf_put_char(text, ',');
+    size_t at = text->n;
+    reader->is_bad = !put_message(reader, &message);
+    if (reader->is_bad || text->is_over)
+        return false;
+    struct json_span put = {.kind = JSON_SPAN_OBJECT, .raw = {text->at + at, text->n - at}};
+    reader->is_bad = !index_message(&reader->c, &put);
+    return !reader->is_bad;
+}
+
+bool conversation_go_on(struct conversation_reader *reader, size_t bytes)
+{
+    size_t had = reader->rest.n;
+    while (read_message(reader))
+        if (had - reader->rest.n >= bytes)
+            return true;
+    return false;
+}
+
+enum conversation_fault conversation_end(struct conversation_reader *reader,
+                                         struct conversation *ret_conversation)
+{
+    enum conversation_fault fault = CONVERSATION_BAD;
+    buf_lit(&reader->c.text, "]}");
+    if (!reader->is_bad && reader->c.text.is_over) {
+        snprintf(reader->reason, CONVERSATION_REASON_BYTES,
+                 "The conversation is larger than 4 MiB.");
         fault = CONVERSATION_TOO_LARGE;
-    } else if (is_good && index_text(&c)) {
-        fault = judge_turns(&c, person, reason);
+    } else if (!reader->is_bad) {
+        fault = judge_turns(&reader->c, reader->person, reader->reason);
     }
-    if (fault == CONVERSATION_GOOD)
-        *ret_conversation = c;
-    else
-        conversation_fini(&c);
+    if (fault == CONVERSATION_GOOD) {
+        *ret_conversation = reader->c;
+        reader->c = (struct conversation){.message_n = 0};
+    }
+    conversation_cancel(reader);
     return fault;
+}
+
+void conversation_cancel(struct conversation_reader *reader)
+{
+    buf_fini(&reader->plain);
+    conversation_fini(&reader->c);
 }
 
 bool conversation_load(struct str text, struct conversation *ret_conversation)

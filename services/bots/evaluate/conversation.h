@@ -50,13 +50,29 @@ enum conversation_fault {
 };
 
 /* Reads a list of Messages `{"from","text","id","tagged","timestamp"}`, of which the last three may
- * be absent or null; other members are ignored. `messages` is a scanned value. `person`: whom the
- * bot emulates. Unless the result is CONVERSATION_GOOD nothing is left to free; `reason` is then a
- * sentence for the client. */
-enum conversation_fault conversation_read(const struct json_span *messages, struct str person,
-                                          struct conversation *ret_conversation,
-                                          char reason[CONVERSATION_REASON_BYTES]) must_check;
-/* The same from the stored text. */
+ * be absent or null; other members are ignored. In steps, because four megabytes take a while. */
+struct conversation_reader {
+    struct conversation c; /* what has been read */
+    struct str person, rest;
+    struct buf plain; /* of one member */
+    char *reason;
+    size_t place; /* of the message, from 1 */
+    bool is_bad;
+};
+
+/* `messages`: a scanned value, which is borrowed like the others. `person`: whom the bot emulates.
+ */
+void conversation_begin(struct conversation_reader *reader, const struct json_span *messages,
+                        struct str person, char reason[CONVERSATION_REASON_BYTES]);
+/* Reads messages of about so many bytes. Returns whether some are left. */
+bool conversation_go_on(struct conversation_reader *reader, size_t bytes) must_check;
+/* After the last one. Unless the result is CONVERSATION_GOOD nothing is left to free; `reason` is
+ * then a sentence for the client. */
+enum conversation_fault conversation_end(struct conversation_reader *reader,
+                                         struct conversation *ret_conversation) must_check;
+/* Instead of that. Accepts a zeroed one, and one that has ended. */
+void conversation_cancel(struct conversation_reader *reader);
+/* What conversation_end returned, from the text that was stored. */
 bool conversation_load(struct str text, struct conversation *ret_conversation) must_check;
 /* Accepts a zeroed one. */
 void conversation_fini(struct conversation *conversation);

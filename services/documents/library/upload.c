@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * upload.c - POST /api/docs/upload: a file into its owner's documents (lua/documents/upload.lua).
  *
- *   request -> checked --> BEGUN ----> PUSHING ---> STORING ---> answered
- *                          upload_begin  its blocks   upload
+ *   request -> CHECKED --> BEGUN ----> PUSHING ---> STORING ---> answered
+ *              its digest  upload_begin  its blocks   upload
  *                          may it?       (blocks.h)   they are a document now
  *
  * A refused upload stores nothing: upload_begin checks the nonce, the owner's limits, duplicates
@@ -22,7 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SHA256_BYTES = 32, MIB = 1 << 20 };
+enum { SHA256_BYTES = 32, MIB = 1 << 20, STEP_BYTES = MIB };
 enum upload_state { UPLOAD_CHECKED, UPLOAD_BEGUN, UPLOAD_PUSHING, UPLOAD_STORING, UPLOAD_ENDED };
 
 static const struct sm_state states[] = {
@@ -41,6 +41,8 @@ struct upload {
     uint64_t number; /* for the log of its states */
     struct push push;
     struct str bytes; /* in the request's body */
+    EVP_MD_CTX *hash;
+    size_t hashed_n;
     struct str filename_json, content_type, sha, doc;
     bool is_detail;
     struct str key; /* of the list of its blocks */
@@ -48,16 +50,6 @@ struct upload {
 };
 
 /* --- the file --------------------------------------------------------------------------------- */
-
-static struct str sha256(struct request *r, struct str bytes)
-{
-    unsigned char digest[SHA256_BYTES];
-    char *hex = request_alloc(r, 2 * SHA256_BYTES + 1);
-    if (EVP_Digest(bytes.at, bytes.n, digest, NULL, EVP_sha256(), NULL) != 1)
-        abort();
-    str_hex(digest, sizeof digest, hex);
-    return (struct str){hex, 2 * SHA256_BYTES};
-}
 
 static bool refuse(struct request *r, enum err error, const char *detail)
 {
@@ -111,7 +103,6 @@ static bool read_file(struct upload *upload, const struct multipart_part *part)
     upload->content_type = str_of(extract_content_type(filename));
     upload->kind = extract_kind_name(kind);
     upload->bytes = part->bytes;
-    upload->sha = sha256(r, part->bytes);
     return true;
 }
 
@@ -263,9 +254,49 @@ static void begin(struct upload *upload)
                       .path = STR(""), .url = STR(""));
 }
 
+/* --- its digest --------------------------------------------------------------------------------
+ */
+
+static void end_hash(struct upload *upload)
+{
+    unsigned char digest[SHA256_BYTES];
+    char *hex = request_alloc(upload->r, 2 * SHA256_BYTES + 1);
+    if (EVP_DigestFinal_ex(upload->hash, digest, NULL) != 1)
+        abort();
+    str_hex(digest, sizeof digest, hex);
+    upload->sha = (struct str){hex, 2 * SHA256_BYTES};
+}
+
+/* 25 MiB in one pass of the loop would keep all others waiting. */
+static bool hash_some(struct steps *steps)
+{
+    struct request *r = H2O_STRUCT_FROM_MEMBER(struct request, handling, steps);
+    struct upload *upload = r->state;
+    size_t left = upload->bytes.n - upload->hashed_n, n = left < STEP_BYTES ? left : STEP_BYTES;
+    if (EVP_DigestUpdate(upload->hash, upload->bytes.at + upload->hashed_n, n) != 1)
+        abort();
+    upload->hashed_n += n;
+    if (n < left)
+        return true;
+    end_hash(upload);
+    begin(upload);
+    return false;
+}
+
+static void begin_hash(struct upload *upload)
+{
+    struct request *r = upload->r;
+    upload->hash = EVP_MD_CTX_new();
+    if (upload->hash == NULL || EVP_DigestInit_ex(upload->hash, EVP_sha256(), NULL) != 1)
+        abort();
+    r->handling.step = hash_some;
+    loop_begin_steps(r->server->loop, &r->handling);
+}
+
 static void on_gone(struct request *r)
 {
     struct upload *upload = r->state;
+    EVP_MD_CTX_free(upload->hash);
     blocks_cancel(&upload->push);
 }
 
@@ -278,5 +309,5 @@ void documents_upload(struct request *r)
         return;
     r->state = upload;
     r->on_gone = on_gone;
-    begin(upload);
+    begin_hash(upload);
 }
