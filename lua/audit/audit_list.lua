@@ -10,12 +10,14 @@
 --   limit  number
 -- Replies: replay | ok/is_more, then per entry its cursor / ms / class / a number or '' / the entry (JSON)
 local audit = require('audit/audit')
+local bounds = require('turn/bounds')
 local call = redis.call
 local concat = table.concat
 local format, match = string.format, string.match
 local max, min = math.max, math.min
 
 local PAGE_MAX = 250
+local ENTRY_BYTES = 4096
 
 -- The entries of a class from the cursor on. Ids of two classes may be equal: then the order is that of the classes.
 local function read(turn, i, id, at, first, count)
@@ -33,6 +35,7 @@ local function verb(turn, a)
     local lists, next_of = {}, {}
     for i = 1, #audit.CLASSES do
         lists[i], next_of[i] = read(turn, i, id, at, first, count), 1
+        bounds.note_read(turn, 0, ENTRY_BYTES * #lists[i])
     end
     local text, n = {'ok', '0'}, 0
     while true do

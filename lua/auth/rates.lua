@@ -13,6 +13,7 @@
 --     nonces  digits   since the last time
 -- Replies: <seconds until the day ends>, then of each account a line `<requests a second of other nodes> <nonces of the
 --   day, of all nodes>`
+local bounds = require('turn/bounds')
 local instants = require('turn/instants')
 local call = redis.call
 local format, match = string.format, string.match
@@ -20,6 +21,7 @@ local concat = table.concat
 local floor = math.floor
 
 local RATE_S, RATE_MS = 10, 10000
+local COMMANDS = 6 -- for an account
 local DAY_S, COUNTS_S = 86400, 172800
 
 -- What other nodes stated of an account lately; older statements go.
@@ -53,6 +55,7 @@ local function verb(turn, a)
         else
             n = tonumber(call('HGET', counts, name)) or 0
         end
+        bounds.note_read(turn, COMMANDS, 0)
         text[#text + 1] = format('%d %d', of_others(turn, key), n)
     end
     if has_counted then call('EXPIRE', counts, COUNTS_S, 'NX') end

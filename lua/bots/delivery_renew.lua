@@ -10,12 +10,14 @@
 --     fence     digits
 -- Replies: (the ids of deliveries that another node has, or that are over, each on a line)
 local deliveries = require('bots/deliveries')
+local bounds = require('turn/bounds')
 local call = redis.call
 local concat = table.concat
 
 local function verb(turn, a)
     --- arguments
     local lost = {}
+    bounds.note_read(turn, held_to - held_from + 1, 0)
     for i = held_from, held_to, 2 do
         local id = args[i]
         local got = call('HMGET', deliveries.key_of(turn, id), 'fence', 'state')

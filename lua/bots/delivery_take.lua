@@ -11,12 +11,14 @@
 -- Replies: (per delivery 6 lines: id/fence/bot/task (`call` its endpoint; say that it is `busy`, that its answer is
 --   `late`, or that there will be none: `over`)/attempts that have begun/ms since the message)
 local deliveries = require('bots/deliveries')
+local bounds = require('turn/bounds')
 local call = redis.call
 local format = string.format
 local concat = table.concat
 local min = math.min
 
 local TAKE_MAX, DROP_MAX = 100, 200
+local COMMANDS = 4 -- for a delivery
 
 local function drop_old(turn)
     local P, keys = turn.prefix, {}
@@ -32,6 +34,7 @@ local function verb(turn, a)
     --- arguments
     local P, text = turn.prefix, {}
     local due = call('ZRANGEBYSCORE', P .. 'dlv_due', '-inf', turn.now_text, 'LIMIT', 0, min(limit, TAKE_MAX))
+    bounds.note_read(turn, COMMANDS * #due, 0)
     for i = 1, #due do
         local d = deliveries.read(turn, due[i])
         if d and not deliveries.OVER[d.state] then

@@ -10,15 +10,18 @@
 --   user  name
 -- Replies: more/runs that are gone | done/runs that are gone
 local evaluations = require('bots/evaluations')
+local bounds = require('turn/bounds')
 local call = redis.call
 local format = string.format
 
 local RUNS_MAX = 100
+local COMMANDS = 20 -- for one that is deleted
 
 local function verb(turn, a)
     --- arguments
     local key = turn.prefix .. 'evaluations_of:' .. user
     local ids = call('ZRANGE', key, 0, RUNS_MAX - 1)
+    bounds.note_read(turn, COMMANDS * #ids, 0)
     for i = 1, #ids do
         local e = evaluations.read(turn, ids[i])
         if e then evaluations.drop(turn, e) else call('ZREM', key, ids[i]) end

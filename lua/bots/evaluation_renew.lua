@@ -10,6 +10,7 @@
 --     fence   digits
 -- Replies: (the ids of runs that another node has, or that are over, each on a line)
 local evaluations = require('bots/evaluations')
+local bounds = require('turn/bounds')
 local call = redis.call
 local format = string.format
 local concat = table.concat
@@ -17,6 +18,7 @@ local concat = table.concat
 local function verb(turn, a)
     --- arguments
     local lost, until_ms = {}, format('%d', turn.now_ms + evaluations.LEASE_MS)
+    bounds.note_read(turn, driven_to - driven_from + 1, 0)
     for i = driven_from, driven_to, 2 do
         local id = args[i]
         local got = call('HMGET', evaluations.key_of(turn, id), 'fence', 'status')

@@ -4,6 +4,7 @@
 local deliveries = require('bots/deliveries')
 local rooms = require('bots/rooms')
 local stored = require('queue/stored')
+local bounds = require('turn/bounds')
 local call = redis.call
 local format, match = string.format, string.match
 local concat = table.concat
@@ -11,6 +12,7 @@ local floor, max, min = math.floor, math.max, math.min
 
 local MESSAGES_MAX, BYTES_MAX = 100000, 67108864 -- of a room
 local TRIM = 1500                                -- with one message, at most: more than fit into the longest one
+local REMOVAL, DELIVERY = 4, 10                  -- commands for a message that is removed, and for a delivery
 local AT_ONCE = 16                               -- messages
 local LOOK_BYTES = 16384                         -- that are looked at as one message
 local HOPS_MAX = 4                               -- a message of that hop calls no bot
@@ -27,11 +29,19 @@ local function by_name(fields)
     return m
 end
 
+-- Entries that were read; the last field of each is its bytes.
+local function note_found(turn, found)
+    local bytes = 0
+    for i = 1, #found do bytes = bytes + found[i][2][#found[i][2]] end
+    bounds.note_read(turn, 1 + #found, bytes)
+end
+
 -- A message by its id, or nil.
 local function read(turn, room, id)
     if id == '' then return nil end
     local found = call('XRANGE', key_of(turn, room), id, id)
     if #found == 0 then return nil end
+    note_found(turn, found)
     local m = by_name(found[1][2])
     m.id = id
     return m
@@ -55,6 +65,7 @@ local function walk(turn, room, id, is_back, most, visit)
     repeat
         local found = is_back and call('XREVRANGE', key, from, '-', 'COUNT', n)
             or call('XRANGE', key, from, '+', 'COUNT', n)
+        note_found(turn, found)
         for i = 1, #found do
             local m = by_name(found[i][2])
             m.id = found[i][1]
@@ -121,6 +132,7 @@ local function trim(turn, room, bytes)
         ids[#ids + 1], n, bytes = m.id, n - 1, bytes - m.bytes
         return true
     end)
+    bounds.note_read(turn, REMOVAL * #ids, 0)
     if #ids > 0 then call('XDEL', key, unpack(ids)) end
     return bytes
 end
@@ -184,6 +196,7 @@ local function add(turn, room, r, m, bots, lease_n)
     local text = {'0'}
     if tonumber(m.hop) < HOPS_MAX then
         for k = 1, m.kind == 'b' and min(#bots, CALLS_OF_BOT) or #bots do
+            bounds.note_read(turn, DELIVERY, 0)
             local id, fence = deliveries.create(turn, room, m.id, k, bots[k].name, bots[k].kind, m.hop, lease_n > 0)
             if fence ~= '' then lease_n = lease_n - 1 end
             deliveries.talk(turn, room, bots[k].name, m.root, m.id)

@@ -13,10 +13,12 @@
 local messages = require('bots/messages')
 local names = require('bots/names')
 local rooms = require('bots/rooms')
+local bounds = require('turn/bounds')
 local call = redis.call
 local format = string.format
 
 local LOOK_MAX, ROOMS_MAX = 500, 100
+local COMMANDS = 3 -- for a message that is removed
 
 local function verb(turn, a)
     --- arguments
@@ -30,6 +32,7 @@ local function verb(turn, a)
             return 'done\n' .. format('%d', gone)
         end
         local n, looked, next_after = messages.remove_of(turn, room, user, after, left)
+        bounds.note_read(turn, COMMANDS * (1 + n), 0)
         gone, left, rooms_left, after = gone + n, left - looked, rooms_left - 1, next_after
         if after == '' then rooms.leave(turn, user, room) end
     end

@@ -28,6 +28,7 @@ local function verb(turn, a)
             parts[1] = 'ok\n\n'
             return parts
         end
+        bounds.note_read(turn, 2, 0)
         local name = call('HGET', rooms.key_of(turn, room), 'name') or 'null'
         local looked
         after, looked = messages.walk_of(turn, room, user, after, left, function(m)

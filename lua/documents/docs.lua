@@ -21,6 +21,7 @@ local min = math.min
 local REPLY_BYTES = bounds.REPLY_BYTES
 
 local DOCS_PAGE = 1000
+local COMMANDS = 2 -- for a document
 
 local function verb(turn, a)
     --- arguments
@@ -34,6 +35,7 @@ local function verb(turn, a)
             text[2] = format('%.0f', page[i - 1])
             break
         end
+        bounds.note_read(turn, COMMANDS, 0)
         text[#text + 1] = documents.lines(turn, page[i], s)
         bytes = bytes + #(text[#text] or '')
     end

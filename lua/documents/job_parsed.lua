@@ -15,6 +15,7 @@
 local documents = require('documents/documents')
 local jobs = require('documents/jobs')
 local storage = require('documents/storage')
+local bounds = require('turn/bounds')
 local call = redis.call
 local format = string.format
 
@@ -29,6 +30,7 @@ local function verb(turn, a)
     if used - storage.upload_bytes(turn, j.doc) - storage.loose_text_bytes(d) + size > cap then
         return 'full\n' .. format('%d', used) .. '\n' .. format('%d', cap)
     end
+    bounds.note_read(turn, block_to - block_from + 1, 0)
     storage.shelve_text(turn, j.doc, d)
     for i = block_from, block_to do
         call('HSET', storage.text_key(turn, j.doc, j.lease), format('%d', i - block_from), args[i])

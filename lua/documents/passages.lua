@@ -13,7 +13,10 @@
 -- Replies: n parts: empty when it is gone, else ok/filename (JSON)/url (JSON or '')/generation/… as chunk
 local documents = require('documents/documents')
 local passage_text = require('documents/passage_text')
+local bounds = require('turn/bounds')
 local concat = table.concat
+
+local BLOCK_BYTES = 8192 -- of its text, of which a passage is a part
 
 local function verb(turn, a)
     --- arguments
@@ -21,6 +24,7 @@ local function verb(turn, a)
     for at = passage_from, passage_to, 3 do
         local doc, passage, size = args[at], nil, 0
         local d = documents.read(turn, space, doc)
+        bounds.note_read(turn, 3, BLOCK_BYTES)
         if d and d.generation == args[at + 1] then
             passage = passage_text.passage_of(turn, doc, d, tonumber(args[at + 2]), d.filename .. '\n' .. d.url)
         end

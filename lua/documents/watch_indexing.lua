@@ -11,6 +11,7 @@
 --   filename (JSON); the finished ones first, then as they were last heard of
 local jobs = require('documents/jobs')
 local watchers = require('documents/watchers')
+local bounds = require('turn/bounds')
 local call = redis.call
 local concat = table.concat
 local JOBS_SHOWN = jobs.JOBS_SHOWN
@@ -23,6 +24,7 @@ local function verb(turn, a)
     call('ZREMRANGEBYSCORE', key, '-inf', turn.now_text)
     local n = 0
     for _, job in ipairs(call('ZRANGE', key, 0, JOBS_SHOWN - 1)) do
+        bounds.note_read(turn, 2, 0)
         local got = call('HMGET', P .. 'job:' .. job, 'doc', 'status', 'stage', 'progress', 'error', 'updated')
         local filename = got[1] and call('HGET', P .. 'doc:' .. got[1], 'filename')
         if filename then

@@ -29,6 +29,7 @@ local function verb(turn, a)
         text[n_at - 2], text[n_at - 1], text[n_at] = seq, query, 0
         for i = done + 1, #list do
             local lookup = turn.prefix .. 'lookup:' .. list[i]
+            bounds.note_read(turn, 3, 0)
             bytes = bytes + hashes.bytes_of(lookup, 'fragment', 'matches')
             if #text > 5 and bytes > REPLY_BYTES then return i - 1, bytes end
             local found = call('HMGET', lookup, 'fragment', 'matches')

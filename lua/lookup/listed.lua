@@ -14,6 +14,7 @@ local function look(turn, topic, seq, user, fingerprint)
     local P = turn.prefix
     local got = call('HMGET', P .. 't:' .. topic, 'q:' .. seq, 'u:' .. user, 'stored')
     if not got[1] or (user ~= '' and not got[2]) then return nil, 'missing' end
+    bounds.note_read(turn, 0, #got[1])
     local mine = P .. 'lookups:' .. topic
     local had = call('HGET', mine, seq .. ' ' .. fingerprint)
     if not had and call('HLEN', mine) >= LOOKUPS_PER_TOPIC then return nil, 'waiting\n' .. LOOKUPS_PER_TOPIC end
@@ -56,6 +57,7 @@ local function page(turn, topic, user, after, limit, put)
     done = tonumber(done) or 0
     for n = first, tonumber(got[1]) do
         local seq = format('%d', n)
+        bounds.note_read(turn, 2, 0)
         bytes = bytes + hashes.bytes_of(key, 'q:' .. seq)
         if n > first and (bytes > REPLY_BYTES or n - first == queries) then return format('%d', n - 1), number end
         local list = sorted(lists[seq])

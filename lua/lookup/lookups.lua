@@ -17,7 +17,7 @@ local max, min = math.max, math.min
 local LOOKS_MAX, LOOKUPS = idle.LOOKS_MAX, idle.LOOKUPS
 local LOOK_BYTES = bounds.LOOK_BYTES
 
-local LOOKS_EACH = 20 -- what handing one over counts among the turn's looks: 1,000 a turn
+local LOOKS_EACH = 5 -- what handing one over counts among the turn's looks: 1,000 a turn
 
 -- A time in ms as text; odd for a delivery lease, even for all else.
 local function time_text(at, is_delivery)

@@ -8,6 +8,7 @@ local max = math.max
 local LOOK_BYTES = bounds.LOOK_BYTES
 
 local REMOVED_KEPT = 10000 -- an engine that has missed more reads everything again
+local COMMANDS = 8 -- to delete one
 local JUDGED_MAX = 100 -- per kind, user and fragment
 
 local function count(turn, account, user, delta)
@@ -42,6 +43,7 @@ local function read(turn, id)
     if not entry then return nil end
     local fields = {}
     for i = 1, #entry[2], 2 do fields[entry[2][i]] = entry[2][i + 1] end
+    bounds.note_read(turn, COMMANDS, #fields.r)
     return fields
 end
 

@@ -12,6 +12,7 @@
 -- Replies: ok
 local lookups = require('lookup/lookups')
 local needs = require('lookup/needs')
+local bounds = require('turn/bounds')
 local call = redis.call
 local match = string.match
 
@@ -22,6 +23,7 @@ local function verb(turn, a)
     local P = turn.prefix
     for i = need_from, need_to do
         local fingerprint, need, rest = match(args[i], '^(%x+) (%S+)(.*)$')
+        bounds.note_read(turn, 4, 0)
         if need then
             local key = P .. 'needs:' .. fingerprint
             if rest == '' then call('SET', needs.released_key(turn, need), '1', 'EX', RELEASED_S) end

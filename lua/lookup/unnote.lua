@@ -13,6 +13,7 @@
 --   bytes        number?  as note_lookup has counted them
 -- Replies: ok
 local noting = require('lookup/noting')
+local bounds = require('turn/bounds')
 local call = redis.call
 local match = string.match
 
@@ -22,6 +23,7 @@ local function verb(turn, a)
     if match(call('HGET', mine, field) or '', '^%d+%.(%d+)$') ~= stamp then return 'ok' end
     call('HDEL', mine, field)
     local got = bytes and call('HMGET', turn.prefix .. 't:' .. topic, 'q:' .. seq, 'stored')
+    bounds.note_read(turn, 0, got and #(got[1] or '') or 0)
     if got and got[1] and got[2] then noting.count(turn, topic, got[1], got[2], -bytes) end
     return 'ok'
 end

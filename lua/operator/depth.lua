@@ -10,6 +10,7 @@
 -- Replies: replay | ok/depth/claims in flight/open lookups/parked polls/oldest age ms or ''/n, then n accounts with
 --   engines: account/waiting/working/resting; then per model with Open queries: model/depth/oldest age ms
 local presence = require('queue/presence')
+local bounds = require('turn/bounds')
 local counters = require('turn/counters')
 local call = redis.call
 local format, match = string.format, string.match
@@ -28,6 +29,7 @@ local function oldest_of(turn, model, most)
         local at = tonumber(call('ZRANGE', P .. 'open:' .. model .. ':' .. users[i], 0, 0, 'WITHSCORES')[2])
         if at and (not oldest or at < oldest) then oldest = at end
     end
+    bounds.note_read(turn, #users + 2, 0)
     return oldest, #users
 end
 
@@ -73,6 +75,7 @@ local function put_engines(turn, text)
         local one = accounts[names[i]]
         text[#text + 1] = names[i] .. '\n' .. one.waiting .. '\n' .. one.working .. '\n' .. one.resting
     end
+    bounds.note_read(turn, #engines / 5, 0)
     return #engines / 2
 end
 

@@ -6,6 +6,7 @@
 -- Repeatable: yes.
 -- Arguments: none.
 -- Replies: ok/depth/parked polls/claims under a lease
+local bounds = require('turn/bounds')
 local counters = require('turn/counters')
 local call = redis.call
 local format = string.format
@@ -18,6 +19,7 @@ local function verb(turn)
     local P = turn.prefix
     local parked = 0
     local credits = call('ZREVRANGE', P .. 'idle', 0, CLASSES_MAX - 1, 'WITHSCORES')
+    bounds.note_read(turn, #credits / 10, 0)
     for i = 2, #credits, 2 do parked = parked + floor(credits[i]) end
     local depth = max(counters.load(turn).depth, 0)
     return concat({'ok', format('%d', depth), format('%d', parked), format('%d', call('ZCARD', P .. 'leases'))}, '\n')

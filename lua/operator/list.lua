@@ -44,6 +44,7 @@ local function each_open(turn, visit)
     local topics = {}
     for _, model in ipairs(call('SMEMBERS', P .. 'models')) do
         for _, user in ipairs(call('ZRANGE', P .. 'turns:' .. model, 0, USERS_MAX - 1)) do
+            bounds.note_read(turn, 2, 0)
             for _, topic in ipairs(call('ZRANGE', P .. 'open:' .. model .. ':' .. user, 0, LIST_SCAN_MAX)) do
                 topics[topic] = topics[topic] or open_by_queue(turn, topic)
                 for _, seq in ipairs(topics[topic][model .. ' ' .. user] or {}) do
@@ -58,6 +59,7 @@ local function each_pending(turn, visit)
     local found = call('ZRANGE', turn.prefix .. 'leases', 0, LIST_SCAN_MAX, 'WITHSCORES')
     for i = 1, #found, 2 do
         local lease, topic = match(found[i], '^(%d+) (%S+)$')
+        bounds.note_read(turn, 3, 0)
         for _, seq in ipairs(held.held_by(turn, topic, lease)) do
             if visit(topic, seq, nil, found[i + 1]) then return end
         end
@@ -78,6 +80,7 @@ local function verb(turn, a)
     local text, looked, taken, read, bytes = {'ok', ''}, 0, 0, 0, 0
     each(turn, function(topic, seq, of_user, ms)
         looked = looked + 1
+        bounds.note_read(turn, 1, 0)
         if looked > LIST_SCAN_MAX then return true end
         if looked <= skip or (of_user and user ~= '' and of_user ~= user) then return false end
         local key = turn.prefix .. 't:' .. topic
@@ -89,6 +92,7 @@ local function verb(turn, a)
         local got = call('HMGET', key, 'q:' .. seq, 's:' .. seq)
         local row = got[1]
         read = read + size
+        bounds.note_read(turn, 2, size)
         if not row or (user ~= '' and match(row, '^%d+\n%S+ (%S+)') ~= user) then return false end
         taken, bytes = taken + 1, bytes + size
         text[#text + 1] = ms or match(row, '^%d+')

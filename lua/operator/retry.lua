@@ -10,6 +10,7 @@
 -- Replies: ok | done | pending (it is Open or Pending already) | missing (blanked with its user's data, too) | replay
 local claims = require('queue/claims')
 local records = require('queue/records')
+local bounds = require('turn/bounds')
 local call = redis.call
 local byte = string.byte
 
@@ -18,6 +19,7 @@ local function verb(turn, a)
     local P = turn.prefix
     local got = call('HMGET', P .. 't:' .. topic, 'q:' .. seq, 's:' .. seq)
     if not got[1] or records.user_of(got[1]) == '%' then return 'missing' end
+    bounds.note_read(turn, 0, #got[1])
     local first = got[2] and byte(got[2])
     if first == 68 then return 'done' end
     if first ~= 70 and first ~= 67 then return 'pending' end

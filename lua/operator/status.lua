@@ -12,6 +12,7 @@
 local fair = require('queue/fair')
 local idle = require('queue/idle')
 local presence = require('queue/presence')
+local bounds = require('turn/bounds')
 local counters = require('turn/counters')
 local call = redis.call
 local format, match = string.format, string.match
@@ -28,6 +29,7 @@ local function verb(turn, a)
     local oldest, users_left = nil, STATUS_USERS
     for _, model in ipairs(call('SMEMBERS', P .. 'models')) do
         if users_left <= 0 then break end
+        bounds.note_read(turn, 1, 0)
         for _, user in ipairs(call('ZRANGE', P .. 'turns:' .. model, 0, min(USERS_MAX, users_left) - 1)) do
             users_left = users_left - 1
             local first = call('ZRANGE', P .. 'open:' .. model .. ':' .. user, 0, 0, 'WITHSCORES')[2]
@@ -35,6 +37,7 @@ local function verb(turn, a)
             if first and (not oldest or first < oldest) then oldest = first end
         end
     end
+    bounds.note_read(turn, STATUS_USERS - users_left, 0)
     local parked, counts = 0, {added = 0, done = 0, failed = 0}
     local credits = call('ZRANGE', P .. 'idle', 0, -1, 'WITHSCORES')
     for i = 2, #credits, 2 do parked = parked + floor(credits[i]) end
@@ -62,6 +65,7 @@ local function verb(turn, a)
         end
     end
     local nodes = call('ZRANGE', P .. 'nodes', 0, -1, 'WITHSCORES')
+    bounds.note_read(turn, #nodes + #engines / 5 + #credits / 10, 0)
     for i = 1, #nodes, 2 do
         -- One that was killed listens no more; one that has just lost its connection is back in a moment.
         if tonumber(nodes[i + 1]) > turn.now_ms - SILENT_MS or idle.is_alive(turn, nodes[i]) then

@@ -26,6 +26,7 @@ local enqueue = require('queue/enqueue')
 local outcomes = require('queue/outcomes')
 local presence = require('queue/presence')
 local waiters = require('queue/waiters')
+local bounds = require('turn/bounds')
 local call = redis.call
 local byte = string.byte
 
@@ -40,6 +41,7 @@ end
 local function join(turn, topic)
     local got = call('HMGET', turn.prefix .. 't:' .. topic, 's:1', 'q:1', 'a:1', 'w:1')
     local first = got[1] and byte(got[1])
+    bounds.note_read(turn, 0, #(got[2] or ''))
     if not got[2] or first == 70 or first == 67 then return nil end
     if first == 68 then
         asks.hold(turn, topic)

@@ -1,8 +1,10 @@
 -- asks: the lifecycle of topics with Parley's own questions (queue/ask.lua).
 local drop = require('topic/drop')
+local bounds = require('turn/bounds')
 local call = redis.call
 local format = string.format
 
+local COMMANDS = 10           -- to drop one
 local ASK_MAX_MS = 1800000    -- no request waits longer
 
 -- A question's topic goes, for all who may wait for it still.
@@ -12,6 +14,7 @@ local function drop_ask(turn, topic)
     if digest and digest ~= '' and call('GET', P .. 'asked:' .. digest) == topic then
         call('DEL', P .. 'asked:' .. digest)
     end
+    bounds.note_read(turn, COMMANDS, 0)
     drop.drop_topic(turn, topic)
     call('ZREM', P .. 'asks', topic)
 end

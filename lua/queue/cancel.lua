@@ -12,12 +12,14 @@
 --   reason  json 8k
 -- Replies: ok | ok/ended (its claim's lease ended with it) | done | failed | missing | replay
 local outcomes = require('queue/outcomes')
+local bounds = require('turn/bounds')
 local call = redis.call
 local byte = string.byte
 
 local function verb(turn, a)
     --- arguments
     local got = call('HMGET', turn.prefix .. 't:' .. topic, 'q:' .. seq, 's:' .. seq, 'u:' .. user)
+    bounds.note_read(turn, 0, #(got[1] or ''))
     if not got[1] or (user ~= '' and not got[3]) then return 'missing' end
     local first = got[2] and byte(got[2])
     if first == 68 then return 'done' end

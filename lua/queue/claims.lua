@@ -21,6 +21,7 @@ local LOOK_BACK = held.LOOK_BACK
 local LOOKS_MAX, QUERIES = idle.LOOKS_MAX, idle.QUERIES
 local LOOK_BYTES, REPLY_BYTES = bounds.LOOK_BYTES, bounds.REPLY_BYTES
 
+local COMMANDS, ENQUEUE = 6, 8 -- for a query of many, and for each user and model of those that come back
 local CLAIM_MAX = 1000 -- queries of a claim, of REPLY_BYTES but one at least; the rest is the next claim's
 
 -- Of a claim that is full: notes in `left` who of those that it took from has more, and puts what stays behind into
@@ -84,6 +85,7 @@ local function claim_topic(turn, topic, entry, turn_of)
     turn.looks = turn.looks + floor(at / 24) -- about so many bytes is one
     if #seqs == 0 then return nil end
     rows = call('HMGET', key, unpack(rows))
+    if #seqs > 1 then bounds.note_read(turn, COMMANDS * #seqs, 0) end
     local n, list = #seqs, concat(seqs, ' ')
     local lease = leases.start(turn, topic)
     if n == 1 and tonumber(seqs[1]) < got[2] - LOOK_BACK then n = 2 end
@@ -136,7 +138,9 @@ local function offer(turn, model)
             idle.put_back(entry)
             return
         end
-        turn.offered_bytes = turn.offered_bytes + parts.bytes_of(text)
+        local bytes = parts.bytes_of(text)
+        turn.offered_bytes = turn.offered_bytes + bytes
+        bounds.note_read(turn, 0, bytes)
         events.send(turn, entry.node, text)
     end
 end
@@ -162,8 +166,9 @@ local function reopen(turn, topic, seqs, attempts)
         fields[i + 1] = 'q:' .. seqs[i]
         gone[i] = 's:' .. seqs[i]
     end
-    local got = call('HMGET', key, unpack(fields))
+    local got, bytes = call('HMGET', key, unpack(fields)), 0
     for i = 1, #seqs do
+        bytes = bytes + #got[i + 1]
         local ms, account, user, model, weight = match(got[i + 1], '^(%d+)\n(%S+) (%S+) (%S+) (%S+)\n')
         items[i] = {tonumber(seqs[i]), open_list.item(seqs[i], attempts[i], model, user, account, weight)}
         shares.count(turn, account, user, model, 1)
@@ -172,7 +177,11 @@ local function reopen(turn, topic, seqs, attempts)
         oldest[name][3] = min(oldest[name][3], tonumber(ms))
         models[model] = true
     end
-    for _, one in pairs(oldest) do fair.enqueue(turn, one[1], one[2], topic, format('%d', one[3] * 1000), true) end
+    bounds.note_read(turn, COMMANDS * #seqs, bytes)
+    for _, one in pairs(oldest) do
+        bounds.note_read(turn, ENQUEUE, 0)
+        fair.enqueue(turn, one[1], one[2], topic, format('%d', one[3] * 1000), true)
+    end
     sort(items, function(x, y) return x[1] < y[1] end)
     call('HSET', key, 'open', put_in_place(got[1] or '', items))
     call('HDEL', key, unpack(gone))

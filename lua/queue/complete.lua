@@ -32,6 +32,7 @@ local polls = require('queue/polls')
 local records = require('queue/records')
 local stored = require('queue/stored')
 local waiters = require('queue/waiters')
+local bounds = require('turn/bounds')
 local parts = require('turn/parts')
 local call = redis.call
 local byte, gmatch, match = string.byte, string.gmatch, string.match
@@ -48,10 +49,12 @@ local function find_open_text(turn, topic, query)
         local seq, attempts = match(item, '^(%d+) (%d+) ')
         local n = call('HSTRLEN', key, 'q:' .. seq)
         rows = rows + 1
+        bounds.note_read(turn, 1, 0)
         if rows > OPEN_LOOK_ROWS then break end
         if n > #query and (attempts ~= '0' or not never_claimed) then
             bytes = bytes + n
             if bytes > OPEN_LOOK_BYTES then break end
+            bounds.note_read(turn, 1, n)
             if held.ends_with(call('HGET', key, 'q:' .. seq), query) then
                 if attempts ~= '0' then return seq end
                 never_claimed = seq
@@ -62,8 +65,10 @@ local function find_open_text(turn, topic, query)
 end
 
 -- State, row, who waits, and what the topic was counted with.
-local function read(key, seq)
-    return call('HMGET', key, 's:' .. seq, 'q:' .. seq, 'w:' .. seq, 'stored')
+local function read(turn, key, seq)
+    local got = call('HMGET', key, 's:' .. seq, 'q:' .. seq, 'w:' .. seq, 'stored')
+    bounds.note_read(turn, 0, #(got[2] or ''))
+    return got
 end
 
 -- Each case has a call of its own: a list to unpack would cost as much as the fields do.
@@ -88,13 +93,13 @@ end
 -- Stores it. Returns what is replied of the answer, and whether it is stored.
 local function complete(turn, topic, seq, lease, holder, query, answer, by_text, facts)
     local key = turn.prefix .. 't:' .. topic
-    local got = read(key, seq)
+    local got = read(turn, key, seq)
     if by_text or not got[2] or not held.ends_with(got[2], query) then
         local found = held.find_held_text(turn, topic, lease, holder, query, answer)
             or find_open_text(turn, topic, query)
         if found then
             seq = found
-            got = read(key, seq)
+            got = read(turn, key, seq)
         elseif not got[2] then
             return (by_text and call('EXISTS', key) == 1) and 'mismatch' or 'missing'
         elseif not held.ends_with(got[2], query) then
@@ -105,6 +110,7 @@ local function complete(turn, topic, seq, lease, holder, query, answer, by_text,
     local first = state and byte(state)
     if first == 68 then
         local had = call('HGET', key, 'a:' .. seq)
+        bounds.note_read(turn, 0, #had)
         local n = records.answer_bytes(had, answer)
         if n then return 'same\n' .. seq .. '\n' .. match(had, '^(%d+)', n + 2), true end
         return 'done'

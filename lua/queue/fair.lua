@@ -21,6 +21,13 @@ local FRONT = -1 -- a turn before every virtual time: a query that came back is 
 local FRONT_TEXT = tostring(FRONT)
 
 local NONE = {} -- is never written
+local FEW = 4   -- models that are no trouble
+local DEQUEUE = 8 -- commands for the last query of a model
+
+-- So many commands look something up for each of these models.
+local function note_models(turn, models, commands)
+    if #models > FEW then bounds.note_read(turn, commands * #models, 0) end
+end
 
 -- A turn that knows that nothing is Open looks no further; only the slow rescan does not rely on what was counted.
 local function models_with_work(turn)
@@ -29,6 +36,7 @@ local function models_with_work(turn)
     local meta = turn.meta or (turn.is_sharded and counters.load(turn)) -- which that needs in any case
     if meta and meta.depth <= 0 and not turn.is_rescan then return NONE end
     models = call('SMEMBERS', turn.prefix .. 'models')
+    note_models(turn, models, 1)
     turn.models_with_work = models
     return models
 end
@@ -67,6 +75,7 @@ local function dequeue(turn, model, user, topic)
     call('ZREM', queue, topic)
     if call('EXISTS', queue) == 1 then return true end
     local turns = P .. 'turns:' .. model
+    bounds.note_read(turn, DEQUEUE, 0)
     call('ZREM', turns, user)
     if call('EXISTS', turns) == 0 then
         call('SREM', P .. 'models', model)
@@ -89,6 +98,7 @@ local function next_topic(turn, models)
     local best_vt, best_model, best_user
     local models_now = models_with_work(turn)
     turn.looks = turn.looks + #models_now
+    note_models(turn, models_now, 1)
     for i = 1, #models_now do
         local model = models_now[i]
         if idle.takes_model(turn, models, model) then
@@ -119,6 +129,7 @@ local function charge(turn, model, user, vt, weight, has_more)
     local served = turn.served or {}
     turn.served, served[user] = served, ends
     local models_now = models_with_work(turn)
+    note_models(turn, models_now, 2)
     for i = 1, #models_now do
         local turns = P .. 'turns:' .. models_now[i]
         local theirs = models_now[i] ~= model and tonumber(call('ZSCORE', turns, user))

@@ -14,6 +14,7 @@ local LOOK_BYTES = bounds.LOOK_BYTES
 local LOOK_BACK = 100  -- a claim of one query older than that is listed in its topic
 local NEWEST = 8       -- rows where one that is not listed is looked for first
 local STATES = 500     -- states read with one call
+local STATES_AS_COMMAND = 4 -- that cost as much as one command
 local SEQ_MOST_BYTES = 20
 
 -- Lists the claim of one query that falls out of LOOK_BACK with a topic's new row `seq`: whatever is added to a topic,
@@ -110,17 +111,24 @@ end
 local function find_held_text(turn, topic, lease, holder, query, answer)
     local key = turn.prefix .. 't:' .. topic
     for _, seq in ipairs(lease == '' and {} or held_by(turn, topic, lease, holder)) do -- a claim's bytes are bounded
-        if ends_with(call('HGET', key, 'q:' .. seq), query) then return seq end
+        local row = call('HGET', key, 'q:' .. seq)
+        bounds.note_read(turn, 1, #row)
+        if ends_with(row, query) then return seq end
     end
     local last = tonumber(call('HGET', key, 'seq')) or 0
     local found, answered = nil, nil
     local left = {held = LOOK_BYTES, done = LOOK_BYTES} -- to be read, of rows that it holds and of ended ones
+    bounds.note_read(turn, min(last, TEXT_LOOK_BACK) / STATES_AS_COMMAND, 0)
     local function has_text(seq, kind)
-        left[kind] = left[kind] - hashes.bytes_of(key, 'q:' .. seq)
+        local bytes = hashes.bytes_of(key, 'q:' .. seq)
+        left[kind] = left[kind] - bytes
+        bounds.note_read(turn, 2, bytes)
         return left[kind] >= 0 and ends_with(call('HGET', key, 'q:' .. seq), query)
     end
     local function has_answer(seq)
-        left.done = left.done - hashes.bytes_of(key, 'a:' .. seq)
+        local bytes = hashes.bytes_of(key, 'a:' .. seq)
+        left.done = left.done - bytes
+        bounds.note_read(turn, 2, bytes)
         return left.done >= 0 and records.answer_bytes(call('HGET', key, 'a:' .. seq), answer)
     end
     each_state(key, newest(last, TEXT_LOOK_BACK), function(seq, state)

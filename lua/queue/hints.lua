@@ -5,6 +5,7 @@
 -- busy, and no node is notified for QUIET_MS or until no query for it is left: engines that answer look for work
 -- themselves, so the queries that wait are theirs.
 local fallback = require('queue/fallback')
+local bounds = require('turn/bounds')
 local events = require('turn/events')
 local idle = require('queue/idle')
 local call = redis.call
@@ -50,6 +51,7 @@ end
 local function nodes_at(turn, from, model, tried, gone)
     local members = call('ZREVRANGE', turn.prefix .. 'hints', from, from + HINTS_MAX - 1, 'WITHSCORES')
     if #members == 0 then return nil end
+    bounds.note_read(turn, #members / 5, 0)
     local fresh, stale, seen, nodes = {}, {}, {}, {}
     for i = 1, #members, 2 do
         local node, models = match(members[i], '^(%S+) [^|]+|(%S+)$')
@@ -94,6 +96,7 @@ local function call_one(turn, nodes, text, gone)
         end
         if events.publish(turn, 'node:' .. node, {text}) > 0 then return true end
         gone[node] = true
+        bounds.note_read(turn, 2, 0)
     end
     return false
 end

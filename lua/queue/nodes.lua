@@ -2,6 +2,7 @@
 -- left it: the credits that it had, and the marks of requests that it held.
 local held_nonces = require('auth/held_nonces')
 local hints = require('queue/hints')
+local bounds = require('turn/bounds')
 local instants = require('turn/instants')
 local call = redis.call
 local sub = string.sub
@@ -20,9 +21,14 @@ local function forget(turn, gone)
     end
     if turn.is_sharded then hints.strike_off(turn, is_gone) end
     for _, key in ipairs({P .. 'idle', P .. 'idle_lookups'}) do
-        for _, member in ipairs(call('ZRANGE', key, 0, -1)) do
+        local members = call('ZRANGE', key, 0, -1)
+        bounds.note_read(turn, #members / 5, 0)
+        for _, member in ipairs(members) do
             for _, id in ipairs(gone) do
-                if sub(member, 1, #id + 1) == id .. ' ' then call('ZREM', key, member) end
+                if sub(member, 1, #id + 1) == id .. ' ' then
+                    bounds.note_read(turn, 1, 0)
+                    call('ZREM', key, member)
+                end
             end
         end
     end

@@ -12,6 +12,7 @@ local rate = require('queue/rate')
 local records = require('queue/records')
 local shares = require('queue/shares')
 local waiters = require('queue/waiters')
+local bounds = require('turn/bounds')
 local call = redis.call
 local byte, sub = string.byte, string.sub
 local floor = math.floor
@@ -62,6 +63,7 @@ local function end_query(turn, topic, seq, kind, reason, is_lease_over)
     local P = turn.prefix
     local key = P .. 't:' .. topic
     local got = call('HMGET', key, 's:' .. seq, 'q:' .. seq, 'w:' .. seq)
+    bounds.note_read(turn, 0, #(got[2] or ''))
     local lease, _, _, n = records.parse_pending(got[1])
     local state, is_ended = kind .. ' ' .. reason, false
     call('HSET', key, 's:' .. seq, state, 'w:' .. seq, '')

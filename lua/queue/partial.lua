@@ -21,6 +21,7 @@
 local held = require('queue/held')
 local records = require('queue/records')
 local waiters = require('queue/waiters')
+local bounds = require('turn/bounds')
 local call = redis.call
 local find, format, match, sub = string.find, string.format, string.match, string.sub
 local max = math.max
@@ -33,6 +34,7 @@ local function verb(turn, a)
     local key = P .. 't:' .. topic
     local got = call('HMGET', key, 'q:' .. seq, 's:' .. seq, 'w:' .. seq, 'c:' .. lease)
     if not got[1] then return 'lost' end
+    bounds.note_read(turn, 0, #got[1])
     local stream = P .. 'partials:' .. topic .. ':' .. seq
     local holding, attempt, by = records.parse_pending(got[2])
     if holding ~= lease or by ~= holder then

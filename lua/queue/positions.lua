@@ -11,6 +11,7 @@ local hints = require('queue/hints')
 local idle = require('queue/idle')
 local open_list = require('queue/open_list')
 local rate = require('queue/rate')
+local bounds = require('turn/bounds')
 local counters = require('turn/counters')
 local instants = require('turn/instants')
 local call = redis.call
@@ -164,12 +165,14 @@ end
 local function play(turn, engine, models, topic, seq, own_open, weights)
     local lanes, ends, is_gone, vt, before, played, bytes = {}, {}, {}, counters.load(turn).vt, 0, 0, 0
     for i = 1, #models do lanes[i] = {model = models[i], line = {}, at = 1, moved = {}, by_name = {}, read = 0} end
-    for _ = 1, min(LOOK_STEPS, floor(LOOK_LANES / max(1, #models))) do
+    local steps = min(LOOK_STEPS, floor(LOOK_LANES / max(1, #models)))
+    for step = 1, steps do
         local lane, one
         for i = 1, #lanes do
             local first = first_of(turn, lanes[i], ends)
             if first and (not one or first.vt < one.vt) then lane, one = lanes[i], first end
         end
+        bounds.note_read(turn, step == 1 and #models or 1, 0)
         if not one or played == LOOK_CLAIMS or before >= LOOK_QUERIES or bytes > LOOK_OPEN then break end
         local served = topic_of(turn, lane, one, is_gone)
         if not served then
@@ -177,6 +180,7 @@ local function play(turn, engine, models, topic, seq, own_open, weights)
         else
             local open = served == topic and own_open or call('HGET', turn.prefix .. 't:' .. served, 'open') or ''
             bytes = bytes + #open
+            bounds.note_read(turn, 0, #open)
             local n, weight, ahead = look_into(turn, open, engine, lane.model, one.name,
                                                served == topic and seq)
             if ahead then return before + ahead, true end
@@ -203,6 +207,7 @@ local function estimate(turn, models, model, user, rank, weight, weights)
         local got = call('ZRANGE', turns, 0, users_n - 1, 'WITHSCORES')
         for k = 1, #got, 2 do
             local name, theirs = got[k], max(tonumber(got[k + 1]), vt)
+            bounds.note_read(turn, 1, 0)
             if name ~= user then
                 has[name] = (has[name] or 0) + call('ZCARD', P .. 'open:' .. models[i] .. ':' .. name)
                 begins[name] = min(begins[name] or theirs, theirs)

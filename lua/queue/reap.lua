@@ -27,6 +27,7 @@ local match = string.match
 local LOOK_BYTES = bounds.LOOK_BYTES
 
 local REAP_MAX, REAP_ROWS = 100, 1000
+local COMMANDS = 3 -- for a row
 
 -- Ends a lease that is due. Returns what it held, and how many bytes of rows.
 local function end_due(turn, lease, topic, is_undelivered)
@@ -65,6 +66,7 @@ local function verb(turn, a)
         end
         bytes, rows = bytes + its_bytes, rows + #seqs
     end
+    bounds.note_read(turn, COMMANDS * rows + #due, 0)
     for _, topic in ipairs(topics) do
         local back = of_topic[topic]
         outcomes.return_rows(turn, topic, back.seqs, back.attempts,

@@ -8,6 +8,7 @@
 -- Arguments: none.
 -- Replies: how many went, twice SWEEP_MAX at most
 local asks = require('queue/asks')
+local bounds = require('turn/bounds')
 local instants = require('turn/instants')
 local call = redis.call
 local format, gmatch = string.format, string.gmatch
@@ -28,6 +29,7 @@ local function sweep_orphans(turn)
     local P = turn.prefix
     local n, before = 0, format('%d', turn.now_ms + ASK_MAX_MS - ORPHAN_MS)
     for _, topic in ipairs(call('ZRANGEBYSCORE', P .. 'asks', '(' .. turn.now_text, before, 'LIMIT', 0, SWEEP_MAX)) do
+        bounds.note_read(turn, 2, 0)
         local waiting = call('HGET', P .. 't:' .. topic, 'w:1')
         if waiting and waiting ~= '' and not has_node(turn, waiting) then
             asks.drop_ask(turn, topic)

@@ -50,6 +50,7 @@ local LOOK_BYTES = bounds.LOOK_BYTES
 
 local NODE_GONE_MS, SYNC_CLAIMS_MAX = nodes.GONE_MS, 1000
 local LEFT_MS = 3000 -- an engine whose connection broke is back by then, or has gone
+local COMMANDS = 12 -- for a claim
 local DIFFERENT_MAX = 4 -- other settings that are returned
 
 -- States this node's credits of one class again and takes what is claimable for them. Returns how many claims,
@@ -61,7 +62,9 @@ local function serve_class(turn, class, parked, claiming, elsewhere, claims_left
     while entry.credits + elsewhere > 0 and claims_left > 0 and bytes_left > 0 and turn.looks < LOOKS_MAX do
         local text = kind.next_claim(turn, entry)
         if not text then break end
-        claims_left, bytes_left = claims_left - 1, bytes_left - parts.bytes_of(text)
+        local bytes = parts.bytes_of(text)
+        bounds.note_read(turn, COMMANDS, bytes)
+        claims_left, bytes_left = claims_left - 1, bytes_left - bytes
         if entry.credits > 0 then
             idle.take(entry)
             events.send(turn, turn.node, text)
@@ -94,6 +97,7 @@ local function note_engines(turn, first, last)
     local keys, new_n = {}, 0
     for k = first, last, 2 do keys[#keys + 1] = P .. 'poll:' .. (gsub(turn.args[k], ' ', ':', 1)) end
     local known = call('MGET', unpack(keys))
+    bounds.note_read(turn, 2 * #keys, 0)
     for k = 1, #known do
         local at = first + 2 * k - 2
         local text = known[k] ~= AWAY and heard_of(turn, turn.args[at], turn.args[at + 1], known[k])

@@ -7,6 +7,7 @@ local records = require('queue/records')
 local shares = require('queue/shares')
 local stored = require('queue/stored')
 local waiters = require('queue/waiters')
+local bounds = require('turn/bounds')
 local call = redis.call
 local byte, format, gmatch, match = string.byte, string.format, string.gmatch, string.match
 local concat = table.concat
@@ -24,6 +25,7 @@ local function drop_rows(turn, topic, from, to)
         streams[#streams + 1] = P .. 'partials:' .. topic .. ':' .. seq
     end
     local got = call('HMGET', key, unpack(names))
+    bounds.note_read(turn, to - from + 1, 0)
     for seq = from, to do
         local state, waiting = got[(seq - from) * 2 + 1], got[(seq - from) * 2 + 2]
         local lease = records.parse_pending(state)

@@ -1,10 +1,12 @@
 -- leave: removes a user's tie to a topic and, with the last tie, the topic itself, some rows per call.
 local resent = require('queue/resent')
 local drop = require('topic/drop')
+local bounds = require('turn/bounds')
 local call = redis.call
 local format, match, sub = string.format, string.match, string.sub
 local max = math.max
 local DROP_FIELDS, DROP_ROWS = drop.DROP_FIELDS, drop.DROP_ROWS
+local FIELDS_AS_COMMAND = 10 -- that cost as much as one command
 
 local function untie(turn, user, topic)
     local P = turn.prefix
@@ -37,6 +39,7 @@ local function step_of_large(turn, key, user, topic, step)
         return 'r' .. format('%d', rest), tonumber(seq) - rest
     end
     local scan = call('HSCAN', key, cursor or '0', 'MATCH', 'u:*', 'COUNT', DROP_FIELDS)
+    bounds.note_read(turn, DROP_FIELDS / FIELDS_AS_COMMAND, 0)
     if has_other(scan[2], user, 2) then return nil end
     as_of = as_of or seq
     return scan[1] == '0' and 'r' .. as_of or 's' .. scan[1] .. '.' .. as_of, 0
@@ -52,7 +55,9 @@ local function leave(turn, user, topic, step)
         if not next_step then return 'shared', nil, 0 end
         return 'more', next_step, rows
     end
-    if has_other(call('HKEYS', key), user, 1) then return 'shared', nil, 0 end
+    local fields = call('HKEYS', key)
+    bounds.note_read(turn, #fields / FIELDS_AS_COMMAND, 0)
+    if has_other(fields, user, 1) then return 'shared', nil, 0 end
     untie(turn, user, topic)
     drop.drop_topic(turn, topic)
     return 'gone', nil, last

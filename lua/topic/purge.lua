@@ -17,6 +17,7 @@ local format, match, sub = string.format, string.match, string.sub
 local max, min = math.max, math.min
 local LOOK_BYTES = bounds.LOOK_BYTES
 
+local COMMANDS = 12 -- for a topic
 local PURGE_USERS, PURGE_TOPICS, PURGE_ROWS = 10, 100, 5000
 
 -- Drops a topic for all who have a part in it, or some rows of one with very many. Returns how many rows went,
@@ -58,6 +59,7 @@ local function verb(turn, a)
             for _, topic in ipairs(topics) do
                 local rows, bytes, is_there = purge_topic(turn, topic, cutoff)
                 rows_left, bytes_left = rows_left - (rows or 0) - 1, bytes_left - bytes
+                bounds.note_read(turn, (rows or 0) + COMMANDS, bytes)
                 if rows and not is_there then
                     call('ZREM', mine, topic)
                 elseif not rows then

@@ -18,7 +18,7 @@ local hashes = require('turn/hashes')
 local parts = require('turn/parts')
 local call = redis.call
 local byte = string.byte
-local min = math.min
+local max, min = math.max, math.min
 local REPLY_BYTES, THREAD_PAGE = bounds.REPLY_BYTES, bounds.THREAD_PAGE
 
 local CHUNK = 100
@@ -80,6 +80,7 @@ local function verb(turn, a)
         if to < last then text[1] = 'ok\n' .. to end
         last = to
     end
+    bounds.note_read(turn, 2 * max(0, last - from + 1), 0) -- to see how much it is
     put_queries(text, key, from, last)
     return text
 end

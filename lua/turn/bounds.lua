@@ -5,7 +5,9 @@ local min = math.min
 
 local REPLY_BYTES = 1048576 -- of a page; its first item may be larger alone
 local LOOK_BYTES = 8388608  -- of rows that are read only to look for something in them
-local TURN_BYTES = 4194304  -- of the replies of a call, whose other verbs then run in the next one (turn/frame.lua)
+local READ_BYTES = 3145728  -- that a page of a list of topics reads; a command counts ROW_BYTES
+local TURN_BYTES = 4194304  -- that a call replies and reads; its other verbs then run in the next one (turn/frame.lua)
+local ROW_BYTES = 1024      -- that a command counts as: it takes Redis about as long as reading so many bytes
 local THREAD_PAGE = 1000    -- queries of a page of a topic
 local LOOKUPS_PER_TOPIC = 1000
 local PART = 5000 -- items
@@ -20,7 +22,14 @@ local function in_parts(list, use)
     for from = 1, #list, PART do use(unpack(list, from, min(from + PART - 1, #list))) end
 end
 
+-- What a verb has read, and with how many commands. Each says so that may read more than what it returns and 256 KiB:
+-- tests/lua/reads.test.mjs counts.
+local function note_read(turn, commands, bytes)
+    turn.read_bytes = turn.read_bytes + commands * ROW_BYTES + bytes
+end
+
 return {
-    REPLY_BYTES = REPLY_BYTES, LOOK_BYTES = LOOK_BYTES, TURN_BYTES = TURN_BYTES, THREAD_PAGE = THREAD_PAGE,
-    LOOKUPS_PER_TOPIC = LOOKUPS_PER_TOPIC, in_parts = in_parts,
+    REPLY_BYTES = REPLY_BYTES, LOOK_BYTES = LOOK_BYTES, READ_BYTES = READ_BYTES, TURN_BYTES = TURN_BYTES,
+    ROW_BYTES = ROW_BYTES, THREAD_PAGE = THREAD_PAGE, LOOKUPS_PER_TOPIC = LOOKUPS_PER_TOPIC, in_parts = in_parts,
+    note_read = note_read,
 }

@@ -19,9 +19,10 @@
 --          and queue/claims.lua); a long one in parts (turn/parts.lua). All are lines: every field is a number, a name
 --          (buf_put_name) or compact JSON, none of which holds a newline. A verb that fails (our own bug) returns an
 --          error in its place; the other verbs of the turn still run and are written.
---          After TURN_BYTES of verbs' replies, what is left has not run, and its nonces are not used: in place of its
---          replies there is one string, the byte 2 and "rest <words> <nonce_n>". So many words belong to verbs that
---          have run. The node sends nonces and verbs again, with "rest ..." as ARGV[2] (turn_answer.c).
+--          After TURN_BYTES of verbs' replies and of what they read, what is left has not run, and its nonces are not
+--          used: in place of its replies there is one string, the byte 2 and "rest <words> <nonce_n>". So many words
+--          belong to verbs that have run. The node sends nonces and verbs again, with "rest ..." as ARGV[2]
+--          (turn_answer.c).
 --
 -- The state of a turn is one table, created here and passed to every verb and helper. Modules keep no state of their
 -- own, so nothing leaks into the next turn. Each module creates its fields when it needs them:
@@ -107,6 +108,7 @@ local function begin(prefix, argv, nonce_n, is_full)
         now_text = format('%d', now_ms),
         is_replayed_at = nonces.use(prefix, argv, 3, nonce_n, now_ms),
         replied_bytes = 0, -- of what the verbs returned
+        read_bytes = 0,    -- of what they read, where that may be much (bounds.note_read)
         offered_bytes = 0, -- of claims that were handed over because of work that came (queue/claims.lua)
         looks = 0,         -- for claims: models and Open queries that were looked at
         at = nil,          -- the place of the verb that runs
@@ -152,7 +154,7 @@ local function run_verbs(turn, argv, replies, may_run)
             bytes = bytes + put_reply(replies, verb.run(turn, i + 1))
         end
         i = i + verb.word_n
-        word = bytes < TURN_BYTES and argv[i]
+        word = bytes + turn.read_bytes < TURN_BYTES and argv[i]
     end
     turn.at, turn.replied_bytes = i, bytes
 end

@@ -1,5 +1,6 @@
 -- newest: walks the members of several zsets (member -> ms) as one list, the newest first. The order, by ms and then
 -- by member, is the same on all shards, so one cursor, "<ms>.<member>", serves all of them.
+local bounds = require('turn/bounds')
 local call = redis.call
 local format, match = string.format, string.match
 
@@ -52,6 +53,7 @@ local function walk(turn, keys, cursor, look_n, visit)
         end
         if not best then return '' end
         local place = format('%d', best.ms) .. '.' .. best.member
+        bounds.note_read(turn, 1, 0)
         if n == look_n or not visit(best.member, place) then return cursor end
         ms, member, cursor = best.ms, best.member, place
         -- A member of several zsets comes once.

@@ -141,6 +141,7 @@ local function verb(turn, a)
         drop_documents(turn, space, left, gone)
         drop_runs(turn, user, left, gone)
     end
+    bounds.note_read(turn, ROWS_MAX - left.rows, LOOK_BYTES - left.bytes)
     local is_more = left.rows <= 0 or left.bytes <= 0 or gone.recommendations > 0 or elements.sweep_space(turn, space)
         or call('EXISTS', P .. 'topics:' .. user, P .. 'docs:' .. space, P .. 'wf_of:' .. user) > 0
     if not is_more then

@@ -16,6 +16,7 @@
 --   account and user/bytes stored for that account and user/for that account/recommendations/documents/bytes of
 --   them/passages of them/uploads in the last minute/in the last hour/questions over documents in the last minute/runs
 --   of workflows/rooms in which it has a part/messages/bots/evaluations
+local bounds = require('turn/bounds')
 local call = redis.call
 local format = string.format
 local concat = table.concat
@@ -24,7 +25,9 @@ local TOPICS_PAGE = 1000
 
 local function recommended_n(turn, user)
     local P, n = turn.prefix, 0
-    for _, account in ipairs(call('ZRANGE', P .. 'recommenders', 0, -1)) do
+    local accounts = call('ZRANGE', P .. 'recommenders', 0, -1)
+    bounds.note_read(turn, #accounts, 0)
+    for _, account in ipairs(accounts) do
         n = n + (tonumber(call('ZSCORE', P .. 'recommenders:' .. account, user) or 0) or 0)
     end
     return n
@@ -41,6 +44,7 @@ local function verb(turn, a)
     local mine, queries = P .. 'topics:' .. user, 0
     local page = call('ZRANGE', mine, from, from + TOPICS_PAGE - 1)
     for i = 1, #page do queries = queries + (tonumber(call('HGET', P .. 't:' .. page[i], 'seq')) or 0) end
+    bounds.note_read(turn, #page, 0)
     local b = call('HMGET', P .. 'stored', account .. ' ' .. user, account)
     local s = call('HMGET', P .. 'space:' .. space, 'bytes', 'chunks')
     return concat({

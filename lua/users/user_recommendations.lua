@@ -20,6 +20,7 @@ local function verb(turn, a)
     local P, ids, text, bytes = turn.prefix, {}, {'ok', ''}, 0
     local last = after ~= '' and parts_of(after)
     for _, account in ipairs(call('ZRANGE', P .. 'recommenders', 0, -1)) do
+        bounds.note_read(turn, 1, 0)
         for _, id in ipairs(call('LRANGE', P .. 'recommended:' .. account .. ':' .. user, 0, -1)) do
             local one = parts_of(id)
             if not last or is_before(last, one) then ids[#ids + 1] = one end
@@ -32,6 +33,7 @@ local function verb(turn, a)
             text[#text + 1] = entry[2][2]
             bytes = bytes + #entry[2][2]
         end
+        bounds.note_read(turn, 1, 0)
         if bytes >= REPLY_BYTES and i < #ids then
             text[2] = ids[i][3]
             break

@@ -11,23 +11,27 @@
 --   user  name
 -- Replies: replay | more/runs that are gone | done/runs that are gone
 local removal = require('workflow/removal')
+local bounds = require('turn/bounds')
 local call = redis.call
 local format = string.format
 
 local ROWS_MAX = 5000
+local COMMANDS = 3 -- for a row
 
 local function verb(turn, a)
     --- arguments
     local key, left, n = turn.prefix .. 'wf_of:' .. user, {rows = ROWS_MAX}, 0
-    while left.rows > 0 do
+    local is_done = false
+    while left.rows > 0 and not is_done do
         local id = call('ZRANGE', key, 0, 0)[1]
-        if not id then return 'done\n' .. format('%d', n) end
-        if removal.drop(turn, id, left) then
+        is_done = not id
+        if id and removal.drop(turn, id, left) then
             call('ZREM', key, id)
             n = n + 1
         end
     end
-    return 'more\n' .. format('%d', n)
+    bounds.note_read(turn, COMMANDS * (ROWS_MAX - left.rows), 0)
+    return (is_done and 'done\n' or 'more\n') .. format('%d', n)
 end
 
 return {workflow_delete = verb}

@@ -1,12 +1,14 @@
 -- questions: what a run waits for, one hash wfq:<session>.<run>.<step> each. An open one is listed for each of its
 -- approvers in wf_ask:<who>, an answered one in wf_asked:<who>. Every answer is appended to the list
 -- wfa:<session>.<run> as JSON and never changed.
+local bounds = require('turn/bounds')
 local hashes = require('turn/hashes')
 local runs = require('workflow/runs')
 local call = redis.call
 local format, gmatch, match = string.format, string.gmatch, string.match
 local concat = table.concat
 
+local COMMANDS = 5         -- for a question that is listed
 local ANSWERED_MAX = 1000 -- that are listed for an approver
 
 local function key_of(turn, session, run, step)
@@ -38,6 +40,7 @@ local function close(turn, q, status, who)
     local P, id = turn.prefix, q.session .. '.' .. q.run .. '.' .. q.step
     call('HSET', q.key, 'status', status, 'who', who, 'closed', turn.now_text)
     for name in gmatch(q.approvers, '%S+') do
+        bounds.note_read(turn, 3, 0)
         local answered = P .. 'wf_asked:' .. name
         call('ZREM', P .. 'wf_ask:' .. name, id)
         call('ZADD', answered, turn.now_text, id)
@@ -91,6 +94,7 @@ local function lines(turn, id)
     local q = hashes.fields(turn.prefix .. 'wfq:' .. id, 'status', 'agent', 'asked', 'deadline', 'quorum', 'approvals',
                             'is_self_allowed', 'who', 'closed', 'question', 'body')
     if not r or not q.status then return nil end
+    bounds.note_read(turn, COMMANDS, 0)
     return concat({
         q.status, session, run, step, r.request_id, r.session_id, r.verb, q.agent, r.account, r.user, q.asked,
         q.deadline, q.quorum, q.approvals, q.is_self_allowed, q.who or '', q.closed or '', q.question, q.body,

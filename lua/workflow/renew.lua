@@ -10,6 +10,7 @@
 --     fence   digits
 -- Replies: (the ids of runs that another node has, or that are over, each on a line)
 local runs = require('workflow/runs')
+local bounds = require('turn/bounds')
 local call = redis.call
 local format = string.format
 local concat = table.concat
@@ -17,6 +18,7 @@ local concat = table.concat
 local function verb(turn, a)
     --- arguments
     local P, lost, until_ms = turn.prefix, {}, format('%d', turn.now_ms + runs.LEASE_MS)
+    bounds.note_read(turn, driven_to - driven_from + 1, 0)
     for i = driven_from, driven_to, 2 do
         local id = args[i]
         local got = call('HMGET', P .. 'wfr:' .. id, 'fence', 'status')

@@ -15,24 +15,28 @@
 local files = require('workflow/files')
 local removal = require('workflow/removal')
 local runs = require('workflow/runs')
+local bounds = require('turn/bounds')
 local call = redis.call
 local format = string.format
 local concat = table.concat
 local min = math.min
 
+local COMMANDS = 5 -- for a run, or a row
 local TAKE_MAX, DROP_RUNS, DROP_ROWS = 100, 20, 1000
 
 local function drop_old(turn, before)
     local left = {rows = DROP_ROWS}
     for _, id in ipairs(call('ZRANGEBYSCORE', turn.prefix .. 'wf_done', '-inf', before, 'LIMIT', 0, DROP_RUNS)) do
-        if left.rows <= 0 or not removal.drop(turn, id, left) then return end
+        if left.rows <= 0 or not removal.drop(turn, id, left) then break end
     end
+    bounds.note_read(turn, COMMANDS * (DROP_ROWS - left.rows), 0)
 end
 
 local function verb(turn, a)
     --- arguments
     local P, text = turn.prefix, {}
     local due = call('ZRANGEBYSCORE', P .. 'wf_due', '-inf', turn.now_text, 'LIMIT', 0, min(limit, TAKE_MAX))
+    bounds.note_read(turn, COMMANDS * #due, 0)
     for i = 1, #due do
         local r = runs.read(turn, runs.split(due[i]))
         if r and runs.OPEN[r.status] then

@@ -9,16 +9,15 @@
 // quarter tells that from a square.) What a verb costs that finds something, the flows say: they prepare it. A verb that
 // is in neither, or that its header's arguments break, fails.
 import assert from 'node:assert/strict';
-import { lines, scripts, tailOf, VERBS } from '../support/lua.mjs';
+import { scripts, tailOf, VERBS } from '../support/lua.mjs';
 import { knowsVectorSets } from '../support/lua_documents.mjs';
-import { flows, QUERY } from './cost_flows.mjs';
+import { Data } from './cost_data.mjs';
+import { flows } from './cost_flows.mjs';
 
 const TRIES = 2;
 const MOST_TRIES = 24; // on a machine that does other things, too
 const GROWTH = 3;
 const NOISE_US = 300; // what is cheaper than that is no trouble, and its measure no proof
-
-const MODIFIERS = (64 << 10) - 20;
 
 // Redis's functions share one Lua, which collects garbage now and then, in the middle of a call: a cheap one may pay for
 // what earlier, larger ones left, and more so with the larger input. So each call that is measured begins without any.
@@ -41,34 +40,8 @@ async function empty(shard) {
 }
 
 // A shard that notes what each call cost, in the order of calls.
-class Meter {
-  constructor(shard, factor) {
-    Object.assign(this, { shard, factor, calls: [], shards: 1 });
-  }
-
-  n(most) {
-    return Math.floor(most * this.factor);
-  }
-
-  text(most, letter = 'x') {
-    return letter.repeat(this.n(most));
-  }
-
-  json(most, letter) {
-    return JSON.stringify(this.text(most, letter));
-  }
-
-  tail(query = QUERY, modifiers = MODIFIERS) {
-    return tailOf({ query: this.text(query), modifiers: `{"a":${this.json(modifiers)}}` });
-  }
-
-  cmd(name, ...words) {
-    return this.shard.cmd(name, ...words);
-  }
-
-  key(name) {
-    return this.shard.key(name);
-  }
+class Meter extends Data {
+  calls = [];
 
   // What Redis's main thread has used of the processor. On a loaded machine a long call is always interrupted by other
   // programs, a short one not always: the time that has passed compares these, the processor's does not.
@@ -83,30 +56,11 @@ class Meter {
     await this.cmd('FCALL', 'collect_test_garbage', 0);
     await this.cmd('CONFIG', 'RESETSTAT');
     const before = await this.cpuUs();
-    const { replies, events } = await this.shard.turn([[verb, ...args]], { shards: this.shards, fallbackMs: 30_000 });
-    assert.ok(!(replies[0] instanceof Error), `${verb}: ${replies[0]}`);
+    const reply = await this.turn(verb, ...args);
     const cpu = (await this.cpuUs()) - before;
     const { cmdstat_fcall } = await this.shard.redis.info('commandstats');
     this.calls.push([verb, Math.min(cpu, Number(/usec=(\d+)/.exec(cmdstat_fcall)[1]))]);
-    this.events = events;
-    return replies[0];
-  }
-
-  async expect(pattern, verb, ...args) {
-    const reply = await this.call(verb, ...args);
-    assert.match(reply.slice(0, 200), pattern, verb);
     return reply;
-  }
-
-  // Rows of a topic as they are after their end, without going through the queue.
-  async rows(topic, n, { state = () => 'C "no"', user = 'alice', tail = this.tail(), answer } = {}) {
-    for (let seq = 1; seq <= n; seq++) {
-      const fields = [`q:${seq}`, lines(1000, `F ${user} default 1`, tail), `s:${seq}`, state(seq), 'seq', seq];
-      if (answer) fields.push(`a:${seq}`, answer);
-      await this.cmd('HSET', this.key(`t:${topic}`), ...fields, `u:${user}`, 1);
-    }
-    await this.cmd('ZADD', this.key(`topics:${user}`), 1000, topic);
-    await this.cmd('SADD', this.key('users'), user);
   }
 }
 

@@ -3,7 +3,7 @@
 // turn_rest: a call whose replies grow long returns before all its verbs have run (lua/turn/frame.lua), and the next call
 // of the same verbs runs the others.
 import assert from 'node:assert/strict';
-import { scripts, set, tailOf, topicOf } from '../support/lua.mjs';
+import { scripts, set, tailOf, topicOf, zset } from '../support/lua.mjs';
 
 const DAY = `nonces:${Math.floor(Date.now() / 86_400_000)}`;
 const [NONCE, OTHER, THIRD, FOURTH] = [1, 2, 3, 4].map((i) => `nonce-000000000${i}`);
@@ -31,6 +31,20 @@ scripts('a turn in several calls', ({ test }) => {
     const replies = turns.flatMap((turn) => turn.replies);
     verbs.forEach(([name], i) => assert.match(replies[i], name === 'add' ? /^ok\n1\n/ : /^Failed\n/, `${i}`));
     for (const topic of ['first', 'second', 'third']) assert.equal((await shard.get(`t:${topic}`)).seq, '1');
+  });
+
+  // A page of 600 topics reads 1.8 MiB, as a command counts a kilobyte, and returns 20 KB.
+  test('what verbs read and do not return ends a call, too', async (shard) => {
+    const names = Array.from({ length: 600 }, (_, i) => `t${i}`);
+    const keys = Object.fromEntries(names.map((name) => [`t:${name}`, topicOf(['C "no"'])]));
+    await shard.seed({ ...keys, 'topics:alice': zset(Object.fromEntries(names.map((name, i) => [name, i + 1]))) });
+    assert.deepEqual(sizes(await inCalls(shard, Array(7).fill(['user_topics', 0, 'alice', '', '', '']))), [3, 3, 1]);
+  });
+
+  test('answers whose questions are looked for by their text end a call after 4 MiB of questions', async (shard) => {
+    await shard.seed({ 't:done': topicOf(Array(20).fill('D'), { query: () => 'q'.repeat(250_000) }) });
+    const late = ['complete', 0, 'done', 1, '', 'E', '"x"', '["y"]\nnull\nnull', '1'];
+    assert.deepEqual(sizes(await inCalls(shard, Array(3).fill(late))), [1, 1, 1]);
   });
 
   test('a turn that ends with the reply that reaches the bound has no rest', async (shard) => {

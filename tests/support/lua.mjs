@@ -223,7 +223,7 @@ export class Shard {
 
   async start() {
     this.redis = await startRedis(this.options);
-    await this.redis.cmd('FUNCTION', 'LOAD', libraryText());
+    await this.redis.cmd('FUNCTION', 'LOAD', this.options?.library?.(libraryText()) ?? libraryText());
     this.ears = new Ears(this.redis.port);
     return this;
   }
@@ -435,7 +435,8 @@ async function runCase(shard, one) {
   }
 }
 
-// A suite on one Redis, emptied before each test. define({shard, cases, test}). options: as startRedis has.
+// A suite on one Redis, emptied before each test. define({shard, cases, test}). options: as startRedis has, and `library`, which
+// makes of the library's text the one that is loaded.
 export function scripts(name, define, options) {
   describe(name, () => {
     const shard = new Shard(options);
