@@ -1,7 +1,7 @@
 -- user_topics: returns a page of a user's topics, newest last, each with its first query or its new name.
 -- KEYS: topics:<user> zset, names:<user> hash, t:<topic>.
 -- Wakes: nobody.
--- Bound: REPLY_BYTES and LOOK_BYTES, but one topic at least; TOPICS_PAGE topics.
+-- Bound: REPLY_BYTES and READ_BYTES, but one topic at least; TOPICS_PAGE topics.
 -- Lane: slow.  Home: every.  Nonce: yes.  Full: runs.
 -- Repeatable: yes.
 -- Arguments:
@@ -17,9 +17,10 @@ local call = redis.call
 local format, match = string.format, string.match
 local concat = table.concat
 local min = math.min
-local LOOK_BYTES, REPLY_BYTES = bounds.LOOK_BYTES, bounds.REPLY_BYTES
+local READ_BYTES, REPLY_BYTES, ROW_BYTES = bounds.READ_BYTES, bounds.REPLY_BYTES, bounds.ROW_BYTES
 
 local TOPICS_PAGE = 1000
+local COMMANDS = 3       -- for a topic
 local SAME_MS_MAX = 1000 -- of topics of one user that were begun in the same millisecond, those that are looked at
 
 -- The place after a cursor, "<score>.<topic>". Its topic may be gone by now, or be another shard's.
@@ -52,15 +53,15 @@ local function verb(turn, a)
     local n = min(limit or TOPICS_PAGE, TOPICS_PAGE)
     local mine, names = P .. 'topics:' .. user, P .. 'names:' .. user
     local renamed = call('EXISTS', names) == 1
-    local text, from, bytes, looked = {'ok', ''}, rank_after(mine, after), 0, 0
+    local text, from, bytes, topics, looked = {'ok', ''}, rank_after(mine, after), 0, 0, 0
     local page = call('ZRANGE', mine, from, from + n, 'WITHSCORES') -- one more than fits: is there a next page?
     for i = 1, #page, 2 do
-        if i > 1 and (i > 2 * n or bytes > REPLY_BYTES or looked > LOOK_BYTES) then
+        if i > 1 and (i > 2 * n or bytes > REPLY_BYTES or topics * COMMANDS * ROW_BYTES + looked > READ_BYTES) then
             text[2] = format('%.0f', page[i - 1]) .. '.' .. page[i - 2]
             break
         end
         local name, read = name_of(turn, page[i], renamed and call('HGET', names, page[i]), is_whole)
-        looked = looked + read
+        topics, looked = topics + 1, looked + read
         if name then
             text[#text + 1] = format('%.0f', page[i + 1]) .. '.' .. page[i]
             text[#text + 1] = page[i]
@@ -68,6 +69,7 @@ local function verb(turn, a)
             bytes = bytes + #page[i] + #name
         end
     end
+    bounds.note_read(turn, topics * COMMANDS, looked)
     return concat(text, '\n')
 end
 

@@ -7,6 +7,7 @@
 #ifndef PARLEY_SERVICES_BROKER_BROKER_H
 #define PARLEY_SERVICES_BROKER_BROKER_H
 
+#include "services/broker/searches.h"
 #include "services/node/service.h"
 #include "shared/ask/on_behalf.h"
 #include "shared/ask/reply.h"
@@ -26,6 +27,7 @@ enum {
 struct broker {
     struct server *server;
     struct queue *queue;
+    struct searches searches;
 };
 
 extern const struct service broker_service;

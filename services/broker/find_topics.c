@@ -1,55 +1,81 @@
 /* SPDX-License-Identifier: MIT
- * find_topics.c - GET /api/find-topics: finds a user's topics that contain a text
- * (lua/topic/find_topics.lua). Shards are searched one after the other, each from its newest topic
- * on. Each call of the verb reads a bounded amount. After CALLS_MAX calls the client gets what was
- * found, possibly nothing, and a cursor to continue. */
+ * find_topics.c - GET /api/find-topics: finds a user's topics that contain a text. Shards are
+ * searched one after the other, each from its newest topic on. Redis returns pages of texts
+ * (lua/topic/user_texts.lua), and the node looks for the text in them, in steps between which it
+ * serves others. After LOOK_MAX_BYTES or LOOK_MAX_ROWS the client gets what was found, possibly
+ * nothing, and a cursor to continue.
+ *
+ *   waits for its turn (searches.h) --> reads a page <--> searches it --> is answered */
 #include "services/broker/handlers.h"
+#include "services/broker/text_page.h"
 
 #include "generated/verbs.h"
+#include "shared/http/connection.h"
 #include "shared/http/pages.h"
 #include "shared/text/text.h"
 
 enum {
     TEXT_MAX_BYTES = 256,
+    TEXT_MAX_JSON_BYTES = TEXT_MAX_BYTES * 6,
     LIMIT_USUAL = 20,
     LIMIT_MAX = 100,
-    CALLS_MAX = 8,
-    AFTER_MAX_BYTES = 640
+    SHOWN_CHARACTERS = 200,
+    AFTER_MAX_BYTES = 640,
+    LOOK_MAX_BYTES = 64 << 20, /* of one request */
+    LOOK_MAX_ROWS = 40000,
+    STEP_BYTES = 256 << 10, /* about half a millisecond */
+    REPLY_MAX_BYTES = 32 << 20,
+    FOUND_MAX_BYTES = 1 << 20,
 };
 
 struct search {
-    struct str user, text, escaped, after;
-    unsigned shard, calls;
-    uint64_t left;
+    struct request *r;
+    struct str user, after;
+    unsigned shard;
+    uint64_t left; /* topics that may still be found */
+    uint64_t looked_bytes, looked_rows;
+    struct text_wanted wanted;
+    struct search_place place;
+    struct left_listener left_listener;
+    struct steps steps;
+    struct buf reply;      /* the page that is searched */
+    size_t reply_bytes;    /* counted for it */
+    struct text_page page; /* borrows from it */
     struct buf found;
 };
 
 static void look(struct request *r);
 
-static void put_found(struct buf *b, struct request *r, struct lines *lines)
+static void put_found(struct buf *b, struct request *r, const struct text_found *found)
 {
-    struct str topic = lines_next(lines);
-    uint64_t seq = lines_next_u64(lines);
-    struct str name = lines_next(lines), query = lines_next(lines);
     buf_put(b, b->n == 0 ? STR("{\"Topics\":[{\"Topic\":") : STR(",{\"Topic\":"));
-    names_put_topic(b, r, topic);
+    names_put_topic(b, r, found->topic);
     buf_put_key(b, "Name");
-    buf_put(b, name);
+    buf_put(b, found->name);
     buf_put_key(b, "Seq");
-    if (seq == 0) {
+    if (found->seq == 0) {
         buf_lit(b, "null,\"Query\":null}");
         return;
     }
-    buf_put_u64(b, seq);
+    buf_put_u64(b, found->seq);
     buf_put_key(b, "Query");
-    buf_put(b, query);
+    text_page_put_cut(b, found->query, SHOWN_CHARACTERS);
     buf_put_char(b, '}');
 }
 
-static void answer(struct request *r, struct search *search, bool has_next)
+/* Nothing of it goes on. Another search may start inside. */
+static void end(struct search *search)
 {
+    loop_end_steps(search->r->server->loop, &search->steps);
+    request_off_left(search->r, &search->left_listener);
+    searches_leave(&broker_of(search->r)->searches, &search->place);
+}
+
+static void answer(struct search *search)
+{
+    struct request *r = search->r;
     struct buf *b = &search->found;
-    if (has_next) {
+    if (search->after.n > 0 || search->shard < r->server->shards->n) {
         struct buf next;
         buf_init(&next, 1024);
         buf_printf(&next, "%u.%.*s", search->shard, STR_ARG(search->after));
@@ -57,32 +83,88 @@ static void answer(struct request *r, struct search *search, bool has_next)
         buf_fini(&next);
     }
     buf_put(b, b->n == 0 ? STR("{\"Topics\":[]}") : STR("]}"));
+    end(search);
     respond_json(r, 200, b);
 }
 
-static void on_found(struct request *r, enum err error, struct str reply)
+/* --- one page --------------------------------------------------------------------------------- */
+
+/* Where the search goes on, now or with the client's next request. */
+static void note_cursor(struct search *search)
+{
+    struct buf next;
+    buf_init(&next, AFTER_MAX_BYTES);
+    text_page_put_cursor(&next, &search->page);
+    search->after = request_copy(search->r, buf_str(&next));
+    search->shard += next.n == 0;
+    buf_fini(&next);
+}
+
+static void end_page(struct search *search)
+{
+    note_cursor(search);
+    search->looked_bytes += search->reply.n;
+    search->looked_rows += search->page.rows_n;
+    connection_ungather(search->r, search->reply_bytes);
+    search->reply_bytes = 0;
+    buf_fini(&search->reply);
+    if (search->left > 0 && search->shard < search->r->server->shards->n &&
+        search->looked_bytes < LOOK_MAX_BYTES && search->looked_rows < LOOK_MAX_ROWS)
+        look(search->r);
+    else
+        answer(search);
+}
+
+static bool search_some(struct steps *steps)
+{
+    struct search *search = H2O_STRUCT_FROM_MEMBER(struct search, steps, steps);
+    struct text_found found;
+    enum text_page_state state = TEXT_PAGE_FOUND;
+    for (size_t bytes = STEP_BYTES; state == TEXT_PAGE_FOUND && search->left > 0;) {
+        state = text_page_read(&search->page, &search->wanted, &bytes, &found);
+        if (state != TEXT_PAGE_FOUND)
+            break;
+        put_found(&search->found, search->r, &found);
+        search->left--;
+    }
+    if (state == TEXT_PAGE_MORE)
+        return true;
+    end_page(search);
+    return false;
+}
+
+static void on_texts(struct request *r, enum err error, struct str reply)
 {
     struct search *search = r->state;
     struct lines lines = lines_of(reply);
-    if (reply_refuse(r, error, lines_next(&lines), &lines))
+    if (!search->place.is_listed) /* it was answered meanwhile */
         return;
-    search->after = request_copy(r, lines_next(&lines));
-    for (; lines_are_left(&lines); search->left -= search->left > 0)
-        put_found(&search->found, r, &lines);
-    bool has_next = search->after.n > 0 || ++search->shard < r->server->shards->n;
-    if (has_next && search->left > 0 && ++search->calls < CALLS_MAX)
-        look(r);
-    else
-        answer(r, search, has_next);
+    struct str word = lines_next(&lines);
+    if (error != ERR_OK || !str_eq(word, STR("ok"))) {
+        end(search);
+        reply_refuse(r, error, word, &lines);
+        return;
+    }
+    if (!connection_gather(r, reply.n)) {
+        end(search);
+        respond_error(r, ERR_BUSY,
+                      "This node is searching too many long texts: retry the request shortly.");
+        return;
+    }
+    search->reply_bytes = reply.n;
+    buf_put(&search->reply, lines.rest);
+    text_page_init(&search->page, lines_of(buf_str(&search->reply)));
+    loop_begin_steps(r->server->loop, &search->steps);
 }
 
 static void look(struct request *r)
 {
     const struct search *search = r->state;
-    call_find_topics(request_call_at(r, search->shard, on_found), .user = search->user,
-                     .text = search->text, .escaped = search->escaped, .after = search->after,
-                     .limit = search->left);
+    call_user_texts(request_call_at(r, search->shard, on_texts), .user = search->user,
+                    .after = search->after);
 }
+
+/* --- the request ------------------------------------------------------------------------------ */
 
 /* "<shard>.<Seq>.<ms>.<name of a topic>", or "<shard>." for its newest topic. */
 static bool read_cursor(struct request *r, struct search *search)
@@ -104,34 +186,71 @@ static bool read_cursor(struct request *r, struct search *search)
     return is_good;
 }
 
-/* A text as it stands within a JSON string, in lower case as far as it is ASCII. `is_escaped`: what
- * is not ASCII as \u. */
-static struct str as_json(struct request *r, struct str text, bool is_escaped)
+/* A text as it stands within a JSON string. `is_escaped`: what is not ASCII as \u, as some clients
+ * write it. */
+static void put_json(struct buf *out, struct str text, bool is_escaped)
 {
-    struct buf json, out;
-    buf_init(&json, TEXT_MAX_BYTES * 8);
-    buf_init(&out, TEXT_MAX_BYTES * 8);
+    struct buf json;
+    buf_init(&json, TEXT_MAX_JSON_BYTES + 2);
     buf_put_json(&json, text);
     struct str rest = {json.at + 1, json.n - 2}; /* without its quotes */
     uint32_t c;
     for (size_t n; (n = text_char(rest, &c)) > 0; rest = (struct str){rest.at + n, rest.n - n})
-        if (n == 1)
-            buf_put_char(&out, c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : (char)c);
-        else if (!is_escaped)
-            buf_put(&out, (struct str){rest.at, n});
+        if (n == 1 || !is_escaped)
+            buf_put(out, (struct str){rest.at, n});
         else if (c < 0x10000)
-            buf_printf(&out, "\\u%04x", c);
+            buf_printf(out, "\\u%04x", c);
         else
-            buf_printf(&out, "\\u%04x\\u%04x", 0xd7c0 + (c >> 10), 0xdc00 + (c & 0x3ff));
-    struct str copy = request_copy(r, buf_str(&out));
+            buf_printf(out, "\\u%04x\\u%04x", 0xd7c0 + (c >> 10), 0xdc00 + (c & 0x3ff));
     buf_fini(&json);
-    buf_fini(&out);
-    return copy;
+}
+
+static void read_wanted(struct text_wanted *wanted, struct str text)
+{
+    struct buf plain, escaped;
+    buf_init(&plain, TEXT_MAX_JSON_BYTES);
+    buf_init(&escaped, TEXT_MAX_JSON_BYTES);
+    put_json(&plain, text, false);
+    put_json(&escaped, text, true);
+    find_init(&wanted->plain, buf_str(&plain));
+    find_init(&wanted->escaped, buf_str(&escaped));
+    wanted->has_escaped = !str_eq(buf_str(&plain), buf_str(&escaped));
+    buf_fini(&plain);
+    buf_fini(&escaped);
+}
+
+/* Its client has left, or it has lost its right: nobody waits for more. */
+static void on_left(struct left_listener *listener)
+{
+    answer(H2O_STRUCT_FROM_MEMBER(struct search, left_listener, listener));
+}
+
+static void on_turn(struct search_place *place)
+{
+    look(H2O_STRUCT_FROM_MEMBER(struct search, place, place)->r);
 }
 
 static void on_gone(struct request *r)
 {
-    buf_fini(&((struct search *)r->state)->found);
+    struct search *search = r->state;
+    end(search);
+    buf_fini(&search->reply);
+    buf_fini(&search->found);
+}
+
+static void begin(struct search *search)
+{
+    struct request *r = search->r;
+    buf_init(&search->reply, REPLY_MAX_BYTES);
+    buf_init(&search->found, FOUND_MAX_BYTES);
+    search->place = (struct search_place){.account = r->account->name_token, .start = on_turn};
+    search->left_listener.on_left = on_left;
+    search->steps.step = search_some;
+    r->state = search;
+    r->on_gone = on_gone;
+    request_on_left(r, &search->left_listener);
+    if (searches_enter(&broker_of(r)->searches, &search->place))
+        look(r);
 }
 
 void broker_find_topics(struct request *r)
@@ -139,7 +258,7 @@ void broker_find_topics(struct request *r)
     struct on_behalf whom;
     struct search *search = request_alloc(r, sizeof *search);
     struct str text = request_param(r, "Text");
-    *search = (struct search){.after = STR("")};
+    *search = (struct search){.r = r, .after = STR("")};
     if (!on_behalf_of(r, request_param(r, "OnBehalfOf"), &whom))
         return;
     if (text.n < 1 || text.n > TEXT_MAX_BYTES) {
@@ -150,12 +269,6 @@ void broker_find_topics(struct request *r)
         !read_cursor(r, search))
         return;
     search->user = whom.user_name;
-    search->text = as_json(r, text, false);
-    search->escaped = as_json(r, text, true);
-    if (str_eq(search->text, search->escaped))
-        search->escaped = STR("");
-    buf_init(&search->found, 1 << 20);
-    r->state = search;
-    r->on_gone = on_gone;
-    look(r);
+    read_wanted(&search->wanted, text);
+    begin(search);
 }

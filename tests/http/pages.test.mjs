@@ -196,4 +196,44 @@ suite('pages', {}, ({ test, cluster }) => {
     }
     assert.deepEqual(seen, topics);
   });
+
+  // Of a user with many topics, each with one question of so many letters, on one shard.
+  async function seedTopics(User, n, letters) {
+    const names = Array.from({ length: n }, () => topicOn(0));
+    const row = [1000, `Frontend_1 ${User} default 1`, JSON.stringify(User), '"default"', '{}', '', JSON.stringify('x'.repeat(letters))].join('\n');
+    await Promise.all(names.map((Topic) => cluster.redis.cmd('HSET', keyOf(Topic, `t:${Topic}`), 'q:1', row, 's:1', 'C "no"', 'seq', 1, `u:${User}`, 1)));
+    await cluster.redis.cmd('ZADD', keyOf(names[0], `topics:${User}`), ...names.flatMap((Topic, i) => [i + 1, Topic]));
+  }
+
+  // One account sends many requests, another one sends its own once the first of them is answered. How many of the many
+  // were answered before it?
+  async function answeredBefore(many, path, query, other) {
+    let answered = 0;
+    const count = (response) => {
+      assertOk(response);
+      answered += 1;
+    };
+    const all = Array.from({ length: many }, () => get(path, query, { node: 0 }).then(count));
+    await Promise.any(all);
+    assertOk(await cluster.request('GET', path, { as: 'User_1', query: other, node: 0 }));
+    const before = answered;
+    await Promise.all(all);
+    return before;
+  }
+
+  test('many long lists of one account do not keep another one waiting for all of them', async () => {
+    const User = newUser();
+    await seedTopics(User, 1000, 10);
+    await seedTopics('User_1', 1, 10);
+    const before = await answeredBefore(100, '/api/user-topics', { OnBehalfOf: User }, {});
+    assert.ok(before < 60, `${before} of 100 were answered before the other account's`);
+  });
+
+  test('many searches of one account do not keep another one waiting for all of them', async () => {
+    const User = newUser();
+    await seedTopics(User, 20, 200_000);
+    await seedTopics('User_1', 1, 10);
+    const before = await answeredBefore(60, '/api/find-topics', { OnBehalfOf: User, Text: 'needle' }, { Text: 'needle' });
+    assert.ok(before < 40, `${before} of 60 were answered before the other account's`);
+  });
 });

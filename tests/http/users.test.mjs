@@ -3,6 +3,7 @@
 // All that is stored for a user: DELETE /api/users/{user}, its usage and its export, and find-topics.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
+import { holdScripts } from '../cluster/watch.mjs';
 import { forgetLimits, upload } from '../support/documents.mjs';
 import { ACCOUNTS, assertMembers, assertOk, assertProblem, eventually, newNonce, newTopic, SLOW_RESCUE, suite } from '../support/harness.mjs';
 import { openShard } from '../support/keyspace.mjs';
@@ -403,6 +404,47 @@ suite('users', { args: SLOW_RESCUE, accounts: { ...ACCOUNTS, ...NAMESPACES } }, 
       query = after && { limit: '3', after: decodeURIComponent(after[1]) };
     }
     assert.deepEqual(seen.sort(), names.filter((_, i) => i % 2).sort());
+  });
+
+  test('find-topics reads on over many pages, also within a topic, and names each topic once', async () => {
+    const User = newUser();
+    const Topic = newTopic();
+    const long = 'x'.repeat(250_000);
+    for (let i = 0; i < 12; i++) await cluster.add({ User, Topic, Query: `${long} ${i < 4 ? 'hay' : 'needle'}` });
+    const other = await cluster.add({ User, Query: `needle ${long}` });
+    const first = { Topic, Name: 'x'.repeat(200), Seq: 5, Query: 'x'.repeat(200) };
+    const second = { Topic: other.Topic, Name: `needle ${'x'.repeat(193)}`, Seq: 1, Query: `needle ${'x'.repeat(193)}` };
+    const byName = (x, y) => (x.Topic < y.Topic ? -1 : 1);
+    assert.deepEqual((await found(User, 'NEEDLE')).sort(byName), [first, second].sort(byName));
+    const seen = [];
+    for (let query = { limit: '1' }; query; ) {
+      const response = await find(User, 'needle', { query });
+      seen.push(...assertOk(response).Topics);
+      const after = /[?&]after=([^&>]+)>/.exec(response.headers.link ?? '');
+      query = after && { limit: '1', after: decodeURIComponent(after[1]) };
+    }
+    assert.deepEqual(seen.sort(byName), [first, second].sort(byName));
+    assert.deepEqual(await found(User, 'xy'.repeat(100)), []);
+    await remove(User);
+  });
+
+  test('clients that leave while their searches wait or run leave their places to others', async () => {
+    const User = newUser();
+    for (let i = 0; i < 8; i++) await cluster.add({ User, Query: 'x'.repeat(250_000) });
+    const open = async () => {
+      const socket = await cluster.socket({ node: 0 });
+      const path = cluster.path('/api/find-topics', { as: 'Frontend_1', query: { OnBehalfOf: User, Text: 'nothing' } });
+      socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
+      return socket;
+    };
+    const held = await holdScripts(cluster.redis);
+    const sockets = await Promise.all(Array.from({ length: 6 }, open));
+    await held.blocked();
+    for (const [i, socket] of sockets.entries()) socket[['abort', 'reset', 'end'][i % 3]]();
+    await held.release();
+    const all = Array.from({ length: 6 }, async () => found(User, 'nothing', { node: 0 }));
+    assert.deepEqual(await Promise.all(all), Array(6).fill([]));
+    await remove(User);
   });
 
   test('usage counts over many topics', async () => {

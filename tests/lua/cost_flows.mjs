@@ -49,8 +49,7 @@ export const flows = {
     await m.expect(/^ok/, 'user_topics', 0, 'alice', '', '', '1');
     await m.expect(/^ok/, 'rename', 0, 'alice', 't', m.json(1024));
     await m.call('purge', 3600, '0');
-    await m.call('find_topics', 0, 'alice', m.text(256), m.text(256, 'y'), '', 100);
-    await m.call('find_topics', 0, 'alice', 'x', '', '', 100);
+    await m.call('user_texts', 0, 'alice', '');
     await m.cmd('HSET', m.key('t:t'), 'u:bob', '1');
     await m.call('delete_user', 0, 'alice', 'o:alice');
   },
@@ -71,7 +70,7 @@ export const flows = {
     for (let i = 0; i < m.n(450); i++) await m.rows(`t${i}`, 1, { tail: tailOf() });
     for (let i = 0; i < m.n(450); i++) await m.shard.call('recommend', 0, 't1', 'alice', `{"n":${i}}`, 'F', 'alice');
     await m.call('usage', 0, 'alice', 'F', 'o:alice', 0);
-    await m.call('find_topics', 0, 'alice', 'needle', '', '', 100);
+    await m.call('user_texts', 0, 'alice', '');
     await m.call('user_recommendations', 0, 'alice', '');
     await m.call('delete_user', 0, 'alice', 'o:alice');
   },

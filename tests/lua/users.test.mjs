@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What is stored for a user: delete_user, usage, find_topics, user_recommendations, doc_content.
+// What is stored for a user: delete_user, usage, user_texts, user_recommendations, doc_content.
 import assert from 'node:assert/strict';
 import { lines, list, openOf, rowOf, scripts, set, stream, tailOf, topicOf, ttl, zset } from '../support/lua.mjs';
 import { ALICE, BOB, docId, jobId, keysOf, pushed } from '../support/lua_documents.mjs';
@@ -252,46 +252,58 @@ scripts('usage', ({ cases }) => {
   ]);
 });
 
-scripts('find_topics', ({ cases, test, shard }) => {
-  const find = (text, { escaped = '', after = '', limit = 10 } = {}) => ['find_topics', 0, 'alice', text, escaped, after, limit];
+scripts('user_texts', ({ cases, test, shard }) => {
+  const read = (after = '') => ['user_texts', 0, 'alice', after];
   const two = () => ({
     't:a': topicOf(['D', 'C "no"'], { query: (seq) => (seq === 1 ? 'First ONE' : 'second'), 'a:1': lines('["an [answer]","two"]', '["thought"]', 'null', 1500, 'E') }),
     't:b': topicOf(['C "no"'], { query: () => 'one more' }), 't:c': topicOf(['C "no"'], { user: 'bob', query: () => 'one of bob' }),
     'topics:alice': zset({ a: 5, b: 7 }), 'topics:bob': zset({ c: 6 }), 'names:alice': { b: '"Renamed"' },
   });
-  const a = (seq, query) => ['a', seq, '"First ONE"', JSON.stringify(query)];
+  const row = (seq, query) => rowOf({ ms: 999 + seq, query });
+  const b = ['b', '7.b', '"Renamed"', '"Renamed"', 1, 1, row(1, 'one more'), ''];
+  const second = [row(2, 'second'), ''];
+  const a = ['a', '5.a', '', '"First ONE"', 1, 2, row(1, 'First ONE'), '"an [answer]","two"', ...second];
   cases([
-    { name: 'the newest topic first, of this user only', before: two, call: find('one'), reply: lines('ok', '', 'b', 1, '"Renamed"', '"one more"', ...a(1, 'First ONE')) },
-    { name: 'in an answer, not in what was thought', before: two, calls: [find('an [answer]'), find('thought')], replies: [lines('ok', '', ...a(1, 'First ONE')), lines('ok', '')] },
-    { name: 'in a later question', before: two, call: find('second'), reply: lines('ok', '', ...a(2, 'second')) },
-    { name: 'in a name', before: two, call: find('renamed'), reply: lines('ok', '', 'b', 0, '"Renamed"', '""') },
-    { name: 'patterns mean nothing, and the brackets of a list are no text', before: two, calls: ['.*', '%a', '[', ']', '^f', 'first$'].map((text) => find(text)), replies: [lines('ok', ''), lines('ok', ''), lines('ok', '', ...a(1, 'First ONE')), lines('ok', '', ...a(1, 'First ONE')), lines('ok', ''), lines('ok', '')] },
-    { name: 'the second half of an escape is no text', before: () => ({ ...two(), 't:a': topicOf(['C "no"'], { query: () => 'a\nb \\n' }) }), calls: [find('nb'), find('\\\\n')], replies: [lines('ok', ''), lines('ok', '', 'a', 1, '"a\\nb \\\\n"', '"a\\nb \\\\n"')] },
-    { name: 'as many as are wanted, and where it goes on', before: two, calls: [find('one', { limit: 1 }), find('one', { after: '1.5.a' }), find('one', { after: '2.5.a' })], replies: [lines('ok', '1.5.a', 'b', 1, '"Renamed"', '"one more"'), lines('ok', '', ...a(1, 'First ONE')), lines('ok', '')] },
-    { name: 'after a topic that is gone', before: two, call: find('one', { after: '1.6.gone' }), reply: lines('ok', '', ...a(1, 'First ONE')) },
+    { name: 'the newest topic first, of this user only, with answers and without what was thought', before: two, call: read(), reply: lines('ok', '', ...b, ...a) },
+    { name: 'from a place on: within a topic, after all of it, and after a topic that is gone', before: two, calls: [read('2.5.a'), read('2147483647.7.b'), read('1.6.gone')], replies: [lines('ok', '', 'a', '5.a', '', '"First ONE"', 2, 1, ...second), lines('ok', '', 'b', '7.b', '"Renamed"', '"Renamed"', 2147483647, 0, ...a), lines('ok', '', ...a)] },
+    { name: 'a user without topics', call: read(), reply: lines('ok', '') },
+    { name: 'a topic of the list that is gone', before: () => ({ 'topics:alice': zset({ gone: 9, a: 5 }), 't:a': two()['t:a'] }), call: read(), reply: lines('ok', '', ...a) },
   ]);
 
-  test('a topic with more than a call reads is searched over several', async () => {
-    const hash = topicOf(Array(100).fill('C "no"'), { query: (seq) => `${'x'.repeat(250_000)}${seq === 97 ? 'needle' : ''}` });
-    await shard.seed({ 't:t': hash, 'topics:alice': zset({ t: 1 }) });
-    const replies = [];
-    for (let after = ''; replies.length < 10; after = replies.at(-1)[1]) {
-      replies.push((await shard.call(...find('needle', { after }))).split('\n'));
-      if (!replies.at(-1)[1]) break;
-    }
-    assert.deepEqual([replies.length, replies.at(-1)[2], replies.at(-1)[3]], [3, 't', '97']);
-  });
-
-  test('many topics that hold nothing: some a call', async () => {
-    const keys = Object.fromEntries(Array.from({ length: 6000 }, (_, i) => [`t:t${i}`, topicOf(['C "no"'])]));
-    await shard.seed({ ...keys, 'topics:alice': zset(Object.fromEntries(Array.from({ length: 6000 }, (_, i) => [`t${i}`, i + 1]))) });
-    let calls = 0;
-    for (let after = ''; ; calls++) {
-      const [, next] = (await shard.call(...find('needle', { after }))).split('\n');
-      if (!next) break;
+  // The places of its topics, as "<ms>.<topic> <first Seq> <how many>", page by page.
+  const pages = async () => {
+    const all = [];
+    for (let after = ''; ; ) {
+      const [, next, ...rest] = (await shard.call(...read(after))).split('\n');
+      all.push([]);
+      while (rest.length) {
+        const [, place, , , seq, n] = rest.splice(0, 6);
+        all.at(-1).push(`${place} ${seq} ${n}`);
+        rest.splice(0, 8 * n);
+      }
+      if (!next) return all;
       after = next;
     }
-    assert.equal(calls, 2);
+  };
+
+  test('a long topic comes in pages of a megabyte, each question once', async () => {
+    await shard.seed({ 't:t': topicOf(Array(10).fill('C "no"'), { query: () => 'x'.repeat(250_000) }), 'topics:alice': zset({ t: 1 }) });
+    assert.deepEqual(await pages(), [['1.t 1 5'], ['1.t 6 5']]);
+  });
+
+  test('what was thought, and not returned, ends a page too', async () => {
+    const thought = lines('["42"]', JSON.stringify(['x'.repeat(1 << 20)]), 'null', 1500, 'E');
+    const answers = Object.fromEntries(Array.from({ length: 7 }, (_, i) => [`a:${i + 1}`, thought]));
+    await shard.seed({ 't:t': topicOf(Array(7).fill('D'), answers), 'topics:alice': zset({ t: 1 }) });
+    assert.deepEqual(await pages(), [['1.t 1 3'], ['1.t 4 3'], ['1.t 7 1']]);
+  });
+
+  test('many short topics: some a page', async () => {
+    const keys = Object.fromEntries(Array.from({ length: 2000 }, (_, i) => [`t:t${i}`, topicOf(['C "no"'])]));
+    await shard.seed({ ...keys, 'topics:alice': zset(Object.fromEntries(Array.from({ length: 2000 }, (_, i) => [`t${i}`, i + 1]))) });
+    const all = await pages();
+    assert.equal(new Set(all.flat()).size, 2000);
+    assert.ok(all.every((page) => page.length < 700), String(all.map((page) => page.length)));
   });
 });
 
