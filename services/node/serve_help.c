@@ -209,8 +209,9 @@ static const struct config_group http_options = {
                  .min = 1,
                  .max = 65536,
                  .help = "Memory for request bodies over 16 KiB, in MiB, for all threads together, "
-                         "and as much for answers that clients have not read. Raise it for many "
-                         "large uploads at the same time."},
+                         "as much for answers that clients have not read, and as much for the "
+                         "messageBody of runs that are driven. Raise it for many large uploads or "
+                         "runs at the same time."},
                 {.name = "header-max-bytes",
                  .kind = CONFIG_NUMBER,
                  .metavar = "N",

@@ -352,6 +352,31 @@ static void many_statements_wait_their_turn(void **state)
     assert_true(list_children(pids, 16) <= 2);
 }
 
+/* Its statements fill all children until their limit. */
+static void one_account_does_not_keep_the_others_waiting(void **state)
+{
+    struct got others = {0}, tables = {0};
+    struct sql_statement endless = {SESSION, 1, 0, SQL_READ, STR(ENDLESS), STR("greedy"), STR("u")};
+    struct sql_statement quick = {SESSION, 2, 1, SQL_READ, STR("SELECT 1"), STR("other"), STR("u")};
+    got.n = 0;
+    for (unsigned i = 0; i < 2; i++) /* the children have the database open */
+        (void)!start_step(step++, SQL_READ, "SELECT 1");
+    wait_for(&got, 2);
+    got.n = 0;
+    for (unsigned i = 0; i < 5; i++) {
+        endless.step = step++;
+        (void)!sql_start(store, &endless, on_end, &got);
+    }
+    (void)!sql_start(store, &quick, on_end, &others);
+    (void)!sql_describe(store, on_tables, &tables);
+    (void)!sql_describe(store, on_tables, &tables);
+    wait_for(&others, 1);
+    wait_for(&tables, 2);
+    assert_string_equal(others.rows, "[[1]]");
+    assert_non_null(strstr(tables.tables, "patterns"));
+    assert_in_range(got.n, 0, 2); /* of the greedy one's: those that ran first */
+}
+
 static void tables_are_described(void **state)
 {
     for (unsigned i = 0; i < 2; i++) {
@@ -495,6 +520,7 @@ int main(void)
         TEST(a_child_that_is_killed_leaves_all_or_nothing),
         TEST(a_cancelled_statement_can_be_started_again),
         TEST(many_statements_wait_their_turn),
+        TEST(one_account_does_not_keep_the_others_waiting),
         TEST(tables_are_described),
         TEST(another_program_holds_the_lock),
         TEST(a_file_that_is_no_database),

@@ -71,7 +71,9 @@ static void *start(struct workflow *workflow, const struct agent_task *task, age
                                             .step = task->step,
                                             .right = str_eq(task->verb, STR("CONTENT")) ? SQL_WRITE
                                                                                         : SQL_READ,
-                                            .text = json_member_str(task->body, "sql_query")};
+                                            .text = json_member_str(task->body, "sql_query"),
+                                            .account = task->account,
+                                            .user = task->user_name};
     if (statement.text.at == NULL)
         loop_set_deadline(workflow->server->loop, &a->refusal, 0);
     else

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * sql.c - the store of a node: calls wait in a queue, children work on one each (sql.h,
- * sql_slots.c). */
+ * sql.c - the store of a node: calls wait for their turn, children work on one each (sql.h,
+ * sql_slots.c). Descriptions are nobody's: they take turns as an account of their own, and all that
+ * wait end with the first one that is answered. */
 #include "services/workflow/sql/sql_internal.h"
 
 #include <stdio.h>
@@ -30,6 +31,7 @@ static void take_out(struct queue_of_calls *queue, struct sql_call *call)
 static void free_call(struct sql_call *call)
 {
     loop_cancel_deadline(call->store->loop, &call->limit);
+    fair_slots_leave(call->store->turns, &call->entry);
     free(call->text);
     free(call);
 }
@@ -46,6 +48,7 @@ static void keep_tables(struct sql_store *store, json_t *tables)
 
 static void end_with(struct sql_call *call, const struct sql_end *end)
 {
+    fair_slots_leave(call->store->turns, &call->entry);
     if (call->on_tables != NULL && end->outcome != SQL_DONE && !call->is_ending)
         keep_tables(call->store, NULL);
     if (call->on_tables != NULL)
@@ -65,6 +68,7 @@ void sql_call_end(struct sql_call *call, enum sql_outcome outcome, const char *r
 /* Not inside the function that its caller has called. */
 void sql_call_end_later(struct sql_call *call, enum sql_outcome outcome, struct str reason)
 {
+    fair_slots_leave(call->store->turns, &call->entry);
     call->is_ending = true;
     call->outcome = outcome;
     snprintf(call->reason, sizeof call->reason, "%.*s", STR_ARG(reason));
@@ -87,8 +91,7 @@ static void on_call_limit(struct deadline *deadline)
         sql_call_end(call, call->outcome, call->reason);
         return;
     }
-    if (call->task != DATABASE_DESCRIBE && sql_slots_reach(store) &&
-        clock_mono_ms() - call->since_ms < BUSY_MS) {
+    if (sql_slots_reach(store) && clock_mono_ms() - call->since_ms < BUSY_MS) {
         loop_set_deadline(store->loop, &call->limit, AWAY_MS);
         return;
     }
@@ -99,11 +102,11 @@ static void on_call_limit(struct deadline *deadline)
                                           : "The database does not respond.");
 }
 
-void sql_call_wait(struct sql_call *call, bool is_first)
+void sql_call_wait(struct sql_call *call, bool is_again)
 {
     struct sql_store *store = call->store;
     call->since_ms = clock_mono_ms();
-    insert(&store->waiting, call, is_first);
+    insert(&store->waiting, call, is_again);
     store->waiting_n++;
     loop_set_deadline(store->loop, &call->limit,
                       call->task == DATABASE_DESCRIBE ? TABLES_WAIT_MS : AWAY_MS);
@@ -123,6 +126,18 @@ static void put_reason(struct buf *b, const struct sql_call *call, const struct 
         buf_lit(b, " inserted or updated.");
 }
 
+/* They asked before it was answered. */
+static void end_descriptions(struct sql_store *store)
+{
+    for (struct sql_call *call = store->waiting.first, *next; call != NULL; call = next) {
+        next = call->after;
+        if (call->task != DATABASE_DESCRIBE)
+            continue;
+        sql_call_leave(call);
+        sql_call_end_later(call, SQL_DONE, STR(""));
+    }
+}
+
 /* The call is in no slot any more. */
 void sql_call_finish(struct sql_call *call, const json_t *frame)
 {
@@ -138,8 +153,10 @@ void sql_call_finish(struct sql_call *call, const json_t *frame)
     };
     json_t *none = json_array();
     buf_init(&reason, REASON_BYTES);
-    if (call->task == DATABASE_DESCRIBE && end.outcome == SQL_DONE)
+    if (call->task == DATABASE_DESCRIBE && end.outcome == SQL_DONE) {
         keep_tables(call->store, json_deep_copy(json_object_get(frame, "tables")));
+        end_descriptions(call->store);
+    }
     if (call->task == DATABASE_LOOK && end.outcome == SQL_DONE && !end.had_happened) {
         end.outcome = call->looked;
         end.reason = str_of(call->reason);
@@ -168,6 +185,8 @@ struct sql_store *sql_store_create(struct loop *loop, const struct sql_settings 
         abort();
     store->loop = loop;
     store->settings = settings;
+    store->turns = fair_slots_create(&(struct fair_slots_config){.slot_n = settings->kind->child_n,
+                                                                 .waiting_max = SQL_WAITING_MAX});
     sql_slots_init(store);
     return store;
 }
@@ -194,6 +213,7 @@ void sql_store_destroy(struct sql_store *store)
     }
     free_all(&store->waiting);
     free_all(&store->ending);
+    fair_slots_destroy(store->turns);
     child_reap_all();
     json_decref(store->tables);
     free(store);
@@ -211,6 +231,22 @@ static struct sql_call *make_call(struct sql_store *store, enum database_task ta
     return call;
 }
 
+/* It begins, or waits for its turn. */
+static void start(struct sql_call *call, const struct fair_owner *owner)
+{
+    struct sql_store *store = call->store;
+    struct fair_entry *surplus;
+    fair_slots_wait(store->turns, &call->entry, owner, 1);
+    sql_call_wait(call, false);
+    sql_slots_pump(store);
+    while ((surplus = fair_slots_surplus(store->turns)) != NULL) {
+        struct sql_call *last = H2O_STRUCT_FROM_MEMBER(struct sql_call, entry, surplus);
+        sql_call_leave(last);
+        sql_call_end_later(last, SQL_UNREACHABLE,
+                           STR("Too many statements of this account wait for the database."));
+    }
+}
+
 struct sql_call *sql_start(struct sql_store *store, const struct sql_statement *statement,
                            sql_end_cb *on_end, void *context)
 {
@@ -225,13 +261,9 @@ struct sql_call *sql_start(struct sql_store *store, const struct sql_statement *
     if (!statement_check(statement->text, statement->right, store->settings->kind->dialect,
                          &reason))
         sql_call_end_later(call, SQL_REFUSED, buf_str(&reason));
-    else if (store->waiting_n >= SQL_WAITING_MAX)
-        sql_call_end_later(call, SQL_UNREACHABLE,
-                           STR("Too many statements wait for the database."));
     else {
         call->text = str_copy(statement->text);
-        sql_call_wait(call, false);
-        sql_slots_pump(store);
+        start(call, &(struct fair_owner){statement->account, statement->user, statement->session});
     }
     buf_fini(&reason);
     return call;
@@ -244,13 +276,8 @@ struct sql_call *sql_describe(struct sql_store *store, sql_tables_cb *on_tables,
     if (store->tables_ms != 0 && clock_mono_ms() - store->tables_ms < TABLES_FRESH_MS)
         sql_call_end_later(call, store->tables != NULL ? SQL_DONE : SQL_UNREACHABLE,
                            STR("The database does not respond."));
-    else if (store->waiting_n >= SQL_WAITING_MAX)
-        sql_call_end_later(call, SQL_UNREACHABLE,
-                           STR("Too many statements wait for the database."));
-    else {
-        sql_call_wait(call, false);
-        sql_slots_pump(store);
-    }
+    else
+        start(call, &(struct fair_owner){.account = STR("")});
     return call;
 }
 

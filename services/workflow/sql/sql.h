@@ -24,7 +24,8 @@ enum {
     SQL_ROWS_MAX = 100,           /* of one result */
     SQL_RESULT_MAX_BYTES = 65536, /* of its rows as JSON */
     SQL_STATEMENT_MAX_BYTES = 65536,
-    SQL_WAITING_MAX = 200, /* statements of a node that wait for a child */
+    /* Statements of a node that wait for a child; then the one with the most loses its newest. */
+    SQL_WAITING_MAX = 200,
 };
 
 /* ---- settings ---- */
@@ -55,6 +56,7 @@ struct sql_statement {
     uint64_t run, step;
     enum sql_right right;
     struct str text;
+    struct str account, user; /* names: whose turn it takes */
 };
 
 enum sql_outcome {
@@ -96,7 +98,7 @@ void sql_store_destroy(struct sql_store *store);
 struct sql_call *sql_start(struct sql_store *store, const struct sql_statement *statement,
                            sql_end_cb *on_end, void *context) must_check;
 /* The tables that statements may use, at most a few seconds old. A database that does not respond
- * within 2 s has none, for a few seconds. */
+ * within 2 s has none, for a few seconds, unless it is busy: then within 30 s. */
 struct sql_call *sql_describe(struct sql_store *store, sql_tables_cb *on_tables,
                               void *context) must_check;
 /* The callback does not run any more. A statement that is running is ended, and may have happened:

@@ -6,6 +6,7 @@
 #include "services/workflow/sql/child.h"
 #include "services/workflow/sql/settings.h"
 #include "shared/base/sm.h"
+#include "shared/op/fair_slots.h"
 
 enum {
     SLOTS_MAX = 4,
@@ -29,7 +30,8 @@ struct slot {
 
 struct sql_call {
     struct sql_store *store;
-    struct sql_call *before, *after; /* in the queue, or in that of calls that end */
+    struct sql_call *before, *after; /* among those that wait, or that end */
+    struct fair_entry entry;         /* its turn, or its right to a child until it ends */
     struct slot *slot;               /* that works on it */
     enum database_task task;
     char run[RUN_BYTES];
@@ -54,6 +56,7 @@ struct sql_store {
     struct loop *loop;
     const struct sql_settings *settings;
     struct slot slots[SLOTS_MAX];
+    struct fair_slots *turns; /* whose call a child works on next */
     struct queue_of_calls waiting, ending;
     unsigned waiting_n, rest_ms;
     json_t *tables;             /* of the last description; NULL: it failed, or there was none */
@@ -64,8 +67,8 @@ struct sql_store {
 
 /* --- sql.c: calls, each in a queue or in a slot --- */
 
-/* Puts it into the queue of those that wait: first, if it has waited before. */
-void sql_call_wait(struct sql_call *call, bool is_first);
+/* Puts it among those that wait: first, if it has had a child. */
+void sql_call_wait(struct sql_call *call, bool is_again);
 void sql_call_leave(struct sql_call *call);
 /* Their call is in no queue and in no slot. Its callback runs, and it is freed: inside the call,
  * or, of sql_call_end_later, from the loop. */

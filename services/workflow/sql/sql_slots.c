@@ -242,23 +242,14 @@ static void start_child(struct slot *slot)
     loop_set_deadline(store->loop, &slot->limit, START_MS);
 }
 
-static bool is_session_busy(const struct sql_store *store, const struct sql_call *call)
-{
-    for (unsigned i = 0; i < SLOTS_MAX; i++) {
-        const struct sql_call *other = store->slots[i].call;
-        if (other != NULL && strncmp(other->run, call->run, strcspn(call->run, ".")) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* The first one, of sessions that have none at work if there are any. */
+/* One that has lost its child, which are first, or the one whose turn it is. */
 static struct sql_call *choose(const struct sql_store *store)
 {
-    for (struct sql_call *call = store->waiting.first; call != NULL; call = call->after)
-        if (call->run[0] == 0 || !is_session_busy(store, call))
-            return call;
-    return store->waiting.first;
+    struct sql_call *first = store->waiting.first;
+    if (first == NULL || first->entry.has_slot)
+        return first;
+    struct fair_entry *entry = fair_slots_next(store->turns);
+    return entry == NULL ? NULL : H2O_STRUCT_FROM_MEMBER(struct sql_call, entry, entry);
 }
 
 void sql_slots_pump(struct sql_store *store)
@@ -267,8 +258,9 @@ void sql_slots_pump(struct sql_store *store)
     for (unsigned i = 0; i < store->settings->kind->child_n; i++) {
         struct slot *slot = &store->slots[i];
         starting_n += slot->state == SLOT_STARTING;
-        if (slot->state == SLOT_IDLE && store->waiting.first != NULL)
-            give(slot, choose(store));
+        struct sql_call *call = slot->state == SLOT_IDLE ? choose(store) : NULL;
+        if (call != NULL)
+            give(slot, call);
     }
     for (unsigned i = 0; i < store->settings->kind->child_n; i++)
         if (store->slots[i].state == SLOT_EMPTY && store->waiting_n > starting_n) {
