@@ -6,9 +6,10 @@
 -- Lane: add.  Home: space.  Nonce: yes.  Full: refused.  Durable: yes.
 -- Repeatable: yes, while the job is not done.
 -- Arguments:
---   space  name
---   doc    name
---   job    name      a new id
+--   space    name
+--   doc      name
+--   job      name    a new id
+--   account  name?   as of upload
 -- Replies: ok/job (the unfinished one, if there is one) | missing | gone (neither text nor bytes are there: upload it
 --   again) | replay
 local documents = require('documents/documents')
@@ -23,7 +24,7 @@ local function verb(turn, a)
     if d.text == '' then return 'gone' end
     jobs.retire(turn, d.job, '')
     call('HSET', d.key, 'status', 'QUEUED', 'updated', turn.now_text, 'job', job)
-    jobs.start(turn, space, doc, job, 'CHUNK', true)
+    jobs.start(turn, space, doc, job, 'CHUNK', true, account)
     return 'ok\n' .. job
 end
 

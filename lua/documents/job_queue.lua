@@ -1,8 +1,12 @@
--- job_queue: decides whose document is indexed next. Spaces take turns, one job at a time: the stream `jobs` holds at
---   most one unstarted job of each space (the hash job_turns, space -> job); the others wait in the zset
---   queued_jobs:<space> by age. When a job begins, or ends before that, the next one of its space is appended to the
---   stream. So 10,000 jobs of one owner delay another owner's job by at most one job per indexer, and the stream still
---   wakes indexers and shows abandoned entries.
+-- job_queue: decides whose document is indexed next. Accounts take turns, then the spaces for which one account acts,
+--   one job at a time. Each space has one job whose turn is next (the hash job_turns, space -> job); its others wait in
+--   the zset queued_jobs:<space> by age. Of these next ones the stream `jobs` holds at most one unstarted job of each
+--   account (the hash account_turns, account -> job); the others wait in the zset queued_turns:<account>, in the order
+--   in which their spaces are served. When a job begins, or ends before that, the next one of its space comes last
+--   among those of its account, and the first one of these is appended to the stream. So 10,000 jobs of one account, or
+--   of one of its owners, delay another one's job by at most one job per indexer, and the stream still wakes indexers
+--   and shows abandoned entries. Jobs of no account, which operators begin, take turns by their spaces alone.
+local counters = require('turn/counters')
 local call = redis.call
 
 local GROUP = 'indexers'
@@ -30,13 +34,25 @@ local function drop_entry(turn, entry)
     call('XDEL', P .. 'jobs', entry)
 end
 
+local function account_of(turn, job)
+    return call('HGET', turn.prefix .. 'job:' .. job, 'account') or ''
+end
+
+-- The job is its space's next one. Returns its entry, or '' while another one of its account is before it.
+local function enter(turn, job)
+    local P, account = turn.prefix, account_of(turn, job)
+    if account == '' or call('HSETNX', P .. 'account_turns', account, job) == 1 then return put_entry(turn, job) end
+    call('ZADD', P .. 'queued_turns:' .. account, counters.next_lease(turn), job)
+    return ''
+end
+
 -- The job waits for its turn: to be called for each job whose hash says QUEUED and that stands nowhere else.
--- It writes `entry` of the hash; all that it needs is the job's id, space and `created`.
+-- It writes `entry` of the hash; all that it needs is the job's id, space, `created` and the hash's `account`.
 local function queue_job(turn, space, job, created)
     local P = turn.prefix
     local entry = ''
     if call('HSETNX', P .. 'job_turns', space, job) == 1 then
-        entry = put_entry(turn, job)
+        entry = enter(turn, job)
     else
         call('ZADD', P .. 'queued_jobs:' .. space, created, job)
     end
@@ -49,21 +65,39 @@ local function pass_turn(turn, space)
     local job = call('ZPOPMIN', P .. 'queued_jobs:' .. space)[1]
     if job then
         call('HSET', P .. 'job_turns', space, job)
-        call('HSET', P .. 'job:' .. job, 'entry', put_entry(turn, job))
+        call('HSET', P .. 'job:' .. job, 'entry', enter(turn, job))
     else
         call('HDEL', P .. 'job_turns', space)
     end
 end
 
+-- The same of an account: that of the space that has waited longest for it.
+local function pass_turn_of_account(turn, account)
+    local P = turn.prefix
+    local job = call('ZPOPMIN', P .. 'queued_turns:' .. account)[1]
+    if job then
+        call('HSET', P .. 'account_turns', account, job)
+        call('HSET', P .. 'job:' .. job, 'entry', put_entry(turn, job))
+    else
+        call('HDEL', P .. 'account_turns', account)
+    end
+end
+
 -- A job that was QUEUED is begun, or over: it waits no longer, wherever it did. Its entry is the caller's.
 local function leave_queue(turn, space, job)
-    local P = turn.prefix
+    local P, account = turn.prefix, account_of(turn, job)
     call('ZREM', P .. 'waiting_jobs', job)
     call('ZREM', P .. 'delayed_jobs', job)
     if call('HGET', P .. 'job_turns', space) == job then
         pass_turn(turn, space)
     else
         call('ZREM', P .. 'queued_jobs:' .. space, job)
+    end
+    if account == '' then return end
+    if call('HGET', P .. 'account_turns', account) == job then
+        pass_turn_of_account(turn, account)
+    else
+        call('ZREM', P .. 'queued_turns:' .. account, job)
     end
 end
 

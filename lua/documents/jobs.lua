@@ -1,5 +1,5 @@
 -- jobs: the life of the job that indexes a document: a hash job:<job>, and one entry of the stream `jobs` while it runs
--- and while it is its space's next one (documents/job_queue.lua says where it waits before that):
+-- and while it is its account's next one (documents/job_queue.lua says where it waits before that):
 --   QUEUED -> RUNNING (a lease, an attempt) -> DONE | FAILED; CANCELLED when its document is deleted or gets other
 --   bytes. RUNNING -> QUEUED when it is released; RUNNING -> RUNNING with a new lease when its indexer died and another
 --   one took its entry.
@@ -26,11 +26,13 @@ local function list(turn, space, job, is_over)
     call('ZREMRANGEBYRANK', key, 0, -JOBS_SHOWN - 1)
 end
 
-local function start(turn, space, doc, job, stage, is_reindex)
+-- account: whose turn it takes; '' or nil: the space's alone.
+local function start(turn, space, doc, job, stage, is_reindex, account)
     call('HSET', turn.prefix .. 'job:' .. job, 'doc', doc, 'space', space, 'status', 'QUEUED', 'stage', stage,
          'progress', 0, 'error', '', 'attempt', 0, 'lease', '', 'is_reindex', is_reindex and 1 or 0,
          'created', turn.now_text, 'updated', turn.now_text, 'entry', '', 'consumer', '', 'stolen', '',
          'digest', '', 'vectors_n', 0)
+    if account and account ~= '' then call('HSET', turn.prefix .. 'job:' .. job, 'account', account) end
     job_queue.queue_job(turn, space, job, turn.now_text)
     list(turn, space, job, false)
 end

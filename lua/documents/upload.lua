@@ -25,6 +25,7 @@
 --   path          text? 4k   of a file of a collection
 --   url           json? 8k
 --   is_reindex    flag       it may bring another model into the space
+--   account       name?      whose turn the job takes; by its space alone without one
 -- Replies: ok/doc/job | duplicate/doc/job/status/filename (JSON) | full/used/cap | many (documents)
 --   | gone (not all blocks are there)
 local jobs = require('documents/jobs')
@@ -76,7 +77,7 @@ local function verb(turn, a)
          'size', format('%d', size), 'sha', sha, 'url', url, 'status', 'QUEUED', 'updated', turn.now_text, 'job', job,
          'chars', 0, 'blocks', 0)
     storage.count_bytes(turn, doc, space)
-    jobs.start(turn, space, doc, job, 'PARSE', is_reindex)
+    jobs.start(turn, space, doc, job, 'PARSE', is_reindex, account)
     return 'ok\n' .. doc .. '\n' .. job
 end
 

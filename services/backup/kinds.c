@@ -82,6 +82,8 @@ static const struct {
     {"packs", KIND_DERIVED},
     {"jobs", KIND_DERIVED},
     {"job_turns", KIND_DERIVED},
+    {"account_turns", KIND_DERIVED},
+    {"queued_turns", KIND_DERIVED},
     {"queued_jobs", KIND_DERIVED},
     {"delayed_jobs", KIND_DERIVED},
     /* from runs */
@@ -138,6 +140,7 @@ static const struct {
     {"poll", KIND_PASSING},
     {"rate", KIND_PASSING},
     {"nodes", KIND_PASSING},
+    {"vacancy_nodes", KIND_PASSING},
     {"node_info", KIND_PASSING},
     {"engines", KIND_PASSING},
     {"settings", KIND_PASSING},

@@ -130,7 +130,7 @@ static enum err store(struct upload *u, struct collection_uploaded *ret_uploaded
                 .kind = str_of(extract_kind_name(kind)), .size = u->bytes.n,
                 .blocks = blocks_of(u->bytes.n), .sha = u->sha,
                 .cap = u->c->pipeline->settings->space.max_bytes, .path = buf_str(&u->name),
-                .url = buf_str(&u->url), .is_reindex = u->c->is_reindex);
+                .url = buf_str(&u->url), .is_reindex = u->c->is_reindex, .account = STR(""));
     struct lines lines = lines_of(call.reply);
     struct str word = lines_next(&lines);
     return read_reply(call.error, word, &lines, ret_uploaded);

@@ -110,7 +110,8 @@ static enum err queue(struct reindex *x, struct str space, struct str doc)
     char job[ID_BYTES + 1];
     str_random_hex(ID_BYTES / 2, job);
     struct blocking_call call = {.blocking = x->blocking};
-    call_doc_reindex(blocking_start(&call), .space = space, .doc = doc, .job = str_of(job));
+    call_doc_reindex(blocking_start(&call), .space = space, .doc = doc, .job = str_of(job),
+                     .account = STR(""));
     if (call.error != ERR_OK)
         return call.error;
     x->queued_n += str_has_prefix(call.reply, STR("ok"));

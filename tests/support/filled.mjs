@@ -88,8 +88,8 @@ export async function fillRest(shard) {
 export async function fillDocuments(shard, { vectors = 'exact' } = {}) {
   const indexer = new Indexer(shard);
   const limits = 'upload:bob:100:3600';
-  const put = async (n, space = BOB, path = '', bytes = `bytes ${n} ${ANY_BYTES}`) =>
-    assert.match(await upload(shard, { n, space, limits, bytes, cap: 1e7, path }), /^ok/);
+  const put = async (n, space = BOB, path = '', bytes = `bytes ${n} ${ANY_BYTES}`, account = undefined) =>
+    assert.match(await upload(shard, { n, space, limits, bytes, cap: 1e7, path, account }), /^ok/);
   await indexer.group();
   await put(1);
   await indexer.index({ blocks: ['block', ANY_BYTES], vectors, digest: 'abc', chunks: 3, pack: packOf([0, 10], [10, 20], [20, 30]) });
@@ -104,9 +104,9 @@ export async function fillDocuments(shard, { vectors = 'exact' } = {}) {
   await indexer.parsed(await indexer.take());
   await put(10, 'o:dave', '', 'It was given back for later.');
   assert.equal(await shard.call('job_release', ...Object.values((({ job, lease }) => ({ job, lease }))(await indexer.take())), 3_600_000, '"Later."'), 'ok');
-  await put(6, 'o:carol', '', 'It was queued when the backup was made.');
+  await put(6, 'o:carol', '', 'It was queued when the backup was made.', 'F');
   for (const n of [8, 9, 11]) await put(n, 'o:carol', '', `It waited for the turn of its space, as number ${n}.`);
-  await put(13, 'o:erin', '', 'It is queued, and larger than a block. '.repeat(70_000));
+  await put(13, 'o:erin', '', 'It waits for the turn of its account, and is larger than a block. '.repeat(42_000), 'F');
   assert.equal(await shard.call('upload_begin', 0, 'o:erin', '', docId(14), '"f"', 1, shaOf(14), 1e7, '', ''), 'ok\n', 'and its blocks never come');
   await put(12, 'o:acme~carol', '', 'It is of an account with a namespace.');
   await upload(shard, { n: 7, space: 'c:book', filename: '"a.md"', type: 'text/markdown', bytes: 'other bytes', cap: 1e7, path: 'guide%2Fa.md' });
@@ -118,7 +118,7 @@ export async function fillRuns(shard) {
   const wait = (run, approvers, more) => stepped(shard, run, { status: 'waiting', approvers, ...more });
   const decide = async (run, given) => {
     const [reply] = (await shard.turn([answer({ session: run.session, run: run.run, step: run.step, as: ['a.F', 'r.chief'], ...given })])).replies;
-    run.fence = /^decided\n(\d+)$/.exec(reply)?.[1] ?? run.fence;
+    run.fence = /^decided\n(\d+)\n/.exec(reply)?.[1] ?? run.fence;
     return reply;
   };
   const done = await began(shard, { session: session(1), request: 'first', max: 1e9 });

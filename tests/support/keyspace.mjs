@@ -151,23 +151,31 @@ function checkRecommendations(keys) {
   assert.deepEqual(Object.fromEntries(said), judged, 'judged:*');
 }
 
-// Where each job that is not begun waits, and whose turn it is in its space: an indexer finds every one of them.
+// Where each job that is not begun waits, and whose turn it is in its account and space: an indexer finds every one.
 function checkJobQueue(keys) {
   const entries = new Map(valueOf(keys, 'jobs', []).map(([id, { job }]) => [id, job]));
   const queued = new Map(of(keys, 'queued_jobs').map(([space, value]) => [space, Object.keys(value)]));
   for (const space of queued.keys()) assert.ok(space in valueOf(keys, 'job_turns'), `queued_jobs:${space}: whose turn is it?`);
-  for (const [space, job] of Object.entries(valueOf(keys, 'job_turns'))) {
-    const { status, entry } = valueOf(keys, `job:${job}`);
-    assert.deepEqual([status, entries.get(entry)], ['QUEUED', job], `job_turns: ${space}`);
+  const turns = new Map(of(keys, 'queued_turns').map(([account, value]) => [account, Object.keys(value)]));
+  for (const account of turns.keys()) assert.ok(account in valueOf(keys, 'account_turns'), `queued_turns:${account}: whose turn is it?`);
+  for (const [account, job] of Object.entries(valueOf(keys, 'account_turns'))) {
+    const { status, entry, account: its } = valueOf(keys, `job:${job}`);
+    assert.deepEqual([status, entries.get(entry), its], ['QUEUED', job, account], `account_turns: ${account}`);
   }
-  for (const [job, { space, status, entry }] of of(keys, 'job')) {
+  for (const [space, job] of Object.entries(valueOf(keys, 'job_turns'))) {
+    const { status, entry, account } = valueOf(keys, `job:${job}`);
+    const waits = turns.get(account)?.includes(job);
+    assert.deepEqual([status, waits ? entry : entries.get(entry)], ['QUEUED', waits ? '' : job], `job_turns: ${space}`);
+  }
+  for (const [job, { space, status, entry, account }] of of(keys, 'job')) {
     const places = [];
     if (entries.get(entry) === job) places.push('jobs');
     if (queued.get(space)?.includes(job)) places.push('queued_jobs');
+    if (turns.get(account)?.includes(job)) places.push('queued_turns');
     for (const name of ['waiting_jobs', 'delayed_jobs']) if (job in valueOf(keys, name)) places.push(name);
     if (status === 'QUEUED') assert.equal(places.length, 1, `job:${job} is in ${places.join()}`);
     else assert.deepEqual(places, status === 'RUNNING' ? ['jobs'] : [], `job:${job} is ${status}`);
-    if (status === 'QUEUED' && places[0] === 'jobs') assert.equal(valueOf(keys, 'job_turns')[space], job, `job:${job}: its turn`);
+    if (status === 'QUEUED' && ['jobs', 'queued_turns'].includes(places[0])) assert.equal(valueOf(keys, 'job_turns')[space], job, `job:${job}: its turn`);
   }
 }
 
@@ -288,9 +296,9 @@ export function mergedShards(shards) {
 
 // --- what a restore makes of a keyspace in which nothing happens meanwhile -------------------------
 
-const PASSING = /^(served|leases|lease|partials|idle|idle_lookups|poll|nodes|node_info|settings|depth|engines|watchers|trash|failures|restoring|pushed|cluster|hints|quiet|bound|left|outbox|released|rate|models_seen|deleting|wfw|dlv|dlv_due|dlv_done|dlv_n|dlv_pull|dlv_polls|names_known|room_watch)(:|$)/;
+const PASSING = /^(served|leases|lease|partials|idle|idle_lookups|poll|nodes|node_info|settings|depth|engines|watchers|trash|failures|restoring|pushed|cluster|hints|quiet|bound|left|outbox|released|rate|models_seen|deleting|wfw|dlv|dlv_due|dlv_done|dlv_n|dlv_pull|dlv_polls|names_known|room_watch|vacancy_nodes)(:|$)/;
 
-const DERIVED = ['needs', 'open', 'turns', 'models', 'waiting', 'shares', 'depths', 'stored', 'meta', 'jobs', 'job_turns', 'queued_jobs', 'delayed_jobs', 'wf_due', 'wf_files', 'evaluation_due'];
+const DERIVED = ['needs', 'open', 'turns', 'models', 'waiting', 'shares', 'depths', 'stored', 'meta', 'jobs', 'job_turns', 'queued_jobs', 'account_turns', 'queued_turns', 'delayed_jobs', 'wf_due', 'wf_files', 'evaluation_due'];
 
 // No claim is left: what was Pending is Open, with the attempt under way not counted.
 function withoutClaims(hash) {

@@ -286,12 +286,12 @@ export const ANY_BYTES = String.fromCharCode(...Array(256).keys());
 export const CAP = 1e6;
 
 // The whole way of an upload: its begin, its blocks, and the document made of them. The reply of the verb that decides.
-export async function upload(shard, { n = 1, j = n, doc = docId(n), job = jobId(j), space = ALICE, limits = '', bytes = `bytes ${n}`, sha = shaOf(n), cap = CAP, path = '', filename = `"f${n}.txt"`, type = 'text/plain' } = {}) {
+export async function upload(shard, { n = 1, j = n, doc = docId(n), job = jobId(j), space = ALICE, limits = '', bytes = `bytes ${n}`, sha = shaOf(n), cap = CAP, path = '', filename = `"f${n}.txt"`, type = 'text/plain', account } = {}) {
   const begun = await shard.call('upload_begin', 0, space, limits, doc, filename, bytes.length, sha, cap, path, '');
   const [word, , ...rest] = begun.split('\n'); // what is left of its limits stands between
   if (word !== 'ok') return word === 'limited' ? begun : lines(word, ...rest);
   for (const block of blocksOf(bytes)) await shard.cmd('RPUSHX', shard.key(`pushed:${doc}`), block);
-  return shard.call('upload', space, doc, job, filename, type, 'text', bytes.length, blocksOf(bytes).length, sha, cap, path, '');
+  return shard.call('upload', space, doc, job, filename, type, 'text', bytes.length, blocksOf(bytes).length, sha, cap, path, '', ...(account ? ['0', account] : []));
 }
 export const pending = async (shard) => ((await shard.cmd('XPENDING', shard.key('jobs'), 'indexers', '-', '+', 10)) ?? []).map(([, consumer]) => consumer);
 // A document while it is indexed by `consumer`.

@@ -228,5 +228,5 @@ void documents_reindex(struct request *r)
     struct str id;
     if (read_path(r, &owner, &id))
         call_doc_reindex(request_call(r, on_reindexed), .space = owner.space, .doc = id,
-                         .job = ids_new(r));
+                         .job = ids_new(r), .account = r->account->name_token);
 }

@@ -194,7 +194,7 @@ static void store(struct upload *upload)
                 .content_type = upload->content_type, .kind = str_of(upload->kind),
                 .size = upload->bytes.n, .blocks = blocks_of(upload->bytes.n), .sha = upload->sha,
                 .cap = documents_of(r)->settings->space.max_bytes, .path = STR(""), .url = STR(""),
-                .is_reindex = false);
+                .is_reindex = false, .account = r->account->name_token);
 }
 
 static void on_pushed(struct push *push, enum err error)

@@ -6,7 +6,7 @@ import { scripts, zset } from '../../support/lua.mjs';
 import { ALICE, BINARY, BOB, docId, Indexer, jobId, upload } from '../../support/lua_documents.mjs';
 
 const queued = async (shard, space) => (await shard.cmd('ZCARD', shard.key(`queued_jobs:${space}`)));
-const rest = (shard) => shard.names().then((names) => names.filter((name) => /^(job_turns|queued_jobs:.*|delayed_jobs)$/.test(name)));
+const rest = (shard) => shard.names().then((names) => names.filter((name) => /^(job_turns|queued_jobs:.*|account_turns|queued_turns:.*|delayed_jobs)$/.test(name)));
 
 scripts('jobs of several spaces', ({ test }) => {
   test('fifty files of one owner do not delay another owner\'s one', async (shard) => {
@@ -27,6 +27,39 @@ scripts('jobs of several spaces', ({ test }) => {
     const began = [];
     for (let i = 0; i < 6; i++) began.push((await i1.take()).space);
     assert.deepEqual(began, [ALICE, BOB, ALICE, BOB, ALICE, BOB]);
+  });
+
+  test('files of fifty owners of one account do not delay the file of another account\'s owner', async (shard) => {
+    for (let n = 1; n <= 50; n++) await upload(shard, { n, space: `o:user${n}`, account: 'greedy' });
+    await upload(shard, { n: 51, space: BOB, account: 'other' });
+    const i1 = new Indexer(shard);
+    const began = [];
+    for (let i = 0; i < 51; i++) began.push((await i1.take()).job);
+    assert.ok(began.indexOf(jobId(51)) <= 1, `it was number ${began.indexOf(jobId(51)) + 1}`);
+    assert.deepEqual(began.filter((job) => job !== jobId(51)), Array.from({ length: 50 }, (_, i) => jobId(i + 1)));
+    assert.deepEqual(await rest(shard), []);
+  });
+
+  test('accounts take turns, then the owners of one account, each in the order of its uploads', async (shard) => {
+    const files = [['F', ALICE], ['F', ALICE], ['F', ALICE], ['F', BOB], ['F', BOB], ['G', 'o:eve'], ['G', 'o:eve']];
+    for (const [i, [account, space]] of files.entries()) await upload(shard, { n: i + 1, space, account });
+    const i1 = new Indexer(shard);
+    const began = [];
+    for (let i = 0; i < files.length; i++) began.push((await i1.take()).job);
+    assert.deepEqual(began, [1, 6, 4, 7, 2, 5, 3].map(jobId));
+    assert.deepEqual(await rest(shard), []);
+  });
+
+  test('a job that waits for its account\'s turn and is deleted, or run past the stream, holds up nobody', async (shard) => {
+    for (let n = 1; n <= 4; n++) await upload(shard, { n, space: `o:user${n}`, account: 'F' });
+    assert.equal(await shard.call('doc_delete', 0, 'o:user2', docId(2)), 'ok');
+    assert.equal((await new Indexer(shard, 'ingest').begin({ entry: '', job: jobId(3) })).job, jobId(3));
+    assert.equal(await shard.call('doc_delete', 0, 'o:user1', docId(1)), 'ok');
+    const i1 = new Indexer(shard);
+    const words = [];
+    for (let read; (read = await i1.read());) words.push([read.job, typeof (await i1.begin(read)) === 'string']);
+    assert.deepEqual(words.sort(), [[jobId(3), true], [jobId(4), false]]);
+    assert.deepEqual(await rest(shard), []);
   });
 
   test('a job that is deleted gives its turn to the next one of its space; one that waits leaves the queue', async (shard) => {
