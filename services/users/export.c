@@ -9,8 +9,9 @@
  *
  * One page of a verb after the other. What a reply brings is put into `made`, from there a slice a
  * turn of the loop into the zip, and what that has written to the client; the next page is asked
- * for when the client has taken all of it. So a node holds only one page, and slow readers do not
- * affect others.
+ * for when the client has taken all of it. So an export holds only one page. Those who export take
+ * turns at that (ADR 77): a few pages are in memory at a time, and a client that does not read its
+ * page while others wait is cut off.
  *
  * The answer begins with the first reply. A later failure closes the connection before the end of
  * the response and of the zip, so a client cannot mistake it for a complete export. */
@@ -21,7 +22,9 @@
 #include "shared/http/respond.h"
 
 enum {
-    EXPORTS_MAX = 8,         /* of a node at once */
+    EXPORTS_MAX = 64,        /* of a node at once; half of them of one account */
+    PAGES_MAX = 8,           /* of them in memory */
+    PATIENCE_MS = 10000,     /* with the reader of one, while others wait */
     MADE_MAX = 64 << 20,     /* the largest row, as JSON */
     SLICE_BYTES = 128 << 10, /* that are compressed in a turn of the loop: some milliseconds */
     OUT_MAX = 1 << 20,
@@ -63,19 +66,69 @@ static void advance(struct export *x)
         size_t n = left < SLICE_BYTES ? left : SLICE_BYTES;
         zip_put(&x->zip, (struct str){x->made.at + x->zipped_n, n});
         x->zipped_n += n;
+        if (x->zipped_n == x->made.n) {
+            buf_clear(&x->made);
+            x->zipped_n = 0;
+        }
     } else {
-        buf_clear(&x->made);
-        x->zipped_n = 0;
         step(x);
     }
 }
 
+/* --- turns ------------------------------------------------------------------------------------ */
+
+struct fair_slots *exports_turns(void)
+{
+    return fair_slots_create(&(struct fair_slots_config){.slot_n = PAGES_MAX});
+}
+
+static void fill(struct users *users)
+{
+    struct fair_entry *entry;
+    while ((entry = fair_slots_next(users->turns)) != NULL) {
+        struct export *x = H2O_STRUCT_FROM_MEMBER(struct export, entry, entry);
+        loop_set_deadline(x->r->server->loop, &x->patience, PATIENCE_MS);
+        loop_set_deadline(x->r->server->loop, &x->turn, 0);
+    }
+}
+
+static void wait_for_turn(struct export *x)
+{
+    struct users *users = users_of(x->r);
+    const struct fair_owner owner = {x->r->account->name_token, x->person.whom.user_name, STR("")};
+    fair_slots_wait(users->turns, &x->entry, &owner, 1);
+    fill(users);
+}
+
+static void give_back(struct export *x)
+{
+    struct users *users = users_of(x->r);
+    loop_cancel_deadline(x->r->server->loop, &x->patience);
+    fair_slots_leave(users->turns, &x->entry);
+    fill(users);
+}
+
+static void on_impatient(struct deadline *deadline)
+{
+    struct export *x = H2O_STRUCT_FROM_MEMBER(struct export, patience, deadline);
+    if (x->is_asking || fair_slots_waiting(users_of(x->r)->turns) == 0)
+        loop_set_deadline(x->r->server->loop, &x->patience, PATIENCE_MS);
+    else
+        export_fail(x, "its client reads too slowly, and others wait");
+}
+
 static void pump(struct export *x)
 {
-    if (x->is_asking || !download_is_idle(&x->download))
+    if (x->is_asking || (x->download.is_started && !download_is_idle(&x->download)))
+        return;
+    if (x->entry.part == NULL)
+        wait_for_turn(x);
+    if (!x->entry.has_slot)
         return;
     advance(x);
     download_flush(&x->download);
+    if (!x->is_asking && x->zipped_n == x->made.n)
+        give_back(x);
     if (!x->is_asking && download_is_idle(&x->download))
         loop_set_deadline(x->r->server->loop, &x->turn, 0);
 }
@@ -218,6 +271,7 @@ static void on_gone(struct request *r)
     if (x->next != NULL)
         x->next->previous = x->previous;
     loop_cancel_deadline(r->server->loop, &x->turn);
+    give_back(x);
     zip_fini(&x->zip);
     download_fini(&x->download);
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
@@ -227,11 +281,12 @@ static void on_gone(struct request *r)
 /* May it begin beside those under way on this node? */
 static bool has_place(struct request *r, const struct person *person)
 {
-    unsigned n = 0;
+    unsigned n = 0, of_account_n = 0;
     for (struct export *x = users_of(r)->exports; x != NULL; x = x->next) {
         if (x->download.is_ending || x->download.is_cut)
             continue;
         n++;
+        of_account_n += str_eq(x->r->account->name_token, r->account->name_token);
         if (str_eq(x->person.whom.user_name, person->whom.user_name)) {
             respond_error_more(r, ERR_RATE_LIMITED,
                                "An export of this user is already running: wait for it or end it.",
@@ -239,9 +294,14 @@ static bool has_place(struct request *r, const struct person *person)
             return false;
         }
     }
-    if (n < EXPORTS_MAX)
+    if (of_account_n >= EXPORTS_MAX / 2)
+        respond_error_more(r, ERR_RATE_LIMITED,
+                           "Too many exports of this account are running: wait for one or end it.",
+                           NULL, RETRY_S);
+    else if (n >= EXPORTS_MAX)
+        respond_error_more(r, ERR_BUSY, NULL, NULL, RETRY_S);
+    else
         return true;
-    respond_error_more(r, ERR_BUSY, NULL, NULL, RETRY_S);
     return false;
 }
 
@@ -258,6 +318,7 @@ void users_export(struct request *r)
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         buf_init(own[i], MADE_MAX);
     x->turn.on_expire = on_turn;
+    x->patience.on_expire = on_impatient;
     x->is_first = true;
     x->next = users->exports;
     if (x->next != NULL)
@@ -266,5 +327,5 @@ void users_export(struct request *r)
     download_init(&x->download, r, OUT_MAX, on_idle);
     r->state = x;
     r->on_gone = on_gone;
-    export_topics(x);
+    pump(x);
 }

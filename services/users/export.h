@@ -11,6 +11,7 @@
 #include "services/users/zip.h"
 #include "shared/http/download.h"
 #include "shared/op/deadline.h"
+#include "shared/op/fair_slots.h"
 #include "shared/queue/lines.h"
 
 /* What is to be asked for next. */
@@ -38,7 +39,9 @@ struct export
     struct person person;
     struct download download;
     struct zip zip;
-    struct deadline turn; /* continues in the next turn of the loop */
+    struct deadline turn;     /* continues in the next turn of the loop */
+    struct fair_entry entry;  /* its turn to make a page, or its right to have one in memory */
+    struct deadline patience; /* with its client, which reads that page */
     enum export_stage stage;
     bool is_asking; /* a verb is under way */
     bool is_first;  /* of the list that is being written: no comma yet */
@@ -61,7 +64,9 @@ struct export
     uint64_t from;            /* block; room; turn */
 };
 
-/* export.c: ends the file before and begins one. */
+/* export.c: the pool of struct users. */
+struct fair_slots *exports_turns(void) must_check;
+/* Ends the file before and begins one. */
 void export_begin_file(struct export *x, struct str path);
 /* The callback for the reply of the current verb. */
 struct call_start export_call(struct export *x, request_reply_cb *on_reply);

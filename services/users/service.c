@@ -3,6 +3,8 @@
  * its row. It comes with the broker, which knows who has topics. */
 #include "services/users/users.h"
 
+#include "services/users/export.h"
+
 #include <stdlib.h>
 
 #define SELF (1u << ROLE_FRONTEND | 1u << ROLE_USER | 1u << ROLE_OPERATOR)
@@ -22,8 +24,16 @@ static void *create(struct server *server, struct queue *queue, const void *sett
     (void)queue;
     if (users == NULL)
         abort();
-    *users = (struct users){.server = server, .settings = settings};
+    *users = (struct users){.server = server, .settings = settings, .turns = exports_turns()};
     return users;
+}
+
+/* No request is left. */
+static void destroy(void *state)
+{
+    struct users *users = state;
+    fair_slots_destroy(users->turns);
+    free(users);
 }
 
 static bool read_settings(const struct service_process *process, void **ret_settings)
@@ -45,5 +55,5 @@ const struct service users_service = {
     .read = read_settings,
     .free_settings = free,
     .create = create,
-    .destroy = free,
+    .destroy = destroy,
 };

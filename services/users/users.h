@@ -12,11 +12,13 @@
 #include "shared/search/space_settings.h"
 
 struct export;
+struct fair_slots;
 
 struct users {
     struct server *server;
     const struct space_settings *settings;
-    struct export *exports; /* under way on this node */
+    struct export *exports;   /* under way on this node */
+    struct fair_slots *turns; /* whose next page is made */
 };
 
 extern const struct service users_service;
