@@ -33,7 +33,7 @@ end
 local function read(turn, id)
     local key = key_of(turn, id)
     local d = hashes.fields(key, 'room', 'message', 'bot', 'kind', 'hop', 'state', 'attempt', 'fence', 'created',
-                            'is_busy', 'is_late', 'accepted', 'answered', 'pulls')
+                            'account', 'user', 'is_busy', 'is_late', 'accepted', 'answered', 'pulls')
     if not d.state then return nil end
     d.key, d.id = key, id
     return d
@@ -66,21 +66,22 @@ local function count(turn, bot, delta)
     return n
 end
 
--- Creates a delivery of a message (its id) to a bot: `k` says which one of that message (1, 2, ...), `kind` whether it
--- has an endpoint (`b`) or pulls (`p`). may_lease: this node may have it at once. Of a bot that has too many of them
--- the delivery is only there for the node that says so in the room. Returns its id, and its fence ('': this node does
--- not have it).
-local function create(turn, room, message, k, bot, kind, hop, may_lease)
-    local P, id = turn.prefix, 'dlv_' .. room .. '_' .. message .. '_' .. format('%d', k)
-    local d = {id = id, key = key_of(turn, id), kind = kind, state = 'waiting'}
-    call('HSET', d.key, 'room', room, 'message', message, 'bot', bot, 'kind', kind, 'hop', format('%d', hop),
-         'state', 'waiting', 'attempt', 0, 'fence', '', 'created', turn.now_text)
-    local is_busy = count(turn, bot, 1) > BUSY
+-- Creates a delivery of a message (id, hop, account, asker) to a bot (name, kind): `k` says which one of that message
+-- (1, 2, ...), the bot's kind whether it has an endpoint (`b`) or pulls (`p`). may_lease: this node may have it at
+-- once. Of a bot that has too many of them the delivery is only there for the node that says so in the room. Returns
+-- its id, and its fence ('': this node does not have it).
+local function create(turn, room, message, k, bot, may_lease)
+    local P, id = turn.prefix, 'dlv_' .. room .. '_' .. message.id .. '_' .. format('%d', k)
+    local d = {id = id, key = key_of(turn, id), kind = bot.kind, state = 'waiting'}
+    call('HSET', d.key, 'room', room, 'message', message.id, 'bot', bot.name, 'kind', bot.kind, 'hop', message.hop,
+         'account', message.account, 'user', message.asker, 'state', 'waiting', 'attempt', 0, 'fence', '',
+         'created', turn.now_text)
+    local is_busy = count(turn, bot.name, 1) > BUSY
     if is_busy then call('HSET', d.key, 'is_busy', 1) end
-    if kind == 'p' and not is_busy then
+    if bot.kind == 'p' and not is_busy then
         look_at(turn, id, turn.now_ms + OVERDUE_MS)
-        call('ZADD', P .. 'dlv_pull:' .. bot, turn.now_text, id)
-        wake(turn, bot)
+        call('ZADD', P .. 'dlv_pull:' .. bot.name, turn.now_text, id)
+        wake(turn, bot.name)
         return id, ''
     end
     if may_lease and not is_busy then return id, lease(turn, d) end

@@ -20,7 +20,7 @@
 --     tag_json  json 1k
 --     tag_kind  words x|u|b|p|a|n
 -- Replies: missing | lost | answered/id | resolve/1/names, a line each | ok/id/tagged (JSON)/n/n times
---   (delivery/bot/fence)/reply_to
+--   (delivery/bot/fence/account/user, as of message_add)/reply_to
 local deliveries = require('bots/deliveries')
 local messages = require('bots/messages')
 local names = require('bots/names')
@@ -68,7 +68,7 @@ local function verb(turn, a)
     local m = {
         kind = 'b', name = bot, from = from, text = text, tagged = '[' .. concat(tagged, ',') .. ']',
         tags = concat(tags, '\n'), reply_to = original.id, root = original.root, hop = format('%d', d.hop + 1),
-        account = original.account, whose = '',
+        account = d.account, whose = '', asker = d.user,
     }
     local id, created = messages.add(turn, room, r, m, bots, lease_n)
     deliveries.talk(turn, room, bot, m.root, id)

@@ -8,8 +8,9 @@
 -- Repeatable: takes more.
 -- Arguments:
 --   limit  number
--- Replies: (per delivery 6 lines: id/fence/bot/task (`call` its endpoint; say that it is `busy`, that its answer is
---   `late`, or that there will be none: `over`)/attempts that have begun/ms since the message)
+-- Replies: (per delivery 8 lines: id/fence/bot/task (`call` its endpoint; say that it is `busy`, that its answer is
+--   `late`, or that there will be none: `over`)/attempts that have begun/ms since the message/account/user: whose turn
+--   it takes)
 local deliveries = require('bots/deliveries')
 local bounds = require('turn/bounds')
 local call = redis.call
@@ -39,7 +40,8 @@ local function verb(turn, a)
         local d = deliveries.read(turn, due[i])
         if d and not deliveries.OVER[d.state] then
             local task, age = deliveries.task_of(d), format('%d', turn.now_ms - d.created)
-            text[#text + 1] = concat({d.id, deliveries.lease(turn, d), d.bot, task, d.attempt, age}, '\n')
+            text[#text + 1] = concat({d.id, deliveries.lease(turn, d), d.bot, task, d.attempt, age, d.account, d.user},
+                                     '\n')
         else
             call('ZREM', P .. 'dlv_due', due[i])
         end

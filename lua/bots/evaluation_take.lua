@@ -9,7 +9,7 @@
 -- Repeatable: takes more.
 -- Arguments:
 --   limit  number
--- Replies: (per run 2 lines: its id, <evaluation>-<run>/its fence)
+-- Replies: (per run 4 lines: its id, <evaluation>-<run>/its fence/account/user: whose turn it takes)
 local evaluations = require('bots/evaluations')
 local call = redis.call
 local format = string.format
@@ -25,8 +25,7 @@ local function verb(turn, a)
     for i = 1, #due do
         local e = evaluations.read(turn, due[i])
         if e and e.status == 'running' then
-            text[#text + 1] = e.id
-            text[#text + 1] = evaluations.take(turn, e)
+            text[#text + 1] = concat({e.id, evaluations.take(turn, e), e.account, e.user}, '\n')
         else
             call('ZREM', P .. 'evaluation_due', due[i])
         end

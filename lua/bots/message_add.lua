@@ -33,7 +33,7 @@
 -- Replies: missing | reply (there is no such message to reply to) | calls (it would call more than CALLS bots) |
 --   taken (a bot has the author's name) | full (too many users' names) | unknown/n (the n-th mention, which must exist,
 --   is nobody's) | resolve/is_claimed/names, a line each | stored, as of add |
---   ok/id/tagged (JSON)/n/n times (delivery/bot/fence)
+--   ok/id/tagged (JSON)/n/n times (delivery/bot/fence/account/user: whose turn it takes)
 local messages = require('bots/messages')
 local names = require('bots/names')
 local rooms = require('bots/rooms')
@@ -92,7 +92,7 @@ local function verb(turn, a)
         kind = kind == 'user' and 'u' or 'a', name = name, from = from, text = text,
         tagged = '[' .. concat(tagged, ',') .. ']',
         tags = concat(tags, '\n'), reply_to = reply_to, root = original and original.root or '', hop = '0',
-        account = account, whose = '',
+        account = account, whose = '', asker = whose,
     }
     if kind == 'user' and max_stored then
         m.whose = account .. ' ' .. whose

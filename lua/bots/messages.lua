@@ -179,7 +179,8 @@ local function bytes_of(m)
 end
 
 -- Stores a message m of a room r (rooms.read with n and bytes) and sends it to watchers: kind, name, from, text,
--- tagged, tags, reply_to, root ('': it begins a chain), hop, account, whose (of whom it is counted; '': of nobody).
+-- tagged, tags, reply_to, root ('': it begins a chain), hop, account, whose (of whom it is counted; '': of nobody),
+-- asker (who wrote it, or the message of a person that it follows from; not stored).
 -- bots: names and kinds of those that it calls; lease_n: how many of these deliveries this node may have at once.
 -- Returns its id, and the lines of the deliveries after their number.
 local function add(turn, room, r, m, bots, lease_n)
@@ -197,17 +198,15 @@ local function add(turn, room, r, m, bots, lease_n)
     if tonumber(m.hop) < HOPS_MAX then
         for k = 1, m.kind == 'b' and min(#bots, CALLS_OF_BOT) or #bots do
             bounds.note_read(turn, DELIVERY, 0)
-            local id, fence = deliveries.create(turn, room, m.id, k, bots[k].name, bots[k].kind, m.hop, lease_n > 0)
+            local id, fence = deliveries.create(turn, room, m, k, bots[k], lease_n > 0)
             if fence ~= '' then lease_n = lease_n - 1 end
             deliveries.talk(turn, room, bots[k].name, m.root, m.id)
             if fence ~= '' then
-                text[#text + 1] = id
-                text[#text + 1] = bots[k].name
-                text[#text + 1] = fence
+                text[#text + 1] = concat({id, bots[k].name, fence, m.account, m.asker}, '\n')
             end
         end
     end
-    text[1] = format('%d', (#text - 1) / 3)
+    text[1] = format('%d', #text - 1)
     return m.id, concat(text, '\n')
 end
 

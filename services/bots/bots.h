@@ -24,8 +24,9 @@ struct rooms;
 
 /* A message for one bot, which this node has under a lease. Texts are borrowed. */
 struct bots_delivery {
-    struct str id;  /* dlv_<room>_<ms>-<n>_<k> */
-    struct str bot; /* a name */
+    struct str id;            /* dlv_<room>_<ms>-<n>_<k> */
+    struct str bot;           /* a name */
+    struct str account, user; /* names: who wrote the message, or the one that it follows from */
     uint64_t fence;
 };
 
@@ -74,8 +75,8 @@ struct bots_part {
 
     /* --- dispatch alone --- */
 
-    /* How many more deliveries this node can hold. A message that is stored here asks for that many
-     * of its own deliveries to be leased in the same step. */
+    /* How many more deliveries this node takes. A message that is stored here asks for that many of
+     * its own deliveries to be leased in the same step. */
     unsigned (*count_room)(struct bots *bots);
     /* A delivery of a message that was stored here, leased to this node. */
     void (*on_delivery)(struct bots *bots, const struct bots_delivery *delivery);

@@ -428,7 +428,7 @@ export const flows = {
     await m.expect(/^(both|deliveries)/, 'bots_look');
     const taken = (await m.expect(/^dlv_/, 'delivery_take', 100)).split('\n');
     await m.expect(/^ok/, 'delivery_fail', R, taken[0], taken[1], m.json(8000));
-    await m.expect(/^ok/, 'delivery_silent', R, taken[6], taken[7], taken[8]);
+    await m.expect(/^ok/, 'delivery_silent', R, taken[8], taken[9], taken[10]);
     await m.expect(/^ok/, 'delivery_pull', 'puller', '1');
     await m.expect(/^ok/, 'delivery_unpoll', 'puller');
     await m.cmd('ZADD', m.key('dlv_done'), ...many(200, (i) => [1, `dlv_${R}_1-0_${i}`]).flat());

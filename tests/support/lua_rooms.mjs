@@ -31,7 +31,7 @@ export function messagesOf(reply, head = 2) {
 export function postedOf(reply) {
   const [word, id, tagged, n, ...rest] = reply.split('\n');
   if (word !== 'ok') throw new Error(reply);
-  return { id, tagged: JSON.parse(tagged), deliveries: Array.from({ length: Number(n) }, (_, i) => ({ id: rest[3 * i], bot: rest[3 * i + 1], fence: rest[3 * i + 2] })) };
+  return { id, tagged: JSON.parse(tagged), deliveries: Array.from({ length: Number(n) }, (_, i) => ({ id: rest[5 * i], bot: rest[5 * i + 1], fence: rest[5 * i + 2] })) };
 }
 
 export const roomKeys = ({ room = ROOM, namespace = '-', name = 'Lobby', user = 'alice', created = 1000, n = 0, last = '', bytes = 0 } = {}) => ({

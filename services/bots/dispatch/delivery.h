@@ -11,6 +11,7 @@
 #include "services/bots/dispatch/call.h"
 #include "services/bots/dispatch/dispatcher.h"
 #include "services/bots/rooms/message.h"
+#include "shared/op/fair_slots.h"
 
 enum {
     DELIVERY_ID_MAX_BYTES = 4 + ROOM_ID_BYTES + 1 + MESSAGE_ID_MAX_BYTES + 1 + STR_U64_MAX,
@@ -22,7 +23,7 @@ enum {
 };
 
 enum delivery_state {
-    DELIVERY_WAITING,   /* for a slot, in its bot's queue */
+    DELIVERY_WAITING,   /* for a slot */
     DELIVERY_FINDING,   /* the bot is looked up */
     DELIVERY_BEGINNING, /* the attempt is stored */
     DELIVERY_READING,   /* the room is read */
@@ -53,8 +54,9 @@ struct delivery {
     enum delivery_state state;
     uint64_t number; /* for the log of its states */
     char id[DELIVERY_ID_MAX_BYTES + 1];
-    struct str room; /* inside `id` */
-    char *bot;       /* a name; own memory */
+    struct str room;      /* inside `id` */
+    char *bot;            /* a name; own memory, as the next two */
+    char *account, *user; /* names: who wrote the message, or the one that it follows from */
     uint64_t fence;
     unsigned attempt;  /* that have begun */
     unsigned tries;    /* of a bot whose circuit is half open */
@@ -62,10 +64,10 @@ struct delivery {
     struct call call;
     struct deadline deadline; /* WAITING: the time to call is over; RESTING: until when */
 
-    /* In its bot's queue, and whether it has a slot (slots.c). */
-    struct peer *peer;
-    struct delivery *queue_next;
-    bool has_slot;
+    /* slots.c: */
+    struct fair_entry entry;
+    struct peer *peer; /* its bot; NULL: it neither waits for a slot nor has one */
+    bool is_model; /* it asks a question: the queue's turns decide, and it takes no call's slot */
 
     /* From FINDING on: the reply of bot_find, own memory, and what it says, borrowed from it. */
     char *found;
@@ -79,10 +81,10 @@ struct delivery {
 struct dispatcher {
     struct bots *bots;
     struct delivery *first;
-    size_t n;
-    struct peer *peers; /* bots with deliveries here: a ring, at the one whose turn it is */
-    unsigned calls_n;
-    bool is_starting; /* inside slots_fill */
+    size_t resting_n;
+    struct fair_slots *calls, *questions; /* of bots with an endpoint; of those that are models */
+    struct peer *peers;                   /* bots with deliveries here */
+    bool is_starting;                     /* inside slots_fill */
     struct deadline tick, look_tick;
     struct taking *takings; /* one for each shard (takeover.c) */
 };
@@ -93,7 +95,7 @@ struct dispatcher {
 struct delivery *dispatcher_find(const struct dispatcher *dispatcher, struct str id);
 /* As a script leased it. `age_ms`: of its message; `attempt`: that have begun. */
 struct delivery_lease {
-    struct str id, bot;
+    struct str id, bot, account, user;
     uint64_t fence, age_ms;
     unsigned attempt;
     enum delivery_task task;
@@ -106,11 +108,14 @@ void delivery_drop(struct delivery *delivery);
 
 /* --- slots.c --- */
 
-/* Puts it into its bot's queue. */
+void slots_init(struct dispatcher *dispatcher);
+void slots_fini(struct dispatcher *dispatcher);
+/* It waits for its turn. */
 void slots_wait(struct delivery *delivery);
-/* Takes it out of the queue and gives its slot back. */
+/* It does not wait any more, or gives its slot back. */
 void slots_leave(struct delivery *delivery);
-/* Begins as many as there are slots for. */
+/* Begins as many as there are slots for. If too many are left, drops the newest of those who have
+ * the most, which may be the caller's. */
 void slots_fill(struct dispatcher *dispatcher);
 
 /* --- notice.c --- */

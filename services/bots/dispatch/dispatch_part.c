@@ -36,7 +36,7 @@ static unsigned count_room(struct bots *bots)
 
 static void on_delivery(struct bots *bots, const struct bots_delivery *delivery)
 {
-    dispatcher_start(bots->dispatcher, delivery->id, delivery->bot, delivery->fence);
+    dispatcher_start(bots->dispatcher, delivery);
 }
 
 extern const struct bots_part dispatch_part;

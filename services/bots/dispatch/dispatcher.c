@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * dispatcher.c - see dispatcher.h: what happens to a delivery, and when.
  *
- *   dispatcher_start --> WAITING --a slot--> FINDING --> BEGINNING --> READING --> CALLING
+ *   dispatcher_start --> WAITING <-a slot--> FINDING --> BEGINNING --> READING --> CALLING
  *                         |   ^                |             |            |        |  |  |
  *                         |   |  +-- RESTING <-+-------------|------------|--------+  |  |
  *                         |   +--+      |      |             |            |           |  |
@@ -12,8 +12,10 @@
  * <----------------+
  *
  * The room and the bot are read for each attempt, so that a delivery holds little while it waits,
- * and a key that was rotated or an endpoint that was replaced counts from the next attempt on. A
- * verb that fails ends it here without a word: its lease ends, and a node takes it. */
+ * and a key that was rotated or an endpoint that was replaced counts from the next attempt on. One
+ * whose bot is a model waits again, for its turn among the questions: it stays in the queue for
+ * long and takes no slot from calls. A verb that fails ends it here without a word: its lease ends,
+ * and a node takes it. */
 #include "services/bots/dispatch/delivery.h"
 
 #include "generated/verbs.h"
@@ -30,14 +32,16 @@ enum {
     REST_MS = 1000, /* before the second attempt; twice as long before each further one */
     TRIAL_REST_MS = 1000,
     REASON_BYTES = 200,
+    ROOM_LEAST = 20,
     NAMESPACE_BYTES = BOTS_NAME_MAX_BYTES,
 };
 
 static const struct sm_state states[] = {
     [DELIVERY_WAITING] = {"WAITING",
                           SM(DELIVERY_FINDING) | SM(DELIVERY_ENDING) | SM(DELIVERY_ENDED)},
-    [DELIVERY_FINDING] = {"FINDING", SM(DELIVERY_BEGINNING) | SM(DELIVERY_RESTING) |
-                                         SM(DELIVERY_ENDING) | SM(DELIVERY_ENDED)},
+    [DELIVERY_FINDING] = {"FINDING", SM(DELIVERY_WAITING) | SM(DELIVERY_BEGINNING) |
+                                         SM(DELIVERY_RESTING) | SM(DELIVERY_ENDING) |
+                                         SM(DELIVERY_ENDED)},
     [DELIVERY_BEGINNING] = {"BEGINNING",
                             SM(DELIVERY_READING) | SM(DELIVERY_ENDING) | SM(DELIVERY_ENDED)},
     [DELIVERY_READING] = {"READING",
@@ -55,7 +59,9 @@ static const struct sm sm = SM_OF("delivery", states);
 
 static void move(struct delivery *d, enum delivery_state to)
 {
+    d->dispatcher->resting_n -= d->state == DELIVERY_RESTING;
     d->state = sm_move(&sm, d->number, d->state, to);
+    d->dispatcher->resting_n += to == DELIVERY_RESTING;
 }
 
 static struct loop *loop_of(const struct delivery *d)
@@ -92,8 +98,9 @@ static void finish(struct delivery *d, enum delivery_outcome outcome, bool is_fi
     *(d->previous == NULL ? &dispatcher->first : &d->previous->next) = d->next;
     if (d->next != NULL)
         d->next->previous = d->previous;
-    dispatcher->n--;
     free(d->bot);
+    free(d->account);
+    free(d->user);
     free(d->found);
     free(d);
     slots_fill(dispatcher);
@@ -202,6 +209,10 @@ static void on_rested(struct deadline *deadline)
 static void rest(struct delivery *d, uint64_t ms)
 {
     struct dispatcher *dispatcher = d->dispatcher;
+    if (dispatcher->resting_n >= DISPATCH_HELD_MAX) { /* it rests until its lease ends */
+        delivery_drop(d);
+        return;
+    }
     move(d, DELIVERY_RESTING);
     slots_leave(d);
     d->deadline.on_expire = on_rested;
@@ -348,6 +359,21 @@ static void read_target(struct bot_target *target, struct lines lines)
     target->has_former = str_eq(lines_next(&lines), STR("1"));
 }
 
+static void attempt(struct delivery *d)
+{
+    bool is_model = endpoint_kind_of(d->target.endpoint) == ENDPOINT_MODEL;
+    if (is_model != d->is_model) {
+        slots_leave(d);
+        d->is_model = is_model;
+        move(d, DELIVERY_WAITING);
+        wait_for_slot(d);
+        return;
+    }
+    move(d, DELIVERY_BEGINNING);
+    call_delivery_attempt(shards_call(shards_of(d), &d->call, on_begun), .room = d->room,
+                          .delivery = str_of(d->id), .fence = d->fence, .attempt = d->attempt + 1);
+}
+
 static void on_found(struct call *call, enum err error, struct str reply)
 {
     struct delivery *d = H2O_STRUCT_FROM_MEMBER(struct delivery, call, call);
@@ -372,10 +398,7 @@ static void on_found(struct call *call, enum err error, struct str reply)
         else
             rest(d, TRIAL_REST_MS);
     } else {
-        move(d, DELIVERY_BEGINNING);
-        call_delivery_attempt(shards_call(shards_of(d), &d->call, on_begun), .room = d->room,
-                              .delivery = str_of(d->id), .fence = d->fence,
-                              .attempt = d->attempt + 1);
+        attempt(d);
     }
 }
 
@@ -398,6 +421,8 @@ static struct delivery *create(struct dispatcher *dispatcher, const struct deliv
     *d = (struct delivery){.dispatcher = dispatcher,
                            .number = sm_number(),
                            .bot = str_copy(lease->bot),
+                           .account = str_copy(lease->account),
+                           .user = str_copy(lease->user),
                            .fence = lease->fence,
                            .attempt = lease->attempt,
                            .since_ms = now_ms > lease->age_ms ? now_ms - lease->age_ms : 0,
@@ -407,7 +432,6 @@ static struct delivery *create(struct dispatcher *dispatcher, const struct deliv
     if (d->next != NULL)
         d->next->previous = d;
     dispatcher->first = d;
-    dispatcher->n++;
     dispatch_count_held(1);
     return d;
 }
@@ -428,17 +452,23 @@ void delivery_start(struct dispatcher *dispatcher, const struct delivery_lease *
     }
 }
 
-void dispatcher_start(struct dispatcher *dispatcher, struct str delivery, struct str bot,
-                      uint64_t fence)
+void dispatcher_start(struct dispatcher *dispatcher, const struct bots_delivery *delivery)
 {
-    delivery_start(dispatcher,
-                   &(struct delivery_lease){.id = delivery, .bot = bot, .fence = fence});
+    delivery_start(dispatcher, &(struct delivery_lease){.id = delivery->id,
+                                                        .bot = delivery->bot,
+                                                        .account = delivery->account,
+                                                        .user = delivery->user,
+                                                        .fence = delivery->fence});
 }
 
+/* A full one takes a few all the same: they may be of somebody whose turn comes first. */
 unsigned dispatcher_room(const struct dispatcher *dispatcher)
 {
-    bool is_open = !dispatcher->bots->server->is_draining && dispatcher->n < DISPATCH_HELD_MAX;
-    return is_open ? (unsigned)(DISPATCH_HELD_MAX - dispatcher->n) : 0;
+    size_t waiting_n = fair_slots_waiting(dispatcher->calls);
+    if (dispatcher->bots->server->is_draining)
+        return 0;
+    return waiting_n + ROOM_LEAST < DISPATCH_HELD_MAX ? (unsigned)(DISPATCH_HELD_MAX - waiting_n)
+                                                      : ROOM_LEAST;
 }
 
 struct dispatcher *dispatcher_create(struct bots *bots)
@@ -447,6 +477,7 @@ struct dispatcher *dispatcher_create(struct bots *bots)
     if (dispatcher == NULL)
         abort();
     dispatcher->bots = bots;
+    slots_init(dispatcher);
     takeover_init_deliveries(dispatcher);
     return dispatcher;
 }
@@ -460,6 +491,7 @@ void dispatcher_destroy(struct dispatcher *dispatcher)
         /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it leaves the list */
         delivery_drop(dispatcher->first);
     takeover_fini_deliveries(dispatcher);
+    slots_fini(dispatcher);
     free(dispatcher);
 }
 

@@ -6,17 +6,23 @@
  * that dies, or loses Redis, leaves it to whichever node takes it when its lease ends, and the bot
  * is called again under the same delivery id.
  *
- * At most DISPATCH_CALLS_MAX calls are under way on a node, and DISPATCH_CALLS_OF_BOT of one bot,
- * so a slow bot does not hold up the others. One per node, on its loop's thread.
+ * At most DISPATCH_CALLS_MAX calls are under way on a node, and DISPATCH_CALLS_OF_BOT of one bot.
+ * Those who write to bots take turns (ADR 77), so neither a slow bot nor many messages of one
+ * account hold up the others. One per node, on its loop's thread.
  */
 #ifndef PARLEY_SERVICES_BOTS_DISPATCHER_H
 #define PARLEY_SERVICES_BOTS_DISPATCHER_H
 
 #include "shared/base/buf.h"
 
-enum { DISPATCH_HELD_MAX = 1000, DISPATCH_CALLS_MAX = 64, DISPATCH_CALLS_OF_BOT = 8 };
+enum {
+    DISPATCH_HELD_MAX = 1000, /* that wait for a call; for a question; that rest */
+    DISPATCH_CALLS_MAX = 64,
+    DISPATCH_CALLS_OF_BOT = 8
+};
 
 struct bots;
+struct bots_delivery;
 struct dispatcher;
 
 struct dispatcher *dispatcher_create(struct bots *bots) must_check;
@@ -26,10 +32,8 @@ void dispatcher_destroy(struct dispatcher *dispatcher);
 /* How many more deliveries it may get leased: the argument of message_add and delivery_reply. */
 unsigned dispatcher_room(const struct dispatcher *dispatcher);
 
-/* A delivery that a script has leased to this node: by message_add, delivery_reply or
- * delivery_take. `bot` is a name. Copies both. */
-void dispatcher_start(struct dispatcher *dispatcher, struct str delivery, struct str bot,
-                      uint64_t fence);
+/* A delivery that message_add or delivery_reply has leased to this node. Copies it. */
+void dispatcher_start(struct dispatcher *dispatcher, const struct bots_delivery *delivery);
 
 /* Hooks of the service (services/node/service.h). */
 void dispatcher_on_up(struct dispatcher *dispatcher, unsigned shard);

@@ -1,145 +1,138 @@
 /* SPDX-License-Identifier: MIT
- * slots.c - which deliveries call their bot now (delivery.h). Each bot has a queue of its own, and
- * the bots take turns, so that one with hundreds of deliveries does not hold up the others. A few
- * slots are for bots of which nothing is under way: several slow bots do not fill the node. */
+ * slots.c - which deliveries call their bot now (delivery.h). Those who wrote the messages take
+ * turns, and the bots that one of them calls (fair_slots.h). A bot has a few calls at a time,
+ * whoever calls it, and the last slots are for bots of which nothing is under way: several slow
+ * bots do not fill the node. */
 #include "services/bots/dispatch/delivery.h"
 
 #include <stdlib.h>
 
 enum { SLOTS_FOR_IDLE_BOTS = DISPATCH_CALLS_MAX / 4 };
 
-/* A bot with deliveries that wait or have a slot. */
+/* A bot with deliveries that wait for a slot or have one. */
 struct peer {
-    struct peer *previous, *next; /* a ring */
+    struct peer *previous, *next;
     char *bot;
-    struct delivery *first, *last; /* that wait */
-    unsigned calls_n;
+    unsigned delivery_n, calls_n;
 };
 
-static struct peer *find(struct dispatcher *dispatcher, struct str bot)
+static struct delivery *delivery_of(struct fair_entry *entry)
 {
-    struct peer *peer = dispatcher->peers;
-    if (peer == NULL)
-        return NULL;
-    do {
-        if (str_eq(str_of(peer->bot), bot))
-            return peer;
-        peer = peer->next;
-    } while (peer != dispatcher->peers);
-    return NULL;
+    return H2O_STRUCT_FROM_MEMBER(struct delivery, entry, entry);
 }
 
-/* The last one in turn. */
+static struct peer *find(const struct dispatcher *dispatcher, struct str bot)
+{
+    struct peer *peer = dispatcher->peers;
+    while (peer != NULL && !str_eq(str_of(peer->bot), bot))
+        peer = peer->next;
+    return peer;
+}
+
 static struct peer *add(struct dispatcher *dispatcher, struct str bot)
 {
-    struct peer *peer = calloc(1, sizeof *peer), *first = dispatcher->peers;
+    struct peer *peer = calloc(1, sizeof *peer);
     if (peer == NULL)
         abort();
-    *peer = (struct peer){.bot = str_copy(bot), .previous = peer, .next = peer};
-    if (first == NULL) {
-        dispatcher->peers = peer;
-        return peer;
-    }
-    peer->next = first;
-    peer->previous = first->previous;
-    peer->previous->next = first->previous = peer;
+    *peer = (struct peer){.bot = str_copy(bot), .next = dispatcher->peers};
+    if (peer->next != NULL)
+        peer->next->previous = peer;
+    dispatcher->peers = peer;
     return peer;
 }
 
 static void drop_unused(struct dispatcher *dispatcher, struct peer *peer)
 {
-    if (peer->first != NULL || peer->calls_n > 0)
+    if (peer->delivery_n > 0)
         return;
-    if (dispatcher->peers == peer)
-        dispatcher->peers = peer->next == peer ? NULL : peer->next;
-    peer->previous->next = peer->next;
-    peer->next->previous = peer->previous;
+    *(peer->previous == NULL ? &dispatcher->peers : &peer->previous->next) = peer->next;
+    if (peer->next != NULL)
+        peer->next->previous = peer->previous;
     free(peer->bot);
     free(peer);
+}
+
+static struct fair_slots *pool_of(const struct delivery *delivery)
+{
+    const struct dispatcher *dispatcher = delivery->dispatcher;
+    return delivery->is_model ? dispatcher->questions : dispatcher->calls;
 }
 
 void slots_wait(struct delivery *delivery)
 {
     struct dispatcher *dispatcher = delivery->dispatcher;
-    struct peer *peer = find(dispatcher, str_of(delivery->bot));
-    if (peer == NULL)
-        peer = add(dispatcher, str_of(delivery->bot));
-    delivery->peer = peer;
-    delivery->queue_next = NULL;
-    *(peer->first == NULL ? &peer->first : &peer->last->queue_next) = delivery;
-    peer->last = delivery;
-}
-
-static void leave_queue(struct peer *peer, struct delivery *delivery)
-{
-    struct delivery **at = &peer->first, *before = NULL;
-    while (*at != NULL && *at != delivery) {
-        before = *at;
-        at = &before->queue_next;
-    }
-    if (*at == NULL)
-        return;
-    *at = delivery->queue_next;
-    if (peer->last == delivery)
-        peer->last = before;
-    delivery->queue_next = NULL;
+    const struct fair_owner owner = {str_of(delivery->account), str_of(delivery->user),
+                                     str_of(delivery->bot)};
+    struct peer *peer = find(dispatcher, owner.part);
+    delivery->peer = peer != NULL ? peer : add(dispatcher, owner.part);
+    delivery->peer->delivery_n++;
+    fair_slots_wait(pool_of(delivery), &delivery->entry, &owner, 1);
 }
 
 void slots_leave(struct delivery *delivery)
 {
-    struct dispatcher *dispatcher = delivery->dispatcher;
     struct peer *peer = delivery->peer;
     if (peer == NULL)
         return;
-    if (delivery->has_slot) {
-        delivery->has_slot = false;
+    if (delivery->entry.has_slot && !delivery->is_model) {
         peer->calls_n--;
-        dispatcher->calls_n--;
         dispatch_count_calls(-1);
-    } else {
-        leave_queue(peer, delivery);
     }
+    fair_slots_leave(pool_of(delivery), &delivery->entry);
     delivery->peer = NULL;
-    drop_unused(dispatcher, peer);
+    peer->delivery_n--;
+    drop_unused(delivery->dispatcher, peer);
 }
 
-static bool may_begin(const struct dispatcher *dispatcher, const struct peer *peer)
+/* Of the bot, whoever calls it. */
+static bool may_begin(const struct fair_entry *entry)
 {
-    unsigned most =
-        peer->calls_n == 0 ? DISPATCH_CALLS_MAX : DISPATCH_CALLS_MAX - SLOTS_FOR_IDLE_BOTS;
-    return peer->first != NULL && peer->calls_n < DISPATCH_CALLS_OF_BOT &&
-           dispatcher->calls_n < most;
+    const struct delivery *delivery = delivery_of((struct fair_entry *)(uintptr_t)entry);
+    unsigned calls_n = delivery->peer->calls_n;
+    uint64_t most = calls_n == 0 ? DISPATCH_CALLS_MAX : DISPATCH_CALLS_MAX - SLOTS_FOR_IDLE_BOTS;
+    return calls_n < DISPATCH_CALLS_OF_BOT && fair_slots_held(delivery->dispatcher->calls) < most;
 }
 
-/* The next bot in turn that may have a slot, or NULL. */
-static struct peer *next_peer(const struct dispatcher *dispatcher)
+static void begin_next(struct dispatcher *dispatcher)
 {
-    struct peer *peer = dispatcher->peers;
-    if (peer == NULL)
-        return NULL;
-    do {
-        if (may_begin(dispatcher, peer))
-            return peer;
-        peer = peer->next;
-    } while (peer != dispatcher->peers);
-    return NULL;
+    struct fair_entry *entry;
+    while ((entry = fair_slots_next(dispatcher->calls)) != NULL) {
+        delivery_of(entry)->peer->calls_n++;
+        dispatch_count_calls(1);
+        delivery_begin(delivery_of(entry));
+    }
+    while ((entry = fair_slots_next(dispatcher->questions)) != NULL)
+        delivery_begin(delivery_of(entry));
+}
+
+static void drop_surplus(struct fair_slots *pool)
+{
+    struct fair_entry *surplus;
+    while ((surplus = fair_slots_surplus(pool)) != NULL)
+        delivery_drop(delivery_of(surplus));
 }
 
 void slots_fill(struct dispatcher *dispatcher)
 {
-    struct peer *peer;
     if (dispatcher->is_starting)
         return;
     dispatcher->is_starting = true;
-    while ((peer = next_peer(dispatcher)) != NULL) {
-        struct delivery *delivery = peer->first;
-        dispatcher->peers = peer->next;
-        leave_queue(peer, delivery);
-        delivery->has_slot = true;
-        peer->calls_n++;
-        dispatcher->calls_n++;
-        dispatch_count_calls(1);
-        delivery_begin(delivery);
-    }
+    begin_next(dispatcher);
+    drop_surplus(dispatcher->calls);
+    drop_surplus(dispatcher->questions);
     dispatcher->is_starting = false;
+}
+
+void slots_init(struct dispatcher *dispatcher)
+{
+    dispatcher->calls = fair_slots_create(&(struct fair_slots_config){
+        .slot_n = DISPATCH_CALLS_MAX, .waiting_max = DISPATCH_HELD_MAX, .may_begin = may_begin});
+    dispatcher->questions = fair_slots_create(
+        &(struct fair_slots_config){.slot_n = DISPATCH_HELD_MAX, .waiting_max = DISPATCH_HELD_MAX});
+}
+
+void slots_fini(struct dispatcher *dispatcher)
+{
+    fair_slots_destroy(dispatcher->calls);
+    fair_slots_destroy(dispatcher->questions);
 }

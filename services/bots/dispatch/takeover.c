@@ -18,7 +18,8 @@ enum {
     LOOK_TICK_MS = 2000,
     TAKE_MAX = 100,
     RENEW_MAX = 200,
-    RENEWALS_MAX = DISPATCH_HELD_MAX / RENEW_MAX,
+    /* Those that wait for a call, wait for a question, ask one, and rest. */
+    RENEWALS_MAX = 4 * DISPATCH_HELD_MAX / RENEW_MAX + 1,
 };
 
 /* What is under way with one shard. */
@@ -100,6 +101,8 @@ static void on_taken(struct call *call, enum err error, struct str reply)
         lease.task = task_of(lines_next(&lines));
         lease.attempt = (unsigned)lines_next_u64(&lines);
         lease.age_ms = lines_next_u64(&lines);
+        lease.account = lines_next(&lines);
+        lease.user = lines_next(&lines);
         delivery_start(taking->dispatcher, &lease);
     }
 }

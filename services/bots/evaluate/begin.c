@@ -90,6 +90,8 @@ static void on_begun(struct request *r, enum err error, struct str reply)
     if (error == ERR_OK && str_eq(word, STR("begun"))) {
         struct evaluation_start start = {.digits = str_of(beginning->digits),
                                          .n = lines_next_u64(&lines),
+                                         .account = beginning->who.account,
+                                         .user = beginning->who.user_name,
                                          .bot = beginning->bot,
                                          .measure = beginning->measure,
                                          .talk = &beginning->talk};

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * run.c - what happens in an evaluation, and when (see run.h).
  *
- *   evaluations_start ----------> FINDING <---------------+--------------+
- *        | without conversation     |  |                  |              |
- *        v                          |  v      failed      |              |
- *     LOADING ----------------------+ CALLING -------> RESTING           |
+ *   evaluations_start --> WAITING <--------- somebody else's turn -------+
+ *                           |  |                          |              |
+ *           its turn, read  |  '---------> FINDING <------+--------------+
+ *                before     |       |       |             |              |
+ *     LOADING <-------------'       |       v  failed     |              |
+ *        |                          |  CALLING -------> RESTING          |
+ *        '----------------------> FINDING                                |
  *                                   |  |  |   (again after a pause)      |
  *                                   |  |  | answered                     |
  *           the bot is gone: the run|  |  v                              |
@@ -16,6 +19,9 @@
  *                                     |
  *                                     v
  *                                   ENDED: over, or no longer ours
+ *
+ * Those who evaluate take turns (ADR 77): between two calls of its bot, and while it rests, an
+ * evaluation lets others go on, and is read again afterwards.
  *
  * Each turn is stored before the next one begins, with the sums over all of them, under the fence.
  * A node that cannot store drops the run; the one that takes it calls the bot for that turn again,
@@ -39,20 +45,26 @@ enum {
     PATIENCE_TURNS = 5,
     PAUSE_MS = 1000,
     PAUSE_MAX_MS = 60000, /* of a Retry-After */
+    /* After that, others go on first: to read a conversation costs more than a call. A longer rest
+     * is not waited for with it in memory. */
+    PIECE_MS = 2000,
     CONTEXT_MAX_BYTES = 512 << 10,
     DELIVERY_MAX_BYTES = 4 + EVALUATION_DIGITS + 2 * (1 + STR_U64_MAX) + 1,
 };
 
 static const struct sm_state states[] = {
+    [EVALUATION_WAITING] = {"WAITING",
+                            SM(EVALUATION_LOADING) | SM(EVALUATION_FINDING) | SM(EVALUATION_ENDED)},
     [EVALUATION_LOADING] = {"LOADING", SM(EVALUATION_FINDING) | SM(EVALUATION_ENDED)},
     [EVALUATION_FINDING] = {"FINDING",
                             SM(EVALUATION_CALLING) | SM(EVALUATION_STORING) | SM(EVALUATION_ENDED)},
     [EVALUATION_CALLING] = {"CALLING", SM(EVALUATION_RESTING) | SM(EVALUATION_COMPARING) |
                                            SM(EVALUATION_STORING) | SM(EVALUATION_ENDED)},
-    [EVALUATION_RESTING] = {"RESTING", SM(EVALUATION_FINDING) | SM(EVALUATION_ENDED)},
+    [EVALUATION_RESTING] = {"RESTING",
+                            SM(EVALUATION_WAITING) | SM(EVALUATION_FINDING) | SM(EVALUATION_ENDED)},
     [EVALUATION_COMPARING] = {"COMPARING", SM(EVALUATION_STORING) | SM(EVALUATION_ENDED)},
-    [EVALUATION_STORING] = {"STORING",
-                            SM(EVALUATION_FINDING) | SM(EVALUATION_STORING) | SM(EVALUATION_ENDED)},
+    [EVALUATION_STORING] = {"STORING", SM(EVALUATION_WAITING) | SM(EVALUATION_FINDING) |
+                                           SM(EVALUATION_STORING) | SM(EVALUATION_ENDED)},
     [EVALUATION_ENDED] = {"ENDED", 0},
 };
 static const struct sm sm = SM_OF("evaluation", states);
@@ -79,6 +91,16 @@ struct evaluation *evaluations_find(const struct evaluations *all, struct str di
     return e;
 }
 
+static void evaluations_fill(struct evaluations *all);
+
+/* Others go on meanwhile: what it has read is read again when it is its turn. */
+static void forget(struct evaluation *e)
+{
+    conversation_fini(&e->talk);
+    free(e->bot);
+    e->bot = NULL;
+}
+
 void evaluation_drop(struct evaluation *e)
 {
     struct evaluations *all = e->all;
@@ -90,11 +112,82 @@ void evaluation_drop(struct evaluation *e)
     *(e->previous == NULL ? &all->first : &e->previous->next) = e->next;
     if (e->next != NULL)
         e->next->previous = e->previous;
-    all->n--;
-    conversation_fini(&e->talk);
-    free(e->bot);
+    fair_slots_leave(all->turns, &e->entry);
+    loop_cancel_deadline(loop_of(e), &e->rest);
+    forget(e);
+    free(e->account);
+    free(e->user);
     free(e->answer);
     free(e);
+    evaluations_fill(all);
+}
+
+/* --- turns ------------------------------------------------------------------------------------ */
+
+static void wait_for_turn(struct evaluation *e)
+{
+    const struct fair_owner owner = {str_of(e->account), str_of(e->user), STR("")};
+    fair_slots_wait(e->all->turns, &e->entry, &owner, 1);
+    evaluations_fill(e->all);
+}
+
+/* There is no room for it here: it is there for another node at once. */
+static void give_back(struct evaluation *e)
+{
+    call_evaluation_release(shards_forget(e->all->bots->server->shards),
+                            .evaluation = str_of(e->digits), .run = e->n, .fence = e->fence);
+    evaluation_drop(e);
+}
+
+static void find_bot(struct evaluation *e);
+
+static void begin_next(struct evaluations *all)
+{
+    struct fair_entry *entry;
+    while ((entry = fair_slots_next(all->turns)) != NULL) {
+        struct evaluation *e = H2O_STRUCT_FROM_MEMBER(struct evaluation, entry, entry);
+        e->granted_ms = clock_mono_ms();
+        if (all->bots->server->is_draining) {
+            evaluation_drop(e);
+        } else if (e->talk.message_n > 0) {
+            find_bot(e);
+        } else {
+            evaluation_move(e, EVALUATION_LOADING);
+            evaluation_load(e);
+        }
+    }
+}
+
+static void evaluations_fill(struct evaluations *all)
+{
+    struct fair_entry *surplus;
+    if (all->is_filling)
+        return;
+    all->is_filling = true;
+    begin_next(all);
+    while ((surplus = fair_slots_surplus(all->turns)) != NULL)
+        give_back(H2O_STRUCT_FROM_MEMBER(struct evaluation, entry, surplus));
+    all->is_filling = false;
+}
+
+void evaluations_drain(struct evaluations *all)
+{
+    struct evaluation *e = all->first, *next;
+    for (; e != NULL; e = next) {
+        next = e->next;
+        if (e->state == EVALUATION_WAITING)
+            give_back(e);
+    }
+}
+
+static bool keeps_turn(struct evaluation *e)
+{
+    if (clock_mono_ms() - e->granted_ms < PIECE_MS)
+        return true;
+    if (!fair_slots_yield(e->all->turns, &e->entry))
+        return false;
+    e->granted_ms = clock_mono_ms();
+    return true;
 }
 
 /* --- storing ---------------------------------------------------------------------------------- */
@@ -173,7 +266,26 @@ void evaluation_finish_turn(struct evaluation *e)
 
 static void on_rested(struct deadline *deadline)
 {
-    evaluation_go_on(H2O_STRUCT_FROM_MEMBER(struct evaluation, rest, deadline));
+    struct evaluation *e = H2O_STRUCT_FROM_MEMBER(struct evaluation, rest, deadline);
+    if (e->entry.has_slot) {
+        evaluation_go_on(e);
+        return;
+    }
+    evaluation_move(e, EVALUATION_WAITING);
+    wait_for_turn(e);
+}
+
+static void rest(struct evaluation *e, uint64_t ms)
+{
+    struct evaluations *all = e->all;
+    evaluation_move(e, EVALUATION_RESTING);
+    e->rest.on_expire = on_rested;
+    loop_set_deadline(loop_of(e), &e->rest, ms);
+    if (ms <= PIECE_MS && fair_slots_waiting(all->turns) == 0)
+        return;
+    forget(e);
+    fair_slots_leave(all->turns, &e->entry);
+    evaluations_fill(all);
 }
 
 /* Another attempt, or the turn has failed. */
@@ -184,9 +296,7 @@ static void take_failure(struct evaluation *e, const struct bot_call_end *end)
         uint64_t pause_ms = (uint64_t)PAUSE_MS << (e->attempt - 1);
         if (end->retry_after_ms > pause_ms)
             pause_ms = end->retry_after_ms < PAUSE_MAX_MS ? end->retry_after_ms : PAUSE_MAX_MS;
-        evaluation_move(e, EVALUATION_RESTING);
-        e->rest.on_expire = on_rested;
-        loop_set_deadline(loop_of(e), &e->rest, pause_ms);
+        rest(e, pause_ms);
         return;
     }
     if (end->outcome == BOT_CALL_SILENT)
@@ -290,8 +400,17 @@ void evaluation_go_on(struct evaluation *e)
 {
     if (e->all->bots->server->is_draining) {
         evaluation_drop(e);
-        return;
+    } else if (keeps_turn(e)) {
+        find_bot(e);
+    } else {
+        evaluation_move(e, EVALUATION_WAITING);
+        forget(e);
+        evaluations_fill(e->all);
     }
+}
+
+static void find_bot(struct evaluation *e)
+{
     evaluation_move(e, EVALUATION_FINDING);
     call_bot_find(shards_call(e->all->bots->server->shards, &e->call, on_found),
                   .bot = str_of(e->bot), .is_calling = false);
@@ -304,33 +423,34 @@ void evaluations_start(struct evaluations *all, const struct evaluation_start *s
     struct evaluation *former = evaluations_find(all, start->digits, start->n);
     if (former != NULL)
         evaluation_drop(former);
-    if (all->n >= EVALUATIONS_MAX || start->digits.n != EVALUATION_DIGITS)
+    if (start->digits.n != EVALUATION_DIGITS)
         return;
     struct evaluation *e = calloc(1, sizeof *e);
     if (e == NULL)
         abort();
     *e = (struct evaluation){.all = all,
-                             .state = EVALUATION_LOADING,
+                             .state = EVALUATION_WAITING,
                              .number = sm_number(),
                              .n = start->n,
                              .fence = start->fence,
+                             .account = str_copy(start->account),
+                             .user = str_copy(start->user),
                              .next = all->first};
     memcpy(e->digits, start->digits.at, EVALUATION_DIGITS);
     e->turn = shards_turn(all->bots->server->shards, str_of(e->digits));
     if (e->next != NULL)
         e->next->previous = e;
     all->first = e;
-    all->n++;
     begin_turn(e);
-    if (start->talk == NULL) {
-        evaluation_load(e);
-        return;
+    /* Without others it is its turn now, and what it was given need not be read. */
+    if (start->talk != NULL && fair_slots_waiting(all->turns) == 0 &&
+        fair_slots_held(all->turns) < EVALUATIONS_MAX) {
+        e->bot = str_copy(start->bot);
+        e->measure = start->measure;
+        e->talk = *start->talk;
+        *start->talk = (struct conversation){.message_n = 0};
     }
-    e->bot = str_copy(start->bot);
-    e->measure = start->measure;
-    e->talk = *start->talk;
-    *start->talk = (struct conversation){.message_n = 0};
-    evaluation_go_on(e);
+    wait_for_turn(e);
 }
 
 static void create(struct bots *bots)
@@ -339,6 +459,8 @@ static void create(struct bots *bots)
     if (all == NULL)
         abort();
     all->bots = bots;
+    all->turns = fair_slots_create(&(struct fair_slots_config){
+        .slot_n = EVALUATIONS_MAX, .waiting_max = EVALUATIONS_WAITING_MAX});
     if (!bots->settings->embedder->is_quick) {
         all->client = http_client_create(NULL);
         http_client_attach(all->client, bots->server->loop->h2o);
@@ -351,6 +473,7 @@ static void create(struct bots *bots)
 static void end(struct bots *bots)
 {
     evaluation_takeover_fini(bots->evaluations);
+    bots->evaluations->is_filling = true; /* nothing begins any more */
     while (bots->evaluations->first != NULL)
         /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it leaves the list */
         evaluation_drop(bots->evaluations->first);
@@ -359,6 +482,7 @@ static void end(struct bots *bots)
 static void destroy(struct bots *bots)
 {
     http_client_destroy(bots->evaluations->client);
+    fair_slots_destroy(bots->evaluations->turns);
     free(bots->evaluations);
     bots->evaluations = NULL;
 }
@@ -371,6 +495,11 @@ struct http_client *evaluate_client(const struct bots *bots)
 static void on_up(struct bots *bots, unsigned shard)
 {
     evaluation_take_from(bots->evaluations, shard);
+}
+
+static void drain(struct bots *bots)
+{
+    evaluations_drain(bots->evaluations);
 }
 
 static void put_metrics(struct buf *b)
@@ -389,5 +518,6 @@ const struct bots_part evaluate_part = {
     .destroy = destroy,
     .on_up = on_up,
     .before_flush = evaluation_before_flush,
+    .drain = drain,
     .put_metrics = put_metrics,
 };

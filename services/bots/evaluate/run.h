@@ -13,9 +13,11 @@
 #include "services/bots/evaluate/measure.h"
 #include "services/bots/evaluate/statistics.h"
 #include "shared/embed/embed.h"
+#include "shared/op/fair_slots.h"
 
 enum {
     EVALUATIONS_MAX = 32, /* that a node drives at a time: a conversation of each is in memory */
+    EVALUATIONS_WAITING_MAX = 168, /* for their turn; with those, as many as one call renews */
     EVALUATION_DIGITS = 24,
     EVALUATION_ERROR_BYTES = 500,
     /* A turn as it is stored: 2,000 of them fit into what a run may store (lua/bots/evaluations).
@@ -25,6 +27,7 @@ enum {
 };
 
 enum evaluation_state {
+    EVALUATION_WAITING,   /* for its turn; without its conversation */
     EVALUATION_LOADING,   /* what is stored of it is read */
     EVALUATION_FINDING,   /* the bot is looked up, before each attempt */
     EVALUATION_CALLING,   /* the bot answers */
@@ -51,9 +54,14 @@ struct evaluation {
     uint64_t n, fence;
     struct turn *turn; /* of its shard */
     struct call call;
+    char *account, *user; /* names: whose turn it takes */
+    struct fair_entry entry;
+    uint64_t granted_ms; /* clock_mono_ms: when it last got its turn */
+
+    /* While it has its turn: */
     char *bot; /* a name */
     enum measure measure;
-    struct conversation talk;
+    struct conversation talk; /* empty: not read yet */
     struct evaluation_summary summary;
 
     /* The current turn: */
@@ -80,7 +88,8 @@ struct evaluations {
     struct bots *bots;
     struct http_client *client; /* for the embedding server, which the operator has chosen */
     struct evaluation *first;
-    size_t n;
+    struct fair_slots *turns;
+    bool is_filling; /* inside evaluations_fill */
     struct deadline tick;
     struct evaluation_taking *takings; /* one for each shard (takeover.c) */
 };
@@ -92,18 +101,21 @@ struct evaluations {
 struct evaluation_start {
     struct str digits;
     uint64_t n, fence;
-    struct str bot; /* with `talk` */
+    struct str account, user; /* names */
+    struct str bot;           /* with `talk` */
     enum measure measure;
     struct conversation *talk;
 };
-/* Does nothing if the node has no room: another one takes it. */
+/* It waits for its turn. If too many do, the newest of those who have the most is given back. */
 void evaluations_start(struct evaluations *all, const struct evaluation_start *start);
 struct evaluation *evaluations_find(const struct evaluations *all, struct str digits, uint64_t n);
 void evaluation_move(struct evaluation *e, enum evaluation_state to);
 /* Drops it without a word: whichever node takes it carries on. */
 void evaluation_drop(struct evaluation *e);
-/* Everything is read: goes on with the turn `at`. */
+/* Everything is read: goes on with the turn `at`, or lets others go on first. */
 void evaluation_go_on(struct evaluation *e);
+/* The node drains: others take those that wait. */
+void evaluations_drain(struct evaluations *all);
 /* Its answer was compared, or the turn failed (`error`): stores the turn. */
 void evaluation_finish_turn(struct evaluation *e);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * takeover.c - how evaluations come to a node and stay with it (see run.h). The node renews the
  * fences of those that it drives, together; every few seconds, and when Redis is back, it takes
- * what nobody renews: runs of nodes that died or had no room. */
+ * what nobody renews: runs of nodes that died or had no room. A full node takes a few all the same:
+ * they may be of somebody whose turn comes first. */
 #include "services/bots/evaluate/run.h"
 
 #include "generated/verbs.h"
@@ -17,6 +18,7 @@ enum {
      * often, or at a tick if that was long ago. */
     LOOK_MS = 2000,
     LOOK_AGAIN_MS = 3500,
+    TAKE_MAX = 20,
 };
 
 /* What is under way with one shard. */
@@ -105,7 +107,7 @@ static struct evaluation *next_on(struct evaluation *e, const struct turn *turn)
     return e;
 }
 
-/* A node drives fewer runs than one call renews. */
+/* A node holds no more runs than one call renews. */
 static void renew(struct evaluation_taking *taking)
 {
     char id[EVALUATION_DIGITS + 1 + STR_U64_MAX + 1];
@@ -134,6 +136,8 @@ static void on_taken(struct call *call, enum err error, struct str reply)
     while (error == ERR_OK && lines_are_left(&lines) &&
            split(lines_next(&lines), &start.digits, &start.n)) {
         start.fence = lines_next_u64(&lines);
+        start.account = lines_next(&lines);
+        start.user = lines_next(&lines);
         evaluations_start(taking->all, &start);
     }
 }
@@ -141,11 +145,11 @@ static void on_taken(struct call *call, enum err error, struct str reply)
 void evaluation_take_from(struct evaluations *all, unsigned shard)
 {
     struct evaluation_taking *taking = &all->takings[shard];
-    if (all->n >= EVALUATIONS_MAX || all->bots->server->is_draining ||
-        call_is_under_way(&taking->take_call) || !turn_is_up(turn_of(taking)))
+    if (all->bots->server->is_draining || call_is_under_way(&taking->take_call) ||
+        !turn_is_up(turn_of(taking)))
         return;
     call_evaluation_take(turn_call(turn_of(taking), &taking->take_call, on_taken),
-                         .limit = EVALUATIONS_MAX - all->n);
+                         .limit = TAKE_MAX);
 }
 
 static void on_looked(struct call *call, enum err error, struct str reply)

@@ -114,6 +114,8 @@ static void pass_on(struct bots *bots, struct lines *lines)
     for (uint64_t n = lines_next_u64(lines); n > 0 && lines_are_left(lines); n--) {
         struct bots_delivery delivery = {.id = lines_next(lines), .bot = lines_next(lines)};
         delivery.fence = lines_next_u64(lines);
+        delivery.account = lines_next(lines);
+        delivery.user = lines_next(lines);
         for (const struct bots_part *const *part = bots_parts; *part != NULL; part++)
             if ((*part)->on_delivery != NULL)
                 (*part)->on_delivery(bots, &delivery);

@@ -11,8 +11,9 @@ const bots = { room_names: { alice: 'u', bob: 'u', bot: 'b', other: 'b', puller:
 const say = async (shard, options) => postedOf(await shard.call(...post(options)));
 const takenOf = (reply) => {
   const found = [], rest = reply === '' ? [] : reply.split('\n');
-  for (let i = 0; i < rest.length; i += 6) {
+  for (let i = 0; i < rest.length; i += 8) {
     assert.match(rest[i + 5], /^\d+$/, 'the age of the message');
+    assert.deepEqual(rest.slice(i + 6, i + 8), ['F', 'alice'], 'whose turn it takes');
     found.push(Object.fromEntries(['id', 'fence', 'bot', 'task', 'attempts'].map((name, k) => [name, rest[i + k]])));
   }
   return found;

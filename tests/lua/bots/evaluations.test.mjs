@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// evaluation_begin, _load, _read, _turn, _take, _renew, _cancel, _list, _forget_user: a run has one driver at a time, each turn is
+// evaluation_begin, _load, _read, _turn, _take, _release, _renew, _cancel, _list, _forget_user: a run has one driver at a time, each turn is
 // stored once, and a run is its user's alone.
 import assert from 'node:assert/strict';
 import { ago, lines, list, scripts, soon, zset } from '../../support/lua.mjs';
@@ -140,6 +140,26 @@ scripts('evaluation_load and evaluation_read', ({ test, shard }) => {
   });
 });
 
+scripts('evaluation_release', ({ cases, test, shard }) => {
+  const release = (fence = 1) => ['evaluation_release', DIGITS, 1, fence];
+  cases([
+    { name: 'a run that has no place here is due at once', before: () => ({ ...evaluationsOf({}), ...at(9e12) }), call: release(), reply: 'ok', after: () => at(ago()) },
+    { name: 'a run that another node has is lost', before: () => evaluationsOf({}), call: release(2), reply: 'lost' },
+    { name: 'so is one that is over', before: () => evaluationsOf(over()), call: release(), reply: 'lost' },
+    { name: 'and one that is gone', call: release(), reply: 'lost' },
+  ]);
+
+  test('a run that is given back again and again does not come back less often', async () => {
+    await shard.seed(evaluationsOf({}));
+    for (let i = 0; i < 10; i++) {
+      await shard.cmd('ZADD', shard.key('evaluation_due'), 'XX', 1, ID);
+      const [, fence] = (await shard.call('evaluation_take', 10)).split('\n');
+      assert.equal(await shard.call(...release(fence)), 'ok');
+    }
+    assert.equal((await shard.get(`evaluation:${ID}`)).taken, '0');
+  });
+});
+
 scripts('evaluation_renew, evaluation_take and bots_look', ({ cases, test, shard }) => {
   const take = async (node = 'n1', limit = 10) => (await shard.turn([['evaluation_take', limit]], { node })).replies[0].split('\n').filter(Boolean);
   const due = () => shard.cmd('ZADD', shard.key('evaluation_due'), 'XX', 1, ID);
@@ -161,7 +181,7 @@ scripts('evaluation_renew, evaluation_take and bots_look', ({ cases, test, shard
     assert.deepEqual(await take('n2'), [], 'it has a driver');
     await due();
     const [one, two] = await Promise.all([take('n2'), take('n3')]);
-    assert.deepEqual([one, two].filter((got) => got.length), [[ID, '2']]);
+    assert.deepEqual([one, two].filter((got) => got.length), [[ID, '2', 'F', 'alice']]);
     assert.equal(await shard.call(...turnOf({ at: 1 })), 'lost', 'the former driver');
     assert.equal(runOf((await shard.call(...load(2))).split('\n').slice(1)).at, '1');
     assert.equal(await shard.call(...turnOf({ at: 1, fence: 2 })), lines('ok', 2));

@@ -97,9 +97,9 @@ class World {
       const replies = (await shard.turn([['bots_look'], ['delivery_take', 100]], { node: this.pick(NODES), shards: this.shards.length })).replies;
       assert.equal(replies[0], due.length || (old && this.shardOf(old.room) === shard) ? 'deliveries' : 'none');
       const rest = replies[1].split('\n').filter((line, _, all) => all.length > 1);
-      assert.equal(rest.length, 6 * due.length);
-      for (let i = 0; i < rest.length; i += 6) {
-        const [id, fence, bot, task, attempts] = rest.slice(i, i + 6);
+      assert.equal(rest.length, 8 * due.length);
+      for (let i = 0; i < rest.length; i += 8) {
+        const [id, fence, bot, task, attempts] = rest.slice(i, i + 8);
         const d = due.find((one) => one.id === id);
         assert.deepEqual([bot, task, Number(attempts)], [d.bot, d.state === 'accepted' || d.isLate ? 'over' : d.kind === 'p' ? 'late' : 'call', d.attempt]);
         assert.ok(Number(fence) > Number(d.fence), 'fences rise');

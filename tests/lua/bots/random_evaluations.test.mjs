@@ -189,7 +189,7 @@ class World {
       const isDue = [...dead, ...(old ? [old] : [])].some((r) => this.shardOf(r.evaluation) === shard);
       assert.equal(await this.call(shard, ['bots_look']), isDue ? 'evaluations' : 'none');
       const got = (await this.call(shard, ['evaluation_take', 100], node)).split('\n').filter(Boolean);
-      for (let i = 0; i < got.length; i += 2) {
+      for (let i = 0; i < got.length; i += 4) {
         const r = dead.find((one) => this.idOf(one) === got[i]);
         assert.ok(r, `${got[i]} was not due`);
         assert.ok(Number(got[i + 1]) > Number(r.fence), 'fences rise');

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+//
+// One account fills what a node has for bots with work that hangs: what another account wants, or another user of the
+// same one, is done next, while the first still waits.
+//
+// Shards: 1, because limits are counted in each shard, and the pools are a node's.
+import assert from 'node:assert/strict';
+import { after, before } from 'node:test';
+import { newBot, openRoom, registerBot, startBots } from '../support/bot_server.mjs';
+import { answerOf, beginEvaluation, evaluationEnd, longTalk, PERSON, readEvaluation, talkOf } from '../support/evaluation_runs.mjs';
+import { eventually, suite } from '../support/harness.mjs';
+
+const OTHERS = [{ as: 'Frontend_heavy', user: 'zoe' }, { as: 'Frontend_1', user: 'ada' }];
+
+let server;
+before(async () => (server = await startBots()));
+after(() => server.close());
+
+const env = { PARLEY_ALLOW_PRIVATE_ENDPOINTS: 'on' };
+
+suite('bots that hang', { nodes: 1, env, sweep: false }, ({ test, cluster }) => {
+  const bot = async (answer, options) => {
+    const username = newBot('turn');
+    server.bots[`/${username}`] = answer;
+    await registerBot(cluster, username, server.url(`/${username}`), { emulates: PERSON, ...options });
+    return username;
+  };
+  const called = () => server.calls.length;
+
+  test('more messages to bots that never answer than a node holds delay no other account and no other user', async () => {
+    const hung = [];
+    for (let i = 0; i < 70; i++) hung.push(await bot(() => undefined, { user: `owner-${i % 2}` }));
+    const greedy = await openRoom(cluster);
+    for (let i = 0; i < 17; i++)
+      await Promise.all([0, 1, 2, 3, 4, 5, 6].map((k) => greedy.say(hung.slice(10 * k, 10 * k + 10).map((name) => `@${name}`).join(' '), { user: 'eve' })));
+    await eventually(() => called() >= 64, { what: 'all calls are under way' });
+    await Promise.all(
+      OTHERS.map(async ({ as, user }) => {
+        const room = await openRoom(cluster);
+        const good = await bot(() => ({ message: 'Here I am.' }));
+        assert.equal((await room.replyTo(await room.say(`@${good} are you there?`, { as, user }))).text, 'Here I am.');
+      }),
+    );
+    // Those of the greedy one have time left: none was given up yet.
+    assert.deepEqual((await greedy.messages()).filter(({ from }) => from === 'annex'), []);
+  });
+
+  test('more evaluations of a bot that never answers than a node drives delay no other account and no other user', async () => {
+    const hung = await bot(() => undefined);
+    const good = await bot(({ headers }) => ({ message: answerOf(Number(headers['webhook-id'].split('-').at(-1))) }));
+    const before = called();
+    const ids = [];
+    for (let i = 0; i < 40; i++) ids.push([`eve-${i % 4}`, await beginEvaluation(cluster, { bot: hung, conversation: talkOf([`hello ${i}`, 'amber']), user: `eve-${i % 4}` })]);
+    await eventually(() => called() - before >= 32, { what: 'as many as a node drives' });
+    for (const options of OTHERS) {
+      const run = await evaluationEnd(cluster, await beginEvaluation(cluster, { bot: good, conversation: longTalk(3), ...options }), options);
+      assert.deepEqual([run.status, run.done, run.failed], ['done', 3, 0]);
+    }
+    const left = await Promise.all(ids.map(([user, id]) => readEvaluation(cluster, id, { user })));
+    assert.ok(left.filter(({ status, done }) => status === 'running' && done === 0).length >= 8, 'the others still wait');
+  });
+});
