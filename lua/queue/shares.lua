@@ -2,8 +2,10 @@
 -- leaves room for others. The hash `waiting` counts Open queries by account and user. The hash `shares` counts them,
 -- too: "<account>" all of an account, "<account>:<model>" those for that model, and "<account>:" its models; `default`
 -- is not counted among models. The hash `depths` counts them per model, for operators and for whatever scales engines;
--- what it does not count is for `default`.
+-- what it does not count is for `default`. Nodes that wait for room in the queue (the set vacancy_nodes, and `vacancy`
+-- in meta, so that only then it is looked at) are notified once by the turn that makes some.
 local counters = require('turn/counters')
+local events = require('turn/events')
 local call = redis.call
 local match = string.match
 local ceil, max = math.ceil, math.max
@@ -88,6 +90,15 @@ local function share_taken(turn, account, model, depth)
     return not got[1] and models >= MODELS_OF_ACCOUNT and models or nil
 end
 
+-- How many more Open queries the account may have by its share. As above, without a look while there are few.
+local function share_left(turn, account, depth)
+    local share = share_of(room(turn))
+    if depth < share then return share - depth end
+    local deltas = turn.share_deltas
+    local mine = (tonumber(call('HGET', turn.prefix .. 'shares', account)) or 0) + (deltas and deltas[account] or 0)
+    return share - mine
+end
+
 -- May a query for `model` wait? Looking for work costs a step per model that is waited for, and what
 -- models are called is up to those who ask. Fewer queries wait for fewer models. `default` always has room.
 local function is_room_for(turn, model, depth)
@@ -111,17 +122,35 @@ local function forget_model(turn, model)
     call('HDEL', turn.prefix .. 'depths', model)
 end
 
+-- This node is notified when there is room again.
+local function await_vacancy(turn)
+    counters.load(turn).vacancy = '1'
+    call('HSET', turn.prefix .. 'meta', 'vacancy', 1)
+    call('SADD', turn.prefix .. 'vacancy_nodes', turn.node)
+end
+
+local function notify_vacancy(turn)
+    local P = turn.prefix
+    local nodes = call('SMEMBERS', P .. 'vacancy_nodes')
+    for i = 1, #nodes do events.send(turn, nodes[i], 'vacancy') end
+    call('UNLINK', P .. 'vacancy_nodes')
+    call('HDEL', P .. 'meta', 'vacancy')
+end
+
 local function flush(turn)
-    local key, deltas = turn.prefix .. 'waiting', turn.waiting_deltas
+    local key, deltas, is_less = turn.prefix .. 'waiting', turn.waiting_deltas, false
     if not deltas then return end
     for field, delta in pairs(deltas) do
         if delta ~= 0 and call('HINCRBY', key, field, delta) <= 0 then call('HDEL', key, field) end
+        is_less = is_less or delta < 0
     end
     flush_shares(turn)
     flush_depths(turn)
+    if is_less and counters.load(turn).vacancy then notify_vacancy(turn) end
 end
 
 return {
     count = count, open_count = open_count, room = room, share_of_lookups = share_of_lookups, share_taken = share_taken,
-    is_room_for = is_room_for, forget_model = forget_model, flush = flush,
+    share_left = share_left, is_room_for = is_room_for, forget_model = forget_model, await_vacancy = await_vacancy,
+    flush = flush,
 }

@@ -1,17 +1,18 @@
 -- counters: the shard's counters in the hash `meta`: lease (last lease id), depth (Open queries), vt (virtual time of
--- the fair order). Read once a turn, written once when changed.
+-- the fair order). Read once a turn, written once when changed. With them it is read whether nodes wait for room in the
+-- queue (queue/shares.lua).
 local call, format, max = redis.call, string.format, math.max
 
--- {lease, depth, vt, depth_text, vt_text, is_dirty}: set is_dirty when you change one. The texts are as they are stored
--- (depth_text nil: depth has changed): to write a double out costs more than most commands do.
+-- {lease, depth, vt, depth_text, vt_text, is_dirty, vacancy}: set is_dirty when you change one. The texts are as they
+-- are stored (depth_text nil: depth has changed): to write a double out costs more than most commands do.
 local function load(turn)
     local meta = turn.meta
     if meta then return meta end
-    local got = call('HMGET', turn.prefix .. 'meta', 'lease', 'depth', 'vt')
+    local got = call('HMGET', turn.prefix .. 'meta', 'lease', 'depth', 'vt', 'vacancy')
     local lease, depth, vt = got[1] or '0', got[2] or '0', got[3] or '0.000000'
     meta = {
         lease = tonumber(lease), depth = tonumber(depth), vt = tonumber(vt), depth_text = depth, vt_text = vt,
-        is_dirty = false,
+        is_dirty = false, vacancy = got[4],
     }
     turn.meta = meta
     return meta

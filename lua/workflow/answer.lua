@@ -27,11 +27,12 @@
 --     who  name  the names under which this account may be an approver: a.<account>, r.<role>, ...
 -- Replies: missing | replay | forbidden | closed/who (JSON; null: the deadline has passed)/ms | again/ms (when this
 --   account answered) | early (no deadline has passed) | full (no more bytes: without corrections and comment it
---   counts) | counted/approvals/quorum | decided/fence
+--   counts) | counted/approvals/quorum | decided/fence/account/user (whose turn the run takes)
 local questions = require('workflow/questions')
 local runs = require('workflow/runs')
 local call = redis.call
 local format, gmatch = string.format, string.gmatch
+local concat = table.concat
 
 -- Is one of args[from] to args[to] among the approvers (names, by ' ')?
 local function is_among(approvers, args, from, to)
@@ -49,7 +50,7 @@ local function decide(turn, r, q, status, who_json)
     if status == 'approved' then call('HSET', r.key, 'approved', 1) end
     local is_approved = status == 'approved' or r.approved
     call('HSET', r.key, 'status', is_approved and 'approved' or 'running', 'updated', turn.now_text)
-    return 'decided\n' .. runs.lease(turn, r)
+    return concat({'decided', runs.lease(turn, r), r.account, r.user}, '\n')
 end
 
 local function verb(turn, a)

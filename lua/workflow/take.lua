@@ -11,7 +11,7 @@
 -- Arguments:
 --   limit    number
 --   keep_ms  number?  how long runs are kept after their end; none: until their user is deleted
--- Replies: (of each run a line with its id, <session>.<run>, and a line with its fence)
+-- Replies: (per run 5 lines: its id, <session>.<run>/its fence/account/user: whose turn it takes/status)
 local files = require('workflow/files')
 local removal = require('workflow/removal')
 local runs = require('workflow/runs')
@@ -40,8 +40,7 @@ local function verb(turn, a)
     for i = 1, #due do
         local r = runs.read(turn, runs.split(due[i]))
         if r and runs.OPEN[r.status] then
-            text[#text + 1] = r.id
-            text[#text + 1] = runs.take(turn, r)
+            text[#text + 1] = concat({r.id, runs.take(turn, r), r.account, r.user, r.status}, '\n')
         else
             call('ZREM', P .. 'wf_due', due[i])
         end

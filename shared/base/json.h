@@ -18,6 +18,8 @@ bool json_parse(struct str text, char *reason, size_t reason_size, json_t **ret_
 
 /* Whether lists and objects of `value` are nested more than `most` deep. Stops there. */
 bool json_is_deeper(const json_t *value, unsigned most);
+/* About how many bytes of memory `value` takes. Nested at most as json_parse allows. */
+size_t json_memory(const json_t *value) must_check;
 /* The bytes of a JSON string; `at == NULL` if `value` is not a string. Borrowed from `value`. */
 struct str json_str(const json_t *value);
 /* The member `name` as a string; `at == NULL` if absent or of another type. Borrowed. */

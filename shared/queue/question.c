@@ -24,6 +24,7 @@
 
 #include "generated/verbs.h"
 #include "shared/base/sm.h"
+#include "shared/queue/engines_check.h"
 #include "shared/queue/queue_internal.h"
 #include "shared/queue/row.h"
 
@@ -51,12 +52,6 @@ static const struct sm_state states[] = {
 };
 static const struct sm sm = SM_OF("question", states);
 
-/* What one shard says of engines. */
-struct presence {
-    struct call call;
-    struct question *question;
-};
-
 struct question {
     struct queue *queue;
     const struct question_events *events;
@@ -72,10 +67,8 @@ struct question {
     bool is_in_queue, is_followed, is_again, is_new;
     bool is_announced; /* its owner knows that it is in the queue */
     /* While it is in doubt whether an engine is there: */
-    struct presence *presences; /* one for each shard; NULL before */
-    unsigned presence_left_n, presence_failed_n;
-    bool is_engine_there, may_engine_come, is_last_doubt;
-    uint64_t rest_s; /* until the first engine has rested; 0: none rests */
+    struct engines_check check;
+    bool is_last_doubt;
 };
 
 static void move(struct question *q, enum state to)
@@ -96,14 +89,6 @@ static void leave(struct queue *queue, struct str topic, uint64_t keep_ms)
 /* It ended before it was known to be in the queue. */
 static void on_asked_in_vain(void *context, enum err error, struct str reply);
 
-static void forget_presences(struct question *q)
-{
-    for (unsigned i = 0; q->presences != NULL && i < queue_shards(q->queue)->n; i++)
-        call_detach(&q->presences[i].call);
-    free(q->presences);
-    q->presences = NULL;
-}
-
 static void dispose(struct question *q, uint64_t keep_ms)
 {
     queue_unwatch(q->queue, &q->watch);
@@ -121,7 +106,7 @@ static void dispose(struct question *q, uint64_t keep_ms)
         return;
     }
     call_detach(&q->call);
-    forget_presences(q);
+    engines_check_cancel(&q->check);
     free(q);
 }
 
@@ -244,58 +229,27 @@ static void announce(struct question *q)
         q->events->on_asked(q->context, q->watch.topic, q->is_new);
 }
 
-/* All shards have been asked. One that is away says nothing: the engines that wait have credits
- * elsewhere. */
-static void on_all_asked(struct question *q)
+static void on_all_asked(struct engines_check *check)
 {
-    bool is_unknown = q->presence_failed_n == queue_shards(q->queue)->n;
-    bool may_come = q->may_engine_come && !q->is_last_doubt;
-    if (!q->is_engine_there && !is_unknown && !may_come) {
-        end_no_engine(q, q->rest_s);
+    struct question *q = H2O_STRUCT_FROM_MEMBER(struct question, check, check);
+    bool may_come = check->may_come && !q->is_last_doubt, is_unknown = check->is_unknown;
+    if (!check->is_there && !is_unknown && !may_come) {
+        end_no_engine(q, check->rest_s);
         return;
     }
-    if (!q->is_engine_there)
+    if (!check->is_there)
         loop_set_deadline(q->queue->loop, &q->doubt, is_unknown ? DOUBT_AGAIN_MS : DOUBT_MS);
     if (!is_unknown)
         announce(q);
 }
 
-static void on_engines(struct call *call, enum err error, struct str reply)
-{
-    struct question *q = H2O_STRUCT_FROM_MEMBER(struct presence, call, call)->question;
-    struct lines lines = lines_of(reply);
-    struct str tag = lines_next(&lines);
-    uint64_t rest_s = lines_next_u64(&lines);
-    q->presence_failed_n += error != ERR_OK;
-    q->is_engine_there |= error == ERR_OK && str_eq(tag, STR("there"));
-    q->may_engine_come |= error == ERR_OK && str_eq(tag, STR("maybe"));
-    if (rest_s > 0 && (q->rest_s == 0 || rest_s < q->rest_s))
-        q->rest_s = rest_s;
-    if (--q->presence_left_n == 0)
-        on_all_asked(q);
-}
-
 static void ask_for_engines(struct question *q, bool is_last)
 {
-    struct shards *shards = queue_shards(q->queue);
-    if (q->presence_left_n > 0)
+    if (q->check.left_n > 0)
         return;
-    if (q->presences == NULL)
-        q->presences = calloc(shards->n, sizeof *q->presences);
-    if (q->presences == NULL)
-        abort();
-    q->presence_left_n = shards->n;
-    q->presence_failed_n = 0;
-    q->rest_s = 0;
-    q->is_engine_there = q->may_engine_come = false;
     q->is_last_doubt = is_last;
-    for (unsigned i = 0; i < shards->n; i++) {
-        q->presences[i].question = q;
-        call_engines(turn_call(shards->turns[i], &q->presences[i].call, on_engines),
-                     .topic = shards->turns[i] == shards_turn(shards, q->watch.topic)
-                                  ? q->watch.topic
-                                  : STR(""));
-    }
+    q->check.on_known = on_all_asked;
+    engines_check_start(&q->check, q->queue, q->watch.topic);
 }
 
 /* When it was asked, no engine was there that one could be sure of. */
@@ -310,6 +264,7 @@ static void end_full(struct question *q, struct lines *lines)
 {
     struct question_end end = {.outcome = QUESTION_FULL, .depth = lines_next_u64(lines)};
     end.eta_s = lines_next_u64(lines);
+    end.shard = shard_of(q->watch.topic, queue_shards(q->queue)->n);
     end_with(q, &end);
 }
 

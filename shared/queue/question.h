@@ -19,7 +19,7 @@ enum { QUESTION_KEEP_MS = 60000 };
 enum question_outcome {
     QUESTION_DONE,
     QUESTION_NO_ENGINE, /* no engine is waiting, working or between two polls */
-    QUESTION_FULL,      /* the queue, or one account's part of it */
+    QUESTION_FULL,      /* the queue, or one account's part of it. Of both, see vacancy.h */
     QUESTION_TIMEOUT,
     QUESTION_FAILED, /* its engines gave up, or it was cancelled */
     QUESTION_LOST,   /* Redis was lost or refused it before it was known to be queued, or reading
@@ -32,6 +32,7 @@ struct question_end {
     struct str answer, think, model; /* texts, of DONE; model may be empty */
     struct str reason;               /* for people, of FAILED */
     uint64_t depth;                  /* of FULL */
+    unsigned shard;                  /* of FULL: that is */
     uint64_t eta_s; /* of FULL; of NO_ENGINE: when the first engine ends its rest; 0: unknown */
     enum err error; /* of LOST: ERR_REDIS_LOST, or what Redis refused it for */
 };

@@ -3,6 +3,7 @@
 #include "shared/queue/polls.h"
 
 #include "shared/base/hash.h"
+#include "shared/queue/vacancy.h"
 
 #include <stdlib.h>
 
@@ -41,6 +42,8 @@ void queue_on_event(struct queue *queue, unsigned shard, struct str event)
         polls_on_supersede(queue, &lines);
     else if (str_eq(kind, STR("outbox")))
         outbox_look(&queue->parts[shard]);
+    else if (str_eq(kind, STR("vacancy")))
+        vacancies_on_event(queue->vacancies, shard);
     else if (str_eq(kind, STR("drained")))
         polls_on_drained(queue, lines_next(&lines));
     else
@@ -157,6 +160,7 @@ struct queue *queue_create(struct loop *loop, const struct queue_config *config,
         abort();
     for (unsigned i = 0; i < queue->shards.n; i++)
         init_part(queue, i);
+    queue->vacancies = vacancies_create(queue);
     return queue;
 }
 
@@ -179,6 +183,7 @@ void queue_destroy(struct queue *queue)
     /* The end of what was under way may have set their timers. */
     for (unsigned i = 0; i < queue->shards.n; i++)
         fini_part(&queue->parts[i]);
+    vacancies_destroy(queue->vacancies);
     polls_fini(queue);
     buf_fini(&queue->differences);
     free(queue->parts);

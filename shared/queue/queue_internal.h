@@ -107,9 +107,10 @@ struct queue {
     struct engine_reported reported[ENGINES_REPORTED_MAX];
     uint64_t news_ms; /* the second in which syncs that report new engines are counted */
     unsigned news_n;
-    struct str drained;     /* names, ','; own memory */
-    struct buf differences; /* settings.c; as lines */
-    bool have_differed;     /* in the last sync, too */
+    struct vacancies *vacancies; /* vacancy.h */
+    struct str drained;          /* names, ','; own memory */
+    struct buf differences;      /* settings.c; as lines */
+    bool have_differed;          /* in the last sync, too */
 };
 
 uint32_t queue_hash(struct str s, uint64_t salt);

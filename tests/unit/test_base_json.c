@@ -150,6 +150,27 @@ static void depth_counts_lists_and_objects(void **state)
     assert_false(json_is_deeper(NULL, 0));
 }
 
+/* A few bytes of text may take much memory: by what it allocates, without the allocator's own. */
+static void memory_is_that_of_the_values_and_not_of_the_text(void **state)
+{
+    static const struct {
+        const char *item;
+        size_t least, most; /* of a hundred */
+    } cases[] = {{"1", 2400, 6400},
+                 {"{}", 19000, 30000},
+                 {"[]", 11000, 20000},
+                 {"\"a\"", 6000, 12000},
+                 {"{\"a\":1}", 28000, 40000}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        json_t *list = json_array();
+        for (unsigned n = 0; n < 100; n++)
+            json_array_append_new(list, json_loads(cases[i].item, JSON_DECODE_ANY, NULL));
+        assert_in_range(json_memory(list), cases[i].least, cases[i].most);
+        json_decref(list);
+    }
+    assert_true(json_memory(NULL) < 100);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -160,6 +181,7 @@ int main(void)
         cmocka_unit_test(members_of_another_type_are_absent),
         cmocka_unit_test(what_is_written_is_one_line_and_parses_again),
         cmocka_unit_test(depth_counts_lists_and_objects),
+        cmocka_unit_test(memory_is_that_of_the_values_and_not_of_the_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,6 +44,7 @@ enum agent_outcome {
     AGENT_NO_ANSWER,  /* unreachable, failed, no engine: `reason` says which */
     AGENT_BAD_ANSWER, /* it has answered with something that is no decision */
     AGENT_REFUSED,    /* it will not do this, however often it is asked: a no */
+    AGENT_NO_ROOM,    /* the queue did not take its question: try again when it does (vacancy.h) */
     AGENT_NR
 };
 
@@ -54,6 +55,8 @@ struct agent_result {
     double confidence; /* of DECIDED: 0 to 1 */
     struct str reason; /* for people: one sentence, UTF-8; never empty */
     json_t *output;    /* of DECIDED: members for messageBody, borrowed; NULL: none */
+    unsigned shard;    /* of NO_ROOM: that refused it */
+    bool needs_engine; /* of NO_ROOM: there was none */
 };
 
 /* Runs once, never inside `start`, and not after `cancel`. What `start` returned is freed when it

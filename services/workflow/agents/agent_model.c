@@ -2,13 +2,14 @@
  * agent_model.c - agents of kind model (agent.h): a query in the queue like any other, in the fair
  * order of its user, answered by any engine that serves its model.
  *
- *   start --> DESCRIBING --> ASKING --answer--> ENDED
+ *   start --> DESCRIBING --> ASKING --answer, no engine, no room--> ENDED
  *                             |  ^
- *        no engine, no room   v  | a moment later
+ *              Redis is lost  v  | a moment later
  *                            RESTING            cancel in any of them: ENDED, without a word
  *
  * The scope of the question is the attempt, so that a node which takes the run over waits for the
- * query that is already in the queue, or reads its answer. */
+ * query that is already in the queue, or reads its answer. The prompt, which may be large, is made
+ * for each question and kept by nobody but the queue. */
 #include "services/workflow/agents/model_prompt.h"
 #include "services/workflow/sql/sql.h"
 #include "services/workflow/trees/trees.h"
@@ -48,7 +49,7 @@ struct model_agent {
     struct sql_call *description; /* of the database's tables; NULL: it has ended */
     struct question *question;
     struct deadline rest;
-    struct buf messages, request;
+    json_t *tables; /* a reference; NULL: there are none */
 };
 
 static void move(struct model_agent *a, enum state to)
@@ -63,8 +64,7 @@ static void dispose(struct model_agent *a, bool is_final)
         sql_cancel(a->description);
     question_cancel(a->question, is_final ? 0 : QUESTION_KEEP_MS);
     loop_cancel_deadline(a->workflow->server->loop, &a->rest);
-    buf_fini(&a->messages);
-    buf_fini(&a->request);
+    json_decref(a->tables);
     free(a);
 }
 
@@ -99,7 +99,15 @@ static void take_reply(struct model_agent *a, struct str text)
     json_decref(reply.json);
 }
 
-/* Without an engine, or without room in the queue, the attempt waits until its time is over. */
+static void end_without_room(struct model_agent *a, const struct question_end *end_of)
+{
+    struct agent_result result = {.outcome = AGENT_NO_ROOM,
+                                  .reason = STR("there was no room in the queue"),
+                                  .shard = end_of->shard,
+                                  .needs_engine = end_of->outcome == QUESTION_NO_ENGINE};
+    end(a, &result);
+}
+
 static void on_question_end(void *context, const struct question_end *result)
 {
     struct model_agent *a = context;
@@ -109,13 +117,15 @@ static void on_question_end(void *context, const struct question_end *result)
     } else if (result->outcome == QUESTION_FAILED) {
         end_without(a, AGENT_NO_ANSWER,
                     result->reason.n > 0 ? result->reason : STR("its engine failed"));
+    } else if (result->outcome == QUESTION_FULL || result->outcome == QUESTION_NO_ENGINE) {
+        end_without_room(a, result);
     } else {
         move(a, RESTING);
         loop_set_deadline(a->workflow->server->loop, &a->rest, REST_MS);
     }
 }
 
-static void ask(struct model_agent *a)
+static void start_question(struct model_agent *a, struct str messages, struct str request)
 {
     static const struct question_events events = {.on_end = on_question_end};
     const struct agent_task *task = a->task;
@@ -130,8 +140,8 @@ static void ask(struct model_agent *a)
         .max_waiting = task->max_waiting,
         .weight = task->weight,
         .model = task->agent->model,
-        .query = buf_str(&a->request),
-        .messages = buf_str(&a->messages),
+        .query = request,
+        .messages = messages,
         .traceparent = task->traceparent,
         .request_id = task->request_id,
         .scope = {scope, (size_t)n},
@@ -139,8 +149,23 @@ static void ask(struct model_agent *a)
         .max_tokens = REPLY_TOKENS,
         .deadline_ms = (a->until_ms > now_ms ? a->until_ms - now_ms : 0) + GRACE_MS,
     };
-    move(a, ASKING);
     a->question = question_start(a->workflow->queue, &settings, &events, a);
+}
+
+static void ask(struct model_agent *a)
+{
+    const struct agent_task *task = a->task;
+    struct buf messages, request;
+    move(a, ASKING);
+    buf_init(&messages, 2 * MODEL_PROMPT_MAX_BYTES);
+    buf_init(&request, MODEL_PROMPT_MAX_BYTES);
+    model_prompt_put(&messages, task, a->tables, task->verbs);
+    model_prompt_put_request(&request, task->body);
+    if (request.n == 0)
+        buf_put(&request, task->agent->name);
+    start_question(a, buf_str(&messages), buf_str(&request));
+    buf_fini(&messages);
+    buf_fini(&request);
 }
 
 static void on_rested(struct deadline *deadline)
@@ -150,22 +175,13 @@ static void on_rested(struct deadline *deadline)
 
 /* --- starting --------------------------------------------------------------------------------- */
 
-static void put_prompt(struct model_agent *a, const json_t *tables)
-{
-    const struct agent_task *task = a->task;
-    model_prompt_put(&a->messages, task, tables, task->verbs);
-    model_prompt_put_request(&a->request, task->body);
-    if (a->request.n == 0)
-        buf_put(&a->request, task->agent->name);
-}
-
 /* Without them, an agent that needs tables finds none. */
 static void on_tables(void *context, const json_t *tables, struct str reason)
 {
     struct model_agent *a = context;
     (void)reason; /* the log has it */
     a->description = NULL;
-    put_prompt(a, tables);
+    a->tables = json_incref((json_t *)(uintptr_t)tables);
     ask(a);
 }
 
@@ -182,8 +198,6 @@ static void *start(struct workflow *workflow, const struct agent_task *task, age
                               .number = sm_number(),
                               .until_ms = clock_mono_ms() + task->timeout_ms,
                               .rest = {.on_expire = on_rested}};
-    buf_init(&a->messages, 2 * MODEL_PROMPT_MAX_BYTES);
-    buf_init(&a->request, MODEL_PROMPT_MAX_BYTES);
     a->description = sql_describe(workflow->sql, on_tables, a);
     return a;
 }

@@ -115,8 +115,12 @@ static void on_decided(struct call *call, enum err error, struct str reply)
     if (error != ERR_OK) {
         refuse(answering, error, NULL);
     } else if (str_eq(word, STR("decided"))) {
-        runs_carry_on(answering->workflow->runs, answering->id.session, answering->id.run,
-                      lines_next_u64(&lines));
+        struct run_lease lease = {.session = answering->id.session,
+                                  .run = answering->id.run,
+                                  .fence = lines_next_u64(&lines)};
+        lease.account = lines_next(&lines);
+        lease.user_name = lines_next(&lines);
+        runs_carry_on(answering->workflow->runs, &lease);
         finish(answering, &(struct answer_end){.is_decided = true});
     } else if (str_eq(word, STR("counted"))) {
         struct answer_end end = {.approvals = lines_next_u64(&lines)};

@@ -375,8 +375,6 @@ static void request(struct socket *socket)
         return;
     if (workflow->server->is_draining)
         refuse(socket, "This node is shutting down: connect again.");
-    else if (!runs_have_room(workflow->runs))
-        refuse(socket, "This node drives as many runs as it may: try again later.");
     else if (socket->follower_n >= SOCKET_FOLLOWS_MAX)
         refuse(socket, "This socket follows too many runs: open another one.");
     else {

@@ -2,7 +2,7 @@
  *
  * run: one run as its driver holds it, between what is stored. For run/ only: supervisor.c moves
  * it, step.c stores what it decided, corrections.c takes what people correct, takeover.c brings it
- * here and keeps it. On the loop's thread.
+ * here and keeps it, turns.c says when it may go on. On the loop's thread.
  */
 #ifndef PARLEY_SERVICES_WORKFLOW_RUN_H
 #define PARLEY_SERVICES_WORKFLOW_RUN_H
@@ -10,10 +10,14 @@
 #include "services/workflow/agents/agent.h"
 #include "services/workflow/run/supervisor.h"
 #include "services/workflow/trees/trees.h"
+#include "shared/op/fair_slots.h"
+#include "shared/queue/vacancy.h"
 
-enum { RUN_COMPLAINT_BYTES = 200 };
+enum { RUN_COMPLAINT_BYTES = 200, RUN_MODEL_BYTES = 512 };
 
 enum run_state {
+    RUN_WAITING, /* for its turn; it may have to be read again */
+    RUN_CROWDED, /* the queue has no room for its question */
     RUN_LOADING, /* what is stored of it is read */
     RUN_READING, /* the workflows file that it began with is read */
     RUN_CLOSING, /* its question has passed its deadline */
@@ -30,8 +34,11 @@ struct run {
     char session[WORKFLOW_SID_BYTES + 1];
     uint64_t n, fence;
     struct turn *turn; /* of its session's shard */
-    /* Own memory. Names: account, user_name. */
-    char *account, *user_name, *user, *session_id, *request_id, *verb, *traceparent;
+    struct fair_entry entry;
+    uint64_t bytes; /* that it takes, when it is read; 0: not known yet */
+    /* Own memory. Names: account, user_name. These three stay while it waits. */
+    char *account, *user_name, *traceparent;
+    char *user, *session_id, *request_id, *verb;
     struct trees *trees;          /* a reference; NULL: not read yet */
     const struct tree_node *node; /* NULL: the router, which is in no tree */
     const struct agent_entry *agent;
@@ -44,12 +51,19 @@ struct run {
     /* While an agent works: */
     unsigned attempt;
     uint64_t began_ms; /* clock_mono_ms of its first attempt */
+    uint64_t until_ms; /* the time of this attempt */
     const struct agent_kind *kind;
     void *running; /* what the kind started; NULL: nothing */
     struct agent_task task;
     struct deadline deadline;
     char complaint[RUN_COMPLAINT_BYTES];
     char *verbs; /* own memory; NULL: not for this agent */
+
+    /* While it is crowded: */
+    struct vacancy_wait vacancy;
+    char model[RUN_MODEL_BYTES]; /* a name */
+    bool is_again;               /* it was: the same attempt goes on when it is read */
+    bool is_late;                /* the time of that attempt is over */
 
     /* While its step is stored: where it goes then. */
     const struct tree_node *after;
@@ -60,7 +74,6 @@ struct run {
     char *agent_name;
     bool is_waiting;   /* its question is open */
     uint64_t question; /* step of its newest question; 0: none */
-    json_t *asked;     /* that question */
     json_t *answers;   /* to that question */
     char *question_status;
     uint64_t created_ms;
@@ -69,7 +82,10 @@ struct run {
 struct runs {
     struct workflow *workflow;
     struct run *first;
-    size_t n;
+    struct fair_slots *turns; /* a slot is a byte */
+    uint64_t memory_bytes;
+    size_t crowded_n;
+    bool is_filling;    /* inside runs_fill */
     struct trees *read; /* the last version that was read from Redis; NULL: none */
     struct deadline tick;
     struct taking *takings; /* one for each shard (takeover.c) */
@@ -92,6 +108,23 @@ void run_go_on(struct run *run);
 void run_enter(struct run *run, const struct tree_node *node);
 /* Asks the current agent, from the first attempt on. */
 void run_work(struct run *run);
+
+/* --- turns.c --- */
+
+void turns_init(struct runs *runs);
+void turns_fini(struct runs *runs);
+/* It goes on when it is its turn, possibly inside this function; or it is given to another node. */
+void run_wait_for_turn(struct run *run);
+/* Neither for its turn nor for room does it wait any more. */
+void run_leave_turn(struct run *run);
+/* Those whose turn it is go on. */
+void runs_fill(struct runs *runs);
+/* What its agent works on now is counted. */
+void run_weigh(struct run *run);
+/* The same of one that was read. False: it is too large for now, and waits for its turn again. */
+bool run_fits(struct run *run) must_check;
+/* The queue did not take its question: it goes on when that would, without its turn until then. */
+void run_wait_for_room(struct run *run, const struct agent_result *result);
 
 /* --- step.c --- */
 

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT
  * supervisor.c - see supervisor.h: what happens in a run, and when.
  *
- *   runs_start -------------------> WORKING <----+ the next agent, or a retry
- *                                    |  ^  |     |
- *                                    |  +--+     |
- *   runs_carry_on --> LOADING        v           |
- *                      |  | +----> STORING ------+
- *                      |  |          |  (the step is stored, then its frame is sent)
- *                      v  v          v
- *                 READING CLOSING  ENDED: over, waiting for a person, or no longer ours
+ *   runs_start, _carry_on --> WAITING ----> WORKING <----+ the next agent, or a retry
+ *                              ^  | not read | |  ^  |   |
+ *                  there is    |  v          | |  +--+   |
+ *                    room   CROWDED <-- no --+ |         |
+ *                       LOADING        room    v         |
+ *                        |  | +----------> STORING ------+
+ *                        |  |                 |  (the step is stored, then its frame is sent)
+ *                        v  v                 v
+ *                   READING CLOSING   ENDED: over, waiting for a person, or no longer ours
  *
+ * WAITING: for its turn, and CROWDED: for room in the queue (turns.c); then it is read again.
  * READING: the workflows file has another version than this node's. CLOSING: nobody has answered in
  * time, which is recorded as an answer; then it is read again. A decision of a person is what was
  * read: with corrections its agent is asked again, without them it counts as that agent's yes.
@@ -37,12 +39,16 @@ enum {
 };
 
 static const struct sm_state states[] = {
-    [RUN_LOADING] = {"LOADING", SM(RUN_READING) | SM(RUN_CLOSING) | SM(RUN_WORKING) |
+    [RUN_WAITING] = {"WAITING",
+                     SM(RUN_LOADING) | SM(RUN_WORKING) | SM(RUN_STORING) | SM(RUN_ENDED)},
+    [RUN_CROWDED] = {"CROWDED", SM(RUN_WAITING) | SM(RUN_ENDED)},
+    [RUN_LOADING] = {"LOADING", SM(RUN_WAITING) | SM(RUN_READING) | SM(RUN_CLOSING) |
+                                    SM(RUN_WORKING) | SM(RUN_STORING) | SM(RUN_ENDED)},
+    [RUN_READING] = {"READING", SM(RUN_WAITING) | SM(RUN_CLOSING) | SM(RUN_WORKING) |
                                     SM(RUN_STORING) | SM(RUN_ENDED)},
-    [RUN_READING] = {"READING",
-                     SM(RUN_CLOSING) | SM(RUN_WORKING) | SM(RUN_STORING) | SM(RUN_ENDED)},
-    [RUN_CLOSING] = {"CLOSING", SM(RUN_LOADING) | SM(RUN_ENDED)},
-    [RUN_WORKING] = {"WORKING", SM(RUN_WORKING) | SM(RUN_STORING) | SM(RUN_ENDED)},
+    [RUN_CLOSING] = {"CLOSING", SM(RUN_ENDED)},
+    [RUN_WORKING] = {"WORKING",
+                     SM(RUN_WORKING) | SM(RUN_CROWDED) | SM(RUN_STORING) | SM(RUN_ENDED)},
     [RUN_STORING] = {"STORING", SM(RUN_WORKING) | SM(RUN_ENDED)},
     [RUN_ENDED] = {"ENDED", 0},
 };
@@ -81,7 +87,6 @@ struct run *run_create(struct runs *runs, struct str session, uint64_t n, uint64
     if (run->next != NULL)
         run->next->previous = run;
     runs->first = run;
-    runs->n++;
     if (former != NULL) /* last, because `session` may be its own */
         run_drop(former, false);
     return run;
@@ -102,19 +107,19 @@ void run_drop(struct run *run, bool is_final)
                      run->request_id, run->verb,       run->verbs,          run->traceparent,
                      run->version,    run->agent_name, run->question_status};
     stop_agent(run, is_final);
+    run_leave_turn(run);
     run_move(run, RUN_ENDED);
     call_detach(&run->call);
     *(run->previous == NULL ? &runs->first : &run->previous->next) = run->next;
     if (run->next != NULL)
         run->next->previous = run->previous;
-    runs->n--;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         free(texts[i]);
     trees_unref(run->trees);
     json_decref(run->body);
-    json_decref(run->asked);
     json_decref(run->answers);
     free(run);
+    runs_fill(runs);
 }
 
 /* --- agents ----------------------------------------------------------------------------------- */
@@ -122,7 +127,7 @@ void run_drop(struct run *run, bool is_final)
 static const struct agent_kind *const kinds[AGENT_TYPE_NR] = {
     [AGENT_MODEL] = &agent_model, [AGENT_SQL] = &agent_sql, [AGENT_HTTP] = &agent_http};
 
-static void attempt(struct run *run);
+static void begin_attempt(struct run *run);
 
 static void complain(struct run *run, struct str why)
 {
@@ -156,7 +161,7 @@ static void try_again(struct run *run, struct str why, bool is_complaint, bool m
     if (is_complaint)
         complain(run, why);
     run->attempt++;
-    attempt(run);
+    begin_attempt(run);
 }
 
 /* The router: its output names the tree. */
@@ -196,19 +201,26 @@ static void on_agent_end(void *context, const struct agent_result *result)
     loop_cancel_deadline(run->runs->workflow->server->loop, &run->deadline);
     if (result->outcome == AGENT_DECIDED)
         take_decision(run, result);
+    else if (result->outcome == AGENT_NO_ROOM)
+        run_wait_for_room(run, result);
     else
         try_again(run, result->reason, result->outcome == AGENT_BAD_ANSWER,
                   result->outcome != AGENT_REFUSED);
 }
 
-static void on_late(struct deadline *deadline)
+static void time_out(struct run *run)
 {
-    struct run *run = H2O_STRUCT_FROM_MEMBER(struct run, deadline, deadline);
     char why[100];
     int n = snprintf(why, sizeof why, "it did not answer within %g s",
                      (double)run->agent->timeout_ms / 1000);
-    stop_agent(run, true);
     try_again(run, (struct str){why, (size_t)n}, false, true);
+}
+
+static void on_late(struct deadline *deadline)
+{
+    struct run *run = H2O_STRUCT_FROM_MEMBER(struct run, deadline, deadline);
+    stop_agent(run, true);
+    time_out(run);
 }
 
 /* Limits of the account that began the run; it may have gone since. */
@@ -241,7 +253,9 @@ static void put_verbs(struct run *run)
 static void attempt(struct run *run)
 {
     struct workflow *workflow = run->runs->workflow;
+    uint64_t now_ms = clock_mono_ms();
     run_move(run, RUN_WORKING);
+    run_weigh(run);
     if (run->node == NULL && run->verbs == NULL)
         put_verbs(run);
     run->kind = kinds[run->agent->type];
@@ -263,14 +277,20 @@ static void attempt(struct run *run)
         .user_name = str_of(run->user_name),
         .traceparent = str_of(run->traceparent),
         .request_id = str_of(run->request_id),
-        .timeout_ms = run->agent->timeout_ms,
+        .timeout_ms = run->until_ms > now_ms ? run->until_ms - now_ms : 0,
         .complaint = run->complaint[0] == 0 ? NULL : run->complaint,
     };
     put_account(run);
     run->deadline.on_expire = on_late;
     loop_set_deadline(workflow->server->loop, &run->deadline,
-                      run->kind->keeps_time ? SILENCE_MS : run->agent->timeout_ms);
+                      run->kind->keeps_time ? SILENCE_MS : run->task.timeout_ms);
     run->running = run->kind->start(workflow, &run->task, on_agent_end, run);
+}
+
+static void begin_attempt(struct run *run)
+{
+    run->until_ms = clock_mono_ms() + run->agent->timeout_ms;
+    attempt(run);
 }
 
 void run_work(struct run *run)
@@ -278,7 +298,7 @@ void run_work(struct run *run)
     run->attempt = 1;
     run->complaint[0] = 0;
     run->began_ms = clock_mono_ms();
-    attempt(run);
+    begin_attempt(run);
 }
 
 void run_enter(struct run *run, const struct tree_node *node)
@@ -353,11 +373,30 @@ static bool find_agent(struct run *run)
     return run->node != NULL || str_eq(name, run->agent->name);
 }
 
+/* It was crowded: the attempt that it was in goes on. */
+static void go_on_again(struct run *run)
+{
+    bool fits;
+    run->is_again = false;
+    if (run->question != 0 && run->question == run->step)
+        (void)correct(run, &fits); /* as it was before */
+    if (!run->is_late) {
+        attempt(run);
+        return;
+    }
+    run->is_late = false;
+    time_out(run);
+}
+
 void run_go_on(struct run *run)
 {
     struct buf reason;
     if (!find_agent(run)) {
         run_fail(run, STR("Its workflows file does not have its agent."));
+        return;
+    }
+    if (run->is_again) {
+        go_on_again(run);
         return;
     }
     if (run->question == 0 || run->question != run->step) {
@@ -391,7 +430,7 @@ static char *plain_user(struct str user_name)
 
 void runs_start(struct runs *runs, const struct run_start *start)
 {
-    struct run *run = run_create(runs, start->session, start->run, start->fence, RUN_WORKING);
+    struct run *run = run_create(runs, start->session, start->run, start->fence, RUN_WAITING);
     const struct tree *tree = trees_tree(start->trees, start->verb);
     run->account = str_copy(start->account);
     run->user_name = str_copy(start->user_name);
@@ -406,17 +445,21 @@ void runs_start(struct runs *runs, const struct run_start *start)
         abort();
     run->node = tree == NULL ? NULL : tree_root(tree);
     run->agent = tree == NULL ? trees_router(run->trees) : run->node->agent;
-    run_work(run);
+    run_weigh(run);
+    run_wait_for_turn(run);
 }
 
-void runs_carry_on(struct runs *runs, struct str session, uint64_t n, uint64_t fence)
+void runs_carry_on(struct runs *runs, const struct run_lease *lease)
 {
-    run_load(run_create(runs, session, n, fence, RUN_LOADING));
-}
-
-bool runs_have_room(const struct runs *runs)
-{
-    return runs->n < RUNS_MAX;
+    char *account = str_copy(lease->account), *user_name = str_copy(lease->user_name);
+    struct run *run = run_create(runs, lease->session, lease->run, lease->fence,
+                                 lease->is_asking ? RUN_LOADING : RUN_WAITING);
+    run->account = account;
+    run->user_name = user_name;
+    if (lease->is_asking)
+        run_load(run);
+    else
+        run_wait_for_turn(run);
 }
 
 struct runs *runs_create(struct workflow *workflow)
@@ -425,6 +468,7 @@ struct runs *runs_create(struct workflow *workflow)
     if (runs == NULL)
         abort();
     runs->workflow = workflow;
+    turns_init(runs);
     takeover_init(runs);
     return runs;
 }
@@ -434,8 +478,10 @@ void runs_destroy(struct runs *runs)
     if (runs == NULL)
         return;
     takeover_fini(runs);
+    runs->is_filling = true; /* nothing goes on any more */
     while (runs->first != NULL)
         run_drop(runs->first, false);
+    turns_fini(runs);
     trees_unref(runs->read);
     free(runs);
 }

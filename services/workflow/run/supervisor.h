@@ -13,17 +13,17 @@
 #include "services/workflow/workflow.h"
 #include "shared/base/json.h"
 
-enum { RUNS_MAX = 1000 }; /* that a node drives at a time */
+/* Of a node: that are driven at a time, and that wait for their turn. */
+enum { RUNS_MAX = 1000, RUNS_WAITING_MAX = 3000 };
 
 struct trees;
 
 struct runs *runs_create(struct workflow *workflow) must_check;
 /* Drops all runs; others take them when their fences end. Accepts NULL. */
 void runs_destroy(struct runs *runs);
-/* Whether it can drive one more. */
-bool runs_have_room(const struct runs *runs);
 
-/* A run that workflow_begin has just stored. Texts and `body` are copied; `trees` is taken over. */
+/* A run that workflow_begin has just stored. Texts and `body` are copied; `trees` is taken over. It
+ * begins when it is its turn. */
 struct run_start {
     struct str session; /* sid */
     uint64_t run, fence;
@@ -35,9 +35,16 @@ struct run_start {
 };
 void runs_start(struct runs *runs, const struct run_start *start);
 
-/* That run is leased to this node (by workflow_answer or workflow_take): reads it and carries on
- * where it is: with what a person decided, with a deadline that has passed, or with its agent. */
-void runs_carry_on(struct runs *runs, struct str session, uint64_t run, uint64_t fence);
+/* A run that is leased to this node (by workflow_answer or workflow_take). */
+struct run_lease {
+    struct str session; /* sid */
+    uint64_t run, fence;
+    struct str account, user_name; /* names: whose turn it takes */
+    bool is_asking; /* its question has reached its deadline, which is seen to at once */
+};
+/* Reads it when it is its turn, and carries on where it is: with what a person decided, with a
+ * deadline that has passed, or with its agent. */
+void runs_carry_on(struct runs *runs, const struct run_lease *lease);
 
 /* Redis runs the scripts of that shard (again). */
 void runs_on_up(struct runs *runs, unsigned shard);

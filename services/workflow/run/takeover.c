@@ -18,7 +18,8 @@ enum {
     LOOK_AGAIN_MS = 1200,
     TAKE_MAX = 50,
     RENEW_MAX = 200,
-    RENEWALS_MAX = RUNS_MAX / RENEW_MAX,
+    /* Those that are driven, wait for their turn, and are crowded, which are fewer. */
+    RENEWALS_MAX = 2 * (RUNS_MAX + RUNS_WAITING_MAX) / RENEW_MAX,
     DAY_MS = 86400000,
 };
 
@@ -79,12 +80,15 @@ static void read_run(struct run *run, struct lines *lines)
     run->step = lines_next_u64(lines);
     run->seq = lines_next_u64(lines);
     lines_next(lines); /* the fence, which we were given */
+    free(run->account);
+    free(run->user_name);
     run->account = next_text(lines);
     run->user_name = next_text(lines);
     run->user = plain_user(str_of(run->user_name));
     run->session_id = next_unnamed(lines);
     run->request_id = next_unnamed(lines);
-    run->traceparent = str_copy(STR(""));
+    if (run->traceparent == NULL)
+        run->traceparent = str_copy(STR(""));
     lines_next(lines); /* when it began */
     lines_next(lines); /* and changed */
     run->question = lines_next_u64(lines);
@@ -125,7 +129,12 @@ static void on_closed(struct call *call, enum err error, struct str reply)
         run_drop(run, true); /* somebody has answered, or it was too early */
         return;
     }
-    runs_carry_on(run->runs, str_of(run->session), run->n, lines_next_u64(&lines));
+    const struct run_lease lease = {.session = str_of(run->session),
+                                    .run = run->n,
+                                    .fence = lines_next_u64(&lines),
+                                    .account = str_of(run->account),
+                                    .user_name = str_of(run->user_name)};
+    runs_carry_on(run->runs, &lease);
 }
 
 static void close_question(struct run *run)
@@ -146,8 +155,10 @@ static void go_on(struct run *run)
 {
     if (run->is_waiting)
         close_question(run);
-    else
+    else if (run->entry.has_slot)
         run_go_on(run);
+    else /* it was read to be closed, and is answered by now */
+        run_wait_for_turn(run);
 }
 
 /* --- reading ---------------------------------------------------------------------------------- */
@@ -183,6 +194,8 @@ static void on_loaded(struct call *call, enum err error, struct str reply)
         return;
     }
     read_run(run, &lines);
+    if (!run_fits(run))
+        return;
     if (know_trees(run)) {
         go_on(run);
         return;
@@ -207,6 +220,12 @@ static bool split(struct str id, struct str *ret_session, uint64_t *ret_n)
     return ret_session->n == WORKFLOW_SID_BYTES && str_parse_u64(id, ret_n);
 }
 
+/* The others say with a verb of their own that they are alive. */
+static bool is_kept(const struct run *run)
+{
+    return run->state == RUN_WORKING || run->state == RUN_WAITING || run->state == RUN_CROWDED;
+}
+
 static void on_renewed(struct call *call, enum err error, struct str reply)
 {
     struct runs *runs = H2O_STRUCT_FROM_MEMBER(struct renewal, call, call)->runs;
@@ -215,7 +234,7 @@ static void on_renewed(struct call *call, enum err error, struct str reply)
     uint64_t n;
     while (error == ERR_OK && lines_are_left(&lines) && split(lines_next(&lines), &session, &n)) {
         struct run *run = runs_find(runs, session, n);
-        if (run != NULL && run->state == RUN_WORKING)
+        if (run != NULL && is_kept(run))
             run_drop(run, false);
     }
 }
@@ -232,7 +251,7 @@ static void put_driven(struct verb_writer *verb, const struct run *run)
 
 static struct run *next_driven(struct run *run, const struct turn *turn)
 {
-    while (run != NULL && (run->turn != turn || run->state != RUN_WORKING))
+    while (run != NULL && (run->turn != turn || !is_kept(run)))
         run = run->next;
     return run;
 }
@@ -258,23 +277,26 @@ static void on_taken(struct call *call, enum err error, struct str reply)
 {
     struct taking *taking = H2O_STRUCT_FROM_MEMBER(struct taking, call, call);
     struct lines lines = lines_of(reply);
-    struct str session;
-    uint64_t n;
-    while (error == ERR_OK && lines_are_left(&lines) && split(lines_next(&lines), &session, &n))
-        runs_carry_on(taking->runs, session, n, lines_next_u64(&lines));
+    struct run_lease lease = {.run = 0};
+    while (error == ERR_OK && lines_are_left(&lines) &&
+           split(lines_next(&lines), &lease.session, &lease.run)) {
+        lease.fence = lines_next_u64(&lines);
+        lease.account = lines_next(&lines);
+        lease.user_name = lines_next(&lines);
+        lease.is_asking = str_eq(lines_next(&lines), STR("waiting"));
+        runs_carry_on(taking->runs, &lease);
+    }
 }
 
 static void take(struct runs *runs, unsigned shard)
 {
     struct taking *taking = &runs->takings[shard];
     struct server *server = runs->workflow->server;
-    size_t room = runs->n < RUNS_MAX ? RUNS_MAX - runs->n : 0;
-    if (room == 0 || server->is_draining || call_is_under_way(&taking->call) ||
+    if (server->is_draining || call_is_under_way(&taking->call) ||
         !turn_is_up(server->shards->turns[shard]))
         return;
     call_workflow_take(turn_call(server->shards->turns[shard], &taking->call, on_taken),
-                       .limit = room < TAKE_MAX ? room : TAKE_MAX,
-                       .keep_ms = runs->workflow->settings->keep_days * DAY_MS);
+                       .limit = TAKE_MAX, .keep_ms = runs->workflow->settings->keep_days * DAY_MS);
 }
 
 static void on_looked(struct call *call, enum err error, struct str reply)

@@ -26,23 +26,23 @@ scripts('workflow_answer', ({ cases, test, shard }) => {
   const by = (account) => ({ [`by:${account}`]: ago() });
   const two = { quorum: 2, approvers: 'a.F a.G r.boss' };
   cases([
-    { name: 'a yes continues the run on this node', before: () => waiting(), call: answer({ run }), reply: lines('decided', 1), after: () => answered(waiting(), { ...closed('approved'), ...by('F'), approvals: 1 }, [text()], 'approved') },
-    { name: 'a no ends the question', before: () => waiting(two), call: answer({ run, isApproved: false, how: 'link' }), reply: lines('decided', 1), after: () => answered(waiting(two), { ...closed('rejected'), ...by('F') }, [text({ how: 'link', isApproved: false })], 'running') },
+    { name: 'a yes continues the run on this node', before: () => waiting(), call: answer({ run }), reply: lines('decided', 1, 'F', 'alice'), after: () => answered(waiting(), { ...closed('approved'), ...by('F'), approvals: 1 }, [text()], 'approved') },
+    { name: 'a no ends the question', before: () => waiting(two), call: answer({ run, isApproved: false, how: 'link' }), reply: lines('decided', 1, 'F', 'alice'), after: () => answered(waiting(two), { ...closed('rejected'), ...by('F') }, [text({ how: 'link', isApproved: false })], 'running') },
     {
       name: 'what is corrected and said is kept, before and after',
       before: () => waiting(),
       call: answer({ run, how: 'echo', corrections: '{"a":2}', before: '{"a":1}', comment: '"why"' }),
-      reply: lines('decided', 1),
+      reply: lines('decided', 1, 'F', 'alice'),
       after: () => answered(waiting(), { ...closed('approved'), ...by('F'), approvals: 1 }, [text({ how: 'echo', corrections: '{"a":2}', before: '{"a":1}', comment: '"why"' })], 'approved'),
     },
     { name: 'the first of two approvals leaves it open', before: () => waiting(two), call: answer({ run }), reply: lines('counted', 1, 2), after: () => answered(waiting(two), { ...by('F'), approvals: 1 }, [text()]) },
-    { name: 'the deadline ends it', before: () => waiting({ deadline: 5 }), call: pass({ run }), reply: lines('decided', 1), after: () => answered(waiting({ deadline: 5 }), closed('expired', 'null'), [text({ how: 'deadline', isApproved: false, who: 'null' })], 'running') },
-    { name: 'a deadline that continues is no approval', before: () => waiting({ deadline: 5 }), call: pass({ run, isApproved: true }), reply: lines('decided', 1), after: () => answered(waiting({ deadline: 5 }), closed('expired', 'null'), [text({ how: 'deadline', who: 'null' })], 'running') },
-    { name: 'a deadline of a run that was approved before', before: () => waiting({ deadline: 5 }, { approved: 1 }), call: pass({ run }), reply: lines('decided', 1), after: () => answered(waiting({ deadline: 5 }, { approved: 1 }), closed('expired', 'null'), [text({ how: 'deadline', isApproved: false, who: 'null' })], 'approved') },
+    { name: 'the deadline ends it', before: () => waiting({ deadline: 5 }), call: pass({ run }), reply: lines('decided', 1, 'F', 'alice'), after: () => answered(waiting({ deadline: 5 }), closed('expired', 'null'), [text({ how: 'deadline', isApproved: false, who: 'null' })], 'running') },
+    { name: 'a deadline that continues is no approval', before: () => waiting({ deadline: 5 }), call: pass({ run, isApproved: true }), reply: lines('decided', 1, 'F', 'alice'), after: () => answered(waiting({ deadline: 5 }), closed('expired', 'null'), [text({ how: 'deadline', who: 'null' })], 'running') },
+    { name: 'a deadline of a run that was approved before', before: () => waiting({ deadline: 5 }, { approved: 1 }), call: pass({ run }), reply: lines('decided', 1, 'F', 'alice'), after: () => answered(waiting({ deadline: 5 }, { approved: 1 }), closed('expired', 'null'), [text({ how: 'deadline', isApproved: false, who: 'null' })], 'approved') },
     { name: 'a deadline that has not passed', before: () => waiting({ deadline: 9e12 }), call: pass({ run }), reply: 'early' },
     { name: 'a deadline of a question without one', before: () => waiting(), call: pass({ run }), reply: 'early' },
     { name: 'an answer after the deadline, which no node has noticed yet', before: () => waiting({ deadline: 5 }), call: answer({ run }), reply: lines('closed', 'null', 5) },
-    { name: 'an answer before it', before: () => waiting({ deadline: 9e12 }), call: answer({ run }), reply: lines('decided', 1), after: () => answered(waiting({ deadline: 9e12 }), { ...closed('approved'), ...by('F'), approvals: 1 }, [text()], 'approved') },
+    { name: 'an answer before it', before: () => waiting({ deadline: 9e12 }), call: answer({ run }), reply: lines('decided', 1, 'F', 'alice'), after: () => answered(waiting({ deadline: 9e12 }), { ...closed('approved'), ...by('F'), approvals: 1 }, [text()], 'approved') },
     { name: 'an answer to an answered question', before: () => waiting({ status: 'approved', who: '{"account":"G"}', closed: 1234 }, { status: 'approved' }), call: answer({ run }), reply: lines('closed', '{"account":"G"}', 1234) },
     { name: 'a deadline of an answered question', before: () => waiting({ status: 'approved', who: '{"account":"G"}', closed: 1234, deadline: 5 }, { status: 'approved' }), call: pass({ run }), reply: lines('closed', '{"account":"G"}', 1234) },
     { name: 'a step that asked nothing', before: () => waiting(), call: answer({ run, step: 2 }), reply: 'missing' },
@@ -59,7 +59,7 @@ scripts('workflow_answer', ({ cases, test, shard }) => {
     { name: 'one\'s own request cannot be rejected then, either', before: () => waiting({ is_self_allowed: 0, approvers: 'a.F' }), call: answer({ run, isApproved: false }), reply: 'forbidden' },
     { name: 'nor by another account of the same user', before: () => waiting({ is_self_allowed: 0, approvers: 'r.boss' }), call: answer({ run, account: 'G', user: 'alice', as: ['a.G', 'r.boss'] }), reply: 'forbidden' },
     { name: 'nor by the same account for another user', before: () => waiting({ is_self_allowed: 0, approvers: 'r.boss' }), call: answer({ run, user: 'bob', as: ['a.F', 'r.boss'] }), reply: 'forbidden' },
-    { name: 'somebody else\'s, then', before: () => waiting({ is_self_allowed: 0, approvers: 'r.boss' }), call: answer({ run, account: 'G', as: ['a.G', 'r.boss'] }), reply: lines('decided', 1), after: () => answered(waiting({ is_self_allowed: 0, approvers: 'r.boss' }), { ...closed('approved', '{"account":"G"}'), ...by('G'), approvals: 1 }, [text({ who: '{"account":"G"}' })], 'approved') },
+    { name: 'somebody else\'s, then', before: () => waiting({ is_self_allowed: 0, approvers: 'r.boss' }), call: answer({ run, account: 'G', as: ['a.G', 'r.boss'] }), reply: lines('decided', 1, 'F', 'alice'), after: () => answered(waiting({ is_self_allowed: 0, approvers: 'r.boss' }), { ...closed('approved', '{"account":"G"}'), ...by('G'), approvals: 1 }, [text({ who: '{"account":"G"}' })], 'approved') },
   ]);
 
   const ask = async (given) => {
@@ -74,14 +74,14 @@ scripts('workflow_answer', ({ cases, test, shard }) => {
     assert.equal(await shard.call(...of(r, 'G')), lines('counted', 1, 2));
     assert.match((await shard.turn([of(r, 'G', { as: ['r.boss'] })], { node: 'n2' })).replies[0], /^again\n\d+$/);
     assert.match(await shard.call(...of(r, 'G', { isApproved: false })), /^again\n\d+$/, 'nor can it change its mind');
-    assert.equal(await shard.call(...of(r, 'H')), lines('decided', 2));
+    assert.equal(await shard.call(...of(r, 'H')), lines('decided', 2, 'F', 'alice'));
     assert.equal(await shard.call(...of(r, 'G')), lines('closed', '{"account":"H"}', (await shard.get(`wfq:${ALICE}.${r.run}.1`)).closed));
   });
 
   test('the second approval of two at once is refused with the first one\'s name', async () => {
     const r = await ask({ approvers: ['a.G', 'a.H'] });
     const { replies } = await shard.turn([of(r, 'G'), of(r, 'H')]);
-    assert.equal(replies[0], lines('decided', 2));
+    assert.equal(replies[0], lines('decided', 2, 'F', 'alice'));
     assert.match(replies[1], /^closed\n{"account":"G"}\n\d+$/);
     assert.equal(await shard.cmd('LLEN', shard.key(`wfa:${ALICE}.${r.run}`)), 1);
   });
@@ -133,7 +133,7 @@ scripts('workflow_answer', ({ cases, test, shard }) => {
   test('a hundred approvers of whom all must approve', async () => {
     const accounts = Array.from({ length: 100 }, (_, i) => `G${i}`);
     const r = await ask({ quorum: 100, approvers: accounts.map((account) => `a.${account}`) });
-    for (const [i, account] of accounts.entries()) assert.equal(await shard.call(...of(r, account)), i < 99 ? lines('counted', i + 1, 100) : lines('decided', 2));
+    for (const [i, account] of accounts.entries()) assert.equal(await shard.call(...of(r, account)), i < 99 ? lines('counted', i + 1, 100) : lines('decided', 2, 'F', 'alice'));
     const loaded = (await shard.call('workflow_load', ALICE, r.run)).split('\n');
     assert.deepEqual(JSON.parse(loaded[21]).map(({ who }) => who.account), accounts);
     for (const account of accounts) assert.deepEqual([await shard.get(`wf_ask:a.${account}`), (await shard.get(`wf_asked:a.${account}`)).value[`${ALICE}.${r.run}.1`] > 0], [undefined, true]);

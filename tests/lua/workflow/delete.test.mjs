@@ -97,7 +97,7 @@ scripts('a full Redis', ({ test, shard }) => {
       const id = `${ALICE}.${r.run}`;
       const [refused] = await freeing(begin({ request: 'r2' }));
       assert.match(String(refused), /^Error: STOREFULL workflow_begin$/);
-      assert.deepEqual(await freeing(['workflow_find', ALICE, 'r1'], step({ ...r, step: 1, status: 'waiting', approvers: ['a.F'] }), answer({ ...r, step: 1 })), [lines('ok', r.run, 'running', 0, ''), lines('ok', 1), lines('decided', 2)]);
+      assert.deepEqual(await freeing(['workflow_find', ALICE, 'r1'], step({ ...r, step: 1, status: 'waiting', approvers: ['a.F'] }), answer({ ...r, step: 1 })), [lines('ok', r.run, 'running', 0, ''), lines('ok', 1), lines('decided', 2, 'F', 'alice')]);
       assert.deepEqual(await freeing(['workflow_renew', id, 2], step({ ...r, fence: 2, step: 2, status: 'done' })), ['', lines('ok', 2)]);
       assert.match((await freeing(['workflow_history', 0, 'alice', '', '', '', '', '', '']))[0], /^ok\n\n/);
       assert.deepEqual(await freeing(['workflow_take', 10, 0]), ['']);

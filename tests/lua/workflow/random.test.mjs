@@ -137,7 +137,7 @@ class World {
       const node = this.pick(NODES);
       const [reply] = (await shard.turn([['workflow_take', 100, KEEP_MS]], { node })).replies;
       const got = reply.split('\n').filter(Boolean);
-      for (let i = 0; i < got.length; i += 2) {
+      for (let i = 0; i < got.length; i += 5) {
         const r = due.find((one) => this.idOf(one) === got[i]);
         assert.ok(r, `${got[i]} was not due`);
         taken.push(r);

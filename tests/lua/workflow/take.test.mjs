@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// workflow_renew, workflow_look, workflow_take: a run has one driver at a time, whichever node dies. Also what workflow_take
+// workflow_renew, _look, _take, _release: a run has one driver at a time, whichever node dies. Also what workflow_take
 // deletes.
 import assert from 'node:assert/strict';
 import { ago, lines, scripts, soon, zset } from '../../support/lua.mjs';
@@ -30,6 +30,27 @@ scripts('workflow_renew', ({ cases }) => {
   ]);
 });
 
+scripts('workflow_release', ({ cases, test, shard }) => {
+  const release = (fence = 7, after = 0) => ['workflow_release', ALICE, 1000, fence, after];
+  cases([
+    { name: 'a run that has no place here is due at once', before: () => ({ ...keysOf(one), ...due(9e12) }), call: release(), reply: 'ok', after: () => due(ago()) },
+    { name: 'or after a while', before: () => ({ ...keysOf(one), ...due(5) }), call: release(7, 5000), reply: 'ok', after: () => due(soon(5000)) },
+    { name: 'a run that another node has is lost', before: () => ({ ...keysOf(one), ...due(9e12) }), call: release(6), reply: 'lost' },
+    { name: 'so is one that waits for a person', before: () => waiting(9e12), call: release(), reply: 'lost' },
+    { name: 'and one that is gone', call: release(), reply: 'lost' },
+  ]);
+
+  test('a run that is given back again and again does not come back less often', async () => {
+    await shard.seed({ ...keysOf(one), wf_files: zset({ v1: Date.now() }) });
+    for (let i = 0; i < 10; i++) {
+      await expire(shard);
+      const [[, fence]] = await takers(shard, 1);
+      assert.equal(await shard.call(...release(fence)), 'ok');
+    }
+    assert.equal((await shard.get(`wfr:${id}`)).taken, '0');
+  });
+});
+
 scripts('workflow_look', ({ cases }) => {
   const look = (keep = '') => ['workflow_look', keep];
   const ended = (ms) => ({ wf_done: zset({ [id]: ms }) });
@@ -53,8 +74,8 @@ scripts('workflow_take', ({ cases, test, shard }) => {
   const today = () => ({ wf_files: zset({ v1: Date.now() }) });
   cases([
     { name: 'nothing is due', before: () => ({ ...keysOf(one), ...today() }), call: take(), reply: '' },
-    { name: 'the run of a dead node, under the next fence', before: () => ({ ...keysOf(one), ...due(5), ...today() }), frame: { node: 'n2' }, call: take(), reply: lines(id, 1), after: () => taken(keysOf(one), 'n2') },
-    { name: 'a question past its deadline: it is still open', before: () => ({ ...waiting(5), ...today() }), call: take(), reply: lines(id, 1), after: () => taken(waiting(5)) },
+    { name: 'the run of a dead node, under the next fence', before: () => ({ ...keysOf(one), ...due(5), ...today() }), frame: { node: 'n2' }, call: take(), reply: lines(id, 1, 'F', 'alice', 'running'), after: () => taken(keysOf(one), 'n2') },
+    { name: 'a question past its deadline: it is still open', before: () => ({ ...waiting(5), ...today() }), call: take(), reply: lines(id, 1, 'F', 'alice', 'waiting'), after: () => taken(waiting(5)) },
     { name: 'a question before its deadline', before: () => ({ ...waiting(9e12), ...today() }), call: take(), reply: '' },
     { name: 'a limit of none', before: () => ({ ...keysOf(one), ...due(5), ...today() }), call: take(0), reply: '' },
     { name: 'an id whose run is gone is dropped', before: () => ({ ...due(5) }), call: take(), reply: '', after: { wf_due: null } },
@@ -70,7 +91,7 @@ scripts('workflow_take', ({ cases, test, shard }) => {
   test('two nodes take one run: one of them gets it', async () => {
     await shard.seed({ ...keysOf(one), ...due(5), ...today() });
     const [a, b] = await takers(shard);
-    assert.deepEqual([a, b].filter((got) => got.length), [[id, '1']]);
+    assert.deepEqual([a, b].filter((got) => got.length), [[id, '1', 'F', 'alice', 'running']]);
   });
 
   test('five nodes share what is due: each run goes to one of them, the longest due first', async () => {
@@ -78,8 +99,8 @@ scripts('workflow_take', ({ cases, test, shard }) => {
     for (let i = 0; i < 50; i++) runs.push(await began(shard, { request: `r${i}` }));
     for (const [i, r] of runs.entries()) await shard.cmd('ZADD', shard.key('wf_due'), i + 1, `${ALICE}.${r.run}`);
     const got = await takers(shard, 6, 10);
-    assert.deepEqual(got.flatMap((some) => some.filter((_, i) => i % 2 === 0)), runs.map(({ run }) => `${ALICE}.${run}`));
-    assert.equal(new Set(got.flatMap((some) => some.filter((_, i) => i % 2))).size, 50, 'each has a fence of its own');
+    assert.deepEqual(got.flatMap((some) => some.filter((_, i) => i % 5 === 0)), runs.map(({ run }) => `${ALICE}.${run}`));
+    assert.equal(new Set(got.flatMap((some) => some.filter((_, i) => i % 5 === 1))).size, 50, 'each has a fence of its own');
     assert.deepEqual(got[5], []);
   });
 
@@ -129,9 +150,9 @@ scripts('workflow_take', ({ cases, test, shard }) => {
   test('a node dies between an approval and the next step: another one finds what was decided', async () => {
     const r = await began(shard);
     await stepped(shard, r, { status: 'waiting', approvers: ['a.F'] });
-    assert.equal(await shard.call(...answer({ run: r.run, corrections: '{"x":1}', comment: '"as said"' })), lines('decided', 2));
+    assert.equal(await shard.call(...answer({ run: r.run, corrections: '{"x":1}', comment: '"as said"' })), lines('decided', 2, 'F', 'alice'));
     await shard.cmd('ZADD', shard.key('wf_due'), 1, `${ALICE}.${r.run}`);
-    assert.deepEqual(await takers(shard), [[`${ALICE}.${r.run}`, '3'], []]);
+    assert.deepEqual(await takers(shard), [[`${ALICE}.${r.run}`, '3', 'F', 'alice', 'approved'], []]);
     const got = (await shard.call('workflow_load', ALICE, r.run)).split('\n');
     assert.deepEqual([got[1], got[8], got[15], got[16]], ['approved', '3', '1', 'approved']);
     assert.deepEqual(JSON.parse(got[21]).map(({ corrections, comment, approved }) => [corrections, comment, approved]), [[{ x: 1 }, 'as said', true]]);
@@ -141,12 +162,12 @@ scripts('workflow_take', ({ cases, test, shard }) => {
 
   test('a deadline whose node dies before it says so is due again', async () => {
     await shard.seed({ ...waiting(5), ...today() });
-    assert.deepEqual(await takers(shard), [[id, '1'], []]);
+    assert.deepEqual(await takers(shard), [[id, '1', 'F', 'alice', 'waiting'], []]);
     await expire(shard);
-    assert.deepEqual(await takers(shard), [[id, '2'], []]);
-    assert.equal(await shard.call(...pass({ run: 1000 })), lines('decided', 3));
+    assert.deepEqual(await takers(shard), [[id, '2', 'F', 'alice', 'waiting'], []]);
+    assert.equal(await shard.call(...pass({ run: 1000 })), lines('decided', 3, 'F', 'alice'));
     await expire(shard);
-    assert.deepEqual(await takers(shard), [[id, '4'], []]);
+    assert.deepEqual(await takers(shard), [[id, '4', 'F', 'alice', 'running'], []]);
     assert.equal((await shard.call('workflow_load', ALICE, 1000)).split('\n')[16], 'expired');
   });
 

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT
+ * turns.c - which runs this node works on (see run.h). Those who begin runs take turns (ADR 77). A
+ * slot is a byte: what runs hold in memory is bounded by --body-memory-mib, apart from the bodies
+ * of requests. A run that waits, for its turn or for room in the queue, is a few names; its state
+ * is read from Redis when it goes on. */
+#include "services/workflow/run/run.h"
+
+#include "generated/verbs.h"
+
+#include <stdlib.h>
+
+enum {
+    RUN_BYTES = 16 << 10,     /* besides its messageBody */
+    UNREAD_BYTES = 256 << 10, /* of one that has not been read: then it is weighed */
+    CROWDED_MAX = 2000,
+    CROWDED_AGAIN_MS = 5000 /* after which another node may try one for which there is no place */
+};
+
+static struct run *run_of(struct fair_entry *entry)
+{
+    return H2O_STRUCT_FROM_MEMBER(struct run, entry, entry);
+}
+
+static struct loop *loop_of(const struct run *run)
+{
+    return run->runs->workflow->server->loop;
+}
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+/* As many run at a time as RUNS_MAX, however small they are. */
+static uint64_t cost_of(const struct runs *runs, uint64_t bytes)
+{
+    uint64_t least = runs->memory_bytes / RUNS_MAX;
+    return bytes > least ? bytes : least;
+}
+
+void run_weigh(struct run *run)
+{
+    run->bytes = RUN_BYTES + json_memory(run->body) + json_memory(run->answers);
+    fair_slots_resize(&run->entry, cost_of(run->runs, run->bytes));
+}
+
+bool run_fits(struct run *run)
+{
+    struct runs *runs = run->runs;
+    if (!run->entry.has_slot)
+        return true;
+    run_weigh(run);
+    uint64_t held = fair_slots_held(runs->turns);
+    if (held <= runs->memory_bytes || held == run->entry.cost)
+        return true;
+    fair_slots_leave(runs->turns, &run->entry);
+    run_wait_for_turn(run);
+    return false;
+}
+
+/* Who it is, and how far its attempts have come, stays. */
+static void forget(struct run *run)
+{
+    char **texts[] = {&run->user,  &run->session_id, &run->request_id, &run->verb,
+                      &run->verbs, &run->version,    &run->agent_name, &run->question_status};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        free(*texts[i]);
+        *texts[i] = NULL;
+    }
+    trees_unref(run->trees);
+    json_decref(run->body);
+    json_decref(run->answers);
+    run->trees = NULL;
+    run->node = NULL;
+    run->agent = NULL;
+    run->body = run->answers = NULL;
+}
+
+/* --- turns ------------------------------------------------------------------------------------ */
+
+static void go_on(struct run *run)
+{
+    if (run->body == NULL) {
+        run_move(run, RUN_LOADING);
+        run_load(run);
+    } else if (run->version != NULL) { /* it was read */
+        run_go_on(run);
+    } else {
+        run_work(run);
+    }
+}
+
+/* There is no room for it here: another node may take it. */
+static void give_back(struct run *run, uint64_t after_ms)
+{
+    call_workflow_release(shards_forget(run->runs->workflow->server->shards),
+                          .session = str_of(run->session), .run = run->n, .fence = run->fence,
+                          .after_ms = after_ms);
+    run_drop(run, false);
+}
+
+void runs_fill(struct runs *runs)
+{
+    struct fair_entry *entry;
+    if (runs->is_filling)
+        return;
+    runs->is_filling = true;
+    while ((entry = fair_slots_next(runs->turns)) != NULL)
+        go_on(run_of(entry));
+    while ((entry = fair_slots_surplus(runs->turns)) != NULL)
+        give_back(run_of(entry), 0);
+    runs->is_filling = false;
+}
+
+void run_wait_for_turn(struct run *run)
+{
+    struct runs *runs = run->runs;
+    const struct fair_owner owner = {str_of(run->account), str_of(run->user_name),
+                                     str_of(run->session)};
+    if (run->state != RUN_WAITING)
+        run_move(run, RUN_WAITING);
+    fair_slots_wait(runs->turns, &run->entry, &owner,
+                    cost_of(runs, run->bytes > 0 ? run->bytes : UNREAD_BYTES));
+    if (run->body == NULL || fair_slots_waiting(runs->turns) > 1 ||
+        fair_slots_held(runs->turns) + run->entry.cost > runs->memory_bytes)
+        forget(run);
+    runs_fill(runs);
+}
+
+void run_leave_turn(struct run *run)
+{
+    run->runs->crowded_n -= run->state == RUN_CROWDED;
+    vacancy_wait_cancel(&run->vacancy);
+    fair_slots_leave(run->runs->turns, &run->entry);
+}
+
+/* --- room in the queue ------------------------------------------------------------------------ */
+
+static void on_vacancy(struct vacancy_wait *wait)
+{
+    struct run *run = H2O_STRUCT_FROM_MEMBER(struct run, vacancy, wait);
+    run->runs->crowded_n--;
+    run_wait_for_turn(run);
+}
+
+static void on_late(struct deadline *deadline)
+{
+    struct run *run = H2O_STRUCT_FROM_MEMBER(struct run, deadline, deadline);
+    run->is_late = true;
+    if (run->state != RUN_CROWDED)
+        return;
+    vacancy_wait_cancel(&run->vacancy);
+    on_vacancy(&run->vacancy);
+}
+
+static void set_model(struct run *run)
+{
+    struct str model = run->agent->model;
+    struct buf name = {.at = run->model, .cap = sizeof run->model, .max = sizeof run->model};
+    buf_put_name(&name, model.n > 0 ? model : STR("default"));
+    run->vacancy.model = buf_str(&name);
+}
+
+void run_wait_for_room(struct run *run, const struct agent_result *result)
+{
+    struct runs *runs = run->runs;
+    uint64_t now_ms = clock_mono_ms();
+    run_move(run, RUN_CROWDED);
+    if (runs->crowded_n++ >= CROWDED_MAX) {
+        give_back(run, CROWDED_AGAIN_MS);
+        return;
+    }
+    set_model(run);
+    run->is_again = true;
+    run->vacancy.account = str_of(run->account);
+    run->vacancy.user = str_of(run->user_name);
+    run->vacancy.max_waiting = run->task.max_waiting;
+    run->vacancy.shard = result->shard;
+    run->vacancy.needs_engine = result->needs_engine;
+    run->vacancy.on_vacancy = on_vacancy;
+    run->deadline.on_expire = on_late;
+    loop_set_deadline(loop_of(run), &run->deadline,
+                      run->until_ms > now_ms ? run->until_ms - now_ms : 0);
+    fair_slots_leave(runs->turns, &run->entry);
+    forget(run);
+    vacancy_wait_start(runs->workflow->queue, &run->vacancy);
+    runs_fill(runs);
+}
+
+/* --- life ------------------------------------------------------------------------------------- */
+
+void turns_init(struct runs *runs)
+{
+    size_t most = runs->workflow->server->config->body_memory_bytes;
+    runs->memory_bytes = most > 0 ? most : UINT64_MAX / 2;
+    runs->turns = fair_slots_create(
+        &(struct fair_slots_config){.slot_n = runs->memory_bytes, .waiting_max = RUNS_WAITING_MAX});
+}
+
+void turns_fini(struct runs *runs)
+{
+    fair_slots_destroy(runs->turns);
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT
+ * vacancy.c - see vacancy.h.
+ *
+ * Those that wait at a shard are a list, by age. A look asks for the groups of equal account, user
+ * and model in it, GROUPS_MAX at a time; those that got nothing go behind the others. The verb
+ * divides the room between the accounts that it was asked for, and has a later verb that makes room
+ * notify this node. A message may be lost, so there is a look every other second, too. */
+#include "shared/queue/vacancy.h"
+
+#include "generated/verbs.h"
+#include "shared/queue/engines_check.h"
+#include "shared/queue/queue_internal.h"
+
+#include <stdlib.h>
+
+enum {
+    GROUPS_MAX = 100,
+    /* Between two looks. So one that is refused although a look found room does not spin. */
+    LOOK_MS = 100,
+    RESCAN_MS = 2000,
+    ENGINE_MS = 500, /* between two looks for an engine */
+};
+
+struct vacancy_list {
+    struct vacancy_wait *first, *last;
+};
+
+struct vacancy_shard {
+    struct queue *queue;
+    struct vacancy_list waits;
+    struct call call;
+    struct deadline look;
+    uint64_t looked_ms;
+    bool has_news; /* since the look that is under way began */
+};
+
+struct vacancies {
+    struct queue *queue;
+    struct vacancy_shard *shards;
+    struct vacancy_list engineless; /* of all shards */
+    struct engines_check check;
+    struct deadline look;
+};
+
+/* --- lists ------------------------------------------------------------------------------------ */
+
+static void append(struct vacancy_list *list, struct vacancy_wait *wait)
+{
+    wait->list = list;
+    wait->next = NULL;
+    wait->previous = list->last;
+    *(list->last == NULL ? &list->first : &list->last->next) = wait;
+    list->last = wait;
+}
+
+static void take_out(struct vacancy_wait *wait)
+{
+    struct vacancy_list *list = wait->list;
+    *(wait->previous == NULL ? &list->first : &wait->previous->next) = wait->next;
+    *(wait->next == NULL ? &list->last : &wait->next->previous) = wait->previous;
+    wait->list = NULL;
+}
+
+static bool is_same(const struct vacancy_wait *a, const struct vacancy_wait *b)
+{
+    return str_eq(a->account, b->account) && str_eq(a->user, b->user) && str_eq(a->model, b->model);
+}
+
+/* After the last look. */
+static void look_by(struct vacancy_shard *shard, uint64_t after_ms)
+{
+    uint64_t now_ms = clock_mono_ms(), at_ms = shard->looked_ms + after_ms;
+    after_ms = at_ms > now_ms ? at_ms - now_ms : 0;
+    if (shard->waits.first != NULL && !call_is_under_way(&shard->call) &&
+        (!deadline_is_set(&shard->look) || shard->look.at_ms > at_ms))
+        loop_set_deadline(shard->queue->loop, &shard->look, after_ms);
+}
+
+/* --- looks ------------------------------------------------------------------------------------ */
+
+/* The oldest of its group, if it is. */
+static struct vacancy_wait *find(const struct vacancy_list *list, const struct vacancy_wait *like)
+{
+    struct vacancy_wait *wait = list->first;
+    while (wait != NULL && !is_same(wait, like))
+        wait = wait->next;
+    return wait;
+}
+
+static void grant(struct vacancy_shard *shard, struct lines *lines)
+{
+    struct vacancy_wait like = {.account = lines_next(lines)};
+    like.user = lines_next(lines);
+    like.model = lines_next(lines);
+    struct vacancy_wait *wait;
+    for (uint64_t n = lines_next_u64(lines); n > 0; n--) {
+        if ((wait = find(&shard->waits, &like)) == NULL)
+            return;
+        take_out(wait);
+        wait->on_vacancy(wait);
+    }
+}
+
+/* In the order that they have. */
+static void put_asked_last(struct vacancy_list *list)
+{
+    struct vacancy_wait *last = list->last, *wait = list->first, *next;
+    for (bool is_last = false; wait != NULL && !is_last; wait = next) {
+        next = wait->next;
+        is_last = wait == last;
+        if (!wait->was_asked_for)
+            continue;
+        wait->was_asked_for = false;
+        take_out(wait);
+        append(list, wait);
+    }
+}
+
+static void on_looked(struct call *call, enum err error, struct str reply)
+{
+    struct vacancy_shard *shard = H2O_STRUCT_FROM_MEMBER(struct vacancy_shard, call, call);
+    struct lines lines = lines_of(reply);
+    bool has_granted = error == ERR_OK && lines_are_left(&lines);
+    while (error == ERR_OK && lines_are_left(&lines))
+        grant(shard, &lines);
+    put_asked_last(&shard->waits);
+    bool is_soon = has_granted || shard->has_news;
+    look_by(shard, is_soon ? LOOK_MS : RESCAN_MS);
+}
+
+static void put_group(struct verb_writer *verb, const struct vacancy_wait *group, unsigned n)
+{
+    put_vacancies_wait(verb, .account = group->account, .user = group->user, .model = group->model,
+                       .wanted = n,
+                       .max_waiting = group->max_waiting > 0 ? group->max_waiting : NO_NUMBER);
+}
+
+static void ask(struct vacancy_shard *shard, struct turn *turn)
+{
+    struct vacancy_wait *groups[GROUPS_MAX];
+    unsigned counts[GROUPS_MAX], n = 0;
+    for (struct vacancy_wait *wait = shard->waits.first; wait != NULL; wait = wait->next) {
+        unsigned i = 0;
+        while (i < n && !is_same(groups[i], wait))
+            i++;
+        if (i == GROUPS_MAX)
+            continue;
+        if (i == n) {
+            groups[n] = wait;
+            counts[n++] = 0;
+        }
+        counts[i]++;
+        wait->was_asked_for = true;
+    }
+    struct verb_writer verb = begin_vacancies(turn_call(turn, &shard->call, on_looked));
+    for (unsigned i = 0; i < n; i++)
+        put_group(&verb, groups[i], counts[i]);
+    end_verb(&verb);
+}
+
+static void on_look(struct deadline *deadline)
+{
+    struct vacancy_shard *shard = H2O_STRUCT_FROM_MEMBER(struct vacancy_shard, look, deadline);
+    struct vacancies *all = shard->queue->vacancies;
+    struct turn *turn = queue_shards(shard->queue)->turns[shard - all->shards];
+    shard->has_news = false;
+    shard->looked_ms = clock_mono_ms();
+    if (shard->waits.first != NULL && turn_is_up(turn))
+        ask(shard, turn);
+    else
+        look_by(shard, RESCAN_MS);
+}
+
+void vacancies_on_event(struct vacancies *vacancies, unsigned shard)
+{
+    vacancies->shards[shard].has_news = true;
+    look_by(&vacancies->shards[shard], LOOK_MS);
+}
+
+/* --- engines ---------------------------------------------------------------------------------- */
+
+/* All ask again: the queue takes what it has room for. */
+static void on_engines(struct engines_check *check)
+{
+    struct vacancies *all = H2O_STRUCT_FROM_MEMBER(struct vacancies, check, check);
+    struct vacancy_wait *last = all->engineless.last;
+    bool is_last = !check->is_there;
+    while (all->engineless.first != NULL && !is_last) {
+        struct vacancy_wait *wait = all->engineless.first;
+        is_last = wait == last;
+        take_out(wait);
+        wait->on_vacancy(wait);
+    }
+    if (all->engineless.first != NULL)
+        loop_set_deadline(all->queue->loop, &all->look, ENGINE_MS);
+}
+
+static void on_engine_look(struct deadline *deadline)
+{
+    struct vacancies *all = H2O_STRUCT_FROM_MEMBER(struct vacancies, look, deadline);
+    if (all->engineless.first != NULL && all->check.left_n == 0)
+        engines_check_start(&all->check, all->queue, STR(""));
+}
+
+/* --- the interface ---------------------------------------------------------------------------- */
+
+void vacancy_wait_start(struct queue *queue, struct vacancy_wait *wait)
+{
+    struct vacancies *all = queue->vacancies;
+    wait->was_asked_for = false;
+    if (!wait->needs_engine) {
+        struct vacancy_shard *shard = &all->shards[wait->shard];
+        /* Room that was made since it was refused is found by a look, and no sooner than that. */
+        if (clock_mono_ms() > shard->looked_ms + LOOK_MS)
+            shard->looked_ms = clock_mono_ms();
+        append(&shard->waits, wait);
+        look_by(shard, LOOK_MS);
+        return;
+    }
+    append(&all->engineless, wait);
+    if (!deadline_is_set(&all->look) && all->check.left_n == 0)
+        loop_set_deadline(queue->loop, &all->look, ENGINE_MS);
+}
+
+void vacancy_wait_cancel(struct vacancy_wait *wait)
+{
+    if (wait->list != NULL)
+        take_out(wait);
+}
+
+struct vacancies *vacancies_create(struct queue *queue)
+{
+    struct vacancies *all = calloc(1, sizeof *all);
+    unsigned n = queue->shards.n;
+    if (all == NULL || (all->shards = calloc(n, sizeof *all->shards)) == NULL)
+        abort();
+    all->queue = queue;
+    all->check.on_known = on_engines;
+    all->look.on_expire = on_engine_look;
+    for (unsigned i = 0; i < n; i++)
+        all->shards[i] = (struct vacancy_shard){.queue = queue, .look.on_expire = on_look};
+    return all;
+}
+
+void vacancies_destroy(struct vacancies *vacancies)
+{
+    if (vacancies == NULL)
+        return;
+    struct queue *queue = vacancies->queue;
+    engines_check_cancel(&vacancies->check);
+    loop_cancel_deadline(queue->loop, &vacancies->look);
+    for (unsigned i = 0; i < queue->shards.n; i++) {
+        call_detach(&vacancies->shards[i].call);
+        loop_cancel_deadline(queue->loop, &vacancies->shards[i].look);
+    }
+    free(vacancies->shards);
+    free(vacancies);
+}
