@@ -32,7 +32,7 @@ const struct route broker_routes[] = {
     {"POST",   "/api/give-new-matches",    ENGINE,    broker_give_new_matches,    false},
     {"GET",    "/api/get-recommendations", ENGINE,    broker_get_recommendations, false},
 
-    {"GET",    "/api/status",              OPERATOR,  broker_status,              false},
+    {"GET",    "/api/status",              OPERATOR,  broker_status,              false, .uses_nonce_itself = true},
     {"GET",    "/api/depth",               OPERATOR,  broker_depth,               false, .takes_api_key = true},
     {"GET",    "/api/queue",               OPERATOR,  broker_queue,               false},
     {"POST",   "/api/retry-query",         OPERATOR,  broker_retry_query,         false, .audit = AUDIT_QUERY_REOPENED},

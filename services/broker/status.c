@@ -10,7 +10,7 @@
 #include "shared/http/gather.h"
 #include "shared/redis/trouble.h"
 
-enum { WAIT_MS = 1000 };
+enum { WAIT_MS = 1000, MEMBERS_MAX_BYTES = 60 << 10 /* of an error */ };
 
 static void read_status(struct status *status, unsigned shard, struct str reply)
 {
@@ -119,12 +119,17 @@ static void put_verbs(struct buf *b)
     }
 }
 
-static void put_redis(struct buf *b, struct request *r, const struct gather *all, bool is_alone)
+static enum redis_trouble trouble_of(const struct queue *queue)
 {
-    const struct queue *queue = broker_of(r)->queue;
     enum redis_trouble trouble = REDIS_FINE;
     for (unsigned i = 0; i < queue_server_n(queue) && trouble == REDIS_FINE; i++)
         trouble = queue_server_trouble(queue, i);
+    return trouble;
+}
+
+static void put_redis(struct buf *b, struct request *r, const struct gather *all, bool is_alone)
+{
+    enum redis_trouble trouble = trouble_of(broker_of(r)->queue);
     buf_printf(b, ",\"Redis\":{\"Status\":\"%s\",\"RoundTripUs\":",
                is_alone            ? "away"
                : all->missing == 0 ? "connected"
@@ -138,21 +143,17 @@ static void put_redis(struct buf *b, struct request *r, const struct gather *all
         buf_put_json(b, str_of(redis_trouble_info(trouble)->text));
     }
     gather_put_missing(b, all->missing);
+    buf_put_char(b, '}');
 }
 
-static void on_status(struct request *r, enum err error, const struct gather *all)
+/* From its first member on, without the end of the object. */
+static void put_status(struct buf *b, struct request *r, const struct gather *all, bool is_alone)
 {
-    struct lines none = lines_of(STR(""));
     struct status *status = request_alloc(r, sizeof *status);
-    if (reply_refuse(r, error, STR("ok"), &none))
-        return;
     *status = (struct status){.shard_n = all->n};
     for (unsigned i = 0; i < all->n; i++)
         if (!gather_is_missing(all, i))
             read_status(status, i, all->replies[i]);
-    struct buf *b = &r->server->scratch;
-    bool is_alone = (unsigned)__builtin_popcountll(all->missing) == all->n;
-    buf_clear(b);
     if (is_alone)
         put_nothing(b);
     else
@@ -161,15 +162,64 @@ static void on_status(struct request *r, enum err error, const struct gather *al
     put_differences(b, r);
     if (request_param_is_true(r, "Detail"))
         put_verbs(b);
-    buf_lit(b, "]");
+    buf_put_char(b, ']');
     put_redis(b, r, all, is_alone);
-    buf_lit(b, "}}");
+    buf_put_char(b, '}');
+}
+
+/* Its nonce may not be used up, so it is 503, which may be sent again, and says as much as 200
+ * would. */
+static void respond_unproven(struct request *r, const struct gather *all)
+{
+    enum redis_trouble trouble = trouble_of(broker_of(r)->queue);
+    struct buf members;
+    buf_init(&members, MEMBERS_MAX_BYTES);
+    buf_lit(&members, "\"Status\":");
+    put_status(&members, r, all, true);
+    buf_terminate(&members);
+    respond_error_more(r, redis_trouble_info(trouble == REDIS_FINE ? REDIS_AWAY : trouble)->error,
+                       NULL, members.is_over ? NULL : members.at, 0);
+    buf_fini(&members);
+}
+
+static void on_status(struct request *r, enum err error, const struct gather *all)
+{
+    struct lines none = lines_of(STR(""));
+    bool is_alone = (unsigned)__builtin_popcountll(all->missing) == all->n;
+    if (reply_refuse(r, error, STR("ok"), &none))
+        return;
+    if (is_alone && r->is_signed) {
+        respond_unproven(r, all);
+        return;
+    }
+    struct buf *b = &r->server->scratch;
+    buf_clear(b);
+    put_status(b, r, all, is_alone);
     respond_json(r, 200, b);
+}
+
+static void ask(struct request *r)
+{
+    for (unsigned i = 0; i < r->gather->n; i++)
+        call_status(gather_call(r, i));
+}
+
+static void on_nonce_used(struct request *r, enum err error, struct str reply)
+{
+    (void)reply; /* "ok": a replay has been answered with that */
+    if (error == ERR_OK)
+        ask(r);
+    else if (err_is_outage(error))
+        gather_give_up(r);
+    else
+        respond_error(r, error, NULL);
 }
 
 void broker_status(struct request *r)
 {
-    struct gather *all = gather_begin_until(r, on_status, WAIT_MS);
-    for (unsigned i = 0; i < all->n; i++)
-        call_status(gather_call(r, i));
+    (void)gather_begin_until(r, on_status, WAIT_MS);
+    if (r->nonce.is_set && r->server->shards->n > 1)
+        request_use_nonce(r, on_nonce_used);
+    else
+        ask(r);
 }

@@ -101,16 +101,19 @@ static void on_reply(struct request *r, enum err error, struct str reply)
         finish(r);
 }
 
-/* What is missing then has an error, or is late. */
-static void on_late(struct deadline *deadline)
+void gather_give_up(struct request *r)
 {
-    struct gather *gather = H2O_STRUCT_FROM_MEMBER(struct gather, late, deadline);
-    struct request *r = gather->r;
+    struct gather *gather = r->gather;
     request_detach(r);
     for (unsigned i = 0; i < gather->n; i++)
         if ((gather->replied >> i & 1) == 0)
             gather->missing |= UINT64_C(1) << i;
     finish(r);
+}
+
+static void on_late(struct deadline *deadline)
+{
+    gather_give_up(H2O_STRUCT_FROM_MEMBER(struct gather, late, deadline)->r);
 }
 
 struct gather *gather_begin(struct request *r, gather_cb *on_all)
@@ -140,8 +143,6 @@ struct gather *gather_begin_partial(struct request *r, gather_cb *on_all)
 struct gather *gather_begin_until(struct request *r, gather_cb *on_all, uint64_t most_ms)
 {
     struct gather *gather = gather_begin_partial(r, on_all);
-    if (r->is_signed)
-        return gather;
     gather->may_miss_all = true;
     loop_set_deadline(r->server->loop, &gather->late, most_ms);
     return gather;

@@ -49,9 +49,11 @@ struct gather *gather_begin(struct request *r, gather_cb *on_all);
  * only if all are. The answer must then name the missing shards (gather_put_missing). */
 struct gather *gather_begin_partial(struct request *r, gather_cb *on_all);
 /* The same for results that are useful even without any shard, after at most `most_ms`: shards that
- * have not replied by then are missing, too, and `error` is never an outage. For a signed request
- * it is as gather_begin_partial, because without a reply its nonce may not be used up. */
+ * have not replied by then are missing, too, and `error` is never an outage. Of a signed request
+ * without any shard it is not known whether its nonce is used up. */
 struct gather *gather_begin_until(struct request *r, gather_cb *on_all, uint64_t most_ms);
+/* What has not replied yet is missing; runs on_all. */
+void gather_give_up(struct request *r);
 static inline bool gather_is_missing(const struct gather *all, unsigned shard)
 {
     return (all->missing >> shard & 1) != 0;

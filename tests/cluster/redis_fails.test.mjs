@@ -281,20 +281,21 @@ suite('operators while Redis does not answer', { nodes: 2, sweep: false }, ({ te
     for (const node of [0, 1]) assert.equal((await statusOf(proof, node)).Redis.Status, 'connected');
     const poll = cluster.claimOpen({ wait: 60, node: 0 });
     await parked(cluster, 0, 1);
-    const assertAlone = async (node) => {
-      const found = await statusOf(proof, node);
+    // A signature is not used up, so it is no 200.
+    const signed = async (node) => assertProblem(await cluster.request('GET', '/api/status', { as: 'Operator_1', query: { Detail: 'true' }, node }), 503).Status;
+    const assertAlone = async (node, ask = (at) => statusOf(proof, at)) => {
+      const found = await ask(node);
       assert.deepEqual(UNKNOWN.filter((name) => found[name] !== null), []);
       assert.deepEqual([found.Redis.Status, found.Redis.RoundTripUs, found.Redis.MissingShards.length], ['away', null, SHARDS]);
       assert.equal(found.Here.ParkedPolls, node === 0 ? 1 : 0);
       assert.ok(found.Verbs.length > 0 && Array.isArray(found.DifferentSettings));
     };
     const held = await holdScripts(cluster.redis);
-    await Promise.all([0, 1].map(assertAlone)); // it is slow
+    await Promise.all([0, 1].flatMap((node) => [assertAlone(node), assertAlone(node, signed)])); // it is slow
     await held.release();
     await cluster.redis.kill();
     for (const node of [0, 1]) await ready(cluster, node, false);
-    await Promise.all([0, 1].map(assertAlone));
-    assertProblem(await cluster.request('GET', '/api/status', { as: 'Operator_1' }), 503);
+    await Promise.all([0, 1].flatMap((node) => [assertAlone(node), assertAlone(node, signed)]));
     await cluster.redis.restart(); // emptied
     for (const node of [0, 1]) await ready(cluster, node);
     proof = await byToken(cluster, 'Operator_1'); // under a new key
