@@ -7,7 +7,7 @@
 -- Arguments:
 --   space  name
 --   doc    name
--- Replies: ok, then 17 lines as in docs | missing | replay
+-- Replies: ok, then 19 lines as in docs | missing | replay
 local documents = require('documents/documents')
 
 local function verb(turn, a)

@@ -8,10 +8,10 @@
 --   space   name
 --   before  text? 24  created (ms): only earlier ones; from the newest on without
 --   limit   number?   documents at most; DOCS_PAGE without
--- Replies: replay | ok/before for the next page ('' when there is none), then per document 17 lines: doc, filename
+-- Replies: replay | ok/before for the next page ('' when there is none), then per document 19 lines: doc, filename
 --   (JSON), type, size, status, created, updated (ms), chunks, path, job, its status, stage, progress, error (JSON or
---   ''), model ('' until it is indexed), is_old (1: the space has gone on to another model, or dimension),
---   sha (SHA-256 of its bytes, hex)
+--   ''), created, updated (ms), model ('' until it is indexed), is_old (1: the space has gone on to another model, or
+--   dimension), sha (SHA-256 of its bytes, hex)
 local documents = require('documents/documents')
 local bounds = require('turn/bounds')
 local call = redis.call

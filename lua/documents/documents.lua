@@ -29,14 +29,14 @@ local function embedding_of(model, dimension)
     return redis.sha1hex(model .. ' ' .. (dimension or 0))
 end
 
--- What a person sees of a document, 17 lines; nil when it is gone. `s`: model and dimension of its space.
+-- What a person sees of a document, 19 lines; nil when it is gone. `s`: model and dimension of its space.
 local function lines(turn, doc, s)
     local P = turn.prefix
     local got = call('HMGET', P .. 'doc:' .. doc, 'filename', 'type', 'size', 'status', 'created', 'updated',
                      'chunks', 'path', 'job', 'model', 'dimension', 'generation', 'sha')
     if not got[1] then return nil end
-    local job = call('HMGET', P .. 'job:' .. got[9], 'status', 'stage', 'progress', 'error')
-    for i = 1, 4 do job[i] = job[i] or '' end
+    local job = call('HMGET', P .. 'job:' .. got[9], 'status', 'stage', 'progress', 'error', 'created', 'updated')
+    for i = 1, 6 do job[i] = job[i] or '' end
     local is_old = got[12] ~= '0' and (got[10] ~= s.model or got[11] ~= s.dimension)
     return doc .. '\n' .. concat(got, '\n', 1, 9) .. '\n' .. concat(job, '\n') .. '\n' .. got[10] .. '\n'
         .. (is_old and 1 or 0) .. '\n' .. (got[13] or '')

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * doc_homes: the space of each document of a file, as far as it determines a shard: the parts of a
- * document come before the document itself, which alone names its space. 25 bytes per document. One
+ * document come before the document itself, which alone names its space. 37 bytes per document. One
  * thread.
  */
 #ifndef PARLEY_SERVICES_BACKUP_DOC_HOMES_H
@@ -9,7 +9,7 @@
 
 #include "shared/base/str.h"
 
-enum { DOC_HOME_ID_BYTES = 24 };
+enum { DOC_HOME_ID_BYTES = STR_UUID_BYTES };
 
 struct doc_homes {
     struct doc_home {

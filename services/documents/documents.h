@@ -23,7 +23,7 @@
 enum {
     OWNER_MAX_BYTES = USER_MAX_BYTES,                                /* or of a collection's name */
     SPACE_MAX_BYTES = 3 * OWNER_MAX_BYTES + NAMESPACE_MAX_BYTES + 3, /* as a name */
-    ID_BYTES = 24,
+    ID_BYTES = STR_UUID_BYTES,
     QUESTION_MAX_CHARS = 4000,
     TOP_K_MAX = 20,
     TOP_K_USUAL = 5,

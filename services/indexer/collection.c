@@ -187,7 +187,7 @@ enum put_outcome collection_reindex(struct collection *c, const struct collectio
                                     struct buf *reason)
 {
     char job[DOC_ID_BYTES + 1];
-    str_random_hex(DOC_ID_BYTES / 2, job);
+    str_random_uuid(job);
     struct blocking_call call = {.blocking = c->pipeline->blocking};
     call_doc_reindex(blocking_start(&call), .space = str_of(c->space), .doc = str_of(entry->doc),
                      .job = str_of(job), .account = STR(""));

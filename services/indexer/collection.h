@@ -9,7 +9,7 @@
 #include "services/indexer/files.h"
 #include "services/indexer/pipeline.h"
 
-enum { COLLECTION_NAME_MAX_BYTES = 64, DOC_ID_BYTES = 24 };
+enum { COLLECTION_NAME_MAX_BYTES = 64, DOC_ID_BYTES = STR_UUID_BYTES };
 
 struct collection_entry {
     char *name; /* of the file */

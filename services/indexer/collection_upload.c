@@ -78,8 +78,8 @@ static enum err read_reply(enum err error, struct str word, struct lines *lines,
 static enum err begin(struct upload *u, struct collection_uploaded *ret_uploaded, bool *ret_is_due)
 {
     struct blocking_call call = {.blocking = u->c->pipeline->blocking, .reply = STR("")};
-    str_random_hex(DOC_ID_BYTES / 2, u->doc);
-    str_random_hex(DOC_ID_BYTES / 2, u->job);
+    str_random_uuid(u->doc);
+    str_random_uuid(u->job);
     call_upload_begin(blocking_start(&call), .space = str_of(u->c->space), .limits = STR(""),
                       .doc = str_of(u->doc), .filename = buf_str(&u->filename), .size = u->bytes.n,
                       .sha = u->sha, .cap = u->c->pipeline->settings->space.max_bytes,

@@ -24,7 +24,6 @@
 enum {
     PATIENCE_MS = 30000,
     PAGE_DOCS = 500,
-    ID_BYTES = 24,
     KEY_MAX_BYTES = 1024,
     NAMES_MAX_BYTES = 256 << 20,
 };
@@ -107,8 +106,8 @@ static struct str put_key(struct buf *key, const struct reindex *x, const char *
 
 static enum err queue(struct reindex *x, struct str space, struct str doc)
 {
-    char job[ID_BYTES + 1];
-    str_random_hex(ID_BYTES / 2, job);
+    char job[STR_UUID_BYTES + 1];
+    str_random_uuid(job);
     struct blocking_call call = {.blocking = x->blocking};
     call_doc_reindex(blocking_start(&call), .space = space, .doc = doc, .job = str_of(job),
                      .account = STR(""));

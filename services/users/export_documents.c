@@ -10,7 +10,7 @@ enum { FILENAME_MAX_BYTES = 200 };
 
 /* --- the list --------------------------------------------------------------------------------- */
 
-/* Takes the 17 lines of a document; puts its object if `b` is given. */
+/* Takes the 19 lines of a document; puts its object if `b` is given. */
 static void take_document(struct lines *lines, struct buf *b, struct str *ret_id,
                           struct str *ret_filename)
 {
@@ -19,8 +19,9 @@ static void take_document(struct lines *lines, struct buf *b, struct str *ret_id
     struct str type = lines_next(lines), size = lines_next(lines), status = lines_next(lines);
     uint64_t created_ms = lines_next_u64(lines), updated_ms = lines_next_u64(lines);
     struct str chunks = lines_next(lines);
-    for (unsigned i = 8; i < 17; i++)
+    for (unsigned i = 8; i < 18; i++)
         (void)lines_next(lines);
+    struct str sha = lines_next(lines);
     if (b == NULL)
         return;
     buf_lit(b, "{\"id\":");
@@ -29,6 +30,8 @@ static void take_document(struct lines *lines, struct buf *b, struct str *ret_id
     buf_put_key(b, "contentType");
     buf_put_json(b, type);
     export_put_member(b, "sizeBytes", size);
+    buf_put_key(b, "contentHash");
+    buf_put_json(b, sha);
     buf_put_key(b, "status");
     buf_put_json(b, status);
     buf_put_key(b, "createdAt");

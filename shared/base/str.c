@@ -186,6 +186,32 @@ void str_random_hex(size_t n, char *out)
     OPENSSL_cleanse(bytes, n);
 }
 
+static bool is_uuid_hyphen(size_t i)
+{
+    return i == 8 || i == 13 || i == 18 || i == 23;
+}
+
+void str_random_uuid(char out[STR_UUID_BYTES + 1])
+{
+    char hex[33], *from = hex;
+    str_random_hex(16, hex);
+    hex[12] = '4';
+    hex[16] = "89ab"[hex[16] & 3];
+    for (size_t i = 0; i < STR_UUID_BYTES; i++)
+        out[i] = is_uuid_hyphen(i) ? '-' : *from++;
+    out[STR_UUID_BYTES] = 0;
+}
+
+bool str_is_uuid(struct str s)
+{
+    bool is_good = s.n == STR_UUID_BYTES;
+    for (size_t i = 0; i < s.n && is_good; i++)
+        is_good = is_uuid_hyphen(i)
+                      ? s.at[i] == '-'
+                      : (s.at[i] >= '0' && s.at[i] <= '9') || (s.at[i] >= 'a' && s.at[i] <= 'f');
+    return is_good;
+}
+
 /* The value of a digit, and one more. */
 static const unsigned char hex_values[256] = {
     ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,

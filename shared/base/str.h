@@ -22,6 +22,9 @@ struct str {
 #define STR(literal) ((struct str){"" literal, sizeof(literal) - 1})
 /* For printf's "%.*s". */
 #define STR_ARG(s) (int)(s).n, (s).at
+/* For printf's "%llu %s", evaluating `n` twice: "1 turn", "2 turns"; "1 query", "2 queries". */
+#define COUNTED(n, one) COUNTED_AS(n, one, one "s")
+#define COUNTED_AS(n, one, many) (unsigned long long)(n), (n) == 1 ? one : many
 
 static inline struct str str_of(const char *text)
 {
@@ -79,6 +82,11 @@ void str_hex(const unsigned char *bytes, size_t n, char *out);
  * system has none. */
 enum { STR_RANDOM_MAX_BYTES = 64 };
 void str_random_hex(size_t n, char *out);
+/* A random UUID (RFC 9562, version 4) in lower case, and whether `s` is a UUID in lower case. `out`
+ * gets a NUL as well. */
+enum { STR_UUID_BYTES = 36 };
+void str_random_uuid(char out[STR_UUID_BYTES + 1]);
+bool str_is_uuid(struct str s);
 /* Reads hex digits of either case into n / 2 bytes; returns false if `hex` is not hex of even
  * length. */
 bool str_unhex(struct str hex, unsigned char *out) must_check;

@@ -145,7 +145,7 @@ async function startVerbs(redis, seed, topics) {
       await shard.call('recommend', 0, topic, '', `{"n":${n}}`, pick(['A', 'B']), pick(['alice', 'bob']));
     } else if (verb === 8) {
       const k = 1000 * seed + below(30);
-      const id = `${seed}${n}`.padStart(24, 'e');
+      const id = `${seed}${n}`.padStart(36, 'e');
       await upload(shard, { doc: id, job: id.replaceAll('e', 'b'), space: pick([ALICE, BOB]), filename: '"f.txt"', sha: shaOf(`${k}${below(2)}`), bytes: 'x'.repeat(1 + below(5000)), cap: 1e9, path: below(2) ? `p${k}` : '' });
       const run = await indexer.take();
       if (run?.lease && below(6) === 0) {
@@ -157,7 +157,7 @@ async function startVerbs(redis, seed, topics) {
     } else {
       const docs = await shard.cmd('ZRANGE', shard.key(`docs:${ALICE}`), 0, 20);
       if (docs.length && below(3)) await shard.call('doc_delete', 0, ALICE, pick(docs));
-      else if (docs.length) await shard.call('doc_reindex', 0, ALICE, pick(docs), `${seed}${n}`.padStart(24, 'c'));
+      else if (docs.length) await shard.call('doc_reindex', 0, ALICE, pick(docs), `${seed}${n}`.padStart(36, 'c'));
     }
   }
   const running = (async () => {

@@ -192,7 +192,7 @@ function startVerbs(shard, seed, topics, spaces) {
   const deleted = new Set();
   let [isOver, n] = [false, 0];
   async function step() {
-    const [topic, verb, id] = [pick(topics), below(8), `${seed}${(n += 1)}`.padStart(24, 'e')];
+    const [topic, verb, id] = [pick(topics), below(8), `${seed}${(n += 1)}`.padStart(36, 'e')];
     if (verb < 3) await add(shard, topic, { user: pick(['alice', 'bob']), idem: id, digest: 'aa' });
     else if (verb === 3) {
       const claimed = await take(shard);

@@ -3,14 +3,15 @@
 // An owner's documents: list, single document, passages, deletion and reindexing,
 // alternating between two nodes.
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { after, before } from 'node:test';
 import { assertRefused, forgetLimits, settled, upload, uploadIndexed } from '../support/documents.mjs';
 import { assertMembers, assertOk, assertTimestamp, eventually, suite } from '../support/harness.mjs';
 import { openDesk, prose, startEmbedder } from '../support/indexing.mjs';
 
-const MEMBERS = ['id', 'filename', 'contentType', 'sizeBytes', 'status', 'createdAt', 'updatedAt', 'latestJob', 'needsReindex'];
-const NOBODYS = '0123456789abcdef01234567';
-const WRONG_IDS = [NOBODYS, NOBODYS.toUpperCase(), NOBODYS.slice(1), `${NOBODYS}0`, 'x', '%00', '..', 'a%2Fb', '0%0a123456789abcdef012345'];
+const MEMBERS = ['id', 'filename', 'contentType', 'sizeBytes', 'contentHash', 'status', 'createdAt', 'updatedAt', 'latestJob', 'needsReindex'];
+const NOBODYS = '01234567-89ab-4cde-8f01-23456789abcd';
+const WRONG_IDS = [NOBODYS, NOBODYS.toUpperCase(), NOBODYS.slice(1), `${NOBODYS}0`, 'x', '%00', '..', 'a%2Fb', '0123456789abcdef01234567', NOBODYS.replaceAll('-', '0'), NOBODYS.replace('01', '%0a')];
 
 const get = (cluster, path, options = {}) => cluster.request('GET', path, { as: 'User_1', ...options });
 const list = async (cluster, options = {}) => assertOk(await get(cluster, '/api/docs', options)).documents;
@@ -35,9 +36,12 @@ suite('documents', { sweep: false }, ({ test, cluster }) => {
       );
       for (const doc of documents) {
         assertMembers(doc, MEMBERS);
-        assertMembers(doc.latestJob, ['id', 'status', 'stage', 'progress', 'errorMessage']);
+        assertMembers(doc.latestJob, ['id', 'status', 'stage', 'progress', 'errorMessage', 'createdAt', 'updatedAt']);
+        for (const time of [doc.latestJob.createdAt, doc.latestJob.updatedAt]) assertTimestamp(time);
+        assert.equal(doc.contentHash, createHash('sha256').update(`<p>${doc.filename}</p>`).digest('hex'));
         assert.equal(doc.status, 'INDEXED');
-        assert.deepEqual({ ...doc.latestJob, id: 0 }, { id: 0, status: 'INDEXED', stage: 'COMPLETE', progress: 100, errorMessage: null });
+        const { createdAt, updatedAt, ...job } = doc.latestJob;
+        assert.deepEqual({ ...job, id: 0 }, { id: 0, status: 'INDEXED', stage: 'COMPLETE', progress: 100, errorMessage: null });
         assertTimestamp(doc.createdAt);
         assertTimestamp(doc.updatedAt);
       }

@@ -13,7 +13,7 @@ import { openWatch } from '../support/websocket.mjs';
 
 const QUESTION = 'How long does a lease last?';
 const NOTHING = "I don't know based on the provided documents.";
-const ID = /^[0-9a-f]{24}$/;
+const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/; // a random UUID
 
 // X-RateLimit-* of an answer, as numbers.
 function rateOf({ headers }) {
@@ -148,7 +148,8 @@ suite("DocuChat's document: documents", { nodes: 0, sweep: false }, ({ test, clu
     assert.deepEqual([held.status, held.latestJob.id, held.latestJob.status, held.latestJob.stage], ['INDEXING', jobId, 'INDEXING', 'EMBED']);
     release();
     const done = await settled(cluster, 'User_1', documentId);
-    assert.deepEqual([done.status, done.latestJob], ['INDEXED', { id: jobId, status: 'INDEXED', stage: 'COMPLETE', progress: 100, errorMessage: null }]);
+    assert.deepEqual([done.status, done.latestJob], ['INDEXED', { id: jobId, status: 'INDEXED', stage: 'COMPLETE', progress: 100, errorMessage: null, createdAt: held.latestJob.createdAt, updatedAt: done.latestJob.updatedAt }]);
+    assert.ok(Date.parse(done.latestJob.createdAt) <= Date.parse(held.latestJob.updatedAt) && Date.parse(held.latestJob.updatedAt) <= Date.parse(done.latestJob.updatedAt));
   });
 
   test('a job that cannot be done is FAILED, as its document is, in the stage that failed, with its reason', async () => {
@@ -164,11 +165,12 @@ suite("DocuChat's document: documents", { nodes: 0, sweep: false }, ({ test, clu
       const { documents, ...rest } = assertOk(await get(path, { as: 'User_2' }));
       assert.deepEqual(rest, {});
       // needsReindex is Parley's own.
-      for (const doc of documents) assertMembers(doc, ['id', 'filename', 'contentType', 'sizeBytes', 'status', 'createdAt', 'updatedAt', 'latestJob', 'needsReindex']);
+      for (const doc of documents) assertMembers(doc, ['id', 'filename', 'contentType', 'sizeBytes', 'contentHash', 'status', 'createdAt', 'updatedAt', 'latestJob', 'needsReindex']);
     }
     const doc = assertOk(await get(`/api/docs/${id}`, { as: 'User_2' }));
     assert.equal(doc.chunkCount, 1);
-    assertMembers(doc.latestJob, ['id', 'status', 'stage', 'progress', 'errorMessage']);
+    assertMembers(doc.latestJob, ['id', 'status', 'stage', 'progress', 'errorMessage', 'createdAt', 'updatedAt']);
+    for (const time of [doc.latestJob.createdAt, doc.latestJob.updatedAt]) assertTimestamp(time);
     for (const name of ['createdAt', 'updatedAt']) assertTimestamp(doc[name]);
     const chunk = assertOk(await get(`/api/docs/${id}/chunks/0`, { as: 'User_2' }));
     assertMembers(chunk, ['docId', 'chunkId', 'chunkIndex', 'text', 'filename', 'charStart', 'charEnd']);

@@ -74,7 +74,8 @@ suite('two owners', { sweep: false }, ({ test, cluster }) => {
       '*',
       '[0-9a-f]*',
       '{id}',
-      '000000000000000000000000',
+      '00000000-0000-4000-8000-000000000000',
+      id.replaceAll('-', ''),
     ];
   });
   after(() => desk.close());

@@ -25,7 +25,7 @@ function assertDocuProblem(response, status, code) {
 
 function assertCitation(citation) {
   assertMembers(citation, ['docId', 'chunkId', 'chunkIndex', 'snippet', 'score', 'documentTitle']);
-  assert.match(citation.docId, /^[0-9a-f]{24}$/);
+  assert.match(citation.docId, /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
   assert.ok(citation.score >= 0 && citation.score <= 1);
 }
 

@@ -7,7 +7,7 @@ import { assertRefused, forgetLimits, formOf, settled, upload, uploadIndexed } f
 import { assertMembers, assertOk, eventually, sign, suite } from '../support/harness.mjs';
 import { makePdf } from '../support/indexing.mjs';
 
-const ID = /^[0-9a-f]{24}$/;
+const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/; // a random UUID
 const MIB = 1 << 20;
 
 let last = 0;

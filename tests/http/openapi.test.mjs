@@ -217,7 +217,7 @@ suite('every route of docs/openapi.yaml', {}, ({ test, cluster }) => {
   const each = async (ask) => {
     for (const { method, path, operation } of operations) {
       if (method === 'HEAD') continue; // has no body to look at
-      const filled = path.replace('{page}', 'engines').replace('{id}', '0'.repeat(24)).replace('{index}', '0').replace('{username}', 'bot');
+      const filled = path.replace('{page}', 'engines').replace('docs/{id}', 'docs/00000000-0000-4000-8000-000000000000').replace('{id}', '0'.repeat(24)).replace('{index}', '0').replace('{username}', 'bot');
       await ask(method, filled, operation);
     }
   };

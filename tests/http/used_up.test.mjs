@@ -13,7 +13,7 @@ import { keyOf } from '../support/shards.mjs';
 const ROUTES = allRoutes().filter(({ roles, path }) => roles.length > 0 && !path.includes('{link}'));
 const NAMES = { frontend: 'Frontend_1', user: 'User_1', engine: 'Inference_1', operator: 'Operator_1' };
 const MIB = 1 << 20;
-const pathOf = ({ path }) => path.replace('{id}', '0123456789abcdef01234567').replace('{user}', '0123456789').replace('{index}', '0');
+const pathOf = ({ path }) => path.replace('docs/{id}', 'docs/01234567-89ab-4cde-8f01-23456789abcd').replace('{id}', '0123456789abcdef01234567').replace('{user}', '0123456789').replace('{index}', '0');
 // Where 200 is answered without another look, for each role.
 const LATER = {
   frontend: ['/api/me', '/api/login'],

@@ -342,7 +342,7 @@ suite('users', { args: SLOW_RESCUE, accounts: { ...ACCOUNTS, ...NAMESPACES } }, 
       assert.ok([201, 400].includes(response.status), response.text);
     }
     const { files } = await exported(User);
-    for (const path of files.keys()) assert.match(path, /^(documents\/[0-9a-f]{24}\/[^./\\][^/\\]*|[a-z]+\.json)$/);
+    for (const path of files.keys()) assert.match(path, /^(documents\/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\/[^./\\][^/\\]*|[a-z]+\.json)$/);
     await remove(User);
   });
 

@@ -7,7 +7,7 @@
 //   assert.equal((await desk.ended(job)).status, 'DONE');
 //   await desk.assertWhole(doc);       // its passages cover its text, none doubled, none missing
 import assert from 'node:assert/strict';
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import http from 'node:http';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
@@ -23,7 +23,7 @@ const ROW_BYTES = 24;
 const BLOCK_BYTES = 8192; // of a text
 const UPLOAD_BLOCK_BYTES = 1 << 20;
 
-const newId = () => randomBytes(12).toString('hex');
+const newId = () => randomUUID();
 const latin1 = (value) => (Buffer.isBuffer(value) ? value.toString('latin1') : Buffer.from(String(value)).toString('latin1'));
 
 const KINDS = { md: 'text', txt: 'text', html: 'html', pdf: 'pdf', docx: 'docx' };

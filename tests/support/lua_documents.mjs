@@ -13,8 +13,8 @@ export const BOB = 'o:bob';
 export const BOOK = 'c:book';
 export const HOUR_S = 3600;
 
-export const docId = (n) => `d${String(n).padStart(23, '0')}`;
-export const jobId = (n) => `b${String(n).padStart(23, '0')}`;
+export const docId = (n) => `d0000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
+export const jobId = (n) => `b0000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
 export const shaOf = (n) => String(n).padStart(64, 'a');
 export const CREATED = 1000; // of document n: CREATED + n
 
@@ -142,11 +142,11 @@ export function keysOf(...documents) {
   return keys;
 }
 
-// The 17 lines that docs and doc say of one; `isOld`: its space has another model by now.
+// The 19 lines that docs and doc say of one; `isOld`: its space has another model by now.
 export function linesOf(given) {
   const one = fullOf(given);
   const [doc, job] = [docOf(one), jobOf(one)];
-  return [docId(one.n), doc.filename, doc.type, doc.size, doc.status, doc.created, doc.updated, doc.chunks, doc.path, doc.job, job.status, job.stage, job.progress, job.error, doc.model, given.isOld ? 1 : 0, doc.sha].join('\n');
+  return [docId(one.n), doc.filename, doc.type, doc.size, doc.status, doc.created, doc.updated, doc.chunks, doc.path, doc.job, job.status, job.stage, job.progress, job.error, job.created, job.updated, doc.model, given.isOld ? 1 : 0, doc.sha].join('\n');
 }
 
 // The event that watching nodes get.

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -216,6 +217,38 @@ static void random_hex_is_new_each_time_and_as_long_as_asked(void **state)
     assert_int_equal(strlen(a), 8);
 }
 
+static void a_uuid_is_random_and_known(void **state)
+{
+    char a[STR_UUID_BYTES + 1], b[STR_UUID_BYTES + 1];
+    for (int i = 0; i < 100; i++) {
+        str_random_uuid(a);
+        str_random_uuid(b);
+        assert_string_not_equal(a, b);
+        assert_int_equal(strlen(a), STR_UUID_BYTES);
+        assert_true(str_is_uuid(str_of(a)));
+        assert_int_equal(a[14], '4');
+        assert_non_null(strchr("89ab", a[19]));
+    }
+    assert_true(str_is_uuid(STR("01234567-89ab-4cde-8f01-23456789abcd")));
+    assert_false(str_is_uuid(STR("01234567-89ab-4cde-8f01-23456789abc")));
+    assert_false(str_is_uuid(STR("01234567-89AB-4cde-8f01-23456789abcd")));
+    assert_false(str_is_uuid(STR("01234567-89ab-4cde-8f01-23456789abcg")));
+    assert_false(str_is_uuid(STR("01234567089ab-4cde-8f01-23456789abcd")));
+    assert_false(str_is_uuid(STR("")));
+}
+
+static void one_is_counted_in_the_singular(void **state)
+{
+    char text[64];
+    for (unsigned n = 0; n < 3; n++) {
+        snprintf(text, sizeof text, "%llu %s, %llu %s", COUNTED(n, "passage"),
+                 COUNTED_AS(n, "query", "queries"));
+        assert_string_equal(text, n == 0   ? "0 passages, 0 queries"
+                                  : n == 1 ? "1 passage, 1 query"
+                                           : "2 passages, 2 queries");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -232,6 +265,8 @@ int main(void)
         cmocka_unit_test(utf8_is_what_unicode_says_it_is),
         cmocka_unit_test(hex_goes_there_and_back),
         cmocka_unit_test(random_hex_is_new_each_time_and_as_long_as_asked),
+        cmocka_unit_test(a_uuid_is_random_and_known),
+        cmocka_unit_test(one_is_counted_in_the_singular),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

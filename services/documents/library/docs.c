@@ -18,6 +18,7 @@ static void put_job(struct buf *b, struct lines *lines)
 {
     struct str id = lines_next(lines), status = lines_next(lines), stage = lines_next(lines);
     struct str progress = lines_next(lines), error = lines_next(lines);
+    uint64_t created_ms = lines_next_u64(lines), updated_ms = lines_next_u64(lines);
     if (status.n == 0) {
         buf_lit(b, "null");
         return;
@@ -32,6 +33,10 @@ static void put_job(struct buf *b, struct lines *lines)
     put_or_null(b, progress);
     buf_lit(b, ",\"errorMessage\":");
     put_or_null(b, error);
+    buf_lit(b, ",\"createdAt\":");
+    buf_put_json_time(b, created_ms);
+    buf_lit(b, ",\"updatedAt\":");
+    buf_put_json_time(b, updated_ms);
     buf_put_char(b, '}');
 }
 
@@ -50,7 +55,7 @@ struct document_view {
     bool is_detail;       /* Detail=true */
 };
 
-/* Takes a document's 17 lines. */
+/* Takes a document's 19 lines. */
 static void put_document(struct request *r, struct buf *b, struct lines *lines,
                          const struct document_view *view)
 {
@@ -81,6 +86,8 @@ static void put_document(struct request *r, struct buf *b, struct lines *lines,
     buf_lit(b, ",\"needsReindex\":");
     buf_put(b, takes_needs_reindex(r, lines) ? STR("true") : STR("false"));
     struct str sha = lines_next(lines);
+    buf_lit(b, ",\"contentHash\":");
+    buf_put_json(b, sha);
     if (view->is_detail) {
         buf_lit(b, ",\"sha256\":");
         buf_put_json(b, sha);
