@@ -101,6 +101,21 @@ suite('a run', { args }, ({ test, cluster }) => {
     });
   });
 
+  test('of the people of one frontend, the history names the one who approved', async () => {
+    const [session, id] = [newId('s'), newId('r')];
+    const query = { OnBehalfOf: 'ann' };
+    await withAgents(cluster, { 'model.first': no() }, async () => {
+      const client = await openWorkflow(cluster, { as: 'Frontend_1', query });
+      client.request(session, id, { verb: 'CONTENT', messageBody: { raw_text: 'x' } });
+      await client.until(isStop);
+      client.answer(session, id, { approved: true });
+      await client.until(isOver);
+      const [{ final_status, hitl_approved_by, answers }] = await history(cluster, { request_id: id, ...query }, { as: 'Frontend_1' });
+      assert.deepEqual([final_status, hitl_approved_by, answers[0].account], ['approved', 'ann', 'Frontend_1']);
+      await client.close();
+    });
+  });
+
   test('a rejection ends it with one frame', async () => {
     const [session, id] = [newId('s'), newId('r')];
     await withAgents(cluster, { 'model.first': no() }, async () => {
