@@ -129,10 +129,11 @@ static void only_what_changed_is_read_again(void **state)
 static size_t embedded_n;
 static bool count_texts(struct embedder *self, const struct str *texts, size_t n,
                         const atomic_bool *is_stopping, float **ret_vectors,
-                        uint32_t *ret_dimension)
+                        uint32_t *ret_dimension, struct embed_reason *ret_reason)
 {
     embedded_n += n;
-    return embedder->ops->embed(embedder, texts, n, is_stopping, ret_vectors, ret_dimension);
+    return embedder->ops->embed(embedder, texts, n, is_stopping, ret_vectors, ret_dimension,
+                                ret_reason);
 }
 
 static void only_what_changed_is_embedded_again(void **state)

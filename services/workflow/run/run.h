@@ -74,7 +74,8 @@ struct run {
     char *agent_name;
     bool is_waiting;   /* its question is open */
     uint64_t question; /* step of its newest question; 0: none */
-    json_t *answers;   /* to that question */
+    json_t *asked;     /* that question */
+    json_t *answers;   /* to it */
     char *question_status;
     uint64_t created_ms;
 };

@@ -117,6 +117,7 @@ void run_drop(struct run *run, bool is_final)
         free(texts[i]);
     trees_unref(run->trees);
     json_decref(run->body);
+    json_decref(run->asked);
     json_decref(run->answers);
     free(run);
     runs_fill(runs);
@@ -379,7 +380,7 @@ static void go_on_again(struct run *run)
     bool fits;
     run->is_again = false;
     if (run->question != 0 && run->question == run->step)
-        (void)correct(run, &fits); /* as it was before */
+        (void)run_correct(run, &fits); /* as it was before */
     if (!run->is_late) {
         attempt(run);
         return;

@@ -37,7 +37,8 @@ static uint64_t cost_of(const struct runs *runs, uint64_t bytes)
 
 void run_weigh(struct run *run)
 {
-    run->bytes = RUN_BYTES + json_memory(run->body) + json_memory(run->answers);
+    run->bytes =
+        RUN_BYTES + json_memory(run->body) + json_memory(run->asked) + json_memory(run->answers);
     fair_slots_resize(&run->entry, cost_of(run->runs, run->bytes));
 }
 
@@ -66,11 +67,12 @@ static void forget(struct run *run)
     }
     trees_unref(run->trees);
     json_decref(run->body);
+    json_decref(run->asked);
     json_decref(run->answers);
     run->trees = NULL;
     run->node = NULL;
     run->agent = NULL;
-    run->body = run->answers = NULL;
+    run->body = run->asked = run->answers = NULL;
 }
 
 /* --- turns ------------------------------------------------------------------------------------ */
