@@ -8,8 +8,8 @@
 //   odd.count('NAME')    // how many requests named it
 //   await odd.stop();
 //
-// `n` counts the requests of that case from 1. An exchange is what is sent: {status, type, headers, body, end}. `body` is
-// a text, a buffer, an object (sent as JSON) or a list of texts and buffers, each of which is a piece of its own. `end`:
+// `n` counts the requests of that case from 1. An exchange is what is sent: {status, type, headers, body, pieceMs, end}. `body`
+// is a text, a buffer, an object (sent as JSON) or a list of texts and buffers, each of which is a piece of its own. `end`:
 // 'end' (default), 'reset' (the connection breaks) or 'open' (nothing more comes, and the connection stays).
 import { once } from 'node:events';
 import http from 'node:http';
@@ -19,12 +19,12 @@ const PIECE_MS = 5; // between pieces, so that they arrive apart
 
 const asPieces = (body) => [body].flat().map((piece) => (typeof piece === 'string' || Buffer.isBuffer(piece) ? piece : JSON.stringify(piece)));
 
-async function send(response, { status = 200, type = 'text/event-stream', headers = {}, body = '', end = 'end' }) {
+async function send(response, { status = 200, type = 'text/event-stream', headers = {}, body = '', pieceMs = PIECE_MS, end = 'end' }) {
   response.writeHead(status, { ...(type && { 'content-type': type }), ...headers });
   response.flushHeaders();
   for (const piece of asPieces(body)) {
     response.write(piece);
-    await sleep(PIECE_MS);
+    await sleep(pieceMs);
   }
   if (end === 'end') response.end();
   if (end === 'reset') response.destroy();

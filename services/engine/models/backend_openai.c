@@ -31,8 +31,8 @@ enum {
     TEXT_MAX_BYTES = 1 << 20,
     REASON_MAX_BYTES = REPLY_REASON_MAX_BYTES,
     HEADER_MAX_BYTES = 160, /* a traceparent and a request id have at most 128 bytes */
-    /* After a finish_reason come at most counts of tokens and [DONE]: servers that send neither
-     * and keep the connection open are not waited for. */
+    /* After a finish_reason come at most counts of tokens and [DONE], and after an object nothing:
+     * servers that keep the connection open are not waited for. */
     LAST_WAIT_MS = 1000,
 };
 
@@ -153,19 +153,29 @@ static void put_rest(struct completion *completion)
 
 /* ---- the end ---- */
 
-/* What a status says of the next try. Most of them speak of this engine's settings, not of the
- * prompt: another engine may do better, and this one does when they are put right. */
-static enum completion_outcome judge(int status)
+/* What a status says of the next try. Some speak of this engine's settings, not of the prompt:
+ * another engine may do better, and this one does when they are put right. */
+static enum completion_outcome judge(int status, bool is_about_prompt)
 {
-    if (status == 400 || status == 413 || status == 422)
-        return COMPLETION_REFUSED;
-    return status == 409 || status == 425 ? COMPLETION_RETRY : COMPLETION_AWAY;
+    static const int of_prompts[] = {400, 413, 415, 422, 451};
+    static const int of_settings[] = {401, 402, 403, 404, 405, 407, 408, 429};
+    for (size_t i = 0; i < sizeof of_prompts / sizeof *of_prompts; i++)
+        if (is_about_prompt || status == of_prompts[i])
+            return COMPLETION_REFUSED;
+    for (size_t i = 0; i < sizeof of_settings / sizeof *of_settings; i++)
+        if (status == of_settings[i])
+            return COMPLETION_AWAY;
+    return status < 400 || status >= 500 ? COMPLETION_AWAY : COMPLETION_RETRY;
 }
 
 static void fail_with_status(struct completion *completion, const struct http_response *response)
 {
-    char what[80];
+    char what[80], reason[160];
+    json_t *json = NULL;
     struct buf detail;
+    bool is_about_prompt =
+        json_parse(response->body, reason, sizeof reason, &json) && openai_is_about_prompt(json);
+    json_decref(json);
     buf_init(&detail, SIZE_MAX / 2);
     snprintf(what, sizeof what, "the model server returned status %d", response->status);
     /* Some servers repeat the key in their 401. */
@@ -173,7 +183,7 @@ static void fail_with_status(struct completion *completion, const struct http_re
         http_put_error_text(&detail, response->body);
     set_reason(completion, what, buf_str(&detail));
     buf_fini(&detail);
-    finish_after(completion, judge(response->status), response->retry_after_s);
+    finish_after(completion, judge(response->status, is_about_prompt), response->retry_after_s);
 }
 
 /* Whether the same may work without a stream: the server says so, or not what it refuses. */
@@ -245,9 +255,12 @@ static void conclude(struct completion *completion, const char *lost)
 static void on_waited(void *context)
 {
     struct completion *completion = context;
+    struct openai_reply *reply = &completion->reply;
+    reply_finish(reply, false);
+    if (!reply_is_whole(reply) && !reply->is_broken)
+        return; /* an object that goes on */
     http_call_cancel(completion->call);
     completion->call = NULL;
-    reply_finish(&completion->reply, false);
     conclude(completion, NULL);
 }
 
@@ -257,7 +270,7 @@ static bool on_body(void *context, struct str content_type, struct str bytes)
     struct openai_reply *reply = &completion->reply;
     bool goes_on = reply_feed(reply, bytes);
     completion->server->has_streamed |= reply->form == REPLY_EVENTS;
-    if (goes_on && reply->form == REPLY_EVENTS && reply->finish[0] != 0)
+    if (goes_on && reply_may_be_whole(reply))
         timer_set(completion->server->timers, &completion->timer, LAST_WAIT_MS);
     return goes_on;
 }

@@ -101,19 +101,30 @@ bool openai_is_error(const json_t *json)
            str_eq(json_member_str(json, "type"), STR("error"));
 }
 
-bool openai_is_hopeless(const json_t *json)
+static bool is_error_named(const json_t *json, const char *const *words, size_t n)
 {
-    static const char *const words[] = {"invalid_request_error", "BadRequestError",
-                                        "context_length_exceeded", "content_filter",
-                                        "content_policy_violation"};
-    static const char *const names[] = {"code", "type"};
     const json_t *error = json_object_get(json, "error");
     const json_t *from = json_is_object(error) ? error : json;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (is_one_of(json_member_str(from, names[i]), words, sizeof words / sizeof *words))
-            return true;
+    return is_one_of(json_member_str(from, "code"), words, n) ||
+           is_one_of(json_member_str(from, "type"), words, n);
+}
+
+bool openai_is_about_prompt(const json_t *json)
+{
+    static const char *const words[] = {"context_length_exceeded", "content_filter",
+                                        "content_policy_violation", "moderation_blocked"};
+    return is_error_named(json, words, sizeof words / sizeof *words);
+}
+
+bool openai_is_hopeless(const json_t *json)
+{
+    static const char *const words[] = {"invalid_request_error", "BadRequestError"};
+    const json_t *error = json_object_get(json, "error");
+    const json_t *from = json_is_object(error) ? error : json;
     json_int_t code = json_integer_value(json_object_get(from, "code"));
-    return code == 400 || code == 413 || code == 422;
+    return openai_is_about_prompt(json) ||
+           is_error_named(json, words, sizeof words / sizeof *words) || code == 400 ||
+           code == 413 || code == 422;
 }
 
 bool openai_is_failure(struct str finish)

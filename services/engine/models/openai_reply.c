@@ -192,10 +192,12 @@ bool reply_feed(struct openai_reply *reply, struct str bytes)
     return false;
 }
 
-static void read_object(struct openai_reply *reply)
+static void read_object(struct openai_reply *reply, bool is_complete)
 {
     bool is_repaired;
     json_t *json = parse(buf_str(&reply->object), &is_repaired);
+    if (json == NULL && !is_complete)
+        return;
     if (json == NULL) {
         fail(reply, "the model server sent a response that is neither JSON nor events", STR(""));
         return;
@@ -208,8 +210,8 @@ static void read_object(struct openai_reply *reply)
 
 void reply_finish(struct openai_reply *reply, bool is_complete)
 {
-    if (is_complete && reply->form == REPLY_OBJECT)
-        read_object(reply);
+    if (reply->form == REPLY_OBJECT)
+        read_object(reply, is_complete);
     else if (is_complete && !reply->is_over && !reply->is_broken)
         sse_finish(&reply->sse, on_event, reply);
     if (reply->is_broken)
@@ -217,6 +219,13 @@ void reply_finish(struct openai_reply *reply, bool is_complete)
     half_join_finish(&reply->think_half, &reply->joined_think);
     half_join_finish(&reply->answer_half, &reply->joined_answer);
     (void)hand_on(reply);
+}
+
+bool reply_may_be_whole(const struct openai_reply *reply)
+{
+    struct str object = str_trim(buf_str(&reply->object));
+    return reply->form == REPLY_OBJECT ? object.n > 0 && object.at[object.n - 1] == '}'
+                                       : reply->finish[0] != 0;
 }
 
 bool reply_is_whole(const struct openai_reply *reply)

@@ -45,9 +45,11 @@ void reply_init(struct openai_reply *reply, reply_callback on_text, void *contex
 void reply_fini(struct openai_reply *reply);
 /* Returns false if no more needs to be read: it is over or broken, or the callback stopped it. */
 bool reply_feed(struct openai_reply *reply, struct str bytes) must_check;
-/* No more comes. `is_complete`: the whole body has come; otherwise what is incomplete of it does
- * not count. */
+/* No more comes, or no more is waited for. `is_complete`: the whole body has come; otherwise what
+ * is incomplete of it does not count. */
 void reply_finish(struct openai_reply *reply, bool is_complete);
+/* Whether the text may be complete although more may come. */
+bool reply_may_be_whole(const struct openai_reply *reply);
 /* Whether the server has said that the text is complete. */
 bool reply_is_whole(const struct openai_reply *reply);
 
