@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { withEngine } from '../support/asking.mjs';
 import { newBot, openRoom, registerBot } from '../support/bot_server.mjs';
 import { withEngines } from '../support/engines.mjs';
-import { eventually, suite } from '../support/harness.mjs';
+import { assertOk, eventually, suite } from '../support/harness.mjs';
 
 suite('bots that are models', {}, ({ test, cluster }) => {
   test('without an engine it is tried again, and answers when one comes', async () => {
@@ -19,6 +19,17 @@ suite('bots that are models', {}, ({ test, cluster }) => {
     };
     await eventually(async () => (await attempts()) >= 2, { what: 'the second attempt' });
     await withEngine(cluster, () => 'Here.', async () => assert.equal((await room.replyTo(asked)).text, 'Here.'));
+  });
+
+  test('a question that its engines gave up is a notice at once, and not asked again', async () => {
+    const username = newBot('model');
+    await registerBot(cluster, username, 'parley:default');
+    const room = await openRoom(cluster);
+    const asked = await room.say(`@${username} what is filtered?`);
+    const { Topic, Lease } = await cluster.claim({ wait: 20, detail: true });
+    assertOk(await cluster.request('POST', '/api/release-claim', { as: 'Inference_1', body: { Topic, Lease, Retry: false, Reason: 'filtered' } }));
+    assert.match((await room.noticeAbout(asked, username)).text, /could not be answered/);
+    assert.equal((await cluster.claim()).Topic, null);
   });
 
   test('the built-in engine answers in the room, from its documents', async () => {

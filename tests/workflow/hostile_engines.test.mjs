@@ -3,7 +3,7 @@
 // Engines and http agents that lie: what is no decision is asked again and then counts as no, and nothing that an agent says changes
 // what Parley itself says of a run.
 import assert from 'node:assert/strict';
-import { ACCOUNTS, suite } from '../support/harness.mjs';
+import { ACCOUNTS, assertOk, suite } from '../support/harness.mjs';
 import { decision, isStop, newId, openWorkflow, withAgents, yes } from '../support/workflow.mjs';
 
 const ATTEMPTS = 3; // 1 and the 2 retries of the shipped agents
@@ -63,6 +63,18 @@ suite('engines that lie', { accounts: ACCOUNTS }, ({ test, cluster }) => {
         assert.deepEqual(asked.map(({ complaint }) => complaint !== undefined), [false, true, true]);
         assert.equal(asked.length, ATTEMPTS);
       }));
+
+  test('a question that has Failed is not asked again: its reason is that of the no', async () => {
+    const client = await openWorkflow(cluster, { node: 1 });
+    client.request(newId('session'), newId('request'), { verb: 'RULE', messageBody: { raw_text: 'run Show patterns' } });
+    const { Topic, Lease } = await cluster.claim({ wait: 20, detail: true });
+    assertOk(await cluster.request('POST', '/api/release-claim', { as: 'Inference_1', body: { Topic, Lease, Retry: false, Reason: 'no text: length' } }));
+    const [stop] = await client.until(isStop);
+    assert.deepEqual([stop.agent, stop.decision], ['model.Capo', 'no']);
+    assert.match(stop.reason, /no text: length$/);
+    assert.equal((await cluster.claim()).Topic, null);
+    await client.close();
+  });
 
   test('one good answer after a bad one is taken', () =>
     run({ 'model.Capo': ['Yes!', yes({ topic: 'patterns' })] }, ([first, stop], asked) => {

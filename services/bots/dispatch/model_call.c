@@ -60,8 +60,8 @@ static void on_question_end(void *context, const struct question_end *end)
                  (unsigned long long)(call->timeout_ms / 1000));
         end_without(call, BOT_CALL_FAILED, str_of(reason), 0);
         break;
-    case QUESTION_FAILED:
-        end_without(call, BOT_CALL_FAILED, STR("could not be answered by its engines"), 0);
+    case QUESTION_FAILED: /* it has had its attempts: another question would have as many again */
+        end_without(call, BOT_CALL_REFUSED, STR("could not be answered by its engines"), 0);
         break;
     default: end_without(call, BOT_CALL_FAILED, STR("could not reach the queue"), 0); break;
     }

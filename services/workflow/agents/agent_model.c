@@ -115,7 +115,8 @@ static void on_question_end(void *context, const struct question_end *result)
     if (result->outcome == QUESTION_DONE) {
         take_reply(a, result->answer);
     } else if (result->outcome == QUESTION_FAILED) {
-        end_without(a, AGENT_NO_ANSWER,
+        /* It has had its attempts: another question would have as many again. */
+        end_without(a, AGENT_REFUSED,
                     result->reason.n > 0 ? result->reason : STR("its engine failed"));
     } else if (result->outcome == QUESTION_FULL || result->outcome == QUESTION_NO_ENGINE) {
         end_without_room(a, result);
