@@ -19,12 +19,13 @@ suite('a server of vectors that misbehaves', { nodes: 0, sweep: false }, ({ test
   let odd;
 
   // One run, in a collection of its own: a client keeps the number of texts that its server takes.
-  const ingest = async (collection, names) => {
+  const ingest = async (collection, names, dialect = 'openai') => {
+    const url = dialect === 'ollama' ? odd.url.replace('/v1', '') : odd.url;
     const folder = makeFolder();
     folders.push(folder);
     for (const name of names) folder.file(fileOf(name), `This is case: ${name}. It goes on for a while.\n\n`.repeat(EXPECTED.get(name).halved ? 80 : 3));
     const { stdout, stderr } = await runParley(
-      ['ingest', '--redis', cluster.redis.url, '--collection', collection, '--json', '--embeddings', `openai:${odd.url}#odd`, folder.dir],
+      ['ingest', '--redis', cluster.redis.url, '--collection', collection, '--json', '--embeddings', `${dialect}:${url}#odd`, folder.dir],
       { timeout: 120_000 },
     );
     for (const name of names) {
@@ -41,9 +42,10 @@ suite('a server of vectors that misbehaves', { nodes: 0, sweep: false }, ({ test
         return ANSWERS.get(name)(input, n);
       },
     });
-    const halved = EMBEDDINGS.filter(([, , expected]) => expected.halved).map(([name]) => name);
-    await ingest('odd', EMBEDDINGS.map(([name]) => name).filter((name) => !halved.includes(name)));
-    for (const [i, name] of halved.entries()) await ingest(`odd${i}`, [name]);
+    const whole = (dialect) => EMBEDDINGS.filter(([, , expected]) => !expected.halved && expected.dialect === dialect).map(([name]) => name);
+    await ingest('openai', whole());
+    await ingest('ollama', whole('ollama'), 'ollama');
+    for (const [i, [name, , { halved, dialect }]] of EMBEDDINGS.entries()) if (halved) await ingest(`odd${i}`, [name], dialect);
   });
   after(async () => {
     await odd?.stop();

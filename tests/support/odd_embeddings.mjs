@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// odd_embeddings: ways in which a server of vectors answers, with what must become of the document: indexed, after at most
-// so many requests, or failed with that reason, after one request. A row is [name, answer, expected]; answer(texts, n)
+// odd_embeddings: ways in which a server of vectors answers, with what must become of the document: indexed, after
+// so many requests, or failed with that reason. A row is [name, answer, expected]; answer(texts, n)
 // returns an exchange (tests/support/odd_server.mjs).
 import { gzipSync } from 'node:zlib';
 
@@ -12,7 +12,19 @@ const fails = (status, body) => json(body, { status });
 const TOO_MANY = { error: 'batch size 32 > maximum allowed batch size 2', error_type: 'Validation' };
 const TOO_LONG = { error: 'Input validation error: `inputs` must have less than 512 tokens. Given: 612', error_type: 'Validation' };
 
-export const EMBEDDINGS = [
+const ollama = (texts) => ({ model: 'odd', embeddings: texts.map(vectorOf) });
+
+const OLLAMA = [
+  ['Ollama, plain', (texts) => json(ollama(texts)), { requests: 1 }],
+  ['Ollama, a byte order mark', (texts) => json(`\ufeff${JSON.stringify(ollama(texts))}`), { requests: 1 }],
+  ['Ollama, too long', (texts) => (texts.some((text) => text.length > 300) ? fails(400, { error: 'the input length exceeds the context length' }) : json(ollama(texts))), { halved: 1 }],
+  ['Ollama, one of many', (texts) => json(ollama(texts.slice(0, 1))), { halved: 1 }],
+  ['Ollama, an unknown model', () => fails(404, { error: 'model "odd" not found, try pulling it first' }), { reason: /status 404: model "odd" not found, try pulling it first$/ }],
+  ['Ollama, an error with status 200', () => json({ error: 'out of memory' }), { reason: /has no vectors: out of memory$/ }],
+  ['Ollama, vectors of OpenAI', (texts) => json(list(texts)), { reason: /has no vectors$/ }],
+].map(([name, answer, expected]) => [name, answer, { ...expected, dialect: 'ollama' }]);
+
+const OPENAI = [
   ['plain', (texts) => json(list(texts)), { requests: 1 }],
   ['the other way round', (texts) => json({ data: list(texts).data.reverse() }), { requests: 1 }],
   ['without an index', (texts) => json({ data: list(texts).data.map(({ embedding }) => ({ embedding })) }), { requests: 1 }],
@@ -40,3 +52,5 @@ export const EMBEDDINGS = [
   ['the same index for all', (texts) => json({ data: texts.map((text) => ({ index: 0, embedding: vectorOf(text) })) }), { halved: 1 }],
   ['vectors of two lengths', (texts) => json({ data: texts.map((text, index) => ({ index, embedding: vectorOf(text).slice(index % 2) })) }), { halved: 1 }],
 ];
+
+export const EMBEDDINGS = [...OPENAI, ...OLLAMA];
