@@ -228,14 +228,20 @@ export class World {
   async release(node) {
     const found = this.any('Pending');
     if (!found) return;
-    const { topic, q } = found;
+    const { topic, seq, q } = found;
     const lease = q.lease ?? NO_LEASE;
-    const retries = this.below(3) > 0;
+    const retries = this.below(3) > 0, isNamed = this.below(3) === 0;
     const held = this.held(topic, lease);
-    const reply = await this.run(node, 'release', 0, topic, lease, q.holder ?? 'E', '', REASON, retries ? 'retry' : 'fail');
-    assert.equal(reply, held.length ? 'ok' : 'lost');
-    if (retries) this.giveBack(held);
-    else for (const one of held) one.state = 'Failed';
+    const failed = isNamed ? held.filter((one) => one === q) : held;
+    const reply = await this.run(node, 'release', 0, topic, lease, q.holder ?? 'E', '', REASON, retries ? 'retry' : 'fail', isNamed ? seq : '');
+    assert.equal(reply, failed.length ? 'ok' : 'lost');
+    if (!failed.length) return;
+    if (!retries) {
+      for (const one of failed) one.state = 'Failed';
+    } else {
+      this.giveBack(failed);
+      this.giveBack(held.filter((one) => !failed.includes(one)), { counts: false });
+    }
   }
 
   async releaseText(node) {
