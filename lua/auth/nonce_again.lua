@@ -13,12 +13,14 @@
 -- Replies: admitted | held (by a node that lives, which may not have noticed yet that the client has left) | used
 local held_nonces = require('auth/held_nonces')
 local idle = require('queue/idle')
+local bounds = require('turn/bounds')
 local call = redis.call
 
 -- The node that holds it, and when it was seen last.
 local function holder_of(turn, mark)
     local nodes = call('ZRANGE', turn.prefix .. 'nodes', 0, -1, 'WITHSCORES')
     for i = 1, #nodes, 2 do
+        bounds.note_read(turn, 1, 0)
         if call('SISMEMBER', held_nonces.key_of(turn, nodes[i]), mark) == 1 then return nodes[i], nodes[i + 1] end
     end
     return nil

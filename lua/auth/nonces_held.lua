@@ -12,11 +12,13 @@
 --     what  words held|answered|lost  lost: its client's connection, before an answer began
 -- Replies: ok
 local held_nonces = require('auth/held_nonces')
+local bounds = require('turn/bounds')
 local call = redis.call
 
 local function verb(turn, a)
     --- arguments
     local last, held, ended = {}, {}, {}
+    bounds.note_read(turn, request_to - request_from + 1, 0)
     for i = request_from, request_to, 2 do last[args[i]] = args[i + 1] end
     for mark, what in pairs(last) do
         local list = what == 'held' and held or ended
