@@ -7,10 +7,10 @@
 #ifndef PARLEY_SERVICES_BROKER_BROKER_H
 #define PARLEY_SERVICES_BROKER_BROKER_H
 
-#include "services/broker/searches.h"
 #include "services/node/service.h"
 #include "shared/ask/on_behalf.h"
 #include "shared/ask/reply.h"
+#include "shared/op/fair_slots.h"
 #include "shared/queue/queue.h"
 
 enum {
@@ -27,7 +27,7 @@ enum {
 struct broker {
     struct server *server;
     struct queue *queue;
-    struct searches searches;
+    struct fair_slots *searches; /* find_topics.c */
 };
 
 extern const struct service broker_service;
@@ -40,6 +40,9 @@ static inline struct broker *broker_of(const struct request *r)
 
 /* The node shuts down: ends everything that is parked with its normal empty answer. */
 void broker_drain(void *state);
+
+/* Searches take turns, those of accounts and then of their users. */
+struct fair_slots *searches_turns(void) must_check;
 
 /* --- names.c ---------------------------------------------------------------------------------- */
 

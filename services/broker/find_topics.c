@@ -5,7 +5,10 @@
  * serves others. After LOOK_MAX_BYTES or LOOK_MAX_ROWS the client gets what was found, possibly
  * nothing, and a cursor to continue.
  *
- *   waits for its turn (searches.h) --> reads a page <--> searches it --> is answered */
+ *   waits for its turn --> reads a page --> searches it --> is answered
+ *                    ^------------------------------'
+ *
+ * A thread has SEARCHES_MAX at a time. After each page a search waits for its next turn. */
 #include "services/broker/handlers.h"
 #include "services/broker/text_page.h"
 
@@ -23,6 +26,7 @@ enum {
     AFTER_MAX_BYTES = 640,
     LOOK_MAX_BYTES = 64 << 20, /* of one request */
     LOOK_MAX_ROWS = 40000,
+    SEARCHES_MAX = 4,       /* one reads while another one searches */
     STEP_BYTES = 256 << 10, /* about half a millisecond */
     REPLY_MAX_BYTES = 32 << 20,
     FOUND_MAX_BYTES = 1 << 20,
@@ -35,7 +39,7 @@ struct search {
     uint64_t left; /* topics that may still be found */
     uint64_t looked_bytes, looked_rows;
     struct text_wanted wanted;
-    struct search_place place;
+    struct fair_entry entry;
     struct left_listener left_listener;
     struct steps steps;
     struct buf reply;      /* the page that is searched */
@@ -43,8 +47,6 @@ struct search {
     struct text_page page; /* borrows from it */
     struct buf found;
 };
-
-static void look(struct request *r);
 
 static void put_found(struct buf *b, struct request *r, const struct text_found *found)
 {
@@ -63,12 +65,17 @@ static void put_found(struct buf *b, struct request *r, const struct text_found 
     buf_put_char(b, '}');
 }
 
-/* Nothing of it goes on. Another search may start inside. */
+/* Those whose turn has come read their next page. */
+static void begin_next(struct broker *broker);
+
+/* Nothing of it goes on. */
 static void end(struct search *search)
 {
+    struct broker *broker = broker_of(search->r);
     loop_end_steps(search->r->server->loop, &search->steps);
     request_off_left(search->r, &search->left_listener);
-    searches_leave(&broker_of(search->r)->searches, &search->place);
+    fair_slots_leave(broker->searches, &search->entry);
+    begin_next(broker);
 }
 
 static void answer(struct search *search)
@@ -100,6 +107,19 @@ static void note_cursor(struct search *search)
     buf_fini(&next);
 }
 
+static void look(struct request *r);
+
+static void go_on(struct search *search)
+{
+    struct broker *broker = broker_of(search->r);
+    if (search->r->server->is_draining)
+        answer(search);
+    else if (fair_slots_yield(broker->searches, &search->entry))
+        look(search->r);
+    else
+        begin_next(broker);
+}
+
 static void end_page(struct search *search)
 {
     note_cursor(search);
@@ -110,7 +130,7 @@ static void end_page(struct search *search)
     buf_fini(&search->reply);
     if (search->left > 0 && search->shard < search->r->server->shards->n &&
         search->looked_bytes < LOOK_MAX_BYTES && search->looked_rows < LOOK_MAX_ROWS)
-        look(search->r);
+        go_on(search);
     else
         answer(search);
 }
@@ -137,7 +157,7 @@ static void on_texts(struct request *r, enum err error, struct str reply)
 {
     struct search *search = r->state;
     struct lines lines = lines_of(reply);
-    if (!search->place.is_listed) /* it was answered meanwhile */
+    if (search->entry.part == NULL) /* it was answered meanwhile */
         return;
     struct str word = lines_next(&lines);
     if (error != ERR_OK || !str_eq(word, STR("ok"))) {
@@ -162,6 +182,28 @@ static void look(struct request *r)
     const struct search *search = r->state;
     call_user_texts(request_call_at(r, search->shard, on_texts), .user = search->user,
                     .after = search->after);
+}
+
+/* --- turns ------------------------------------------------------------------------------------ */
+
+struct fair_slots *searches_turns(void)
+{
+    return fair_slots_create(&(struct fair_slots_config){.slot_n = SEARCHES_MAX});
+}
+
+static void begin_next(struct broker *broker)
+{
+    struct fair_entry *entry;
+    while ((entry = fair_slots_next(broker->searches)) != NULL)
+        look(H2O_STRUCT_FROM_MEMBER(struct search, entry, entry)->r);
+}
+
+static void wait_for_turn(struct search *search)
+{
+    struct broker *broker = broker_of(search->r);
+    const struct fair_owner owner = {search->r->account->name_token, search->user, STR("")};
+    fair_slots_wait(broker->searches, &search->entry, &owner, 1);
+    begin_next(broker);
 }
 
 /* --- the request ------------------------------------------------------------------------------ */
@@ -225,11 +267,6 @@ static void on_left(struct left_listener *listener)
     answer(H2O_STRUCT_FROM_MEMBER(struct search, left_listener, listener));
 }
 
-static void on_turn(struct search_place *place)
-{
-    look(H2O_STRUCT_FROM_MEMBER(struct search, place, place)->r);
-}
-
 static void on_gone(struct request *r)
 {
     struct search *search = r->state;
@@ -243,14 +280,12 @@ static void begin(struct search *search)
     struct request *r = search->r;
     buf_init(&search->reply, REPLY_MAX_BYTES);
     buf_init(&search->found, FOUND_MAX_BYTES);
-    search->place = (struct search_place){.account = r->account->name_token, .start = on_turn};
     search->left_listener.on_left = on_left;
     search->steps.step = search_some;
     r->state = search;
     r->on_gone = on_gone;
     request_on_left(r, &search->left_listener);
-    if (searches_enter(&broker_of(r)->searches, &search->place))
-        look(r);
+    wait_for_turn(search);
 }
 
 void broker_find_topics(struct request *r)

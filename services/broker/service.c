@@ -9,8 +9,16 @@ static void *create(struct server *server, struct queue *queue, const void *sett
     struct broker *broker = calloc(1, sizeof *broker);
     if (broker == NULL)
         abort();
-    *broker = (struct broker){.server = server, .queue = queue};
+    *broker = (struct broker){.server = server, .queue = queue, .searches = searches_turns()};
     return broker;
+}
+
+/* No request is left. */
+static void destroy(void *state)
+{
+    struct broker *broker = state;
+    fair_slots_destroy(broker->searches);
+    free(broker);
 }
 
 const struct service broker_service = {
@@ -18,6 +26,6 @@ const struct service broker_service = {
     .summary = "the queue: topics, queries, claims, answers",
     .routes = broker_routes,
     .create = create,
-    .destroy = free,
+    .destroy = destroy,
     .drain = broker_drain,
 };

@@ -15,6 +15,7 @@
 #include "shared/http/held_nonces.h"
 #include "shared/http/leave.h"
 #include "shared/http/linger.h"
+#include "shared/http/peer.h"
 #include "shared/http/rates.h"
 #include "shared/http/respond.h"
 #include "shared/http/rights.h"
@@ -40,6 +41,8 @@ void request_detach(struct request *r)
         call_detach(&call->call);
 }
 
+static void end_turn(struct request *r);
+
 /* --- life ----------------------------------------------------------------------------------- */
 
 static void on_disposed(void *chunk)
@@ -49,7 +52,7 @@ static void on_disposed(void *chunk)
     held_nonces_end(r, HELD_LOST);
     rights_unlist(r);
     leave_unwatch(r);
-    loop_end_steps(r->server->loop, &r->handling);
+    end_turn(r);
     connection_end(r);
     request_detach(r);
     if (r->on_gone != NULL)
@@ -255,24 +258,51 @@ static void handle_late(struct request *r)
     leave_notify(r);
 }
 
-static bool handle_now(struct steps *steps)
+static void handle_now(struct request *r)
 {
-    struct request *r = H2O_STRUCT_FROM_MEMBER(struct request, handling, steps);
     if (r->has_left || r->revoked != ERR_OK)
         handle_late(r);
     else
         r->route->handle(r);
+}
+
+static void begin_next_long(struct server *server)
+{
+    struct fair_entry *entry = fair_slots_next(server->requests.long_bodies);
+    if (entry != NULL)
+        loop_begin_steps(server->loop,
+                         &H2O_STRUCT_FROM_MEMBER(struct request, body_turn, entry)->handling);
+}
+
+static void end_turn(struct request *r)
+{
+    loop_end_steps(r->server->loop, &r->handling);
+    if (r->body_turn.part == NULL)
+        return;
+    fair_slots_leave(r->server->requests.long_bodies, &r->body_turn);
+    begin_next_long(r->server);
+}
+
+static bool handle_long(struct steps *steps)
+{
+    struct request *r = H2O_STRUCT_FROM_MEMBER(struct request, handling, steps);
+    end_turn(r);
+    handle_now(r);
     return false;
 }
 
-/* To read a long body takes milliseconds, and many may come at once. */
+/* To read a long body takes milliseconds, and many may come at once: accounts take turns. */
 void request_handle(struct request *r)
 {
-    r->handling.step = handle_now;
-    if (r->h2o->entity.len > LONG_BODY_BYTES)
-        loop_begin_steps(r->server->loop, &r->handling);
-    else
-        handle_now(&r->handling);
+    const struct fair_owner owner = {r->account == NULL ? peer_address(r) : r->account->name_token,
+                                     STR(""), STR("")};
+    if (r->h2o->entity.len <= LONG_BODY_BYTES) {
+        handle_now(r);
+        return;
+    }
+    r->handling.step = handle_long;
+    fair_slots_wait(r->server->requests.long_bodies, &r->body_turn, &owner, 1);
+    begin_next_long(r->server);
 }
 
 /* Of several shards the nonce has one and the request's verb has another, most likely. */
@@ -287,7 +317,7 @@ static void on_nonce_used_first(struct request *r, enum err error, struct str re
 
 void request_end_handler(struct request *r)
 {
-    loop_end_steps(r->server->loop, &r->handling);
+    end_turn(r);
     request_detach(r);
     if (r->on_gone != NULL)
         r->on_gone(r);
@@ -471,9 +501,9 @@ static struct request_call *free_call(struct request *r)
 
 /* Accounts take turns at slow verbs, those without one by their addresses. A provider's users are
  * accounts, too. */
-static uint64_t owner_of(const struct request *r)
+static uint64_t owner_of(struct request *r)
 {
-    return hash_fnv64(r->account != NULL ? r->account->name_token : r->peer, 0);
+    return hash_fnv64(r->account != NULL ? r->account->name_token : peer_address(r), 0);
 }
 
 struct call_start request_call(struct request *r, request_reply_cb *on_reply)

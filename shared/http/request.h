@@ -129,7 +129,8 @@ struct request {
     enum err revoked;                /* why its right has ended (rights.h); ERR_OK: it has not */
     const char *objection_detail;
     struct request *previous, *next; /* of the server's that have an account (rights.h) */
-    struct steps handling;           /* waits for its handler (request.c) */
+    struct fair_entry body_turn;     /* at its handler, with a long body (request.c) */
+    struct steps handling;           /* runs that then, or what it has begun */
     struct str path;                 /* as sent, without the query */
     struct str query;                /* raw query string, without '?' */
     struct str id;                   /* X-Request-Id */

@@ -244,6 +244,7 @@ void server_init(struct server *server, struct loop *loop, const struct server_c
     snprintf(server->node_id, sizeof server->node_id, "%s", node_id);
     server->router = router_create(tables);
     gate_init(&server->gate, loop, config, shards, metrics);
+    server->requests.long_bodies = fair_slots_create(&(struct fair_slots_config){.slot_n = 1});
     rights_init(server);
     held_nonces_init(server);
     server->accept_again.on_expire = on_accept_again;
@@ -348,6 +349,7 @@ void server_turn_end(struct server *server)
 void server_fini(struct server *server)
 {
     connections_destroy(server->connections);
+    fair_slots_destroy(server->requests.long_bodies);
     router_destroy(server->router);
     gate_fini(&server->gate);
     held_nonces_fini(server);

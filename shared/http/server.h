@@ -9,6 +9,7 @@
 #include "shared/base/buf.h"
 #include "shared/http/gate.h"
 #include "shared/metrics/metrics.h"
+#include "shared/op/fair_slots.h"
 #include "shared/op/loop.h"
 #include "shared/redis/shards.h"
 
@@ -39,9 +40,10 @@ struct server_config {
 
 /* Parts of a server. Only the named file writes each one; others read them and call its
  * functions. */
-struct server_requests { /* request.c */
-    size_t open_n;       /* between start and gone */
-    uint64_t numbered_n; /* that got an id or brought one */
+struct server_requests {            /* request.c */
+    size_t open_n;                  /* between start and gone */
+    uint64_t numbered_n;            /* that got an id or brought one */
+    struct fair_slots *long_bodies; /* one at a time */
 };
 struct server_rights {           /* rights.c */
     struct request *requests;    /* that have an account */

@@ -33,10 +33,20 @@ struct fair_slots *fair_slots_create(const struct fair_slots_config *config)
     return slots;
 }
 
+static void free_below(struct fair_share *up)
+{
+    for (struct fair_share *share = up->first, *next; share != NULL; share = next) {
+        next = share->next;
+        free_below(share);
+        free(share->name);
+        free(share);
+    }
+}
+
 void fair_slots_destroy(struct fair_slots *slots)
 {
-    if (slots != NULL && slots->root.entry_n > 0)
-        abort();
+    if (slots != NULL)
+        free_below(&slots->root);
     free(slots);
 }
 

@@ -47,7 +47,7 @@ struct fair_entry {
 struct fair_slots;
 
 struct fair_slots *fair_slots_create(const struct fair_slots_config *config) must_check;
-/* No entry may be in it. Accepts NULL. */
+/* Entries that are in it are those of requests that go with the process. Accepts NULL. */
 void fair_slots_destroy(struct fair_slots *slots);
 
 /* Puts an entry that is in no pool at the end of its part's queue. `cost`: slots that it takes, 1
