@@ -216,4 +216,5 @@ const struct service workflow_service = {
     .on_event = on_event,
     .on_up = on_up,
     .before_flush = before_flush,
+    .put_metrics = runs_put_metrics,
 };

@@ -85,6 +85,7 @@ struct runs {
     struct run *first;
     struct fair_slots *turns; /* a slot is a byte */
     uint64_t memory_bytes;
+    uint64_t counted_bytes; /* in the metrics */
     size_t crowded_n;
     bool is_filling;    /* inside runs_fill */
     struct trees *read; /* the last version that was read from Redis; NULL: none */
@@ -114,6 +115,8 @@ void run_work(struct run *run);
 
 void turns_init(struct runs *runs);
 void turns_fini(struct runs *runs);
+/* One more in that state, or one less. */
+void turns_count(enum run_state state, int delta);
 /* It goes on when it is its turn, possibly inside this function; or it is given to another node. */
 void run_wait_for_turn(struct run *run);
 /* Neither for its turn nor for room does it wait any more. */

@@ -56,7 +56,9 @@ static const struct sm sm = SM_OF("run", states);
 
 void run_move(struct run *run, enum run_state to)
 {
+    turns_count(run->state, -1);
     run->state = sm_move(&sm, run->number, run->state, to);
+    turns_count(run->state, 1);
 }
 
 /* --- runs of this node ------------------------------------------------------------------------ */
@@ -87,6 +89,7 @@ struct run *run_create(struct runs *runs, struct str session, uint64_t n, uint64
     if (run->next != NULL)
         run->next->previous = run;
     runs->first = run;
+    turns_count(state, 1);
     if (former != NULL) /* last, because `session` may be its own */
         run_drop(former, false);
     return run;

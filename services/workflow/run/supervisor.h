@@ -50,5 +50,6 @@ void runs_carry_on(struct runs *runs, const struct run_lease *lease);
 void runs_on_up(struct runs *runs, unsigned shard);
 /* As struct service's. */
 void runs_before_flush(struct runs *runs);
+void runs_put_metrics(struct buf *b);
 
 #endif

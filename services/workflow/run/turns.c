@@ -7,6 +7,7 @@
 
 #include "generated/verbs.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 enum {
@@ -26,7 +27,17 @@ static struct loop *loop_of(const struct run *run)
     return run->runs->workflow->server->loop;
 }
 
+/* Of all nodes of the process. */
+static _Atomic int64_t state_counts[RUN_ENDED + 1], held_bytes;
+
 /* --- memory ----------------------------------------------------------------------------------- */
+
+static void count_bytes(struct runs *runs)
+{
+    uint64_t held = fair_slots_held(runs->turns);
+    atomic_fetch_add(&held_bytes, (int64_t)held - (int64_t)runs->counted_bytes);
+    runs->counted_bytes = held;
+}
 
 /* As many run at a time as RUNS_MAX, however small they are. */
 static uint64_t cost_of(const struct runs *runs, uint64_t bytes)
@@ -40,6 +51,7 @@ void run_weigh(struct run *run)
     run->bytes =
         RUN_BYTES + json_memory(run->body) + json_memory(run->asked) + json_memory(run->answers);
     fair_slots_resize(&run->entry, cost_of(run->runs, run->bytes));
+    count_bytes(run->runs);
 }
 
 bool run_fits(struct run *run)
@@ -109,6 +121,7 @@ void runs_fill(struct runs *runs)
     while ((entry = fair_slots_surplus(runs->turns)) != NULL)
         give_back(run_of(entry), 0);
     runs->is_filling = false;
+    count_bytes(runs);
 }
 
 void run_wait_for_turn(struct run *run)
@@ -186,6 +199,34 @@ void run_wait_for_room(struct run *run, const struct agent_result *result)
     runs_fill(runs);
 }
 
+/* --- metrics ---------------------------------------------------------------------------------- */
+
+void turns_count(enum run_state state, int delta)
+{
+    atomic_fetch_add(&state_counts[state], delta);
+}
+
+void runs_put_metrics(struct buf *b)
+{
+    int64_t driven = 0;
+    for (unsigned i = 0; i < RUN_ENDED; i++)
+        driven += i == RUN_WAITING || i == RUN_CROWDED ? 0 : atomic_load(&state_counts[i]);
+    buf_printf(b,
+               "# HELP parley_workflow_runs Runs of workflows that this process holds: driven; "
+               "waiting for their turn; crowded: waiting for room in the queue\n"
+               "# TYPE parley_workflow_runs gauge\n"
+               "parley_workflow_runs{state=\"driven\"} %lld\n"
+               "parley_workflow_runs{state=\"waiting\"} %lld\n"
+               "parley_workflow_runs{state=\"crowded\"} %lld\n",
+               (long long)driven, (long long)atomic_load(&state_counts[RUN_WAITING]),
+               (long long)atomic_load(&state_counts[RUN_CROWDED]));
+    buf_printf(b,
+               "# HELP parley_workflow_run_bytes Memory of runs that are driven\n"
+               "# TYPE parley_workflow_run_bytes gauge\n"
+               "parley_workflow_run_bytes %lld\n",
+               (long long)atomic_load(&held_bytes));
+}
+
 /* --- life ------------------------------------------------------------------------------------- */
 
 void turns_init(struct runs *runs)
@@ -198,5 +239,6 @@ void turns_init(struct runs *runs)
 
 void turns_fini(struct runs *runs)
 {
+    count_bytes(runs);
     fair_slots_destroy(runs->turns);
 }
