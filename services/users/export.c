@@ -100,9 +100,13 @@ static void wait_for_turn(struct export *x)
     fill(users);
 }
 
+/* With the memory of its page, which may have been a large one. */
 static void give_back(struct export *x)
 {
     struct users *users = users_of(x->r);
+    buf_fini(&x->made);
+    buf_init(&x->made, MADE_MAX);
+    x->zipped_n = 0;
     loop_cancel_deadline(x->r->server->loop, &x->patience);
     fair_slots_leave(users->turns, &x->entry);
     fill(users);
@@ -111,10 +115,12 @@ static void give_back(struct export *x)
 static void on_impatient(struct deadline *deadline)
 {
     struct export *x = H2O_STRUCT_FROM_MEMBER(struct export, patience, deadline);
-    if (x->is_asking || fair_slots_waiting(users_of(x->r)->turns) == 0)
+    if (x->is_asking || fair_slots_waiting(users_of(x->r)->turns) == 0) {
         loop_set_deadline(x->r->server->loop, &x->patience, PATIENCE_MS);
-    else
-        export_fail(x, "its client reads too slowly, and others wait");
+        return;
+    }
+    give_back(x); /* its client may never take what was sent, and learn of its end */
+    export_fail(x, "its client reads too slowly, and others wait");
 }
 
 static void pump(struct export *x)

@@ -3,6 +3,8 @@
 // All that is stored for a user: DELETE /api/users/{user}, its usage and its export, and find-topics.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import http2 from 'node:http2';
 import { holdScripts } from '../cluster/watch.mjs';
 import { forgetLimits, upload } from '../support/documents.mjs';
 import { ACCOUNTS, assertMembers, assertOk, assertProblem, eventually, newNonce, newTopic, SLOW_RESCUE, suite } from '../support/harness.mjs';
@@ -369,6 +371,27 @@ suite('users', { args: SLOW_RESCUE, accounts: { ...ACCOUNTS, ...NAMESPACES } }, 
     await cluster.redis.cmd('CLIENT', 'UNPAUSE');
     assertProblem(first, 429, 'rate_limited');
     assert.deepEqual((await Promise.all(all)).map(({ status }) => status).sort(), [...Array(32).fill(200), 429]);
+  });
+
+  test('as many clients as pages are in memory, that do not read theirs, keep no other account waiting for good', async () => {
+    const large = Array.from({ length: 40_000 }, () => newNonce()).join('').slice(0, 900_000); // which no compression makes small
+    const users = Array.from({ length: 8 }, newUser);
+    for (const User of users) await done({ User, Query: 'q', Answer: [large] });
+    const session = http2.connect(cluster.nodes[0].url, { settings: { initialWindowSize: 1000 } });
+    const unread = async () => Number(/^parley_unread_bytes (\d+)$/m.exec((await cluster.request('GET', '/metrics', { node: 0 })).text)[1]);
+    const open = async (User) => {
+      const stream = session.request({ ':path': cluster.path(pathOf(User, '/export'), { as: 'Frontend_1' }) }).on('error', () => {});
+      const [headers] = await once(stream, 'response');
+      assert.equal(headers[':status'], 200);
+    };
+    await open(users[0]);
+    await eventually(async () => (await unread()) > 0, { what: 'a part of its page is sent and not read' });
+    const part = await unread();
+    await Promise.all(users.slice(1).map(open));
+    await eventually(async () => (await unread()) > 7.5 * part, { what: 'the same of each page' });
+    assert.deepEqual((await exported(newUser(), { as: 'Frontend_heavy', node: 0 })).json('topics.json'), []);
+    assert.match(cluster.nodes[0].log(), /user export cut off.*reads too slowly/);
+    session.destroy();
   });
 
   test('find-topics finds a text in questions, answers and names, in whatever case and escape it was sent', async () => {
