@@ -7,7 +7,7 @@ import { describe, it } from 'node:test';
 import { assertOk, assertProblem, Cluster, eventually, freePort, newNonce, newTopic, openRequest, suite } from '../support/harness.mjs';
 import { findNginx, nodesOfConfig, startNginx } from '../support/nginx.mjs';
 import { onAll } from '../support/shards.mjs';
-import { metric, stop, topicWithCredit } from './watch.mjs';
+import { byToken, metric, stop, topicWithCredit, verbCalls, waiting } from './watch.mjs';
 
 const POLL = '/api/get-new-queries';
 const LOOKUP = '/api/get-new-lookup';
@@ -27,6 +27,11 @@ const KINDS = {
       assert.equal(claim.Attempt, 1);
       await cluster.answer({ Topic, Seq: 1, Lease: claim.Lease });
     },
+  },
+  'a poll of an engine with a name': {
+    path: (cluster, nonce) => cluster.path(POLL, { as: 'Inference_1', query: { Wait: 60, Detail: 'true', Engine: 'box' }, signing: { nonce } }),
+    counter: 'parley_polls_parked',
+    finish: (...all) => KINDS['a poll for queries'].finish(...all),
   },
   'a poll for lookups': {
     path: (cluster, nonce) => cluster.path(LOOKUP, { as: 'Inference_1', query: { Wait: 60 }, signing: { nonce } }),
@@ -111,6 +116,20 @@ suite('a signed GET that is held', { nodes: 2 }, ({ test, cluster }) => {
     });
   }
 
+  test('what is answered at once, or comes with a token, is not reported', async () => {
+    const calls = () => verbCalls(cluster, 0, 'nonces_held');
+    const before = await calls();
+    const { Topic } = await cluster.add();
+    await cluster.claim({ node: 0 });
+    await cluster.check({ Topic, node: 0 });
+    const token = await byToken(cluster, 'Frontend_1');
+    const waits = cluster.checkOpen({ Topic, wait: 60, node: 0, ...token });
+    await waiting(cluster, 0, 1);
+    await cluster.answer({ Topic, Seq: 1, node: 0 });
+    assertOk(await waits.response);
+    assert.equal(await calls(), before);
+  });
+
   test('a poll that dies with a claim on its way to it: the copy gets that question', async () => {
     const kind = KINDS['a poll for queries'];
     const dying = await cluster.startNode();
@@ -119,7 +138,7 @@ suite('a signed GET that is held', { nodes: 2 }, ({ test, cluster }) => {
     const Topic = await topicWithCredit(cluster);
     await stop(dying);
     await cluster.add({ Topic, node: 0 });
-    assert.equal((await cluster.check({ Topic, detail: true })).Status, 'Pending');
+    assert.equal((await cluster.check({ Topic, detail: true, node: 0 })).Status, 'Pending');
     await forget(dying);
     await lost;
     const claim = assertOk(await send(0, path).response);
