@@ -10,6 +10,7 @@ import { after } from 'node:test';
 import { adopt, assertOk, assertProblem, BIN, eventually, exited, makeFolder, newTopic, suite } from '../support/harness.mjs';
 import { withEngines } from '../support/engines.mjs';
 import { userCommands } from '../support/user_command.mjs';
+import { ready } from './watch.mjs';
 
 const OFTEN = ['--rescan-seconds', '1'];
 const status = async (cluster, options = {}) => assertOk(await cluster.request('GET', '/api/status', { as: 'Operator_1', ...options }));
@@ -210,5 +211,23 @@ suite('parley top', { nodes: 2, args: OFTEN }, ({ test, cluster }) => {
     await exited(run.child, 60_000, 'parley top');
     assert.match(run.output, /\x1b\[\?1049l[^]*code 0/);
     assert.ok(run.restored());
+  });
+});
+
+suite('parley top without Redis', { nodes: 1, args: OFTEN, sweep: false }, ({ test, cluster }) => {
+  const top = userCommands(cluster, { as: 'Operator_1', command: 'top' });
+  after(() => top.remove());
+
+  test('shows what the node knows, and what nobody knows as unknown', async () => {
+    await cluster.redis.kill();
+    await ready(cluster, 0, false);
+    const { code, stdout, stderr } = await top.run(['--once']);
+    assert.deepEqual([code, stderr], [0, '']);
+    for (const part of [/^parley top +http\S+ +Redis AWAY$/m, /^waiting \?.*claims \?/m, /^this process: polls 0/m]) assert.match(stdout, part);
+    const json = await top.run(['--once', '--json']);
+    const { Status, Depth } = JSON.parse(json.stdout);
+    assert.deepEqual([json.code, Status.Depth, Status.Redis.Status, Depth], [0, null, 'away', null]);
+    await cluster.redis.restart();
+    await ready(cluster, 0);
   });
 });

@@ -112,6 +112,18 @@ static void judge_served(struct attempt *a, const struct http_response *response
     refuse(a, response->status, STR(""));
 }
 
+/* Whether the problem has what the request takes instead of its response. */
+static bool take_instead(struct attempt *a, int status, const json_t *problem)
+{
+    json_t *instead =
+        a->request->instead == NULL ? NULL : json_object_get(problem, a->request->instead);
+    if (status != 503 || !json_is_object(instead))
+        return false;
+    a->verdict = VERDICT_SERVED;
+    a->json = json_incref(instead);
+    return true;
+}
+
 static void judge(struct attempt *a, const struct http_response *response)
 {
     char unread[REASON_BYTES];
@@ -134,6 +146,8 @@ static void judge(struct attempt *a, const struct http_response *response)
         put_reason(a, 0, str_of(response->reason));
     } else if (status >= 200 && status <= 299) {
         judge_served(a, response);
+    } else if (take_instead(a, status, problem)) {
+        ; /* served */
     } else if (status == 408 || status == 425 || status == 429 || status >= 500) {
         a->verdict = VERDICT_AGAIN;
         put_reason(a, status, detail.at == NULL ? STR("") : detail);

@@ -46,8 +46,10 @@ struct cli_request {
     const char *what; /* after the user: "", "/usage", "/export" */
     const char *path; /* replaces the user's path; ends where parameters follow; NULL: the user's */
     size_t max_bytes; /* maximum size of the response; 0: 1 MiB */
-    uint64_t silence_ms;  /* without data: the node is given up; 0: 5 minutes */
-    bool tries_all;       /* each node is tried once before the patience counts, without a pause */
+    uint64_t silence_ms; /* without data: the node is given up; 0: 5 minutes */
+    bool tries_all;      /* each node is tried once before the patience counts, without a pause */
+    /* A member of a refusal with 503 that is taken for the response; NULL: none. */
+    const char *instead;
     bool *ret_is_missing; /* if not NULL, a missing item sets it and is not a failure */
     /* Takes the body of a response that is not JSON. Return false to end the request. NULL: the
      * response is JSON. */

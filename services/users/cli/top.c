@@ -65,22 +65,29 @@ struct top {
 };
 
 /* Asks each node until one answers. */
-static bool ask(struct cli *cli, const char *path, json_t **ret_json)
+static bool ask(struct cli *cli, const char *path, const char *instead, json_t **ret_json)
 {
     const struct cli_request request = {.method = "GET",
                                         .path = path,
+                                        .instead = instead,
                                         .max_bytes = ANSWER_MAX_BYTES,
                                         .silence_ms = SILENCE_MS,
                                         .tries_all = true};
     return cli_ask(cli, &request, ret_json);
 }
 
-/* Both answers are of one moment, about, or neither is taken. */
+static bool has_redis(const json_t *status)
+{
+    return !str_eq(json_member_str(json_object_get(status, "Redis"), "Status"), STR("away"));
+}
+
+/* Both answers are of one moment, about, or neither is taken. Without Redis nodes return what they
+ * know themselves, and nobody knows the depth. */
 static bool refresh(struct top *top)
 {
     json_t *status = NULL, *depth = NULL;
-    bool is_good =
-        ask(top->cli, "/api/status?Detail=true&", &status) && ask(top->cli, "/api/depth?", &depth);
+    bool is_good = ask(top->cli, "/api/status?Detail=true&", "Status", &status) &&
+                   (!has_redis(status) || ask(top->cli, "/api/depth?", NULL, &depth));
     if (is_good) {
         json_decref(top->status);
         json_decref(top->depth);
@@ -100,7 +107,10 @@ static void print_json(const struct top *top)
     buf_lit(&out, "{\"Status\":");
     buf_put_json_value(&out, top->status);
     buf_lit(&out, ",\"Depth\":");
-    buf_put_json_value(&out, top->depth);
+    if (top->depth == NULL)
+        buf_lit(&out, "null");
+    else
+        buf_put_json_value(&out, top->depth);
     printf("%.*s}\n", STR_ARG(buf_str(&out)));
     buf_fini(&out);
 }

@@ -74,6 +74,17 @@ static double number_of(const json_t *object, const char *name)
     return json_number_value(json_object_get(object, name));
 }
 
+/* Puts `words` and a count, or a question mark if nobody knows it. */
+static void put_count(struct writer *w, const char *words, const json_t *object, const char *name)
+{
+    const json_t *count = json_object_get(object, name);
+    buf_printf(&w->line, "%s ", words);
+    if (json_is_integer(count))
+        buf_put_u64(&w->line, (uint64_t)json_integer_value(count));
+    else
+        buf_put_char(&w->line, '?');
+}
+
 static long long count_of(const json_t *object, const char *name)
 {
     return (long long)json_integer_value(json_object_get(object, name));
@@ -102,22 +113,33 @@ static void put_head(struct writer *w)
     const json_t *status = w->view->status, *depth = w->view->depth;
     const json_t *recent = json_object_get(status, "Recent"),
                  *redis = json_object_get(status, "Redis");
-    const json_t *engines = json_object_get(depth, "Engines");
+    const json_t *engines = json_object_get(depth, "Engines"),
+                 *here = json_object_get(status, "Here");
     double span_s = number_of(recent, "Seconds");
-    buf_printf(&w->line, "parley top  %.*s  Redis %s, %.1f ms", STR_ARG(w->view->url),
-               str_eq(json_member_str(redis, "Status"), STR("connected")) ? "connected"
-                                                                          : "DEGRADED",
-               number_of(redis, "RoundTripUs") / 1000);
+    bool is_connected = str_eq(json_member_str(redis, "Status"), STR("connected"));
+    buf_printf(&w->line, "parley top  %.*s  Redis ", STR_ARG(w->view->url));
+    if (depth == NULL)
+        buf_lit(&w->line, "AWAY");
+    else
+        buf_printf(&w->line, "%s, %.1f ms", is_connected ? "connected" : "DEGRADED",
+                   number_of(redis, "RoundTripUs") / 1000);
     end_line(w, BOLD);
     if (w->view->notice != NULL) {
         buf_put(&w->line, str_of(w->view->notice));
         end_line(w, RED);
     }
-    buf_printf(&w->line, "waiting %lld   oldest", count_of(depth, "Depth"));
+    put_count(w, "waiting", depth, "Depth");
+    buf_lit(&w->line, "   oldest");
     put_age(w, number_of(depth, "OldestSeconds"));
-    buf_printf(&w->line, "   claims %lld   lookups %lld", count_of(depth, "InFlight"),
-               count_of(depth, "OpenLookups"));
+    put_count(w, "   claims", depth, "InFlight");
+    put_count(w, "   lookups", depth, "OpenLookups");
     end_line(w, NULL);
+    if (depth == NULL) {
+        put_count(w, "this process: polls", here, "ParkedPolls");
+        put_count(w, "   checks", here, "WaitingChecks");
+        end_line(w, NULL);
+        return;
+    }
     buf_printf(&w->line, "added %.2f/s   done %.2f/s   failed %.2f/s   (last %.0f s)",
                span_s > 0 ? number_of(recent, "Added") / span_s : 0,
                number_of(recent, "DonePerSecond"),
