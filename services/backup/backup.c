@@ -141,15 +141,20 @@ static void sum_up(struct tool *tool, const struct units *units)
 {
     FILE *out = strcmp(tool->path, "-") == 0 ? stderr : stdout;
     status_line_clear(&tool->progress);
-    fprintf(out,
-            tool->is_json
-                ? "{\"topics\":%llu,\"queries\":%llu,\"documents\":%llu,\"otherKeys\":%llu,"
-                  "\"skippedKeys\":%llu,\"bytes\":%llu}\n"
-                : "%llu topics with %llu queries, %llu documents, %llu other keys (%llu of types "
-                  "that are not backed up), %llu bytes\n",
-            (unsigned long long)tool->topic_n, (unsigned long long)tool->row_n,
-            (unsigned long long)tool->document_n, (unsigned long long)tool->key_n,
-            (unsigned long long)units->skipped_n, (unsigned long long)tool->bytes);
+    if (tool->is_json)
+        fprintf(out,
+                "{\"topics\":%llu,\"queries\":%llu,\"documents\":%llu,\"otherKeys\":%llu,"
+                "\"skippedKeys\":%llu,\"bytes\":%llu}\n",
+                (unsigned long long)tool->topic_n, (unsigned long long)tool->row_n,
+                (unsigned long long)tool->document_n, (unsigned long long)tool->key_n,
+                (unsigned long long)units->skipped_n, (unsigned long long)tool->bytes);
+    else
+        fprintf(out,
+                "%llu %s with %llu %s, %llu %s, %llu other %s (%llu of types that are not backed "
+                "up), %llu %s\n",
+                COUNTED(tool->topic_n, "topic"), COUNTED_AS(tool->row_n, "query", "queries"),
+                COUNTED(tool->document_n, "document"), COUNTED(tool->key_n, "key"),
+                (unsigned long long)units->skipped_n, COUNTED(tool->bytes, "byte"));
     fflush(out);
 }
 

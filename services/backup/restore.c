@@ -105,13 +105,18 @@ static void sum_up(struct restore *x)
 {
     struct tool *t = &x->tool;
     status_line_clear(&t->progress);
-    printf(t->is_json ? "{\"topics\":%llu,\"queries\":%llu,\"documents\":%llu,\"pieces\":%llu,"
-                        "\"skippedKeys\":%llu,\"withoutVectors\":%llu}\n"
-                      : "%llu topics with %llu queries, %llu documents, %llu parts of other keys "
-                        "(%llu of types that are not restored); %llu documents without vectors\n",
-           (unsigned long long)t->topic_n, (unsigned long long)t->row_n,
-           (unsigned long long)t->document_n, (unsigned long long)t->key_n,
-           (unsigned long long)x->unknown_n, (unsigned long long)x->without_vectors_n);
+    if (t->is_json)
+        printf("{\"topics\":%llu,\"queries\":%llu,\"documents\":%llu,\"pieces\":%llu,"
+               "\"skippedKeys\":%llu,\"withoutVectors\":%llu}\n",
+               (unsigned long long)t->topic_n, (unsigned long long)t->row_n,
+               (unsigned long long)t->document_n, (unsigned long long)t->key_n,
+               (unsigned long long)x->unknown_n, (unsigned long long)x->without_vectors_n);
+    else
+        printf("%llu %s with %llu %s, %llu %s, %llu %s of other keys (%llu of types that are not "
+               "restored); %llu %s without vectors\n",
+               COUNTED(t->topic_n, "topic"), COUNTED_AS(t->row_n, "query", "queries"),
+               COUNTED(t->document_n, "document"), COUNTED(t->key_n, "part"),
+               (unsigned long long)x->unknown_n, COUNTED(x->without_vectors_n, "document"));
     fflush(stdout);
     if (x->without_vectors_n > 0)
         fputs("parley: this Redis does not support vector sets: run `parley reindex` once the "

@@ -28,8 +28,8 @@ static bool choose_shards(struct restore *x)
     unsigned n = map->is_n_given ? map->n : x->from_n;
     map->is_n_given = true; /* what is there must fit */
     return shard_map_name(map, str_of(map->base), n, &reason) ||
-           tool_complain(&x->tool, "the backup has %u shards, and --key-prefix %s", x->from_n,
-                         reason);
+           tool_complain(&x->tool, "the backup has %llu %s, and --key-prefix %s",
+                         COUNTED(x->from_n, "shard"), reason);
 }
 
 static bool visit_any(void *data, struct str key)

@@ -88,9 +88,9 @@ void tool_fini(struct tool *tool)
 
 void tool_show_progress(struct tool *tool, const char *doing)
 {
-    status_line_show(&tool->progress, "%s: %llu topics, %llu documents, %llu other keys, %llu MiB",
-                     doing, (unsigned long long)tool->topic_n, (unsigned long long)tool->document_n,
-                     (unsigned long long)tool->key_n, (unsigned long long)(tool->bytes >> 20));
+    status_line_show(&tool->progress, "%s: %llu %s, %llu %s, %llu other %s, %llu MiB", doing,
+                     COUNTED(tool->topic_n, "topic"), COUNTED(tool->document_n, "document"),
+                     COUNTED(tool->key_n, "key"), (unsigned long long)(tool->bytes >> 20));
 }
 
 /* --- keys ------------------------------------------------------------------------------------- */

@@ -199,9 +199,9 @@ static void run_for(struct cycle_run *run, uint64_t duration_us, const char *wha
     uint64_t now_us = clock_mono_us(), end_us = now_us + duration_us, slice_us = now_us;
     while (now_us < end_us && !run->loop.is_stopped) {
         if (now_us >= slice_us) {
-            bench_show_progress(run->bench, "%s: %s, %llu cycles, %llu errors",
-                                bench_mode_name(run->mode), what, (unsigned long long)run->cycles,
-                                (unsigned long long)run->result->faults.errors);
+            bench_show_progress(run->bench, "%s: %s, %llu %s, %llu %s", bench_mode_name(run->mode),
+                                what, COUNTED(run->cycles, "cycle"),
+                                COUNTED(run->result->faults.errors, "error"));
             slice_us = now_us + SLICE_US < end_us ? now_us + SLICE_US : end_us;
         }
         bench_conn_loop_run(&run->loop, begin_due(run, slice_us));

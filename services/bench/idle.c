@@ -82,8 +82,8 @@ static void open_polls(struct idle_run *run)
             bench_worker_claim(&run->workers[begun]);
         bench_conn_loop_run(&run->loop, now_us + STEP_US);
         now_us = clock_mono_us();
-        bench_show_progress(bench, "idle: %llu of %u polls open",
-                            (unsigned long long)run->loop.sent_n, bench->idle_n);
+        bench_show_progress(bench, "idle: %llu of %llu %s open",
+                            (unsigned long long)run->loop.sent_n, COUNTED(bench->idle_n, "poll"));
     }
 }
 
@@ -98,8 +98,8 @@ static void settle(struct idle_run *run)
         share = (next_s - last_s) * 1e6 / SLICE_US;
         last_s = next_s;
         now_us = clock_mono_us();
-        bench_show_progress(run->bench, "idle: %llu polls open, waiting for the node to settle",
-                            (unsigned long long)run->loop.sent_n);
+        bench_show_progress(run->bench, "idle: %llu %s open, waiting for the node to settle",
+                            COUNTED(run->loop.sent_n, "poll"));
     }
 }
 
@@ -116,8 +116,8 @@ static void measure(struct idle_run *run)
     result->redis_after_bytes = bench_proc_resident_bytes(&bench->redis);
     uint64_t begun_us = clock_mono_us();
     double node_s = bench_proc_cpu_s(&bench->nodes), redis_s = bench_proc_cpu_s(&bench->redis);
-    bench_show_progress(bench, "idle: %llu polls open, measuring for %u s",
-                        (unsigned long long)run->loop.sent_n, bench->seconds);
+    bench_show_progress(bench, "idle: %llu %s open, measuring for %u s",
+                        COUNTED(run->loop.sent_n, "poll"), bench->seconds);
     bench_conn_loop_run(&run->loop, begun_us + (uint64_t)bench->seconds * 1000000u);
     result->elapsed_us = clock_mono_us() - begun_us;
     result->node_cpu_s = bench_proc_spent_s(&bench->nodes, node_s);

@@ -76,7 +76,7 @@ static void put_cycle_rows(struct buf *out, const struct bench *bench,
                            const struct bench_results *results)
 {
     if (bench->rate > 0)
-        buf_printf(out, "%u cycles per second, at most ", bench->rate);
+        buf_printf(out, "%llu %s per second, at most ", COUNTED(bench->rate, "cycle"));
     buf_printf(out, "%u concurrent%s, %u s after 1 s of warm-up%s\n", bench->conns,
                bench->rate > 0 ? "" : " cycles", bench->seconds,
                bench->is_next ? ", Next=true" : "");
@@ -102,8 +102,8 @@ static void put_cycle_rows(struct buf *out, const struct bench *bench,
         put_cell(out, 6, 3, per_10k(r->client_cpu_s, r->cycles));
         buf_put_char(out, '\n');
         if (r->unfinished > 0)
-            buf_printf(out, "           %llu cycles had no answer 5 s after the end\n",
-                       (unsigned long long)r->unfinished);
+            buf_printf(out, "           %llu %s had no answer 5 s after the end\n",
+                       COUNTED(r->unfinished, "cycle"));
     }
 }
 
@@ -151,9 +151,9 @@ static void put_idle_side(struct buf *out, const char *name, const struct bench_
 
 static void put_idle_rows(struct buf *out, const struct bench_idle_result *r)
 {
-    buf_printf(out, "\nidle       %llu of %llu polls stayed parked, %llu errors, %llu reconnects\n",
-               (unsigned long long)r->parked, (unsigned long long)r->asked,
-               (unsigned long long)r->faults.errors, (unsigned long long)r->faults.reconnects);
+    buf_printf(out, "\nidle       %llu of %llu %s stayed parked, %llu %s, %llu %s\n",
+               (unsigned long long)r->parked, COUNTED(r->asked, "poll"),
+               COUNTED(r->faults.errors, "error"), COUNTED(r->faults.reconnects, "reconnect"));
     put_idle_side(out, "node", r, r->node_before_bytes, r->node_after_bytes, r->node_cpu_s);
     put_idle_side(out, "Redis", r, r->redis_before_bytes, r->redis_after_bytes, r->redis_cpu_s);
 }

@@ -230,9 +230,9 @@ static void measure(struct wake_run *run)
     for (uint64_t now_us = run->begun_us;
          !run->loop.is_stopped && now_us < run->begun_us + limit_us; now_us = clock_mono_us()) {
         bench_conn_loop_run(&run->loop, now_us + SLICE_US);
-        bench_show_progress(run->bench, "%s: %zu of %u samples",
+        bench_show_progress(run->bench, "%s: %zu of %llu %s",
                             run->mode == BENCH_WAKE ? "wake" : "wakecheck",
-                            run->result->since_sent.n, run->bench->samples);
+                            run->result->since_sent.n, COUNTED(run->bench->samples, "sample"));
     }
 }
 

@@ -112,9 +112,9 @@ void engine_settings_print(const struct config *config, const char *engine_id)
     const char *llm = engine_settings_llm_url(config), *corpus = config_text(config, "corpus");
     const char *embeddings = config_text(config, "embeddings");
     const char *model = config_text(config, "embeddings-model");
-    printf("parley engine: would pull from %s as %s, %llu slots, engine id %s\n",
+    printf("parley engine: would pull from %s as %s, %llu %s, engine id %s\n",
            config_text(config, "url"), config_text(config, "user"),
-           (unsigned long long)config_number(config, "slots"), engine_id);
+           COUNTED(config_number(config, "slots"), "slot"), engine_id);
     printf("model: %s%s%s\n", llm == NULL ? "built-in, extractive" : config_text(config, "model"),
            llm == NULL ? "" : " at ", llm == NULL ? "" : llm);
     printf("corpus: %s%s%s\n", corpus == NULL ? "none" : corpus,

@@ -295,16 +295,17 @@ static void sum_up(struct ingest *in, bool is_whole)
                in->files.passed_over_n, in->old_n, in->is_dry ? "true" : "false",
                is_whole ? "true" : "false");
     else
-        printf("%s%zu of %zu files: %zu indexed, %zu unchanged, %zu failed; %zu removed, %zu "
+        printf("%s%zu of %llu %s: %zu indexed, %zu unchanged, %zu failed; %zu removed, %zu "
                "skipped%s\n",
-               in->is_dry ? "dry run, nothing was changed: " : "", in->progress.done_n, in->files.n,
-               t[INDEXED], t[UNCHANGED], t[FAILED], t[REMOVED], in->files.passed_over_n, end);
+               in->is_dry ? "dry run, nothing was changed: " : "", in->progress.done_n,
+               COUNTED(in->files.n, "file"), t[INDEXED], t[UNCHANGED], t[FAILED], t[REMOVED],
+               in->files.passed_over_n, end);
     fflush(stdout);
     if (in->old_n > 0)
         fprintf(stderr,
-                "parley: %zu unchanged files were not embedded by %s and are found by words only: "
-                "add --reindex to index them again\n",
-                in->old_n, in->settings.embedder->name);
+                "parley: %llu unchanged %s not embedded by %s and found by words only: add "
+                "--reindex to index again\n",
+                COUNTED_AS(in->old_n, "file was", "files were"), in->settings.embedder->name);
     if (!is_whole && in->is_interrupted)
         fputs("parley: interrupted; run it again to continue\n", stderr);
     else if (!is_whole) {

@@ -43,9 +43,9 @@ static void draw(struct progress *p, const char *stage, unsigned percent)
     memset(bar, '-', BAR_CHARS);
     memset(bar, '#', full > BAR_CHARS ? BAR_CHARS : full);
     bar[BAR_CHARS] = 0;
-    fprintf(stderr, "\r\033[K[%s] %zu/%zu files, %.1f/%.1f MiB  %s %s %u%%", bar, p->done_n,
-            p->file_n, (double)p->done_bytes / (1 << 20), (double)p->bytes / (1 << 20), p->name,
-            stage, percent);
+    fprintf(stderr, "\r\033[K[%s] %zu/%llu %s, %.1f/%.1f MiB  %s %s %u%%", bar, p->done_n,
+            COUNTED(p->file_n, "file"), (double)p->done_bytes / (1 << 20),
+            (double)p->bytes / (1 << 20), p->name, stage, percent);
     p->is_drawn = true;
     p->drawn_ms = now_ms;
 }

@@ -295,10 +295,11 @@ static int run(struct reindex *x)
     use_shard(x, 0);
     enum err error = run_all(x);
     bool is_whole = error == ERR_OK && !redis_is_interrupted();
-    printf("%s%zu of %zu documents were not embedded by %s (%u dimensions): %zu queued, %zu "
-           "already in progress, %zu to be uploaded again%s\n",
-           x->is_dry ? "dry run, nothing was changed: " : "", x->old_n, x->seen_n,
-           x->embedder->name, x->dimension, x->queued_n, x->busy_n, x->gone_n,
+    printf("%s%zu of %llu %s not embedded by %s (%llu %s): %zu queued, %zu already in "
+           "progress, %zu to be uploaded again%s\n",
+           x->is_dry ? "dry run, nothing was changed: " : "", x->old_n,
+           COUNTED_AS(x->seen_n, "document was", "documents were"), x->embedder->name,
+           COUNTED(x->dimension, "dimension"), x->queued_n, x->busy_n, x->gone_n,
            is_whole                 ? ""
            : redis_is_interrupted() ? ", interrupted"
                                     : ", Redis lost");

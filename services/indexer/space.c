@@ -49,9 +49,9 @@ enum err stage_refuse_model(struct pipeline *p, struct str model, uint64_t dimen
     if (str_eq(model, str_of(own)))
         return stage_refuse(
             p,
-            "The documents here have vectors of %llu dimensions, but the model %s now returns %u: "
+            "The documents here have vectors of %llu %s, but the model %s now returns %u: "
             "go back to the former model, or reindex the documents.",
-            (unsigned long long)dimension, own, p->dimension);
+            COUNTED(dimension, "dimension"), own, p->dimension);
     return stage_refuse(p,
                         "The documents here were embedded with the model %.*s, but this indexer "
                         "uses %s: go back to that model, or reindex the documents.",

@@ -138,7 +138,7 @@ enum err stage_parse(struct pipeline *p)
     if (error != ERR_OK)
         return error;
     uint64_t chars = text_length(buf_str(&p->text));
-    error = stage_report(p, JOB_PARSE, 80, "Storing %llu characters", (unsigned long long)chars);
+    error = stage_report(p, JOB_PARSE, 80, "Storing %llu %s", COUNTED(chars, "character"));
     return error == ERR_OK ? store_text(p, chars) : error;
 }
 
@@ -256,7 +256,7 @@ static enum err store_vectors(struct pipeline *p, struct str digest)
         enum err error = job_done(&p->job);
         if (error == ERR_OK)
             error = stage_report(p, JOB_STORE, (unsigned)(60ULL * first / p->chunk_n),
-                                 "Storing the vectors of %u passages", p->chunk_n);
+                                 "Storing the vectors of %llu %s", COUNTED(p->chunk_n, "passage"));
         if (error != ERR_OK)
             return error;
     }
@@ -303,7 +303,8 @@ static enum err store_pack(struct pipeline *p)
 enum err stage_store(struct pipeline *p)
 {
     char digest[EMBED_DIGEST_BYTES];
-    enum err error = stage_report(p, JOB_STORE, 0, "Storing %u passages", p->chunk_n);
+    enum err error =
+        stage_report(p, JOB_STORE, 0, "Storing %llu %s", COUNTED(p->chunk_n, "passage"));
     if (error == ERR_OK && p->is_set) {
         embed_digest(p->settings->embedder->name, p->dimension, digest);
         error = store_vectors(p, str_of(digest));

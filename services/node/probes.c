@@ -105,8 +105,8 @@ static void put_openid(struct health_report *report, const struct oidc *oidc)
     else if (view.key_n == 0)
         snprintf(details, sizeof details, "It returned no keys: retrying.");
     else
-        snprintf(details, sizeof details, "%zu keys, fetched %llu s ago%s.", view.key_n,
-                 (unsigned long long)view.age_s,
+        snprintf(details, sizeof details, "%llu %s, fetched %llu s ago%s.",
+                 COUNTED(view.key_n, "key"), (unsigned long long)view.age_s,
                  view.has_failed ? "; the last attempt failed, retrying" : "");
     health_put(report, "openid",
                view.has_failed   ? HEALTH_BAD

@@ -329,8 +329,8 @@ static void *agree_later(void *arg)
         if (agreed == AGREED &&
             (now.n != map->n || strcmp(now.prefixes[0], map->prefixes[0]) != 0)) {
             agreed = AGREED_REFUSED;
-            snprintf(reason, sizeof reason,
-                     "the cluster has %u shards, not %u: restart this process", now.n, map->n);
+            snprintf(reason, sizeof reason, "the cluster has %llu %s, not %u: restart this process",
+                     COUNTED(now.n, "shard"), map->n);
         }
         memcpy(map->id, now.id, sizeof map->id);
     }

@@ -49,12 +49,13 @@ static void refuse_stored(struct request *r, struct lines *rest)
     bool is_of_user = str_eq(lines_next(rest), STR("user"));
     bool is_of_shard = r->server->shards->n > 1;
     snprintf(detail, sizeof detail,
-             "The storage limit for %s%s would be exceeded: %llu of %llu bytes are used. Delete "
+             "The storage limit for %s%s would be exceeded: %llu of %llu %s used. Delete "
              "topics (DELETE /api/topic) or a user's data (DELETE /api/users/{user}); an operator "
              "can raise %s, or have old topics deleted automatically (--retention-days).",
              is_of_user ? "this user of the account" : "all users of this account",
              is_of_shard ? ", on the shard of this topic" : "", (unsigned long long)used,
-             (unsigned long long)most, is_of_user ? "max_stored_per_user" : "max_stored");
+             COUNTED_AS(most, "byte is", "bytes are"),
+             is_of_user ? "max_stored_per_user" : "max_stored");
     snprintf(members, sizeof members, "\"stored\":%llu,\"max_stored\":%llu",
              (unsigned long long)used, (unsigned long long)most);
     respond_error_more(r, ERR_TOO_MUCH_STORED, detail, members, STORED_RETRY_S);
@@ -94,9 +95,8 @@ void reply_refuse_limited(struct request *r, uint64_t retry_ms, uint64_t limit, 
     char detail[160];
     uint64_t retry_s = retry_ms / 1000 + (retry_ms % 1000 != 0);
     retry_s = retry_s < 1 ? 1 : retry_s > LIMITED_RETRY_MAX_S ? LIMITED_RETRY_MAX_S : retry_s;
-    snprintf(detail, sizeof detail,
-             "Too many requests: at most %llu in %llu seconds. Retry in %llu seconds.",
-             (unsigned long long)limit, (unsigned long long)window_s, (unsigned long long)retry_s);
+    snprintf(detail, sizeof detail, "Too many requests: at most %llu in %llu %s. Retry in %llu %s.",
+             (unsigned long long)limit, COUNTED(window_s, "second"), COUNTED(retry_s, "second"));
     put_quota_headers(r, limit, 0, retry_s);
     respond_error_more(r, ERR_RATE_LIMITED, detail, NULL, (unsigned)retry_s);
 }

@@ -235,13 +235,13 @@ static bool check_rate(struct request *r)
     r->nonce.is_set = false;
     if (answer == RATES_TOO_FAST)
         snprintf(detail, sizeof detail,
-                 "This account exceeds its rate of %u requests per second: wait, then retry.",
-                 r->account->max_rate);
+                 "This account exceeds its rate of %llu %s per second: wait, then retry.",
+                 COUNTED(r->account->max_rate, "request"));
     else
         snprintf(detail, sizeof detail,
-                 "This account has used its daily limit of %llu nonces (UTC): use a token from "
+                 "This account has used its daily limit of %llu %s (UTC): use a token from "
                  "/api/login, which needs no nonces.",
-                 (unsigned long long)r->account->max_nonces);
+                 COUNTED(r->account->max_nonces, "nonce"));
     respond_error_more(r, ERR_RATE_LIMITED, detail, NULL, retry_s);
     return false;
 }

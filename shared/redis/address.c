@@ -256,8 +256,8 @@ bool redis_set_password(struct redis_address *address, struct str password, char
                  "--redis also has a password: remove it from the URL (redis://user:@host keeps "
                  "the user)");
     else if (password.n >= sizeof address->password)
-        snprintf(reason, reason_size, "the password has %zu bytes: the maximum is %zu", password.n,
-                 sizeof address->password - 1);
+        snprintf(reason, reason_size, "the password has %llu %s: the maximum is %zu",
+                 COUNTED(password.n, "byte"), sizeof address->password - 1);
     else {
         memcpy(address->password, password.at, password.n);
         address->password[password.n] = 0;

@@ -254,8 +254,8 @@ static enum agreed adopt(struct asking *asking, const struct agreement *first)
                       "backup into an empty Redis with --shards",
                       map->n, first->shard_n);
     if (!shard_map_name(map, str_of(map->base), first->shard_n, &fault))
-        return refuse(asking, "this cluster has %u shards, and --key-prefix %s", first->shard_n,
-                      fault);
+        return refuse(asking, "this cluster has %llu %s, and --key-prefix %s",
+                      COUNTED(first->shard_n, "shard"), fault);
     return AGREED;
 }
 
@@ -342,7 +342,8 @@ static enum agreed give_record(struct asking *asking, unsigned server)
     read_all(asking);
     unsigned known = first_known(asking), n = asking->map->server_n;
     if (server >= n)
-        return refuse(asking, "--redis lists %u servers: there is no server %u", n, server + 1);
+        return refuse(asking, "--redis lists %llu %s: there is no server %u", COUNTED(n, "server"),
+                      server + 1);
     if (known == n)
         return refuse(
             asking,
@@ -408,7 +409,8 @@ static enum agreed learn_number(struct asking *asking)
         return agreed != AGREED ? agreed : away_n > 0 ? AGREED_NOT_YET : AGREED;
     return shard_map_name(map, str_of(map->base), n, &fault)
                ? AGREED
-               : refuse(asking, "this cluster has %u shards, and --key-prefix %s", n, fault);
+               : refuse(asking, "this cluster has %llu %s, and --key-prefix %s",
+                        COUNTED(n, "shard"), fault);
 }
 
 static enum agreed open_all(struct asking *asking)

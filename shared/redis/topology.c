@@ -136,7 +136,7 @@ static void say_change(const struct topology *t)
     if (t->kind == REDIS_SENTINEL)
         snprintf(text, sizeof text, "%.250s:%d", t->map.places[0].host, t->map.places[0].port);
     else
-        snprintf(text, sizeof text, "%u masters", t->map.place_n);
+        snprintf(text, sizeof text, "%llu %s", COUNTED(t->map.place_n, "master"));
     log_write(t->map.place_n > 0 && atomic_load(&t->version) > 1 ? LOG_INFO : LOG_DEBUG,
               "redis has other servers", LOG_S("redis", t->name), LOG_S("servers", text));
 }

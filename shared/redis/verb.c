@@ -13,8 +13,8 @@ bool verb_is_checked = true;
 /* The header, or its caller, is wrong. */
 static void give_up(const struct verb_writer *writer, const char *what, size_t n)
 {
-    fprintf(stderr, "parley: verb %.*s, after %u arguments: %zu %s\n", STR_ARG(writer->verb->name),
-            writer->argc, n, what);
+    fprintf(stderr, "parley: verb %.*s, after %llu %s: %zu %s\n", STR_ARG(writer->verb->name),
+            COUNTED(writer->argc, "argument"), n, what);
     abort();
 }
 

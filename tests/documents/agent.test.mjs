@@ -161,6 +161,13 @@ suite('agent', {}, ({ test, cluster }) => {
     for (const { user } of engine.prompts) assert.ok(!user.includes('77 seconds'));
   });
 
+  test('one passage is counted in the singular', () =>
+    withEngine(cluster, model({ steps: [search('lease'), FINAL] }), async () => {
+      const { trace } = assertRun(assertOk(await run({}, { as: 'User_2' })));
+      assert.equal(trace[1].outputSummary, '1 passage found, 1 of them new.');
+      assert.match(trace.at(-1).outputSummary, /^Answered from 1 passage, /);
+    }));
+
   test('a tool that does not exist costs a call and no more', async () => {
     const { json } = await runWith({ steps: ['{"tool":"shell","input":{"command":"ls"}}', search('lease'), FINAL] });
     assert.deepEqual(types(json), ['plan', 'error', 'tool_call', 'final']);

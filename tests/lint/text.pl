@@ -2,13 +2,18 @@
 # SPDX-License-Identifier: MIT
 # What holds for every source file as text: a licence line at its top (except for Lua, which goes into
 # the executable and has a header of its own), no notes to self, no trailing space, a newline at
-# its end, no tabs in C and Lua.
+# its end, no tabs in C and Lua. A count in a text goes through COUNTED (shared/base/str.h), unless it is a limit.
 use strict;
 use warnings;
 use File::Find;
 
 # Put together here, so that this file does not find itself.
 my $note = join('|', map { join('', @$_) } ['TO', 'DO'], ['FIX', 'ME'], ['XX', 'X'], ['HA', 'CK']);
+
+# "%zu passages", which says "1 passages"; not "at most %zu bytes".
+my $count = qr/(?<!to )(?<!at most )(?<!than )%(?:zu|u|llu|lu)(?: (?:more|other|new|unchanged))? (?!was|is|has|this|takes)[a-z]{3,}s\b/;
+'"%zu passages found"' =~ $count && '"%zu more faults"' =~ $count && '"takes at most %zu bytes"' !~ $count
+    or die "text: its own test\n";
 
 my ($n, $bad) = (0, 0);
 sub complain {
@@ -33,6 +38,7 @@ find({no_chdir => 1, wanted => sub {
         $i++;
         complain("$path:$i", 'trailing space') if $line =~ /[ \t\r]\n$/;
         complain("$path:$i", 'a tab') if $line =~ /\t/ and $path =~ /\.(c|h|lua)$/;
+        complain("$path:$i", 'a count that may be 1: use COUNTED') if $path =~ m{^(shared|services)/.*\.c$} and $line =~ $count;
         complain("$path:$i", 'a note to self: do it or leave it out') if $line =~ /\b($note)\b/;
     }
 }}, grep { -e } qw(dev .ci CMakeLists.txt cmake completions deploy shared services lua tests));

@@ -47,7 +47,8 @@ static void show_line(struct evaluate_cli *cli)
     size_t n = json_array_size(cli->run.turns), all = cli->run.turn_n;
     if (n == cli->said_n || all == 0 || (n < all && n * TENTHS / all == cli->said_n * TENTHS / all))
         return;
-    fprintf(stderr, "%zu of %zu turns, %zu failed\n", n, all, failed_so_far(&cli->run));
+    fprintf(stderr, "%zu of %llu %s, %zu failed\n", n, COUNTED(all, "turn"),
+            failed_so_far(&cli->run));
     cli->said_n = n;
 }
 
@@ -69,8 +70,8 @@ static void show_bar(struct evaluate_cli *cli)
     size_t n = json_array_size(cli->run.turns), all = cli->run.turn_n;
     char status[STATUS_BYTES], left[SECONDS], bar[BAR_MAX + 1];
     put_time_left(cli, left, sizeof left);
-    int used = snprintf(status, sizeof status, "%zu of %zu turns, %zu failed%s", n, all,
-                        failed_so_far(&cli->run), left);
+    int used = snprintf(status, sizeof status, "%zu of %llu %s, %zu failed%s", n,
+                        COUNTED(all, "turn"), failed_so_far(&cli->run), left);
     int room = (int)columns_of(STDERR_FILENO) - used - 4; /* brackets, a space, the cursor */
     int width = room > BAR_MAX ? BAR_MAX : room;
     if (width < TENTHS || all == 0) {
@@ -87,7 +88,7 @@ static void show_bar(struct evaluate_cli *cli)
 void evaluate_cli_show_begin(struct evaluate_cli *cli)
 {
     size_t n = json_array_size(cli->run.turns);
-    fprintf(stderr, "evaluation %s: %zu turns", cli->id, cli->run.turn_n);
+    fprintf(stderr, "evaluation %s: %llu %s", cli->id, COUNTED(cli->run.turn_n, "turn"));
     if (cli->is_known && n > 0 && !evaluated_is_over(&cli->run))
         fprintf(stderr, ", resumed at turn %zu", n + 1);
     fputc('\n', stderr);
@@ -200,7 +201,7 @@ static void print_pair(const struct evaluated_pair *pair)
     else
         printf("no common turns");
     print_interval(pair->has_interval, &pair->interval);
-    printf(" (%llu turns)\n%s\n", (unsigned long long)pair->difference.n, evaluated_verdict(pair));
+    printf(" (%llu %s)\n%s\n", COUNTED(pair->difference.n, "turn"), evaluated_verdict(pair));
 }
 
 void evaluate_cli_show_result(const struct evaluate_cli *cli)
@@ -216,7 +217,7 @@ void evaluate_cli_show_result(const struct evaluate_cli *cli)
     print_interval(run->has_interval, &run->interval);
     if (!isnan(run->score))
         printf(", score %.1f of 100", run->score);
-    printf(" (%zu of %zu turns measured, %zu failed)\n", measured, n, n - measured);
+    printf(" (%zu of %llu %s measured, %zu failed)\n", measured, COUNTED(n, "turn"), n - measured);
     print_pair(&cli->pair);
 }
 

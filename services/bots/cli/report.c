@@ -38,7 +38,7 @@ static void put_beginning(struct buf *b, struct str text)
     }
     put_text(b, (struct str){text.at, n});
     if (n < text.n)
-        buf_printf(b, "… <em>(%zu more bytes)</em>", text.n - n);
+        buf_printf(b, "… <em>(%llu more %s)</em>", COUNTED(text.n - n, "byte"));
 }
 
 static void put_entry(struct buf *b, const char *name, struct str value)
@@ -102,8 +102,8 @@ static void put_result(struct buf *b, const struct evaluated *e)
     }
     if (!isnan(e->score))
         buf_printf(b, ", score <strong>%.1f</strong> of 100", e->score);
-    buf_printf(b, "</p>\n<p>%zu of %zu turns were measured, %zu failed.", measured, n,
-               n - measured);
+    buf_printf(b, "</p>\n<p>%zu of %llu %s measured, %zu failed.", measured,
+               COUNTED_AS(n, "turn was", "turns were"), n - measured);
     if (str_eq(e->measure, STR("dot")))
         buf_lit(b, " The lower the distance, the nearer the bot's answers are to the originals.");
     else
@@ -179,8 +179,8 @@ static void put_comparison(struct buf *b, const struct evaluated *e,
     }
     buf_printf(b,
                "</p>\n<p>%s The difference is this run's distance less the other's, over the "
-               "%llu turns that both have measured.</p>\n",
-               evaluated_verdict(pair), (unsigned long long)pair->difference.n);
+               "%llu %s that both have measured.</p>\n",
+               evaluated_verdict(pair), COUNTED(pair->difference.n, "turn"));
     buf_lit(b, "<div class=\"wide\" role=\"region\" aria-labelledby=\"compared\" tabindex=\"0\">\n"
                "<table class=\"runs\">\n<caption>Both runs</caption>\n<thead><tr><th scope=\"col\">"
                "Run</th><th scope=\"col\">Evaluation</th><th scope=\"col\">Bot</th>"
@@ -244,8 +244,8 @@ static void put_turn(struct buf *b, const struct evaluated *e, const struct eval
     buf_lit(b, "<td dir=\"auto\">");
     put_beginning(b, turn.original);
     if (turn.original_n > 1)
-        buf_printf(b, " <em>(%s%zu originals)</em>", turn.original.n > 0 ? "the nearest of " : "",
-                   turn.original_n);
+        buf_printf(b, " <em>(%s%llu %s)</em>", turn.original.n > 0 ? "the nearest of " : "",
+                   COUNTED(turn.original_n, "original"));
     buf_lit(b, "</td></tr>\n");
 }
 

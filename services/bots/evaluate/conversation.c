@@ -209,8 +209,8 @@ static enum conversation_fault judge_turns(struct conversation *c, struct str pe
                  STR_ARG(person));
     else if (c->turn_n > CONVERSATION_TURNS_MAX)
         snprintf(reason, CONVERSATION_REASON_BYTES,
-                 "The conversation has %u turns; an evaluation takes at most %d.", c->turn_n,
-                 CONVERSATION_TURNS_MAX);
+                 "The conversation has %llu %s; an evaluation takes at most %d.",
+                 COUNTED(c->turn_n, "turn"), CONVERSATION_TURNS_MAX);
     else
         fault = CONVERSATION_GOOD;
     return fault;

@@ -44,8 +44,8 @@ static bool is_admitted(struct request *r, const struct caller *caller)
         return true;
     metrics_add(r->server->metrics, METRIC_RATE_LIMITED, 1);
     snprintf(detail, sizeof detail,
-             "The account of this bot exceeds its rate of %u requests per second.",
-             account->max_rate);
+             "The account of this bot exceeds its rate of %llu %s per second.",
+             COUNTED(account->max_rate, "request"));
     respond_error_more(r, ERR_RATE_LIMITED, detail, NULL, retry_s);
     return false;
 }

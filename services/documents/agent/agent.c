@@ -203,8 +203,8 @@ static void take_answer(struct agent *agent, struct str text)
     if (citations_says_nothing(buf_str(&checked))) {
         end_with_nothing(agent);
     } else {
-        buf_printf(&summary, "Answered from %u passages, %u of them cited.", agent->found_n,
-                   citations.used_n);
+        buf_printf(&summary, "Answered from %llu %s, %u of them cited.",
+                   COUNTED(agent->found_n, "passage"), citations.used_n);
         agent_trace_final(agent, buf_str(&summary), (struct str){NULL, 0});
         agent_complete(agent, buf_str(&checked), &citations);
     }

@@ -62,7 +62,8 @@ static void note_search(struct agent *agent, struct str query, const struct retr
     if (retrieval->error != ERR_OK)
         buf_lit(&summary, "The search failed.");
     else
-        buf_printf(&summary, "%zu passages found, %u of them new.", retrieval->hit_n, new_n);
+        buf_printf(&summary, "%llu %s found, %u of them new.", COUNTED(retrieval->hit_n, "passage"),
+                   new_n);
     json_t *input = json_pack("{s:s%}", "query", query.at, query.n);
     if (retrieval->error != ERR_OK)
         agent_trace_error(agent, STR("search_docs"), input, "The search failed.");

@@ -355,11 +355,12 @@ static void put_think(const struct prompt *prompt, struct str words, size_t take
 {
     buf_lit(think, "Built-in extractive model, no language model. ");
     if (prompt->has_given_sources)
-        buf_printf(think, "Read the %zu passages that came with the question", prompt->source_n);
+        buf_printf(think, "Read the %llu %s that came with the question",
+                   COUNTED(prompt->source_n, "passage"));
     else if (prompt->searched_passages > 0)
-        buf_printf(think, "Searched %llu passages of %llu documents and read the best %zu",
-                   (unsigned long long)prompt->searched_passages,
-                   (unsigned long long)prompt->searched_documents, prompt->source_n);
+        buf_printf(think, "Searched %llu %s of %llu %s and read the best %zu",
+                   COUNTED(prompt->searched_passages, "passage"),
+                   COUNTED(prompt->searched_documents, "document"), prompt->source_n);
     else
         buf_lit(think, "This engine has no documents to search (see --corpus and --llm)");
     if (words.n > 0) {
@@ -369,7 +370,8 @@ static void put_think(const struct prompt *prompt, struct str words, size_t take
         buf_lit(think, "; the question has no word to look for");
     }
     if (taken > 0)
-        buf_printf(think, ". %zu of their sentences fit and are copied word for word.", taken);
+        buf_printf(think, ". %zu of their sentences %s copied word for word.", taken,
+                   taken == 1 ? "fits and is" : "fit and are");
     else
         buf_lit(think, ". No sentence fits well enough to be an answer.");
 }

@@ -222,8 +222,8 @@ static bool attempt(struct attempt *a)
             http_call_cancel(call);
             http_client_turn(a->cli->client);
             a->verdict = VERDICT_AGAIN;
-            snprintf(a->reason, sizeof a->reason, "no data for %llu seconds",
-                     (unsigned long long)silence_ms / MS_PER_S);
+            snprintf(a->reason, sizeof a->reason, "no data for %llu %s",
+                     COUNTED(silence_ms / MS_PER_S, "second"));
             return is_silent;
         }
         http_client_turn(a->cli->client);

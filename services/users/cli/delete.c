@@ -59,10 +59,10 @@ static bool delete_all(struct deletion *deletion)
         json_decref(answer);
         if (!is_one)
             return cli_complain(deletion->cli, "--url: the response is not from a Parley node");
-        status_line_show(&deletion->cli->progress,
-                         "deleted so far: %llu topics, %llu questions, %llu documents",
-                         gone_of(deletion, "Topics"), gone_of(deletion, "Queries"),
-                         gone_of(deletion, "Documents"));
+        status_line_show(&deletion->cli->progress, "deleted so far: %llu %s, %llu %s, %llu %s",
+                         COUNTED(gone_of(deletion, "Topics"), "topic"),
+                         COUNTED(gone_of(deletion, "Queries"), "question"),
+                         COUNTED(gone_of(deletion, "Documents"), "document"));
     }
     return true;
 }

@@ -83,9 +83,9 @@ static bool begin_again(void *context)
     struct sink *sink = context;
     if (sink->is_pipe && sink->bytes > 0)
         return cli_complain(sink->cli,
-                            "the export was cut off after %llu bytes: discard the incomplete data "
+                            "the export was cut off after %llu %s: discard the incomplete data "
                             "on standard output",
-                            (unsigned long long)sink->bytes);
+                            COUNTED(sink->bytes, "byte"));
     if (!sink->is_pipe && (ftruncate(sink->fd, 0) != 0 || lseek(sink->fd, 0, SEEK_SET) != 0))
         return fail(sink, "");
     sink->bytes = 0;
@@ -123,7 +123,7 @@ static void sum_up(const struct sink *sink)
         fprintf(out, "{\"File\":%.*s,\"Bytes\":%llu}\n", STR_ARG(buf_str(&path)),
                 (unsigned long long)sink->bytes);
     else if (!sink->is_pipe)
-        fprintf(out, "%s: %llu bytes\n", sink->cli->output, (unsigned long long)sink->bytes);
+        fprintf(out, "%s: %llu %s\n", sink->cli->output, COUNTED(sink->bytes, "byte"));
     buf_fini(&path);
 }
 

@@ -266,8 +266,9 @@ static void put_terms(struct buf *b, const struct link_question *question, struc
     buf_put_html(b, account);
     buf_lit(b, "</strong>, once.");
     if (question->quorum > 1)
-        buf_printf(b, " %llu of %llu approvals have been given; one rejection ends the run.",
-                   (unsigned long long)question->approvals, (unsigned long long)question->quorum);
+        buf_printf(b, " %llu of %llu %s been given; one rejection ends the run.",
+                   (unsigned long long)question->approvals,
+                   COUNTED_AS(question->quorum, "approval has", "approvals have"));
     if (question->deadline_ms != 0) {
         buf_lit(b, " It can be given until <time datetime=\"");
         buf_put_timestamp(b, question->deadline_ms / 1000);

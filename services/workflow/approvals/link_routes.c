@@ -215,8 +215,9 @@ static void respond_answered(struct request *r, const struct followed *followed,
                  followed->answer.is_approved ? "The workflow goes on."
                                               : "The workflow has ended.");
     else
-        snprintf(text, sizeof text, "%llu of %llu approvals have been given.",
-                 (unsigned long long)end->approvals, (unsigned long long)end->quorum);
+        snprintf(text, sizeof text, "%llu of %llu %s been given.",
+                 (unsigned long long)end->approvals,
+                 COUNTED_AS(end->quorum, "approval has", "approvals have"));
     link_page_put_notice(b,
                          followed->answer.is_approved ? "Your approval is recorded"
                                                       : "Your rejection is recorded",

@@ -19,7 +19,8 @@ static void print_faults(const char *path, const struct trees_faults *faults)
             fprintf(stderr, "parley: %s line %zu: %s\n", path, fault->line, fault->reason);
     }
     if (faults->n > SHOWN_AT_MOST)
-        fprintf(stderr, "parley: %s: %u more faults\n", path, faults->n - SHOWN_AT_MOST);
+        fprintf(stderr, "parley: %s: %llu more %s\n", path,
+                COUNTED(faults->n - SHOWN_AT_MOST, "fault"));
 }
 
 static void print_branch(const char *answer, const struct tree_node *to)

@@ -134,8 +134,7 @@ void run_show_end(const json_t *frame)
         json_array_foreach(rows, i, row) print_row(row);
     }
     if (json_is_integer(count))
-        printf("%lld row%s\n", (long long)json_integer_value(count),
-               json_integer_value(count) == 1 ? "" : "s");
+        printf("%llu %s\n", COUNTED(json_integer_value(count), "row"));
     puts(json_integer_value(json_object_get(frame, "returnCode")) == 1
              ? "The run is done."
              : "The run has ended without success.");

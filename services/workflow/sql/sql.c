@@ -118,8 +118,7 @@ static void put_reason(struct buf *b, const struct sql_call *call, const struct 
 {
     if (end->had_happened)
         buf_lit(b, "This step's statement had already run: ");
-    buf_put_u64(b, end->row_n);
-    buf_put(b, end->row_n == 1 ? STR(" row") : STR(" rows"));
+    buf_printf(b, "%llu %s", COUNTED(end->row_n, "row"));
     if (call->task == DATABASE_READ)
         buf_put(b, end->is_cut ? STR(", and more that are left out.") : STR("."));
     else

@@ -319,7 +319,8 @@ static json_t *read_cell(struct result *result, sqlite3_stmt *statement, int i)
         const char *text = (const char *)sqlite3_column_text(statement, i);
         return result_text(result, (struct str){text, (size_t)sqlite3_column_bytes(statement, i)});
     }
-    case SQLITE_BLOB: return json_sprintf("(%d bytes)", sqlite3_column_bytes(statement, i));
+    case SQLITE_BLOB:
+        return json_sprintf("(%llu %s)", COUNTED(sqlite3_column_bytes(statement, i), "byte"));
     default: return json_null();
     }
 }
