@@ -1,5 +1,5 @@
 -- bot_delete: removes a bot. Its keys are worthless from then on, also if the name is registered again.
--- KEYS: bot:<name>, room_names, bots:<namespace>, bots_of:<user>, bots_n.
+-- KEYS: bot:<name>, room_names, room_looks, bots:<namespace>, bots_of:<user>, bots_n.
 -- Wakes: nobody.
 -- Bound: one bot.
 -- Lane: first.  Home: cluster.  Nonce: yes.  Full: runs.  Durable: yes.

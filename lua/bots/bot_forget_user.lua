@@ -1,5 +1,5 @@
 -- bot_forget_user: removes the bots that a user registered, a bounded part per call. Called until it answers done.
--- KEYS: bots_of:<user>, bot:<name>, room_names, bots:<namespace>, bots_n.
+-- KEYS: bots_of:<user>, bot:<name>, room_names, room_looks, bots:<namespace>, bots_n.
 -- Wakes: nobody.
 -- Bound: BOTS_MAX bots.
 -- Lane: slow.  Home: cluster.  Nonce: no.  Full: runs.

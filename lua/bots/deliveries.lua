@@ -9,6 +9,7 @@
 local counters = require('turn/counters')
 local events = require('turn/events')
 local hashes = require('turn/hashes')
+local order = require('turn/order')
 local call = redis.call
 local format = string.format
 
@@ -16,6 +17,7 @@ local LEASE_MS = 15000
 local BUSY = 100             -- unfinished deliveries of a bot, on this shard
 local CALL_MS = 70000        -- until then an attempt may begin
 local ATTEMPTS = 5
+local OF_MESSAGE = 10        -- a message calls no more bots
 local OVERDUE_MS = 60000     -- when the room learns that a bot that pulls has not answered yet
 local ANSWER_MS = 900000     -- how long an accepted or a pulled delivery may take
 local PULLS, PULL_MS = 5, 30000 -- how often a bot may take a delivery, and how long it then has it alone
@@ -80,7 +82,7 @@ local function create(turn, room, message, k, bot, may_lease)
     if is_busy then call('HSET', d.key, 'is_busy', 1) end
     if bot.kind == 'p' and not is_busy then
         look_at(turn, id, turn.now_ms + OVERDUE_MS)
-        call('ZADD', P .. 'dlv_pull:' .. bot.name, turn.now_text, id)
+        call('ZADD', P .. 'dlv_pull:' .. bot.name, order.score_of(turn.now_us), id)
         wake(turn, bot.name)
         return id, ''
     end
@@ -113,6 +115,22 @@ local function finish(turn, d, state, answered)
     count(turn, d.bot, -1)
 end
 
+-- A message goes, with its deliveries: bots cannot answer them any more.
+local function drop_of(turn, room, message)
+    for k = 1, OF_MESSAGE do
+        local d = read(turn, 'dlv_' .. room .. '_' .. message .. '_' .. format('%d', k))
+        if d then
+            if not OVER[d.state] then finish(turn, d, 'failed', '') end
+            call('UNLINK', d.key)
+            call('ZREM', turn.prefix .. 'dlv_done', d.id)
+        end
+    end
+end
+
+local function forget_talk(turn, room, bot)
+    call('UNLINK', turn.prefix .. 'room_talk:' .. room .. ':' .. bot)
+end
+
 -- The conversation of a room with a bot has one more message. root: the first message of its chain of replies.
 local function talk(turn, room, bot, root, message)
     local key = turn.prefix .. 'room_talk:' .. room .. ':' .. bot
@@ -122,8 +140,8 @@ local function talk(turn, room, bot, root, message)
 end
 
 return {
-    LEASE_MS = LEASE_MS, CALL_MS = CALL_MS, ATTEMPTS = ATTEMPTS, ANSWER_MS = ANSWER_MS, PULLS = PULLS,
-    PULL_MS = PULL_MS, POLL_S = POLL_S, KEPT_MS = KEPT_MS, OVER = OVER,
+    LEASE_MS = LEASE_MS, OF_MESSAGE = OF_MESSAGE, CALL_MS = CALL_MS, ATTEMPTS = ATTEMPTS, ANSWER_MS = ANSWER_MS,
+    PULLS = PULLS, PULL_MS = PULL_MS, POLL_S = POLL_S, KEPT_MS = KEPT_MS, OVER = OVER,
     key_of = key_of, read = read, look_at = look_at, lease = lease, create = create, task_of = task_of,
-    is_held = is_held, finish = finish, talk = talk,
+    is_held = is_held, finish = finish, drop_of = drop_of, forget_talk = forget_talk, talk = talk,
 }

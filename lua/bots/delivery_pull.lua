@@ -12,6 +12,7 @@
 -- Replies: none/ms until one comes back ('': none will) | ok/delivery/room
 local deliveries = require('bots/deliveries')
 local instants = require('turn/instants')
+local order = require('turn/order')
 local call = redis.call
 local format = string.format
 
@@ -29,7 +30,7 @@ local function verb(turn, a)
     --- arguments
     local key = turn.prefix .. 'dlv_pull:' .. bot
     instants.pull_in(turn, key, deliveries.PULL_MS)
-    for _, id in ipairs(call('ZRANGEBYSCORE', key, '-inf', turn.now_text, 'LIMIT', 0, LOOK_MAX)) do
+    for _, id in ipairs(call('ZRANGEBYSCORE', key, '-inf', order.score_of(turn.now_us), 'LIMIT', 0, LOOK_MAX)) do
         local d = deliveries.read(turn, id)
         if d and not deliveries.OVER[d.state] and tonumber(d.pulls or 0) < deliveries.PULLS then
             call('HINCRBY', d.key, 'pulls', 1)

@@ -17,6 +17,7 @@
 --   lease_n   number
 --   each mention 50:
 --     tag_name  name
+--     tag_look  name?
 --     tag_json  json 1k
 --     tag_kind  words x|u|b|p|a|n
 -- Replies: missing | lost | answered/id | resolve/1/names, a line each | ok/id/tagged (JSON)/n/n times
@@ -55,13 +56,13 @@ local function verb(turn, a)
             if tag_kind == 'u' then put(one, json, 'u') end
         end
     end
-    for i = mention_from, mention_to, 3 do
-        local kind = args[i + 2]
-        if kind == 'x' and is_here then kind = names.kind_of(turn, args[i]) end
+    for i = mention_from, mention_to, 4 do
+        local kind, one = args[i + 3], args[i]
+        if kind == 'x' and is_here then kind, one = names.find(turn, one, args[i + 1]) end
         if kind == 'x' then
-            missing[#missing + 1] = args[i]
+            missing[#missing + 1] = one
         elseif kind ~= 'n' then
-            put(args[i], args[i + 1], kind)
+            put(one, one == args[i] and args[i + 2] or names.json_of_bot(one), kind)
         end
     end
     if #missing > 0 then return 'resolve\n1\n' .. concat(missing, '\n') end

@@ -1,9 +1,11 @@
 -- delivery_take: gives deliveries to this node whose time has come: those that nobody has, those of a node that died,
--- and those whose answer is late. Also removes what is over for an hour.
+-- and those whose answer is late. Also removes what is over for an hour, rooms in which nobody writes, and goes on with
+-- the deletion of rooms that has stopped.
 -- Stops this race: two nodes take one delivery (the first one's lease moves its time).
--- KEYS: dlv_due, dlv_done, dlv:<delivery>.
+-- KEYS: dlv_due, dlv_done, dlv:<delivery>, rooms_empty, rooms_going; of a room as room_delete.
 -- Wakes: nobody.
--- Bound: as many deliveries as its argument says, TAKE_MAX at most; removes DROP_MAX.
+-- Bound: as many deliveries as its argument says, TAKE_MAX at most; removes DROP_MAX, ROOMS_MAX rooms, and LOOK_MAX
+--   messages of one.
 -- Lane: slow.  Home: every.  Nonce: no.  Full: runs.
 -- Repeatable: takes more.
 -- Arguments:
@@ -12,6 +14,8 @@
 --   `late`, or that there will be none: `over`)/attempts that have begun/ms since the message/account/user: whose turn
 --   it takes)
 local deliveries = require('bots/deliveries')
+local removal = require('bots/room_removal')
+local rooms = require('bots/rooms')
 local bounds = require('turn/bounds')
 local call = redis.call
 local format = string.format
@@ -20,6 +24,7 @@ local min = math.min
 
 local TAKE_MAX, DROP_MAX = 100, 200
 local COMMANDS = 4 -- for a delivery
+local ROOMS_MAX, LOOK_MAX = 20, 200
 
 local function drop_old(turn)
     local P, keys = turn.prefix, {}
@@ -47,6 +52,8 @@ local function verb(turn, a)
         end
     end
     drop_old(turn)
+    rooms.age(turn, ROOMS_MAX)
+    removal.go_on(turn, LOOK_MAX)
     return concat(text, '\n')
 end
 

@@ -2,7 +2,7 @@
 -- and conversation of this user is unfinished, it is that one; after its end the next one begins.
 -- Stops this race: a client sends the same request to two nodes at once (the second one gets `known`).
 -- KEYS: evaluation_last:<evaluation>, evaluation:<id>, evaluation_text:<id>, evaluation_due, evaluations_of:<user>,
---   evaluations_open, stored; of the oldest run, if the user has too many: as evaluation_forget_user.
+--   evaluations_open, stored; of the oldest run, if the user has too many: as evaluation_forget_user; turn/made.lua.
 -- Wakes: nobody.
 -- Bound: one run: 4 MiB; of runs that are over LOOK_MAX are looked at.
 -- Lane: add.  Home: evaluation.  Nonce: yes.  Full: refused.  Durable: yes.
@@ -19,10 +19,13 @@
 --   conversation  json 4m
 --   max_stored           number?  as of workflow_begin
 --   max_stored_per_user  number?  as of workflow_begin
--- Replies: begun/run/fence | known/run | replay | full/`open` (10 unfinished ones of that account and user) or `kept`
---   (1,000 of that user, and none of the oldest ones is over) | stored, as of add
+--   key          text? 2k turn/made.lua
+-- Replies: reused | begun/run/fence | known/run | replay | full/`open` (10 unfinished ones of that account and user)
+--   or `kept` (1,000 of that user, and none of the oldest ones is over) | stored, as of add
 local stored = require('queue/stored')
 local evaluations = require('bots/evaluations')
+local made = require('turn/made')
+local order = require('turn/order')
 local call = redis.call
 local format = string.format
 
@@ -44,12 +47,14 @@ end
 
 local function verb(turn, a)
     --- arguments
+    local again = made.again(turn, key)
+    if again then return again end
     local P, whose, bytes = turn.prefix, account .. ' ' .. user, #conversation
     local last_key = P .. 'evaluation_last:' .. evaluation
     local last = call('GET', last_key)
     if last then
         local former = evaluations.read(turn, evaluation .. '-' .. last)
-        if former and former.status == 'running' then return 'known\n' .. last end
+        if former and former.status == 'running' then return made.keep(turn, key, 'known\n' .. last) end
     end
     if tonumber(call('HGET', P .. 'evaluations_open', whose) or 0) >= evaluations.OPEN_MAX then return 'full\nopen' end
     if max_stored then
@@ -60,17 +65,19 @@ local function verb(turn, a)
         if max_stored then stored.count(turn, account, whose, -stored.whole(bytes)) end
         return 'full\nkept'
     end
-    local run = format('%d', (last or 0) + 1)
+    local run, mine = format('%d', (last or 0) + 1), P .. 'evaluations_of:' .. user
+    local created = order.next_ms(turn, mine)
     local e = {id = evaluation .. '-' .. run}
     e.key = evaluations.key_of(turn, e.id)
     call('SET', last_key, run)
     call('HSET', e.key, 'status', 'running', 'namespace', namespace, 'account', account, 'user', user, 'bot', bot,
-         'username', username, 'measure', measure, 'turns', turns, 'at', 0, 'created', turn.now_text,
+         'username', username, 'measure', measure, 'turns', turns, 'at', 0, 'created', created,
          'updated', turn.now_text, 'summary', '', 'bytes', bytes, 'text_bytes', bytes)
     if max_stored then call('HSET', e.key, 'is_counted', 1) end
     call('SET', P .. 'evaluation_text:' .. e.id, conversation)
-    call('ZADD', P .. 'evaluations_of:' .. user, turn.now_text, e.id)
+    call('ZADD', mine, created, e.id)
     evaluations.count_open(turn, whose, 1)
+    made.keep(turn, key, 'known\n' .. run)
     return 'begun\n' .. run .. '\n' .. evaluations.lease(turn, e)
 end
 

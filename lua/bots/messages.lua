@@ -120,10 +120,9 @@ local function release(turn, m)
     if m.whose ~= '' then stored.count(turn, match(m.whose, '^%S+'), m.whose, -stored.whole(tonumber(m.bytes))) end
 end
 
--- Removes the oldest messages of a room that is over its limits. Returns the bytes that it has left.
-local function trim(turn, room, bytes)
+-- Removes the oldest of a room's `n` messages if it is over its limits. Returns the bytes that it has left.
+local function trim(turn, room, n, bytes)
     local key = key_of(turn, room)
-    local n = call('XLEN', key)
     if n <= MESSAGES_MAX and bytes <= BYTES_MAX then return bytes end
     local ids = {}
     walk(turn, room, '', false, bytes - BYTES_MAX, function(m)
@@ -163,8 +162,24 @@ local function remove_of(turn, room, user, from, most)
     if #ids > 0 then
         call('XDEL', key_of(turn, room), unpack(ids))
         call('HINCRBY', rooms.key_of(turn, room), 'bytes', -bytes)
+        if call('XLEN', key_of(turn, room)) == 0 then rooms.note_empty(turn, room, turn.now_text) end
     end
     return #ids, looked, after
+end
+
+-- Removes the oldest messages of a room and calls visit(m) for each. Looks at `most` of them, as walk_of does. Returns
+-- whether that were all.
+local function remove_oldest(turn, room, most, visit)
+    local ids, looked = {}, 0
+    local is_all = walk(turn, room, '', false, most * LOOK_BYTES, function(m)
+        if looked >= most then return false end
+        visit(m)
+        release(turn, m)
+        ids[#ids + 1], looked = m.id, looked + 1 + floor(m.bytes / LOOK_BYTES)
+        return true
+    end)
+    if #ids > 0 then call('XDEL', key_of(turn, room), unpack(ids)) end
+    return is_all
 end
 
 -- The id after the room's newest one, which a clock that was set back must not change.
@@ -191,7 +206,9 @@ local function add(turn, room, r, m, bots, lease_n)
          'tagged', m.tagged, 'tags', m.tags, 'reply_to', m.reply_to, 'root', m.root, 'hop', m.hop, 'account', m.account,
          'whose', m.whose, 'bytes', m.bytes)
     count_of(turn, m, 1)
-    local bytes = trim(turn, room, (tonumber(r.bytes) or 0) + m.bytes)
+    local n = call('XLEN', key_of(turn, room))
+    if n == 1 then call('ZREM', turn.prefix .. 'rooms_empty', room) end
+    local bytes = trim(turn, room, n, (tonumber(r.bytes) or 0) + m.bytes)
     call('HSET', r.key, 'last', m.id, 'n', format('%d', (tonumber(r.n) or 0) + 1), 'bytes', format('%d', bytes))
     rooms.notify(turn, room, r.last or '', lines(m))
     local text = {'0'}
@@ -212,5 +229,5 @@ end
 
 return {
     read = read, is_before = is_before, before = before, lines = lines, page = page, add = add, bytes_of = bytes_of,
-    remove_of = remove_of, walk_of = walk_of,
+    remove_of = remove_of, remove_oldest = remove_oldest, walk_of = walk_of,
 }

@@ -1,18 +1,20 @@
 -- name_claim: a name is a user's from now on, unless a bot has it.
--- KEYS: room_names, names_n.
+-- KEYS: room_names, room_looks, names_n.
 -- Wakes: nobody.
 -- Bound: one name.
 -- Lane: add.  Home: cluster.  Nonce: no.  Full: refused.
 -- Repeatable: yes.
 -- Arguments:
 --   name       name
+--   look       name  what it looks like, in the namespace
 --   namespace  name
--- Replies: ok | taken | full
+--   account    name  for which it is claimed
+-- Replies: ok | taken | full/`account` (it has half of the 100,000 names) or `namespace`
 local names = require('bots/names')
 
 local function verb(turn, a)
     --- arguments
-    return names.claim(turn, name, namespace) or 'ok'
+    return names.claim(turn, name, look, namespace, account) or 'ok'
 end
 
 return {name_claim = verb}

@@ -1,38 +1,90 @@
--- names: the hash `room_names` on the cluster's shard: name -> `u` (a user who has posted), `b` (a bot), `p` (a bot
--- that pulls).
+-- names: whose names are, on the cluster's shard. The hash `room_names`: name -> `u <account> <look>` (a user who has
+-- posted, for whom that account claimed it), `b` (a bot), `p` (a bot that pulls). The hash `room_looks` has what they
+-- look like (services/bots/looks.h), as names of the namespace: look -> `@<bot>`, or how many users look like that. No
+-- two names look alike if one is a bot's. The hash `names_n` counts users by "<namespace>" and by
+-- "<namespace> <account>".
+local share = require('turn/share')
 local call = redis.call
+local match = string.match
 
 local NAMES_MAX = 100000 -- users' names of a namespace
 
 local function kind_of(turn, name)
-    return call('HGET', turn.prefix .. 'room_names', name) or 'n'
+    return match(call('HGET', turn.prefix .. 'room_names', name) or 'n', '^%a')
 end
 
--- What refuses that a name is a user's: `taken` or `full`, or nil; and whether it is a user's already.
-local function refusal_of(turn, name, namespace)
-    local P = turn.prefix
-    local kind = call('HGET', P .. 'room_names', name)
+-- The bot with that look, or nil.
+local function bot_like(turn, look)
+    return match(call('HGET', turn.prefix .. 'room_looks', look) or '', '^@(.+)$')
+end
+
+-- A mentioned name: its kind, and whose it is. A bot may be mentioned by a name that looks like its own.
+local function find(turn, name, look)
+    local kind = kind_of(turn, name)
+    if kind ~= 'n' or look == '' then return kind, name end
+    local bot = bot_like(turn, look)
+    if not bot then return 'n', name end
+    return kind_of(turn, bot), bot
+end
+
+-- A bot's plain name, as JSON. Names of bots are ASCII, and not escaped.
+local function json_of_bot(bot)
+    return '"' .. match(bot, '[^~]*$') .. '"'
+end
+
+-- What refuses that a name is a user's: `taken`, or `full/account` or `full/namespace`, or nil; and whether it is a
+-- user's already.
+local function refusal_of(turn, name, look, namespace, account)
+    local kind = kind_of(turn, name)
     if kind == 'u' then return nil, true end
-    if kind then return 'taken' end
-    if tonumber(call('HGET', P .. 'names_n', namespace) or 0) >= NAMES_MAX then return 'full' end
-    return nil, false
+    if kind ~= 'n' or bot_like(turn, look) then return 'taken' end
+    local n = tonumber(call('HGET', turn.prefix .. 'names_n', namespace) or 0)
+    local whose = share.refusal(turn.prefix .. 'names_n', namespace .. ' ' .. account, n, NAMES_MAX)
+    return whose and 'full\n' .. whose, false
+end
+
+local function count(turn, namespace, account, delta)
+    share.count(turn.prefix .. 'names_n', namespace, delta)
+    share.count(turn.prefix .. 'names_n', namespace .. ' ' .. account, delta)
 end
 
 -- The name is a user's from now on. Returns what refuses that.
-local function claim(turn, name, namespace)
-    local P, refusal, is_known = turn.prefix, refusal_of(turn, name, namespace)
+local function claim(turn, name, look, namespace, account)
+    local P, refusal, is_known = turn.prefix, refusal_of(turn, name, look, namespace, account)
     if refusal or is_known then return refusal end
-    call('HSET', P .. 'room_names', name, 'u')
-    call('HINCRBY', P .. 'names_n', namespace, 1)
+    call('HSET', P .. 'room_names', name, 'u ' .. account .. ' ' .. look)
+    share.count(turn.prefix .. 'room_looks', look, 1)
+    count(turn, namespace, account, 1)
     return nil
 end
 
 -- The name of a user who was deleted is free again. Of a bot nothing changes.
 local function free(turn, name, namespace)
     local P = turn.prefix
-    if call('HGET', P .. 'room_names', name) ~= 'u' then return end
+    local account, look = match(call('HGET', P .. 'room_names', name) or '', '^u (%S+) (%S+)$')
+    if not account then return end
     call('HDEL', P .. 'room_names', name)
-    if call('HINCRBY', P .. 'names_n', namespace, -1) <= 0 then call('HDEL', P .. 'names_n', namespace) end
+    share.count(turn.prefix .. 'room_looks', look, -1)
+    count(turn, namespace, account, -1)
 end
 
-return {free = free, kind_of = kind_of, claim = claim, refusal_of = refusal_of}
+-- A bot has the name, and all that look like it.
+local function give(turn, bot, look, kind)
+    call('HSET', turn.prefix .. 'room_names', bot, kind)
+    call('HSET', turn.prefix .. 'room_looks', look, '@' .. bot)
+end
+
+local function take_back(turn, bot, look)
+    call('HDEL', turn.prefix .. 'room_names', bot)
+    call('HDEL', turn.prefix .. 'room_looks', look)
+end
+
+-- Does anybody have a name that looks like that?
+local function is_look_taken(turn, look)
+    return call('HEXISTS', turn.prefix .. 'room_looks', look) == 1
+end
+
+return {
+    free = free, kind_of = kind_of, find = find, json_of_bot = json_of_bot, claim = claim, refusal_of = refusal_of,
+    give = give, take_back = take_back, is_look_taken = is_look_taken,
+}

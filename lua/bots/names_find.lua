@@ -1,5 +1,5 @@
 -- names_find: whose some names are.
--- KEYS: room_names.
+-- KEYS: room_names, room_looks.
 -- Wakes: nobody.
 -- Bound: 80 names.
 -- Lane: read.  Home: cluster.  Nonce: no.  Full: runs.
@@ -7,14 +7,18 @@
 -- Arguments:
 --   each wanted 80:
 --     wanted_name  name
--- Replies: ok, then per name a line: u, b, p or n (nobody's)
+--     wanted_look  name?  what it looks like, in the namespace; without it bots are not found by their look
+-- Replies: ok, then per name a line: u, b, p or n (nobody's); of a bot that it only looks like, its name after that
 local names = require('bots/names')
 local concat = table.concat
 
 local function verb(turn, a)
     --- arguments
     local text = {'ok'}
-    for i = wanted_from, wanted_to do text[#text + 1] = names.kind_of(turn, args[i]) end
+    for i = wanted_from, wanted_to, 2 do
+        local kind, name = names.find(turn, args[i], args[i + 1])
+        text[#text + 1] = name == args[i] and kind or kind .. ' ' .. name
+    end
     return concat(text, '\n')
 end
 

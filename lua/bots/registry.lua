@@ -1,9 +1,11 @@
 -- registry: bots, on the cluster's shard: the hash bot:<name> of each, the zset bots:<namespace> (name -> created), the
--- zset bots_of:<user> of those that a user registered, and the hash bots_n, which counts them per account and user. The
--- hash `names` says who has a name. Keys and secrets of a bot are derived from its name, id and generation
--- (services/bots/registry); they are never stored.
+-- zset bots_of:<user> of those that a user registered, and the hash bots_n, which counts them per account and user, and
+-- per account. bots/names.lua says who has a name. Keys and secrets of a bot are derived from its name, id and
+-- generation (services/bots/registry); they are never stored.
+local names = require('bots/names')
 local hashes = require('turn/hashes')
 local instants = require('turn/instants')
+local share = require('turn/share')
 local call = redis.call
 local format = string.format
 local max, min = math.max, math.min
@@ -22,7 +24,7 @@ end
 local function read(turn, bot)
     local key = key_of(turn, bot)
     local b = hashes.fields(key, 'id', 'namespace', 'username', 'emulates', 'endpoint', 'format', 'account', 'user',
-                            'role', 'generation', 'rotated', 'created', 'failures', 'open_until', 'trial_until')
+                            'role', 'look', 'generation', 'rotated', 'created', 'failures', 'open_until', 'trial_until')
     if not b.id then return nil end
     b.key, b.name, b.whose = key, bot, b.account .. ' ' .. b.user
     return b
@@ -50,14 +52,20 @@ local function try(turn, b)
     return true
 end
 
+-- One bot more of its registrant, or one less.
+local function count(turn, b, delta)
+    share.count(turn.prefix .. 'bots_n', b.account .. ' ' .. b.user, delta)
+    share.count(turn.prefix .. 'bots_n', b.account, delta)
+end
+
 -- The bot goes, and its name is free.
 local function remove(turn, b)
     local P = turn.prefix
     call('UNLINK', b.key)
-    call('HDEL', P .. 'room_names', b.name)
+    names.take_back(turn, b.name, b.look)
     call('ZREM', P .. 'bots:' .. b.namespace, b.name)
     call('ZREM', P .. 'bots_of:' .. b.user, b.name)
-    if call('HINCRBY', P .. 'bots_n', b.whose, -1) <= 0 then call('HDEL', P .. 'bots_n', b.whose) end
+    count(turn, b, -1)
 end
 
 -- A bot as 16 lines, which bot_find describes.
@@ -71,5 +79,6 @@ end
 
 return {
     NAMESPACE_MAX = NAMESPACE_MAX, REGISTRANT_MAX = REGISTRANT_MAX, FAILURES = FAILURES, REST_MS = REST_MS,
-    key_of = key_of, read = read, may_change = may_change, circuit = circuit, try = try, remove = remove, lines = lines,
+    key_of = key_of, read = read, may_change = may_change, circuit = circuit, try = try, count = count,
+    remove = remove, lines = lines,
 }

@@ -2,6 +2,7 @@
 -- Keys are read one after the other while the cluster works, so lists and counts are made from what is there.
 local evaluations = require('bots/evaluations')
 local messages = require('bots/messages')
+local names = require('bots/names')
 local registry = require('bots/registry')
 local rooms = require('bots/rooms')
 local stored = require('queue/stored')
@@ -11,11 +12,15 @@ local format, match = string.format, string.match
 -- Its newest message and its bytes come with its messages.
 local function room(turn, name, fields)
     local id, P = match(name, '^room:(.*)$'), turn.prefix
+    local was_here = call('HEXISTS', P .. name, 'created') == 1
     for i = 1, #fields, 2 do
         if fields[i] ~= 'last' and fields[i] ~= 'bytes' then call('HSET', P .. name, fields[i], fields[i + 1]) end
     end
-    local r = call('HMGET', P .. name, 'namespace', 'user', 'created')
+    local r = call('HMGET', P .. name, 'namespace', 'user', 'created', 'account')
+    if not r[1] and r[3] then call('ZADD', P .. 'rooms_going', turn.now_text, id) end
     if not (r[1] and r[2] and r[3]) then return end
+    if not was_here then rooms.count(turn, r[4], 1) end
+    if not call('HGET', P .. name, 'bytes') then rooms.note_empty(turn, id, turn.now_text) end
     call('ZADD', P .. 'rooms:' .. r[1], r[3], id)
     if r[2] ~= rooms.NOBODY then call('ZADD', P .. 'rooms_of:' .. r[2], 'LT', r[3], id) end
 end
@@ -27,6 +32,7 @@ local function message(turn, name, id, fields)
     local last = call('HGET', key, 'last')
     if not last or messages.is_before(last, id) then call('HSET', key, 'last', id) end
     call('HINCRBY', key, 'bytes', m.bytes)
+    call('ZREM', P .. 'rooms_empty', room_id)
     if m.kind ~= 'u' then return end
     call('HINCRBY', P .. 'messages_of', m.name, 1)
     call('ZADD', P .. 'rooms_of:' .. m.name, 'LT', match(id, '^%d+'), room_id)
@@ -39,10 +45,10 @@ local function bot(turn, name, fields)
     call('HSET', key, unpack(fields))
     local b = registry.read(turn, match(name, '^bot:(.*)$'))
     if not (is_new and b) then return end
-    call('HSET', P .. 'room_names', b.name, b.endpoint == '' and 'p' or 'b')
+    names.give(turn, b.name, b.look, b.endpoint == '' and 'p' or 'b')
     call('ZADD', P .. 'bots:' .. b.namespace, b.created, b.name)
     call('ZADD', P .. 'bots_of:' .. b.user, b.created, b.name)
-    call('HINCRBY', P .. 'bots_n', b.whose, 1)
+    registry.count(turn, b, 1)
 end
 
 -- One that was running may be taken at once.

@@ -1,6 +1,7 @@
--- room_forget_user: deletes the messages of a user, and frees its name, a bounded part per call. Called until it
--- answers done. Rooms that the user created stay, as do replies of bots.
--- KEYS: rooms_of:<user>, room:<room>, room_messages:<room>, messages_of, room_names, names_n, names_known, stored.
+-- room_forget_user: deletes the messages of a user and the rooms that it created and in which nobody else has written,
+-- and frees its name, a bounded part per call. Called until it answers done. Replies of bots stay.
+-- KEYS: rooms_of:<user>, room:<room>, room_messages:<room>, messages_of, rooms_n,
+--   rooms_empty, rooms_going, rooms:<namespace>, room_names, room_looks, names_n, names_known, stored.
 -- Wakes: nobody.
 -- Bound: LOOK_MAX messages, of which a long one counts as one per 16 KiB; ROOMS_MAX rooms.
 -- Lane: slow.  Home: every.  Nonce: yes.  Full: runs.

@@ -8,14 +8,13 @@
 --   room  name
 -- Replies: missing | ok/id of the newest message
 local rooms = require('bots/rooms')
-local call = redis.call
 
 local function verb(turn, a)
     --- arguments
-    local last = call('HGET', rooms.key_of(turn, room), 'last')
-    if not last then return 'missing' end
+    local r = rooms.load_any(turn, room)
+    if not r then return 'missing' end
     rooms.watch(turn, room)
-    return 'ok\n' .. last
+    return 'ok\n' .. (r.last or '')
 end
 
 return {room_watch_again = verb}

@@ -1,13 +1,17 @@
 -- rooms: the hash room:<room> on the room's shard, the nodes whose clients follow it, the zset room_watch:<room>
 -- (node -> until when, ms), and the rooms in which a user has a part, the zset rooms_of:<user> (room -> since, ms). A
--- room belongs to a namespace; to all others it does not exist.
+-- room belongs to a namespace; to all others it does not exist. The hash rooms_n counts the rooms of an account on this
+-- shard. A room without messages is in rooms_empty (room -> since when, ms), and goes after EMPTY_MS. One that is being
+-- deleted belongs to no namespace any more, and is in rooms_going until its last message is gone.
 local events = require('turn/events')
 local hashes = require('turn/hashes')
+local share = require('turn/share')
 local call = redis.call
 local format = string.format
 
 local WATCH_S = 60
 local NOBODY = '%' -- the creator of a room, once that user was deleted
+local EMPTY_MS, WATCHED_MS = 7 * 86400000, 86400000
 
 local function key_of(turn, room)
     return turn.prefix .. 'room:' .. room
@@ -29,16 +33,9 @@ local function load_any(turn, room)
     return r
 end
 
--- The user has a part in the room, as its creator or with a message.
-local function join(turn, user, room)
-    call('ZADD', turn.prefix .. 'rooms_of:' .. user, 'NX', turn.now_text, room)
-end
-
--- The user has no part in the room any more. The room stays, and nobody has created it.
-local function leave(turn, user, room)
-    call('ZREM', turn.prefix .. 'rooms_of:' .. user, room)
-    local key = key_of(turn, room)
-    if call('HGET', key, 'user') == user then call('HSET', key, 'account', NOBODY, 'user', NOBODY) end
+-- The user has a part in the room, as its creator or with a message, from then on.
+local function join(turn, user, room, since)
+    call('ZADD', turn.prefix .. 'rooms_of:' .. user, 'NX', since, room)
 end
 
 local function watch(turn, room)
@@ -48,14 +45,74 @@ local function watch(turn, room)
     call('EXPIRE', key, WATCH_S)
 end
 
+local function send(turn, room, text)
+    local nodes = call('ZRANGEBYSCORE', turn.prefix .. 'room_watch:' .. room, '(' .. turn.now_text, '+inf')
+    for i = 1, #nodes do events.send(turn, nodes[i], 'room\n' .. room .. '\n' .. text) end
+end
+
 -- Sends a message to those nodes. before: the id of the message before it, '' for the first.
 local function notify(turn, room, before, lines)
-    local nodes = call('ZRANGEBYSCORE', turn.prefix .. 'room_watch:' .. room, '(' .. turn.now_text, '+inf')
-    local event = 'room\n' .. room .. '\n' .. before .. '\n' .. lines
-    for i = 1, #nodes do events.send(turn, nodes[i], event) end
+    send(turn, room, before .. '\n' .. lines)
+end
+
+local function count(turn, account, delta)
+    if account ~= NOBODY then share.count(turn.prefix .. 'rooms_n', account, delta) end
+end
+
+-- The room has no messages since then.
+local function note_empty(turn, room, ms)
+    call('ZADD', turn.prefix .. 'rooms_empty', ms, room)
+end
+
+-- The room goes: nobody finds it any more, and nodes whose clients follow it are notified. Its messages are still there
+-- (bots/room_removal.lua).
+local function retire(turn, room)
+    local P, key = turn.prefix, key_of(turn, room)
+    local r = hashes.fields(key, 'namespace', 'account', 'user')
+    send(turn, room, 'gone')
+    call('ZREM', P .. 'rooms:' .. r.namespace, room)
+    call('ZREM', P .. 'rooms_of:' .. r.user, room)
+    count(turn, r.account, -1)
+    if call('ZREM', P .. 'rooms_empty', room) == 1 then
+        call('UNLINK', key, P .. 'room_messages:' .. room, P .. 'room_watch:' .. room)
+    else
+        call('HDEL', key, 'namespace')
+        call('HSET', key, 'account', NOBODY, 'user', NOBODY)
+        call('ZADD', P .. 'rooms_going', turn.now_text, room)
+    end
+end
+
+-- The user has no part in the room any more. One that it has created goes if nobody has written there; otherwise it
+-- stays, and nobody has created it.
+local function leave(turn, user, room)
+    local P, key = turn.prefix, key_of(turn, room)
+    call('ZREM', P .. 'rooms_of:' .. user, room)
+    local r = hashes.fields(key, 'namespace', 'account', 'user')
+    if r.user ~= user or not r.namespace then return end
+    if call('ZSCORE', P .. 'rooms_empty', room) then
+        retire(turn, room)
+    else
+        count(turn, r.account, -1)
+        call('HSET', key, 'account', NOBODY, 'user', NOBODY)
+    end
+end
+
+-- Rooms that have had no messages for EMPTY_MS go, `most` at once; one that somebody follows stays a day longer.
+local function age(turn, most)
+    local P = turn.prefix
+    local before = format('%d', turn.now_ms - EMPTY_MS)
+    local old = call('ZRANGEBYSCORE', P .. 'rooms_empty', '-inf', before, 'LIMIT', 0, most)
+    for i = 1, #old do
+        if call('EXISTS', P .. 'room_watch:' .. old[i]) == 1 then
+            note_empty(turn, old[i], format('%d', turn.now_ms - EMPTY_MS + WATCHED_MS))
+        else
+            retire(turn, old[i])
+        end
+    end
 end
 
 return {
-    NOBODY = NOBODY,
+    NOBODY = NOBODY, EMPTY_MS = EMPTY_MS,
     key_of = key_of, read = read, load_any = load_any, join = join, leave = leave, watch = watch, notify = notify,
+    count = count, note_empty = note_empty, retire = retire, age = age,
 }

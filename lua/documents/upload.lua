@@ -6,7 +6,7 @@
 -- Stops this race: two uploads of the same bytes, or two that only fit separately, have both begun: this verb checks
 --   again.
 -- KEYS: doc:<doc>, job:<job> hashes, pushed:<doc>, upload:<doc> lists, docs:<space> zset, space:<space>, shas:<space>,
---   paths:<space> hashes, jobs stream; documents/documents.lua.
+--   paths:<space> hashes, jobs stream; documents/documents.lua, turn/made.lua.
 -- Wakes: the readers of the stream; watching nodes, if a job is cancelled.
 -- Bound: one document, none of its bytes.
 -- Lane: add.  Home: space.  Nonce: no.  Full: refused.  Durable: yes.
@@ -26,24 +26,20 @@
 --   url           json? 8k
 --   is_reindex    flag       it may bring another model into the space
 --   account       name?      whose turn the job takes; by its space alone without one
--- Replies: ok/doc/job | duplicate/doc/job/status/filename (JSON) | full/used/cap | many (documents)
---   | gone (not all blocks are there)
+--   key           text? 2k   turn/made.lua
+-- Replies: ok/doc/job | made/doc/job, reused, as upload_begin | duplicate/doc/job/status/filename (JSON)
+--   | full/used/cap | many (documents) | gone (not all blocks are there)
 local jobs = require('documents/jobs')
 local storage = require('documents/storage')
 local uploads = require('documents/uploads')
+local made = require('turn/made')
+local order = require('turn/order')
 local call = redis.call
 local format = string.format
-local max = math.max
-
--- Ids are in the order of this number, so that no page of them misses one.
-local function creation_ms(turn, space)
-    local last = call('ZRANGE', turn.prefix .. 'docs:' .. space, -1, -1, 'WITHSCORES')[2]
-    return format('%d', max(turn.now_ms, (tonumber(last) or 0) + 1))
-end
 
 local function create_document(turn, space, doc, sha, path)
     local P = turn.prefix
-    local created = creation_ms(turn, space)
+    local created = order.next_ms(turn, P .. 'docs:' .. space) -- no page of them misses one
     call('ZADD', P .. 'docs:' .. space, created, doc)
     if path ~= '' then
         call('HSET', P .. 'paths:' .. space, path, doc)
@@ -58,7 +54,8 @@ end
 local function verb(turn, a)
     --- arguments
     local P = turn.prefix
-    local refused, earlier, had = uploads.judge(turn, space, path, sha, filename, url, size, cap)
+    local refused, earlier, had = made.again(turn, key), nil, nil
+    if not refused then refused, earlier, had = uploads.judge(turn, space, path, sha, filename, url, size, cap) end
     if not refused and not uploads.is_whole(turn, space, doc, blocks) then refused = 'gone' end
     if refused then
         uploads.drop(turn, doc)
@@ -78,6 +75,7 @@ local function verb(turn, a)
          'chars', 0, 'blocks', 0)
     storage.count_bytes(turn, doc, space)
     jobs.start(turn, space, doc, job, 'PARSE', is_reindex, account)
+    made.keep(turn, key, 'made\n' .. doc .. '\n' .. job)
     return 'ok\n' .. doc .. '\n' .. job
 end
 

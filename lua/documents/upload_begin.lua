@@ -1,7 +1,8 @@
 -- upload_begin: checks whether an upload is allowed and creates the list for its blocks, which the node pushes before
 --   it calls `upload`. So a refused upload (rate or storage limit, duplicate) never sends its bytes to Redis.
 -- Guarantees: the list expires if no `upload` takes it over within five minutes.
--- KEYS: pushed:<doc> list; docs:<space>, space:<space>, shas:<space>, paths:<space>, doc:<doc>; auth/limiter.lua.
+-- KEYS: pushed:<doc> list; docs:<space>, space:<space>, shas:<space>, paths:<space>, doc:<doc>; auth/limiter.lua,
+--   turn/made.lua.
 -- Wakes: nobody.
 -- Bound: one document.
 -- Lane: add.  Home: space.  Nonce: yes.  Full: refused.
@@ -16,14 +17,18 @@
 --   cap       number     bytes
 --   path      text? 4k   of a file of a collection
 --   url       json? 8k
--- Replies: ok/left | duplicate/left/doc/job/status/filename | full/left/used/cap | many/left (documents)
---   | limited/retry ms/limit/window s | replay; `left` as in admit
+--   key       text? 2k   turn/made.lua
+-- Replies: made/doc/job (under that key, before) | reused | ok/left | duplicate/left/doc/job/status/filename
+--   | full/left/used/cap | many/left (documents) | limited/retry ms/limit/window s | replay; `left` as in admit
 local limiter = require('auth/limiter')
 local uploads = require('documents/uploads')
+local made = require('turn/made')
 local match = string.match
 
 local function verb(turn, a)
     --- arguments
+    local again = made.again(turn, key)
+    if again then return again end
     local limited, left = limiter.admit(turn, limits)
     if limited then return limited end
     local refused = uploads.judge(turn, space, path, sha, filename, url, size, cap)

@@ -4,7 +4,7 @@
 -- KEYS: t:<topic>, lookups:<topic> hash ("<seq> <fingerprint>" -> ms), lookup:<fingerprint> hash (fragment, count,
 --   threshold, alias, refs, claimed, lease, matches), lookup_alias hash (fingerprint without the newline ->
 --   fingerprint), lookups zset (fingerprint -> ms from which it may be claimed), lookups_of hash (account -> lookups in
---   `lookups` that it opened), meta, queue/idle.lua; stored.
+--   `lookups` that it opened), meta, queue/idle.lua; stored; turn/made.lua.
 -- Wakes: one parked poll, by hand-over.
 -- Bound: one lookup, and what lookups.offer hands over.
 -- Lane: add.  Home: topic.  Nonce: yes.  Full: refused.  Durable: yes.
@@ -23,14 +23,19 @@
 --   max_stored   number?    bytes that the query's account may have on this shard; without one a topic that is not
 --                           counted stays so
 --   max_stored_per_user  number?  of them each of its users; no limit without
--- Replies: ok/ms | missing | waiting/depth (of the account, or of the topic) | full/depth | stored, as of add | replay
+--   key          text? 2k   turn/made.lua
+-- Replies: reused | ok/ms | missing | waiting/depth (of the account, or of the topic) | full/depth | stored, as of add
+--   | replay
 local listed = require('lookup/listed')
 local lookups = require('lookup/lookups')
 local noting = require('lookup/noting')
+local made = require('turn/made')
 local call = redis.call
 
 local function verb(turn, a)
     --- arguments
+    local again = made.again(turn, key)
+    if again then return again end
     local P = turn.prefix
     local had, refusal, row, record = listed.look(turn, topic, seq, user, fingerprint)
     if refusal then return refusal end
@@ -44,7 +49,7 @@ local function verb(turn, a)
         call('HINCRBY', P .. 'lookup:' .. fingerprint, 'refs', 1)
     end
     if is_to_do then lookups.begin(turn, fingerprint, alias, fragment, count, threshold, account, max_stored) end
-    return 'ok\n' .. turn.now_ms
+    return made.keep(turn, key, 'ok\n' .. turn.now_text)
 end
 
 return {add_lookup = verb}

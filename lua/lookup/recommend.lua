@@ -5,11 +5,11 @@
 -- KEYS: t:<topic>, recommendations stream (fields r: JSON, a: account, u: user, n: bytes counted,
 --   j: the fragment's digest, and P or F), unrecommended stream, judged:<account>:<user> zset,
 --   recommenders zset (account -> how many), recommenders:<account> zset (user -> how many),
---   recommended:<account>:<user> list (stream ids); stored.
+--   recommended:<account>:<user> list (stream ids); stored; turn/made.lua.
 -- Wakes: nobody.
 -- Bound: one recommendation, one that is dropped for it, and 100 that it undoes.
 -- Lane: add.  Home: cluster.  Nonce: yes.  Full: refused.  Durable: yes.
--- Repeatable: stores it again.
+-- Repeatable: stores it again, unless it has a key.
 -- Arguments:
 --   topic           name
 --   viewer          name?    must have access to the topic
@@ -21,10 +21,12 @@
 --   max_stored_per_user  number?  bytes that each of its users may store; absent: no limit
 --   digest          name?    of the fragment that is promoted or flagged
 --   is_flag         flag     the fragment is flagged
--- Replies: ok/ms/id/how many it undid | missing | stored, as of add | replay
+--   key             text? 2k turn/made.lua
+-- Replies: reused | ok/ms/id/how many it undid | missing | stored, as of add | replay
 local recommended = require('lookup/recommended')
 local records = require('queue/records')
 local stored = require('queue/stored')
+local made = require('turn/made')
 local call = redis.call
 local format = string.format
 
@@ -32,6 +34,8 @@ local RECOMMENDATIONS_MAX = 10000
 
 local function verb(turn, a)
     --- arguments
+    local again = made.again(turn, key)
+    if again then return again end
     local P = turn.prefix
     if not is_known and not records.has_part(turn, topic, viewer) then return 'missing' end
     local all = P .. 'recommendations'
@@ -50,7 +54,7 @@ local function verb(turn, a)
     local id = call('XADD', all, '*', 'r', recommendation, 'a', account, 'u', user, unpack(more))
     recommended.list(turn, id, account, user, judged)
     if call('XLEN', all) > RECOMMENDATIONS_MAX then recommended.drop(turn) end
-    return 'ok\n' .. turn.now_ms .. '\n' .. id .. '\n' .. format('%d', undone_n)
+    return made.keep(turn, key, 'ok\n' .. turn.now_ms .. '\n' .. id .. '\n' .. format('%d', undone_n))
 end
 
 return {recommend = verb}

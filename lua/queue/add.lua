@@ -34,6 +34,7 @@ local records = require('queue/records')
 local resent = require('queue/resent')
 local stored = require('queue/stored')
 local users = require('topic/users')
+local order = require('turn/order')
 local call = redis.call
 local match = string.match
 
@@ -106,7 +107,10 @@ local function verb(turn, a)
         if counted then stored.move(turn, topic_key, counted, account, user, -#row) end
         return refusal
     end
-    if not tie and call('ZADD', P .. 'topics:' .. user, now_text, topic) == 1 then users.note(turn, user) end
+    if not tie then
+        local mine = P .. 'topics:' .. user
+        if call('ZADD', mine, order.next(turn, mine), topic) == 1 then users.note(turn, user) end
+    end
     local answer = 'ok\n' .. seq .. '\n' .. now_text
     if idem then call('SET', P .. 'idem:' .. idem, digest .. ' ' .. answer, 'EX', IDEMPOTENCY_S) end
     return answer

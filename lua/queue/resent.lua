@@ -61,7 +61,9 @@ local function answer_to_key(turn, key, digest)
     local earlier = call('GET', turn.prefix .. 'idem:' .. key)
     if not earlier then return nil end
     local with, seq, ms = match(earlier, '^(%x+) ok\n(%d+)\n(%d+)$')
-    return with == digest and 'again\n' .. seq .. '\n' .. ms or 'mismatch', seq
+    if with == digest then return 'again\n' .. seq .. '\n' .. ms, seq end
+    if match(earlier, '^%x+') == digest then return nil end -- of another route (turn/made.lua)
+    return 'mismatch'
 end
 
 return {

@@ -6,6 +6,7 @@
 -- in meta, so that only then it is looked at) are notified once by the turn that makes some.
 local counters = require('turn/counters')
 local events = require('turn/events')
+local share = require('turn/share')
 local call = redis.call
 local match = string.match
 local ceil, max = math.ceil, math.max
@@ -40,14 +41,9 @@ local function room(turn)
     return max(1, ceil(turn.settings.queue_max / turn.settings.shard_n))
 end
 
--- Half of the Open queries, and half of the open lookups (which are all on one shard), is the most that one account may
--- have.
-local function share_of(n)
-    return max(1, ceil(n / 2))
-end
-
+-- All open lookups are on one shard.
 local function share_of_lookups(turn)
-    return share_of(turn.settings.queue_max)
+    return share.of(turn.settings.queue_max)
 end
 
 local function add_share(turn, field, delta)
@@ -76,12 +72,12 @@ end
 -- Has the account as much as it may have, so that one more query for `model` is refused? Returns how much. With
 -- fewer Open queries in all (`depth`) than a share nothing is looked up.
 local function share_taken(turn, account, model, depth)
-    local share = share_of(room(turn))
-    if depth >= share then
+    local most = share.of(room(turn))
+    if depth >= most then
         local deltas = turn.share_deltas
         local mine = (tonumber(call('HGET', turn.prefix .. 'shares', account)) or 0)
             + (deltas and deltas[account] or 0)
-        if mine >= share then return mine end
+        if mine >= most then return mine end
     end
     if model == 'default' or depth < MODELS_OF_ACCOUNT then return nil end
     flush_shares(turn)

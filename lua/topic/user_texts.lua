@@ -7,12 +7,13 @@
 -- Repeatable: yes.
 -- Arguments:
 --   user   name
---   after  text? 640  cursor: "<Seq>.<ms>.<topic>", of the first question; from the newest topic on without
+--   after  text? 640  cursor: "<Seq>.<microseconds>.<topic>", of the first question; from the newest topic on without
 -- Replies: replay | ok/cursor of the next page ('' when there is none), then per topic 6 lines: topic, its place
---   ("<ms>.<topic>"), the name that the user gave it (JSON; '' without one), how it is shown (JSON, cut), Seq of its
+--   ("<microseconds>.<topic>"), the name that the user gave it (JSON; '' without one), how it is shown (JSON, cut), Seq of its
 --   first question here, how many follow; per question its row (7 lines) and its answers (the inside of a JSON list)
 local records = require('queue/records')
 local bounds = require('turn/bounds')
+local order = require('turn/order')
 local call = redis.call
 local concat = table.concat
 local find, format, match, sub = string.find, string.format, string.match, string.sub
@@ -23,11 +24,11 @@ local NO_ROW = '0\n% % % 1\n""\n""\n{}\n\n""'
 
 -- The topic to go on with, its place among all, and the Seq.
 local function place_of(mine, cursor)
-    local seq, score, topic = match(cursor, '^(%d+)%.(%d+)%.(.*)$')
+    local seq, us, topic = match(cursor, '^(%d+)%.(%d+)%.(.*)$')
     if not seq then return 0, 1 end
     local rank = call('ZREVRANK', mine, topic)
     if rank then return rank, tonumber(seq) end
-    return call('ZCOUNT', mine, '(' .. score, '+inf'), 1 -- it is gone: those of the same time come again
+    return call('ZCOUNT', mine, '(' .. order.score_of(us), '+inf'), 1 -- it is gone: those of the same time come again
 end
 
 local function is_full(page)
@@ -89,7 +90,7 @@ local function verb(turn, a)
         topics = call('ZREVRANGE', mine, rank, rank + PAGE - 1, 'WITHSCORES')
         for i = 1, #topics, 2 do
             local topic = topics[i]
-            local place = format('%.0f', topics[i + 1]) .. '.' .. topic
+            local place = order.text_of(topics[i + 1]) .. '.' .. topic
             local seq = is_full(page) and 1
                 or put_topic(turn, page, topic, place, call('HGET', names, topic), from)
             if seq then

@@ -13,20 +13,22 @@
 --   and its text (JSON)
 local records = require('queue/records')
 local bounds = require('turn/bounds')
+local order = require('turn/order')
 local call = redis.call
-local format, match = string.format, string.match
+local match = string.match
 local concat = table.concat
 local min = math.min
 local READ_BYTES, REPLY_BYTES, ROW_BYTES = bounds.READ_BYTES, bounds.REPLY_BYTES, bounds.ROW_BYTES
 
 local TOPICS_PAGE = 1000
 local COMMANDS = 3       -- for a topic
-local SAME_MS_MAX = 1000 -- of topics of one user that were begun in the same millisecond, those that are looked at
+local SAME_MS_MAX = 1000 -- of topics of one user that a backup has at the same time, those that are looked at
 
--- The place after a cursor, "<score>.<topic>". Its topic may be gone by now, or be another shard's.
+-- The place after a cursor, "<score in microseconds>.<topic>". Its topic may be gone by now, or be another shard's.
 local function rank_after(mine, cursor)
     if cursor == '' then return 0 end
-    local score, topic = match(cursor, '^(%d+)%.(.*)$')
+    local us, topic = match(cursor, '^(%d+)%.(.*)$')
+    local score = order.score_of(us)
     local rank = call('ZCOUNT', mine, '-inf', '(' .. score)
     for _, other in ipairs(call('ZRANGE', mine, score, score, 'BYSCORE', 'LIMIT', 0, SAME_MS_MAX)) do
         if other > topic then break end
@@ -57,13 +59,13 @@ local function verb(turn, a)
     local page = call('ZRANGE', mine, from, from + n, 'WITHSCORES') -- one more than fits: is there a next page?
     for i = 1, #page, 2 do
         if i > 1 and (i > 2 * n or bytes > REPLY_BYTES or topics * COMMANDS * ROW_BYTES + looked > READ_BYTES) then
-            text[2] = format('%.0f', page[i - 1]) .. '.' .. page[i - 2]
+            text[2] = order.text_of(page[i - 1]) .. '.' .. page[i - 2]
             break
         end
         local name, read = name_of(turn, page[i], renamed and call('HGET', names, page[i]), is_whole)
         topics, looked = topics + 1, looked + read
         if name then
-            text[#text + 1] = format('%.0f', page[i + 1]) .. '.' .. page[i]
+            text[#text + 1] = order.text_of(page[i + 1]) .. '.' .. page[i]
             text[#text + 1] = page[i]
             text[#text + 1] = name
             bytes = bytes + #page[i] + #name

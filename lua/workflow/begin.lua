@@ -26,9 +26,8 @@ local stored = require('queue/stored')
 local files = require('workflow/files')
 local runs = require('workflow/runs')
 local watching = require('workflow/watching')
+local order = require('turn/order')
 local call = redis.call
-local format = string.format
-local max = math.max
 
 local function verb(turn, a)
     --- arguments
@@ -47,7 +46,8 @@ local function verb(turn, a)
         local refusal = stored.count(turn, account, whose, stored.whole(bytes), max_stored, max_stored_per_user)
         if refusal then return refusal end
     end
-    local run = format('%d', max(turn.now_ms, tonumber(s[1] or 0) + 1))
+    local mine = P .. 'wf_of:' .. user
+    local run = order.next_ms(turn, mine, tonumber(s[1] or 0) + 1)
     call('HSET', key, 'account', account, 'user', user, 'session_id', session_id, 'last', run, 'id:' .. request_id, run)
     call('HINCRBY', key, 'runs', 1)
     local r = {key = runs.key_of(turn, session, run), id = session .. '.' .. run}
@@ -56,7 +56,7 @@ local function verb(turn, a)
          'attempt', 0, 'step', 0, 'seq', 0, 'stepped', '', 'question', '', 'questions', '', 'body', body,
          'created', turn.now_text, 'updated', turn.now_text, 'bytes', bytes, 'log', 0)
     if max_stored then call('HSET', r.key, 'is_counted', 1) end
-    call('ZADD', P .. 'wf_of:' .. user, run, r.id)
+    call('ZADD', mine, run, r.id)
     runs.count_open(turn, whose, 1)
     files.hold(turn, version)
     watching.add(turn, session)

@@ -31,6 +31,7 @@ static const struct {
     {"room_messages", KIND_COPIED, HOME_ID},
     {"room_talk", KIND_COPIED, HOME_ID},
     {"room_names", KIND_COPIED, HOME_CLUSTER},
+    {"room_looks", KIND_COPIED, HOME_CLUSTER},
     {"names_n", KIND_COPIED, HOME_CLUSTER},
     {"bot", KIND_COPIED, HOME_CLUSTER},
     {"evaluation", KIND_COPIED, HOME_ID},
@@ -98,6 +99,9 @@ static const struct {
     /* from rooms, messages, bots and evaluations (lua/bots/restore.lua) */
     {"rooms", KIND_DERIVED},
     {"rooms_of", KIND_DERIVED},
+    {"rooms_n", KIND_DERIVED},
+    {"rooms_empty", KIND_DERIVED},
+    {"rooms_going", KIND_DERIVED},
     {"messages_of", KIND_DERIVED},
     {"bots", KIND_DERIVED},
     {"bots_of", KIND_DERIVED},

@@ -36,6 +36,7 @@ enum {
 
 /* The main bot, which writes notices and carries out commands. Nobody else can have its name. */
 #define BOTS_ANNEX STR("annex")
+#define BOTS_TAKEN_BY_ANNEX "The main bot has this user's name, or one that looks like it."
 
 /* Shared by all threads; immutable while they run. */
 struct bots_settings {
@@ -104,8 +105,8 @@ struct bots_who {
 /* The user named by OnBehalfOf, or the account itself (on_behalf.h). Answers 400 or 403 and returns
  * false otherwise. */
 bool bots_who_of(struct request *r, struct bots_who *ret_who) must_check;
-/* The same for a request that acts as that user in a room; answers 409 if the user has the main
- * bot's name. */
+/* The same for a request that acts as that user in a room; answers 409 if the user's name looks
+ * like the main bot's. */
 bool bots_speaker_of(struct request *r, struct bots_who *ret_who) must_check;
 /* Copies `who` with its texts, which are one allocation that the caller frees. */
 char *bots_who_copy(const struct bots_who *who, struct bots_who *ret_copy) must_check;
@@ -114,5 +115,7 @@ char *bots_who_copy(const struct bots_who *who, struct bots_who *ret_copy) must_
 struct str bots_namespace_of(struct request *r);
 /* Puts the name, for keys, of a user or bot `plain` in a namespace (as in struct bots_who). */
 void bots_put_name(struct buf *b, struct str namespace, struct str plain);
+/* The same of what it looks like (looks.h). */
+void bots_put_look(struct buf *b, struct str namespace, struct str plain);
 
 #endif

@@ -2,6 +2,7 @@
  * who.c - whom a request acts for, and names for keys (see bots.h). */
 #include "services/bots/bots.h"
 
+#include "services/bots/looks.h"
 #include "shared/http/respond.h"
 
 #include <stdlib.h>
@@ -28,8 +29,8 @@ bool bots_speaker_of(struct request *r, struct bots_who *ret_who)
 {
     if (!bots_who_of(r, ret_who))
         return false;
-    if (str_eq(ret_who->user, BOTS_ANNEX)) {
-        respond_error(r, ERR_NAME_TAKEN, "The main bot has this user's name.");
+    if (looks_same(ret_who->user, BOTS_ANNEX)) {
+        respond_error(r, ERR_NAME_TAKEN, BOTS_TAKEN_BY_ANNEX);
         return false;
     }
     return true;
@@ -66,4 +67,11 @@ void bots_put_name(struct buf *b, struct str namespace, struct str plain)
         buf_put_char(b, NAMESPACE_MARK);
     }
     buf_put_name(b, plain);
+}
+
+void bots_put_look(struct buf *b, struct str namespace, struct str plain)
+{
+    char look[LOOK_CHARS + 1];
+    looks_of(plain, look);
+    bots_put_name(b, namespace, str_of(look));
 }

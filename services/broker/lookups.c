@@ -5,6 +5,8 @@
 
 #include "generated/verbs.h"
 #include "shared/ask/room.h"
+#include "shared/http/once.h"
+
 #include <openssl/sha.h>
 #include <stdio.h>
 
@@ -102,12 +104,12 @@ static void on_noted(struct request *r, enum err error, struct str reply)
         return;
     adding->number = request_copy(r, lines_next(&lines));
     adding->stamp = request_copy(r, lines_next(&lines));
-    call_open_lookup(request_call(r, on_opened),
-                     .need = lookup_need(r, adding->topic, adding->number),
-                     .fingerprint = str_of(adding->print), .alias = str_of(adding->alias),
-                     .fragment = put_fragment(r), .count = (uint64_t)adding->count,
-                     .threshold = str_of(adding->threshold), .account = r->account->name_token,
-                     .max_open = max_open(r), .is_counted = room_of_account(r) != NO_NUMBER);
+    call_open_lookup(
+        request_call(r, on_opened), .need = lookup_need(r, adding->topic, adding->number),
+        .fingerprint = str_of(adding->print), .alias = str_of(adding->alias),
+        .fragment = put_fragment(r), .count = (uint64_t)adding->count,
+        .threshold = str_of(adding->threshold), .account = r->account->name_token,
+        .max_open = max_open(r), .is_counted = room_of_account(r) != NO_NUMBER, .key = once_key(r));
 }
 
 static bool read_threshold(struct request *r, char ret_text[32])
@@ -151,5 +153,6 @@ void broker_add_lookup(struct request *r)
                         .alias = str_of(adding->alias), .fragment = json,
                         .count = (uint64_t)adding->count, .threshold = str_of(adding->threshold),
                         .account = r->account->name_token, .max_open = max_open(r),
-                        .max_stored = room_of_account(r), .max_stored_per_user = room_of_user(r));
+                        .max_stored = room_of_account(r), .max_stored_per_user = room_of_user(r),
+                        .key = once_key(r));
 }

@@ -5,6 +5,7 @@
 
 #include "generated/verbs.h"
 #include "shared/ask/room.h"
+#include "shared/http/once.h"
 #include "shared/text/marks.h"
 #include "shared/text/text.h"
 
@@ -74,7 +75,7 @@ static void store(struct request *r, const struct recommend *op, bool is_known)
                    .is_known = is_known, .recommendation = op->text,
                    .account = r->account->name_token, .user = op->user_name,
                    .max_stored = room_of_account(r), .max_stored_per_user = room_of_user(r),
-                   .digest = str_of(op->digest), .is_flag = op->is_flag);
+                   .digest = str_of(op->digest), .is_flag = op->is_flag, .key = once_key(r));
 }
 
 static void on_part(struct request *r, enum err error, struct str reply)

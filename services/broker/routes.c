@@ -19,9 +19,9 @@ const struct route broker_routes[] = {
     {"DEL",    "/api/topic",               FRONT,     broker_delete_topic,        false, .audit = AUDIT_TOPIC_DELETED},
     {"PUT",    "/api/rename-topic",        FRONT,     broker_rename_topic,        false},
     {"POST",   "/api/cancel-query",        FRONT,     broker_cancel_query,        false},
-    {"POST",   "/api/add-lookup",          FRONT,     broker_add_lookup,          false},
+    {"POST",   "/api/add-lookup",          FRONT,     broker_add_lookup,          false, .takes_key = true},
     {"GET",    "/api/get-lookups",         FRONT,     broker_get_lookups,         false},
-    {"POST",   "/api/recommend",           FRONT,     broker_recommend,           false},
+    {"POST",   "/api/recommend",           FRONT,     broker_recommend,           false, .takes_key = true},
 
     {"GET",    "/api/get-new-queries",     ENGINE,    broker_get_new_queries,     true, .uses_nonce_itself = true, .is_always_sent = true, .hands_out = true, .is_held = true},
     {"POST",   "/api/give-new-answer",     ENGINE,    broker_give_new_answer,     false},

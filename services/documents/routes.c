@@ -32,14 +32,14 @@ const struct route documents_routes[] = {
     ROUTE("GET",    "/api/me",                          documents_me),
 
     ROUTE("POST",   "/api/docs/upload",                 documents_upload,
-          .body_max_bytes = UPLOAD_BODY_BYTES, .too_large = ERR_FILE_TOO_LARGE),
+          .takes_key = true, .body_max_bytes = UPLOAD_BODY_BYTES, .too_large = ERR_FILE_TOO_LARGE),
     ROUTE("GET",    "/api/docs",                        documents_list),
     ROUTE("GET",    "/api/docs/",                       documents_list),
     ROUTE("GET",    "/api/docs/{id}",                   documents_show),
     ROUTE("DELETE", "/api/docs/{id}",                   documents_delete, .audit = AUDIT_DOCUMENT_DELETED),
     ROUTE("DELETE", "/api/docs/{id}/delete",            documents_delete, .audit = AUDIT_DOCUMENT_DELETED),
     ROUTE("POST",   "/api/docs/{id}/delete",            documents_delete, .audit = AUDIT_DOCUMENT_DELETED),
-    ROUTE("POST",   "/api/docs/{id}/reindex",           documents_reindex),
+    ROUTE("POST",   "/api/docs/{id}/reindex",           documents_reindex, .takes_key = true),
     ROUTE("GET",    "/api/docs/{id}/chunks/{index}",    documents_chunk),
 
     ROUTE("POST",   "/api/rag/retrieve",                documents_retrieve),

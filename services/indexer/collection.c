@@ -190,7 +190,7 @@ enum put_outcome collection_reindex(struct collection *c, const struct collectio
     str_random_uuid(job);
     struct blocking_call call = {.blocking = c->pipeline->blocking};
     call_doc_reindex(blocking_start(&call), .space = str_of(c->space), .doc = str_of(entry->doc),
-                     .job = str_of(job), .account = STR(""));
+                     .job = str_of(job), .account = STR(""), .key = STR(""));
     if (call.error == ERR_REDIS_LOST)
         return PUT_STOPPED;
     struct lines lines = lines_of(call.error == ERR_OK ? call.reply : STR(""));

@@ -83,7 +83,7 @@ static enum err begin(struct upload *u, struct collection_uploaded *ret_uploaded
     call_upload_begin(blocking_start(&call), .space = str_of(u->c->space), .limits = STR(""),
                       .doc = str_of(u->doc), .filename = buf_str(&u->filename), .size = u->bytes.n,
                       .sha = u->sha, .cap = u->c->pipeline->settings->space.max_bytes,
-                      .path = buf_str(&u->name), .url = buf_str(&u->url));
+                      .path = buf_str(&u->name), .url = buf_str(&u->url), .key = STR(""));
     struct lines lines = lines_of(call.reply);
     struct str word = lines_next(&lines);
     *ret_is_due = call.error == ERR_OK && str_eq(word, STR("ok"));
@@ -130,7 +130,8 @@ static enum err store(struct upload *u, struct collection_uploaded *ret_uploaded
                 .kind = str_of(extract_kind_name(kind)), .size = u->bytes.n,
                 .blocks = blocks_of(u->bytes.n), .sha = u->sha,
                 .cap = u->c->pipeline->settings->space.max_bytes, .path = buf_str(&u->name),
-                .url = buf_str(&u->url), .is_reindex = u->c->is_reindex, .account = STR(""));
+                .url = buf_str(&u->url), .is_reindex = u->c->is_reindex, .account = STR(""),
+                .key = STR(""));
     struct lines lines = lines_of(call.reply);
     struct str word = lines_next(&lines);
     return read_reply(call.error, word, &lines, ret_uploaded);

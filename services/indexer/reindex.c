@@ -110,7 +110,7 @@ static enum err queue(struct reindex *x, struct str space, struct str doc)
     str_random_uuid(job);
     struct blocking_call call = {.blocking = x->blocking};
     call_doc_reindex(blocking_start(&call), .space = space, .doc = doc, .job = str_of(job),
-                     .account = STR(""));
+                     .account = STR(""), .key = STR(""));
     if (call.error != ERR_OK)
         return call.error;
     x->queued_n += str_has_prefix(call.reply, STR("ok"));

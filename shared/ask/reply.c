@@ -17,6 +17,7 @@ static const struct {
     {STR("missing"), ERR_NOT_FOUND, NULL},
     {STR("forbidden"), ERR_FORBIDDEN, "This user has no such topic."},
     {STR("mismatch"), ERR_QUERY_MISMATCH, NULL},
+    {STR("reused"), ERR_IDEMPOTENCY, NULL}, /* the key (lua/turn/made.lua) */
     {STR("done"), ERR_ALREADY_DONE, NULL},
     {STR("cancelled"), ERR_CANCELLED, NULL},
     {STR("failed"), ERR_FAILED, NULL},

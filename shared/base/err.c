@@ -30,6 +30,7 @@ const char *err_reason(int status)
     case 409: return "Conflict";
     case 413: return "Content Too Large";
     case 414: return "URI Too Long";
+    case 415: return "Unsupported Media Type";
     case 417: return "Expectation Failed";
     case 422: return "Unprocessable Content";
     case 426: return "Upgrade Required";

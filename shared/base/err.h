@@ -43,7 +43,7 @@
     X(URI_TOO_LONG,     414, "uri_too_long",     LOG_DEBUG, "The request line is too long.")       \
     X(ENCODED,          415, "unsupported_encoding", LOG_DEBUG, "The body is compressed: send it as it is, without Content-Encoding.") \
     X(UPGRADE,          426, "upgrade_required", LOG_DEBUG, "This route is a WebSocket: connect to it over HTTP/1.1 with an upgrade.") \
-    X(IDEMPOTENCY,      422, "idempotency_mismatch", LOG_INFO, "This Idempotency-Key was used with a different body: send a new key.") \
+    X(IDEMPOTENCY,      422, "idempotency_mismatch", LOG_INFO, "This Idempotency-Key was used with a different request: send a new key.") \
     X(HEADERS_TOO_LARGE, 431, "headers_too_large", LOG_DEBUG, "The request's headers are too large.") \
     X(TOO_MANY_FAILURES, 429, "too_many_failures", LOG_WARN, "Too many failed logins for this account from this address: check the secret, then wait a minute.") \
     X(USER_QUEUE_FULL,  429, "too_many_waiting", LOG_INFO,  "Too many requests are waiting for this user or account: retry later.") \
@@ -51,6 +51,7 @@
     X(RATE_LIMITED,     429, "rate_limited",     LOG_INFO,  "Too many requests: wait, then retry.") \
     X(INTERNAL,         500, "internal",         LOG_ERROR, "Internal error: report the request id to the operator.") \
     X(QUEUE_FULL,       503, "queue_full",       LOG_WARN,  "The queue is full: retry later.")     \
+    X(NAMESPACE_FULL,   503, "namespace_full",   LOG_WARN,  "This namespace has as many of these as it may: delete some, or retry later.") \
     X(NO_ENGINE,        503, "no_engine",        LOG_INFO,  "No engine is connected: start one with `parley engine`, or retry later.") \
     X(NO_ANSWER,        503, "no_answer",        LOG_INFO,  "No answer came in time: send the same request again to keep waiting for it.") \
     X(ENGINE_FAILED,    503, "engine_failed",    LOG_WARN,  "The engines could not answer this query: retry later.") \

@@ -20,6 +20,7 @@ static const char *const event_names[AUDIT_EVENT_NR] = {
     [AUDIT_USER_DELETED] = "user_deleted",
     [AUDIT_DOCUMENT_DELETED] = "document_deleted",
     [AUDIT_BOT_DELETED] = "bot_deleted",
+    [AUDIT_ROOM_DELETED] = "room_deleted",
 };
 
 /* What a request is about, in its query or in its body. `User` of a query is who signs. */

@@ -109,8 +109,7 @@ static bool is_boundary(struct str s)
 }
 
 /* A boundary without quotes may hold characters that no token may: clients send them anyway. */
-static bool find_boundary(struct str content_type, struct str *ret_boundary,
-                          const char **ret_reason)
+bool multipart_boundary(struct str content_type, struct str *ret_boundary, const char **ret_reason)
 {
     struct str rest = content_type, part, boundary = {NULL, 0};
     part = str_trim(str_cut(&rest, ';'));
@@ -287,7 +286,7 @@ bool multipart_find(struct str content_type, struct str body, const char *field,
     struct str boundary, rest = body;
     struct multipart_part found;
     bool is_found = false;
-    if (!find_boundary(content_type, &boundary, ret_reason))
+    if (!multipart_boundary(content_type, &boundary, ret_reason))
         return false;
     memcpy(mark_bytes + 4, boundary.at, boundary.n);
     struct str mark = {mark_bytes, 4 + boundary.n};

@@ -32,6 +32,9 @@ struct multipart_part {
 bool multipart_find(struct str content_type, struct str body, const char *field,
                     struct multipart_part *ret_part, const char **ret_reason) must_check;
 extern const char multipart_no_field[];
+/* The boundary in a media type; false, with a reason, if it has none. */
+bool multipart_boundary(struct str content_type, struct str *ret_boundary,
+                        const char **ret_reason) must_check;
 
 /* Puts the part's file name for display: escapes decoded, folders removed, no invisible characters
  * (shared/base/shown.h), at most MULTIPART_FILENAME_MAX_BYTES. A longer name is shortened before

@@ -15,6 +15,7 @@
 #include "shared/http/held_nonces.h"
 #include "shared/http/leave.h"
 #include "shared/http/linger.h"
+#include "shared/http/once.h"
 #include "shared/http/peer.h"
 #include "shared/http/rates.h"
 #include "shared/http/respond.h"
@@ -57,6 +58,7 @@ static void on_disposed(void *chunk)
     request_detach(r);
     if (r->on_gone != NULL)
         r->on_gone(r);
+    once_fini(r);
     gather_fini(r->gather);
 }
 
@@ -163,6 +165,8 @@ static void look_for_objections(struct request *r)
         object(r, server_too_large(r->route), NULL);
     } else if (is_encoded(r)) {
         object(r, ERR_ENCODED, NULL);
+    } else if (r->route->takes_key && request_header(r, "idempotency-key").n > ONCE_KEY_MAX_BYTES) {
+        object(r, ERR_BAD_REQUEST, "Idempotency-Key must be 1 to 128 bytes.");
     } else if (!is_good_path(r)) {
         object(r, ERR_BAD_REQUEST, "The path is not valid: broken %-escapes, or not UTF-8.");
     } else if (!is_good_encoding(r->server, r->query)) {
@@ -260,7 +264,9 @@ static void handle_late(struct request *r)
 
 static void handle_now(struct request *r)
 {
-    if (r->has_left || r->revoked != ERR_OK)
+    if (once_must_bind(r))
+        once_bind(r);
+    else if (r->has_left || r->revoked != ERR_OK)
         handle_late(r);
     else
         r->route->handle(r);
@@ -286,6 +292,8 @@ static void end_turn(struct request *r)
 static bool handle_long(struct steps *steps)
 {
     struct request *r = H2O_STRUCT_FROM_MEMBER(struct request, handling, steps);
+    if (once_read_some(r))
+        return true;
     end_turn(r);
     handle_now(r);
     return false;
@@ -296,7 +304,7 @@ void request_handle(struct request *r)
 {
     const struct fair_owner owner = {r->account == NULL ? peer_address(r) : r->account->name_token,
                                      STR(""), STR("")};
-    if (r->h2o->entity.len <= LONG_BODY_BYTES) {
+    if (r->h2o->entity.len <= LONG_BODY_BYTES && !once_read_some(r)) {
         handle_now(r);
         return;
     }

@@ -29,6 +29,7 @@ enum audit_event {
     AUDIT_USER_DELETED,
     AUDIT_DOCUMENT_DELETED,
     AUDIT_BOT_DELETED,
+    AUDIT_ROOM_DELETED,
     AUDIT_EVENT_NR
 };
 
@@ -43,6 +44,7 @@ struct route {
     bool takes_token_param; /* a bearer token may be in the parameter `token` */
     bool takes_api_key;     /* `x-api-key: <account>:<secret>` proves the account, too */
     bool takes_basic;       /* `Authorization: Basic` proves an account with a hashed secret */
+    bool takes_key;         /* it creates something, once for each Idempotency-Key (once.h) */
     /* Of a route whose handler checks the header X-CALLER-KEY: whether its value is a key that this
      * cluster has made, so that the body may be as large as the route's. NULL: it takes none. */
     bool (*is_caller_key)(const struct server *server, struct str key);
@@ -93,6 +95,7 @@ struct unread {
 };
 
 struct gather;
+struct once;
 struct request_call;
 struct stream;
 
@@ -156,6 +159,7 @@ struct request {
     struct request_call *calls; /* all its call handles, in use or free */
     unsigned replied_shard;     /* inside a reply: of request_call_at */
     struct gather *gather;      /* gather.h; NULL: nothing was gathered */
+    struct once *once;          /* once.h; NULL: it has no key, or was not handled yet */
     struct left_listener *left;
     struct held_answer *held; /* an answer that waits for the nonce (respond.c) */
     struct stream *stream;    /* once it has started */

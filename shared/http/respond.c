@@ -13,6 +13,7 @@
 #include "shared/http/audit.h"
 #include "shared/http/connection.h"
 #include "shared/http/held_nonces.h"
+#include "shared/http/once.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,6 +121,8 @@ static void count(struct request *r, int status)
     metrics_count_request(r->server->metrics, status, took_us, r->was_parked);
     if (r->route != NULL && r->route->audit != AUDIT_NONE)
         audit_request(r, status);
+    if (status >= 400 && status < 500)
+        once_unbind(r);
     if (request_is_logged(r))
         log_request(r, status, took_us);
 }

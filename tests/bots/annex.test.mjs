@@ -48,16 +48,46 @@ suite('annex', { accounts, sweep: false }, ({ test, cluster }) => {
     const before = await bots();
     const wrong = ['/register', '/register @x', '/register x pull', '/register @x pull "A" zulip more', '/register @x pull "A', '/unregister', '/unregister x', '/unregister @x @y', '/rotate', '/register @ pull', `/unregister @${'x'.repeat(129)}`];
     for (const text of wrong) assert.match((await command(room, `@annex ${text}`)).text, /^Write/, text);
-    for (const text of ['/nothing', '/', '/REGISTER @x pull', '/helpme']) assert.match((await command(room, `@annex ${text}`)).text, /do not know/, text);
+    for (const [text, usage] of [['/REGISTER @x pull', '/register @name URL'], ['/register, please', '/register @name URL'], ['/bots?', '/bots']]) assert.ok((await command(room, `@annex ${text}`)).text.startsWith(`Write: @annex ${usage}`), text);
+    for (const text of ['/nothing', '/', '/helpme']) assert.match((await command(room, `@annex ${text}`)).text, /do not know/, text);
     assert.deepEqual(await bots(), before);
   });
 
-  test('texts that only look like commands are messages', async () => {
+  test('a message that tags it is always answered, by what it means where it has no command', async () => {
     const room = await newRoom(cluster);
-    for (const text of ['@annex', '@annex hello', 'annex /help', 'say @annex /help', '@annexe /help']) {
-      assert.equal((await say(cluster, room, text)).private, undefined);
+    for (const text of ['@annex', '@annex hello', 'Who is @Annex?']) assert.match((await command(room, text)).text, /^Write a command after my name: @annex \/help/, text);
+    for (const text of ['@annex help', '/help @annex', '@annex how does "help" work?']) assert.equal((await command(room, text)).text, 'Write: @annex /help', text);
+    assert.match((await command(room, '@annex register @lee https://example.org/')).text, /^Write: @annex \/register/);
+    assert.match((await command(room, 'hello', { tagged: ['annex'] })).text, /^Write a command/);
+  });
+
+  test('words may stand before a command', async () => {
+    const room = await newRoom(cluster);
+    const [one, other, third] = [newName(), newName(), newName()];
+    assert.match((await command(room, `@annex please /register @${one} pull "Ada"`)).caller_key, KEY);
+    assert.match((await command(room, `Dear @annex,\nplease /register @${other} https://bots.example.org/`)).caller_key, KEY);
+    assert.match((await command(room, `/register @${third} pull`, { tagged: ['annex'] })).caller_key, KEY);
+    assert.match((await command(room, `@annex I would not /unregister @${one} now`)).text, /^Write/, 'more words follow: not carried out');
+    const known = await bots();
+    for (const name of [one, other, third]) assert.ok(known.includes(name));
+  });
+
+  test('without a person a bot emulates nobody in particular', async () => {
+    const room = await newRoom(cluster);
+    const name = newName();
+    assert.match((await command(room, `@annex /register @${name} https://bots.example.org/`)).caller_key, KEY);
+    const { json } = await cluster.request('GET', '/api/bots', { as: 'User_1', query: { limit: 1000 } });
+    assert.equal(json.bots.find(({ username }) => username === name).emulates, null);
+  });
+
+  test('texts that do not tag it are messages, and so is what is shown as code or quoted', async () => {
+    const room = await newRoom(cluster);
+    const texts = ['annex /help', 'mail x@annex /help', '@annexe /help', '`@annex /help`', '```\n@annex /help\n```', '> @annex /help'];
+    for (const text of texts) {
+      const message = await say(cluster, room, text);
+      assert.deepEqual([message.private, message.tagged], [undefined, []], text);
     }
-    assert.equal((await messages(cluster, room)).length, 5);
+    assert.equal((await messages(cluster, room)).length, texts.length);
   });
 
   test('/register hands the keys to its sender alone: not to the room, not to other sockets, not to Redis', async () => {
@@ -172,6 +202,7 @@ suite('annex', { accounts, sweep: false }, ({ test, cluster }) => {
     await command(room, `@annex /register @${name} pull`);
     await command(room, `@annex /rotate @${name}`);
     await command(room, `@annex /nothing @${name}`);
+    await command(room, `@annex tell @${name} to /rotate`);
     assert.deepEqual((await cluster.redis.cmd('KEYS', `*dlv:dlv_${room}_*`)), []);
     await say(cluster, room, `hello @${name}`);
     assert.equal((await cluster.redis.cmd('KEYS', `*dlv:dlv_${room}_*`)).length, 1);

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { ACCOUNTS, assertOk, assertProblem, eventually, suite } from '../support/harness.mjs';
 import { newRoom, say, sayRaw } from '../support/rooms.mjs';
+import { keysOfAll } from '../support/shards.mjs';
 
 const accounts = {
   ...ACCOUNTS,
@@ -81,6 +82,33 @@ suite('bots', { accounts, sweep: false }, ({ test, cluster }) => {
     assertProblem(await sayRaw(cluster, room, 'Me too', { as: 'Frontend_1', user: bot.username }), 409, 'name_taken');
     assertProblem(await sayRaw(cluster, room, 'Me too', { as: 'Frontend_1', user: 'annex' }), 409, 'name_taken');
     assertOk(await registerRaw({ username: speaker }, { as: 'Acme_1' }), 201);
+  });
+
+  test('a name that differs in case only, or that people take for another one, is taken', async () => {
+    const username = newName(), room = await newRoom(cluster);
+    const speaker = `Speaker-${newName()}`;
+    await register({ username });
+    await say(cluster, room, 'I am here', { as: 'Frontend_1', user: speaker });
+    const alike = [username.toUpperCase(), username.replace('r', '\u{1d5cb}'), speaker.toLowerCase(), `\u0405${speaker.slice(1)}`, 'Annex', '\u0391nnex', 'an\u{1d5c7}ex', 'anne\u0445', 'USER_2', 'User\u200b_2', 'Us\u0435r_1'];
+    for (const name of alike) assertProblem(await registerRaw({ username: name }), 409, 'name_taken');
+    assertProblem(await registerRaw({ username: 'zoë' }), 400, 'bad_request');
+    for (const user of [username.toUpperCase(), '\u0391nnex', 'ANNEX']) assertProblem(await sayRaw(cluster, room, 'Me too', { as: 'Frontend_1', user }), 409, 'name_taken');
+    assertOk(await remove(username));
+    await register({ username: username.toUpperCase() });
+  });
+
+  test('an account has half of a namespace\'s bots at most, and the namespace 1,000', async () => {
+    const key = keysOfAll('bots_n')[0];
+    await cluster.redis.cmd('HSET', key, 'Acme_1', 500);
+    const mine = await registerRaw({ username: newName() }, { as: 'Acme_1' });
+    assertProblem(mine, 429, 'rate_limited');
+    assert.match(mine.json.detail, /^This account/);
+    await cluster.redis.cmd('HDEL', key, 'Acme_1');
+    await cluster.redis.cmd('ZADD', keysOfAll('bots:acme')[0], ...Array.from({ length: 1000 }, (_, i) => [1, `acme~filler${i}`]).flat());
+    const ours = await registerRaw({ username: newName() }, { as: 'Acme_1' });
+    assertProblem(ours, 503, 'namespace_full');
+    assert.ok(mine.headers['retry-after'] && ours.headers['retry-after']);
+    await cluster.redis.cmd('ZREMRANGEBYSCORE', keysOfAll('bots:acme')[0], 1, 1);
   });
 
   test('of many who want one name at once exactly one has it', async () => {

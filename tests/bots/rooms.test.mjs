@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Rooms over HTTP: who creates and sees them, what they are called, and how they are listed.
+// Rooms over HTTP: who creates, sees and deletes them, what they are called, and how they are listed.
 import assert from 'node:assert/strict';
-import { ACCOUNTS, assertOk, assertProblem, suite } from '../support/harness.mjs';
-import { messagesRaw, newRoom, sayRaw } from '../support/rooms.mjs';
-import { keysOfAll, SHARDS } from '../support/shards.mjs';
+import { ACCOUNTS, assertOk, assertProblem, eventually, suite } from '../support/harness.mjs';
+import { messagesRaw, newRoom, openRoom, say, sayRaw } from '../support/rooms.mjs';
+import { keyOf, keysOfAll, SHARDS } from '../support/shards.mjs';
 
 const accounts = {
   ...ACCOUNTS,
@@ -12,6 +12,77 @@ const accounts = {
   Acme_F: { secret: 'acme-front-secret', role: 'frontend', namespace: 'acme' },
   Dash_1: { secret: 'dash-user-secret', role: 'user', namespace: '-' },
 };
+
+const remove = (cluster, room, { as = 'User_1', user, ...more } = {}) => cluster.request('DELETE', `/api/rooms/${room}`, { as, query: user ? { OnBehalfOf: user } : {}, ...more });
+
+suite('rooms that are deleted', { accounts, sweep: false }, ({ test, cluster }) => {
+  const keysWith = async (text) => (await cluster.redis.cmd('KEYS', `*${text}*`)).sort();
+  const gone = async (room) => assertProblem(await messagesRaw(cluster, room), 404, 'not_found');
+
+  test('a room goes with its messages and deliveries, and everybody who follows it is told', async () => {
+    const room = await newRoom(cluster);
+    const username = `going-${process.pid}`;
+    const bot = assertOk(await cluster.request('POST', '/api/bots', { as: 'User_1', body: { username } }), 201);
+    const sockets = await Promise.all([0, 1].map((node) => openRoom(cluster, room, { node, as: 'User_2' })));
+    const first = await say(cluster, room, `hello @${username}`);
+    await say(cluster, room, 'again', { as: 'User_2', reply_to: first.id });
+    const pull = () => cluster.request('GET', `/api/bots/${username}/deliveries`, { query: { Wait: 0 }, headers: { 'X-CALLER-KEY': bot.caller_key } });
+    const { id } = assertOk(await pull());
+    assert.ok((await keysWith(room)).length >= 4);
+    assert.deepEqual(assertOk(await remove(cluster, room)), { status: 'OK' });
+    assert.deepEqual(await keysWith(room), []);
+    await gone(room);
+    assertProblem(await sayRaw(cluster, room, 'hello'), 404, 'not_found');
+    assertProblem(await remove(cluster, room), 404, 'not_found');
+    const answer = await cluster.request('POST', `/api/bots/${username}/deliveries/${id}`, { headers: { 'X-CALLER-KEY': bot.caller_key }, body: { message: 'late' } });
+    assertProblem(answer, 404, 'not_found');
+    assert.equal((await pull()).status, 204);
+    for (const socket of sockets) assert.equal(await socket.closed(), 1008);
+    for (const key of keysOfAll('dlv_n')) assert.equal(await cluster.redis.cmd('HGET', key, username), null);
+  });
+
+  test('only who made it or an operator deletes it, in no other namespace, and the audit log says who', async () => {
+    const room = await newRoom(cluster, { as: 'Frontend_1', user: 'maker' });
+    for (const other of [{ as: 'User_1' }, { as: 'Frontend_1', user: 'other' }]) assertProblem(await remove(cluster, room, other), 403, 'forbidden');
+    assertProblem(await remove(cluster, room, { as: 'Acme_1' }), 404, 'not_found');
+    assertProblem(await remove(cluster, room, { as: 'Inference_1' }), 403, 'forbidden');
+    for (const id of ['x', '0'.repeat(24)]) assertProblem(await remove(cluster, id), 404, 'not_found');
+    assertOk(await remove(cluster, room, { as: 'Frontend_1', user: 'maker' }));
+    const theirs = await newRoom(cluster, { as: 'Acme_1' });
+    assertOk(await remove(cluster, theirs, { as: 'Operator_1' }));
+    const deletions = async () => assertOk(await cluster.request('GET', '/api/audit', { as: 'Operator_1' })).Events.filter(({ Event }) => Event === 'room_deleted').map(({ Account, Path }) => `${Account} ${Path}`);
+    for (const seen of [`Frontend_1 /api/rooms/${room}`, `Operator_1 /api/rooms/${theirs}`]) await eventually(async () => (await deletions()).includes(seen), { what: seen });
+  });
+
+  test('of many messages each part is deleted, and what they counted is given back', async () => {
+    const room = await newRoom(cluster, { as: 'Frontend_1', user: 'talker' });
+    for (let i = 0; i < 1200; i += 100) await Promise.all(Array.from({ length: 100 }, (_, k) => say(cluster, room, `message ${i + k}`, { as: 'Frontend_1', user: `t${k % 3}` })));
+    assertOk(await remove(cluster, room, { as: 'Frontend_1', user: 'talker' }));
+    assert.deepEqual(await keysWith(room), []);
+    for (const key of keysOfAll('messages_of')) for (const user of ['t0', 't1', 't2']) assert.equal(await cluster.redis.cmd('HGET', key, user), null);
+  });
+
+  test('a room in which nobody writes for a week goes by itself; one with messages or a listener stays', async () => {
+    const [idle, used, followed] = [await newRoom(cluster), await newRoom(cluster), await newRoom(cluster)];
+    await say(cluster, used, 'here');
+    const socket = await openRoom(cluster, followed);
+    const week = Date.now() - 7 * 86_400_000 - 1000;
+    for (const key of keysOfAll('rooms_empty')) for (const room of [idle, used, followed]) await cluster.redis.cmd('ZADD', key, 'XX', week, room);
+    await eventually(async () => (await messagesRaw(cluster, idle)).status === 404, { what: 'the idle room is gone' });
+    assert.deepEqual(await keysWith(idle), []);
+    for (const room of [used, followed]) assert.equal((await messagesRaw(cluster, room)).status, 200);
+    await socket.close();
+  });
+
+  test('a deletion that its node did not end is ended by others', async () => {
+    const room = await newRoom(cluster);
+    await say(cluster, room, 'here');
+    const key = keyOf(room, `room:${room}`);
+    await cluster.redis.cmd('HDEL', key, 'namespace');
+    await cluster.redis.cmd('ZADD', keyOf(room, 'rooms_going'), Date.now() - 60_000, room);
+    await eventually(async () => (await cluster.redis.cmd('EXISTS', key)) === 0, { what: 'the room is gone' });
+  });
+});
 
 suite('rooms', { accounts, sweep: false }, ({ test, cluster }) => {
   const listRaw = (as, query = {}, more = {}) => cluster.request('GET', '/api/rooms', { as, query, ...more });
@@ -114,8 +185,19 @@ suite('rooms', { accounts, sweep: false }, ({ test, cluster }) => {
       for (let i = 0; i < members.length; i += 2000) await cluster.redis.cmd('ZADD', key, ...members.slice(i, i + 2000));
     }
     const full = await cluster.request('POST', '/api/rooms', { as: 'User_1', body: { name: 'one more' } });
-    assertProblem(full, 429, 'rate_limited');
+    assertProblem(full, 503, 'namespace_full');
     assert.match(full.headers['retry-after'], /^\d+$/);
     await newRoom(cluster, { as: 'Acme_1', name: 'theirs' });
+    for (const key of keysOfAll('rooms:%')) await cluster.redis.cmd('ZREMRANGEBYSCORE', key, 1, 1);
+    await newRoom(cluster);
+  });
+
+  test('an account has half of them at most, and other accounts have the rest', async () => {
+    for (const key of keysOfAll('rooms_n')) await cluster.redis.cmd('HSET', key, 'User_1', 10000);
+    const full = await cluster.request('POST', '/api/rooms', { as: 'User_1', body: { name: 'one more' } });
+    assertProblem(full, 429, 'rate_limited');
+    assert.match(full.json.detail, /^This account/);
+    assert.match(full.headers['retry-after'], /^\d+$/);
+    await newRoom(cluster, { as: 'User_2' });
   });
 });

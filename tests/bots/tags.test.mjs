@@ -86,6 +86,18 @@ suite('tags', { sweep: false, env: { PARLEY_ALLOW_PRIVATE_ENDPOINTS: 'on' } }, (
     assert.equal(bot.calls().length, 2);
   });
 
+  test('a bot is called by its name in any case and in letters that look the same, and not from code or quotes', async () => {
+    const { room, bots: [bot] } = await roomWith([], () => ({ message: 'hello' }));
+    const upper = await ask(room, `@${bot.name.toUpperCase()} @${bot.name}`);
+    assert.deepEqual(upper.tagged, [bot.name]);
+    await repliesTo(room, upper);
+    const alike = await ask(room, 'Who?', { tagged: [bot.name.replace('b', '\u{1d5bb}')] });
+    assert.deepEqual(alike.tagged, [bot.name]);
+    await repliesTo(room, alike);
+    for (const text of [`\`@${bot.name}\``, `> @${bot.name}`, `\`\`\`\n@${bot.name}\n\`\`\``]) assert.deepEqual((await ask(room, text)).tagged, [], text);
+    assert.equal(bot.calls().length, 2);
+  });
+
   test('replies come to the sockets of all nodes, once', async () => {
     const { room, bots: [bot] } = await roomWith([], () => ({ message: 'hello' }));
     const sockets = await Promise.all([0, 1].map((node) => openRoom(cluster, room, { as, user: 'bob', node })));

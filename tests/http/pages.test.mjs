@@ -141,7 +141,7 @@ suite('pages', {}, ({ test, cluster }) => {
   test('a user whose topics are read past the last one gets an empty object', async () => {
     const User = newUser();
     const { Topic } = await cluster.add({ User });
-    assert.deepEqual(assertOk(await get('/api/user-topics', { OnBehalfOf: User, after: `9999999999999.${Topic}` })), {});
+    assert.deepEqual(assertOk(await get('/api/user-topics', { OnBehalfOf: User, after: `9999999999999999.${Topic}` })), {});
     assertProblem(await get('/api/user-topics', { OnBehalfOf: User, after: 'x' }), 400);
   });
 

@@ -390,7 +390,7 @@ export const flows = {
     const many = (n, of) => Array.from({ length: m.n(n) }, (_, i) => of(i));
     const long = (i) => `${'b'.repeat(400)}${i}`;
     const bots = ['bot', ...many(9, long)], people = many(50, (i) => `${'p'.repeat(400)}${i}`);
-    const register = (bot, endpoint) => ['bot_register', 0, bot, '-', 'ab', m.json(1000), m.json(2000), endpoint ? m.text(2000) : '', 'annex', 'F', 'alice', 'frontend'];
+    const register = (bot, endpoint) => ['bot_register', 0, bot, `look-${bot}`, '', '-', 'ab', m.json(1000), m.json(2000), endpoint ? m.text(2000) : '', 'annex', 'F', 'alice', 'frontend'];
     await m.expect(/^ok/, ...register('bot', true));
     await m.expect(/^ok/, ...register('puller', false));
     for (const bot of bots.slice(1)) await m.shard.call(...register(bot, true));
@@ -398,15 +398,15 @@ export const flows = {
     await m.expect(/^ok/, 'bot_find', 'bot', '1');
     await m.expect(/^ok/, 'bot_outcome', 'bot', 'ab', '1');
     await m.expect(/^ok/, 'bot_rotate', 0, 'bot', 'F', 'alice', '');
-    await m.expect(/^ok/, 'name_claim', 'alice', '-');
-    for (const one of people) await m.shard.call('name_claim', one, '-');
-    await m.expect(/^ok/, 'names_find', ...bots, ...people);
+    await m.expect(/^ok/, 'name_claim', 'alice', 'look-alice', '-', 'F');
+    for (const one of people) await m.shard.call('name_claim', one, `look-${one}`, '-', 'F');
+    await m.expect(/^ok/, 'names_find', ...[...bots, ...people].flatMap((one) => [one, `look-${one}`]));
     await m.expect(/^ok/, 'room_create', 0, R, '-', json, 'F', 'alice', 1e6);
     for (let i = 0; i < m.n(1000); i++) await m.shard.call('room_create', 0, String(i).padStart(24, '0'), '-', json, 'F', 'alice', 1e6);
     await m.expect(/^ok/, 'room_list', 0, '-', 1000, '');
     await m.expect(/^ok/, 'room_watch', R, '-', '');
     await m.expect(/^ok/, 'room_watch_again', R);
-    const post = (text, names, replyTo = '') => ['message_add', R, '-', 'user', 'alice', '"alice"', text, replyTo, 'F', 'alice', '1', '1', '', 'x', 100, 1e12, 1e12, ...names.flatMap((one) => [one, json, '1', 'x'])];
+    const post = (text, names, replyTo = '') => ['message_add', R, '-', 'user', 'alice', 'look-alice', '"alice"', text, replyTo, 'F', 'alice', '1', '1', '', 'x', 100, 1e12, 1e12, '', ...names.flatMap((one) => [one, `look-${one}`, json, '1', 'x'])];
     const posted = (await m.expect(/^ok/, ...post(m.json(400_000), [...bots, ...people]))).split('\n');
     const [delivery, , fence] = posted.slice(4);
     for (let i = 0; i < m.n(90); i++) await m.shard.call(...post(JSON.stringify('x'.repeat(10_000)), ['bot'])); // past 100 it is busy
@@ -423,7 +423,7 @@ export const flows = {
     await m.expect(/^ok/, 'delivery_read', R, last[4]);
     await m.expect(/^$/, 'delivery_renew', ...Array(m.n(200)).fill([last[4], last[6]]).flat());
     await m.expect(/^ok/, 'delivery_accept', R, last[4], last[6]);
-    await m.expect(/^ok/, 'delivery_reply', R, last[4], '', 'bot', m.json(1000), m.json(400_000), '1', 10, ...people.slice(0, m.n(40)).flatMap((one) => [one, json, 'x']));
+    await m.expect(/^ok/, 'delivery_reply', R, last[4], '', 'bot', m.json(1000), m.json(400_000), '1', 10, ...people.slice(0, m.n(40)).flatMap((one) => [one, `look-${one}`, json, 'x']));
     await m.cmd('ZADD', m.key('dlv_due'), ...(await m.cmd('ZRANGE', m.key('dlv_due'), 0, -1)).flatMap((id) => [1, id]));
     await m.expect(/^(both|deliveries)/, 'bots_look');
     const taken = (await m.expect(/^dlv_/, 'delivery_take', 100)).split('\n');
@@ -437,6 +437,7 @@ export const flows = {
     await m.expect(/^ok/, 'bot_delete', 0, 'puller', 'F', 'alice', '');
     await m.expect(/^done|^more/, 'bot_forget_user', 'alice');
     await m.expect(/^more|^done/, 'room_forget_user', 0, 'alice', '-', '');
+    await m.expect(/^more|^done/, 'room_delete', 0, R, '-', 'F', 'alice', '1', '');
   },
 
   async 'an evaluation with all that it may hold'(m) {

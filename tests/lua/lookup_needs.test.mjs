@@ -168,7 +168,7 @@ scripts('lookups of two shards, at random', ({ test, shard }) => {
         },
         async function open({ number, stamp }) {
           const max = below(6) === 0 ? 0 : 1000;
-          const reply = await on(ZERO, 'open_lookup', `${topic}:${number}`, print, `${print}0`, '"x"', 5 + below(3), 1, 'F', max);
+          const reply = await on(ZERO, 'open_lookup', `${topic}:${number}`, print, `${print}0`, '"x"', 5 + below(3), 1, 'F', max, '', '');
           if (reply.startsWith('ok')) acked.set(`${topic}:${number} ${print}`, true);
           else if (stamp) await on(HERE, 'unnote_lookup', topic, 1, print, stamp);
         },

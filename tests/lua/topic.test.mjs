@@ -64,7 +64,8 @@ scripts('thread', ({ cases, test, shard }) => {
   });
 });
 
-scripts('user_topics', ({ cases }) => {
+scripts('user_topics', ({ cases, test, shard }) => {
+  const begun = (topic) => ['add', 0, topic, 'alice', 'F', 'default', 1, 100, tailOf(), '', '', '', '', ''];
   const topics = ({ after = '', n = '', whole = '' } = {}) => ['user_topics', 0, 'alice', after, n, whole];
   const two = () => ({ 't:b': topicOf(['D']), 't:c': topicOf(['D']), 'topics:alice': zset({ b: 5, c: 5 }) });
   cases([
@@ -78,17 +79,36 @@ scripts('user_topics', ({ cases }) => {
         'names:alice': { a: '"My topic"' },
       },
       call: topics(),
-      reply: lines('ok', '', '5.b', 'b', '"Why?"', '9.a', 'a', '"My topic"'),
+      reply: lines('ok', '', '5000.b', 'b', '"Why?"', '9000.a', 'a', '"My topic"'),
     },
-    { name: 'names of other users are theirs', before: { ...done(), 'names:bob': { t: '"B"' } }, call: topics(), reply: lines('ok', '', '1000.t', 't', '"Q1"') },
+    { name: 'names of other users are theirs', before: { ...done(), 'names:bob': { t: '"B"' } }, call: topics(), reply: lines('ok', '', '1000000.t', 't', '"Q1"') },
     { name: 'a topic that is gone is left out', before: { 'topics:alice': zset({ gone: 1 }) }, call: topics(), reply: lines('ok', '') },
-    { name: 'a page, and where the next one goes on', before: () => two(), call: topics({ n: 1 }), reply: lines('ok', '5.b', '5.b', 'b', '"Q1"') },
-    { name: 'the next page', before: () => two(), call: topics({ after: '5.b', n: 1 }), reply: lines('ok', '', '5.c', 'c', '"Q1"') },
-    { name: 'after a topic that is gone by now, or of another shard', before: () => two(), call: topics({ after: '5.bb', n: 2 }), reply: lines('ok', '', '5.c', 'c', '"Q1"') },
-    { name: 'after one that is older than all', before: () => two(), call: topics({ after: '4.z', n: 2 }), reply: lines('ok', '', '5.b', 'b', '"Q1"', '5.c', 'c', '"Q1"') },
-    { name: 'a title is what a list shows, the query is whole where that is asked for', before: { ...done(), 't:t': topicOf(['D'], { title: '"T"' }) }, calls: [topics(), topics({ whole: '1' })], replies: [lines('ok', '', '1000.t', 't', '"T"'), lines('ok', '', '1000.t', 't', '"Q1"')] },
-    { name: 'a first query without a title is cut', before: { ...done(), 't:t': topicOf(['D'], { query: () => 'é'.repeat(900) }) }, call: topics(), reply: lines('ok', '', '1000.t', 't', `"${'é'.repeat(200)}"`) },
+    { name: 'a page, and where the next one goes on', before: () => two(), call: topics({ n: 1 }), reply: lines('ok', '5000.b', '5000.b', 'b', '"Q1"') },
+    { name: 'the next page', before: () => two(), call: topics({ after: '5000.b', n: 1 }), reply: lines('ok', '', '5000.c', 'c', '"Q1"') },
+    { name: 'after a topic that is gone by now, or of another shard', before: () => two(), call: topics({ after: '5000.bb', n: 2 }), reply: lines('ok', '', '5000.c', 'c', '"Q1"') },
+    { name: 'after one that is older than all', before: () => two(), call: topics({ after: '4000.z', n: 2 }), reply: lines('ok', '', '5000.b', 'b', '"Q1"', '5000.c', 'c', '"Q1"') },
+    { name: 'a title is what a list shows, the query is whole where that is asked for', before: { ...done(), 't:t': topicOf(['D'], { title: '"T"' }) }, calls: [topics(), topics({ whole: '1' })], replies: [lines('ok', '', '1000000.t', 't', '"T"'), lines('ok', '', '1000000.t', 't', '"Q1"')] },
+    { name: 'a first query without a title is cut', before: { ...done(), 't:t': topicOf(['D'], { query: () => 'é'.repeat(900) }) }, call: topics(), reply: lines('ok', '', '1000000.t', 't', `"${'é'.repeat(200)}"`) },
   ]);
+
+  test('topics that are begun in one turn are in the order in which they were begun, also over pages', async () => {
+    const wanted = Array.from({ length: 30 }, (_, i) => `t${(i * 7) % 30}`);
+    await shard.turn(wanted.map(begun));
+    const found = [];
+    for (let after = ''; ; ) {
+      const [, next, ...rest] = (await shard.call(...topics({ after, n: 7 }))).split('\n');
+      for (let at = 0; at < rest.length; at += 3) found.push(rest[at + 1]);
+      if (next === '') break;
+      after = next;
+    }
+    assert.deepEqual(found, wanted);
+  });
+
+  test('a clock that was set back does not change it', async () => {
+    await shard.seed({ 't:z': topicOf(['D']), 'topics:alice': zset({ z: Date.now() + 3_600_000 }) });
+    await shard.turn(['b', 'a'].map(begun));
+    assert.deepEqual(await shard.cmd('ZRANGE', shard.key('topics:alice'), 0, -1), ['z', 'b', 'a']);
+  });
 });
 
 scripts('rename', ({ cases }) => {

@@ -260,17 +260,17 @@ scripts('user_texts', ({ cases, test, shard }) => {
     'topics:alice': zset({ a: 5, b: 7 }), 'topics:bob': zset({ c: 6 }), 'names:alice': { b: '"Renamed"' },
   });
   const row = (seq, query) => rowOf({ ms: 999 + seq, query });
-  const b = ['b', '7.b', '"Renamed"', '"Renamed"', 1, 1, row(1, 'one more'), ''];
+  const b = ['b', '7000.b', '"Renamed"', '"Renamed"', 1, 1, row(1, 'one more'), ''];
   const second = [row(2, 'second'), ''];
-  const a = ['a', '5.a', '', '"First ONE"', 1, 2, row(1, 'First ONE'), '"an [answer]","two"', ...second];
+  const a = ['a', '5000.a', '', '"First ONE"', 1, 2, row(1, 'First ONE'), '"an [answer]","two"', ...second];
   cases([
     { name: 'the newest topic first, of this user only, with answers and without what was thought', before: two, call: read(), reply: lines('ok', '', ...b, ...a) },
-    { name: 'from a place on: within a topic, after all of it, and after a topic that is gone', before: two, calls: [read('2.5.a'), read('2147483647.7.b'), read('1.6.gone')], replies: [lines('ok', '', 'a', '5.a', '', '"First ONE"', 2, 1, ...second), lines('ok', '', 'b', '7.b', '"Renamed"', '"Renamed"', 2147483647, 0, ...a), lines('ok', '', ...a)] },
+    { name: 'from a place on: within a topic, after all of it, and after a topic that is gone', before: two, calls: [read('2.5000.a'), read('2147483647.7000.b'), read('1.6000.gone')], replies: [lines('ok', '', 'a', '5000.a', '', '"First ONE"', 2, 1, ...second), lines('ok', '', 'b', '7000.b', '"Renamed"', '"Renamed"', 2147483647, 0, ...a), lines('ok', '', ...a)] },
     { name: 'a user without topics', call: read(), reply: lines('ok', '') },
     { name: 'a topic of the list that is gone', before: () => ({ 'topics:alice': zset({ gone: 9, a: 5 }), 't:a': two()['t:a'] }), call: read(), reply: lines('ok', '', ...a) },
   ]);
 
-  // The places of its topics, as "<ms>.<topic> <first Seq> <how many>", page by page.
+  // The places of its topics, as "<microseconds>.<topic> <first Seq> <how many>", page by page.
   const pages = async () => {
     const all = [];
     for (let after = ''; ; ) {
@@ -288,14 +288,14 @@ scripts('user_texts', ({ cases, test, shard }) => {
 
   test('a long topic comes in pages of a megabyte, each question once', async () => {
     await shard.seed({ 't:t': topicOf(Array(10).fill('C "no"'), { query: () => 'x'.repeat(250_000) }), 'topics:alice': zset({ t: 1 }) });
-    assert.deepEqual(await pages(), [['1.t 1 5'], ['1.t 6 5']]);
+    assert.deepEqual(await pages(), [['1000.t 1 5'], ['1000.t 6 5']]);
   });
 
   test('what was thought, and not returned, ends a page too', async () => {
     const thought = lines('["42"]', JSON.stringify(['x'.repeat(1 << 20)]), 'null', 1500, 'E');
     const answers = Object.fromEntries(Array.from({ length: 7 }, (_, i) => [`a:${i + 1}`, thought]));
     await shard.seed({ 't:t': topicOf(Array(7).fill('D'), answers), 'topics:alice': zset({ t: 1 }) });
-    assert.deepEqual(await pages(), [['1.t 1 3'], ['1.t 4 3'], ['1.t 7 1']]);
+    assert.deepEqual(await pages(), [['1000.t 1 3'], ['1000.t 4 3'], ['1000.t 7 1']]);
   });
 
   test('many short topics: some a page', async () => {

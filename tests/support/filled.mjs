@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { BOB, docId, Indexer, packOf, shaOf, upload } from './lua_documents.mjs';
 import { lines, tailOf } from './lua.mjs';
-import { create, post, postedOf } from './lua_rooms.mjs';
+import { create, lookOf, post, postedOf } from './lua_rooms.mjs';
 import { answer, began, frameOf, stepped } from './lua_workflow.mjs';
 
 const ANSWER = lines('["yes"]', 'null', 'null');
@@ -147,7 +147,7 @@ export async function fillRuns(shard) {
 export async function fillRooms(shard) {
   const id = (what) => createHash('md5').update(what).digest('hex').slice(0, 24);
   const bot = async (name, namespace, endpoint, user) =>
-    assert.equal(await shard.call('bot_register', 0, name, namespace, id(name).slice(0, 16), JSON.stringify(name), '"Ada"', endpoint, 'annex', 'F', user, 'frontend'), 'ok\n1');
+    assert.equal(await shard.call('bot_register', 0, name, lookOf(name), '', namespace, id(name).slice(0, 16), JSON.stringify(name), '"Ada"', endpoint, 'annex', 'F', user, 'frontend'), 'ok\n1');
   await bot('coach', '%', 'https://bots.example.org/coach', 'alice');
   await bot('puller', '%', '', 'bob');
   await bot('acme~coach', 'acme', 'parley:default', 'acme~bob');

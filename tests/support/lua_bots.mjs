@@ -2,6 +2,7 @@
 //
 // lua_bots: calls of the verbs of bots and their evaluations by named arguments, and their keys (docs/redis-keys.md).
 import { list, zset } from './lua.mjs';
+import { lookOf } from './lua_rooms.mjs';
 
 export const NAMES = 'room_names';
 export const NAMESPACE_MAX = 1000, REGISTRANT_MAX = 50, FAILURES = 5, REST_MS = 30_000, TRIAL_MS = 15_000, HOUR_MS = 3_600_000; // lua/bots/registry.lua
@@ -11,28 +12,29 @@ export const LEASE_MS = 15_000, OPEN_MAX = 10, KEPT_MAX = 1000, KEPT_MS = 30 * 8
 
 export const idOf = (n) => n.toString(16).padStart(16, '0');
 
-export const register = ({ bot = 'echo', namespace = '-', id = idOf(1), username = bot, emulates = '', endpoint = 'https://bot.example/', format = 'annex', account = 'F', user = 'alice', role = 'frontend' } = {}) =>
-  ['bot_register', 0, bot, namespace, id, JSON.stringify(username), emulates && JSON.stringify(emulates), endpoint, format, account, user, role];
+export const register = ({ bot = 'echo', namespace = '-', id = idOf(1), username = bot, emulates = '', endpoint = 'https://bot.example/', format = 'annex', account = 'F', user = 'alice', role = 'frontend', key = '', isAsked = false } = {}) =>
+  ['bot_register', 0, bot, lookOf(bot), isAsked ? '1' : '', namespace, id, JSON.stringify(username), emulates && JSON.stringify(emulates), endpoint, format, account, user, role, key];
 
 export const botKeys = ({ bot = 'echo', namespace = '-', id = idOf(1), endpoint = 'https://bot.example/', account = 'F', user = 'alice', created = 1000, ...more } = {}) => ({
   [`bot:${bot}`]: {
-    id, namespace, username: JSON.stringify(bot), emulates: '', endpoint, format: 'annex', account, user, role: 'frontend', generation: 1, rotated: created, created,
+    id, namespace, username: JSON.stringify(bot), emulates: '', endpoint, format: 'annex', account, user, role: 'frontend', look: lookOf(bot), generation: 1, rotated: created, created,
     failures: 0, open_until: '', trial_until: '', ...more,
   },
 });
 
 // What follows from these bots: all other keys of the registry.
 export function derivedOfBots(keys, users = []) {
-  const names = Object.fromEntries(users.map((user) => [user, 'u'])), zsets = {}, counts = {};
+  const names = Object.fromEntries(users.map((user) => [user, `u F ${lookOf(user)}`])), looks = Object.fromEntries(users.map((user) => [lookOf(user), 1])), zsets = {}, counts = {};
   for (const [key, b] of Object.entries(keys)) {
     if (!key.startsWith('bot:')) continue;
     const bot = key.slice(4);
     names[bot] = b.endpoint === '' ? 'p' : 'b';
+    looks[lookOf(bot)] = `@${bot}`;
     for (const name of [`bots:${b.namespace}`, `bots_of:${b.user}`]) (zsets[name] ??= {})[bot] = b.created;
-    counts[`${b.account} ${b.user}`] = (counts[`${b.account} ${b.user}`] ?? 0) + 1;
+    for (const whose of [`${b.account} ${b.user}`, b.account]) counts[whose] = (counts[whose] ?? 0) + 1;
   }
   return {
-    ...(Object.keys(names).length ? { [NAMES]: names } : {}), ...(Object.keys(counts).length ? { bots_n: counts } : {}),
+    ...(Object.keys(names).length ? { [NAMES]: names } : {}), ...(Object.keys(looks).length ? { room_looks: looks } : {}), ...(Object.keys(counts).length ? { bots_n: counts } : {}),
     ...Object.fromEntries(Object.entries(zsets).map(([name, members]) => [name, zset(members)])),
   };
 }
@@ -53,8 +55,8 @@ export function botOf(lines) {
 
 export const DIGITS = 'e'.repeat(24);
 
-export const begin = ({ evaluation = DIGITS, namespace = '-', account = 'F', user = 'alice', bot = 'echo', measure = 'cosine', turns = 3, conversation = '[]', max = '', maxOfUser = '' } = {}) =>
-  ['evaluation_begin', 0, evaluation, namespace, account, user, bot, JSON.stringify(bot), measure, turns, conversation, max, maxOfUser];
+export const begin = ({ evaluation = DIGITS, namespace = '-', account = 'F', user = 'alice', bot = 'echo', measure = 'cosine', turns = 3, conversation = '[]', max = '', maxOfUser = '', key = '' } = {}) =>
+  ['evaluation_begin', 0, evaluation, namespace, account, user, bot, JSON.stringify(bot), measure, turns, conversation, max, maxOfUser, key];
 
 export const turnOf = ({ evaluation = DIGITS, run = 1, fence = 1, at = 0, result = `{"i":${at}}`, status = 'running', summary = `{"n":${at}}` } = {}) =>
   ['evaluation_turn', evaluation, run, fence, at, result, status, summary];

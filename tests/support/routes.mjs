@@ -34,7 +34,7 @@ function tablesOf(file) {
     table: tableOf(file, name),
     routes: [...rows.matchAll(/(?:ROUTE\(|\{)"([A-Z]+)",\s*"([^"]+)",\s*([A-Z_]+(?=,))?((?:(?!ROUTE\()[^{"])*)/g)].map(([, method, path, who, rest]) => {
       assert.ok(roles[who ?? usual], `${file}: the roles of ${method} ${path}`);
-      return { method, path, roles: roles[who ?? usual], takesToken: rest.includes('.takes_token_param = true'), takesApiKey: rest.includes('.takes_api_key = true'), takesBasic: rest.includes('.takes_basic = true'), takesCallerKey: /caller_key_is_open|\bpull_/.test(rest) };
+      return { method, path, roles: roles[who ?? usual], takesToken: rest.includes('.takes_token_param = true'), takesKey: rest.includes('.takes_key = true'), takesApiKey: rest.includes('.takes_api_key = true'), takesBasic: rest.includes('.takes_basic = true'), takesCallerKey: /caller_key_is_open|\bpull_/.test(rest) };
     }),
   }));
 }

@@ -11,7 +11,7 @@
 static void expect(const char *text, const char *name, size_t n, const char *const *words)
 {
     struct annex_words got;
-    assert_true(annex_words_read(str_of(text), &got));
+    assert_true(annex_words_read(str_of(text), false, &got));
     assert_false(got.is_over);
     assert_true(str_eq(got.name, str_of(name)));
     assert_int_equal(got.n, n);
@@ -35,33 +35,56 @@ static void what_is_within_quotes_is_one_word(void **state)
     (void)state;
     expect("@annex /x \"\" \"a  b\"\"c\"d", "/x", 4, (const char *const[]){"", "a  b", "c", "d"});
     expect("@annex /x a\"b c\"", "/x", 2, (const char *const[]){"a\"b", "c\""});
-    assert_true(annex_words_read(STR("@annex /x \"\" y"), &got));
+    assert_true(annex_words_read(STR("@annex /x \"\" y"), false, &got));
     assert_true(got.is_quoted[0] && !got.is_quoted[1]);
-    assert_true(annex_words_read(STR("@annex /x \"a b"), &got));
+    assert_true(annex_words_read(STR("@annex /x \"a b"), false, &got));
     assert_true(got.is_over);
-    assert_true(annex_words_read(STR("@annex /x \""), &got));
+    assert_true(annex_words_read(STR("@annex /x \""), false, &got));
     assert_true(got.is_over);
 }
 
-static void other_texts_are_no_commands(void **state)
+static void words_may_stand_before_a_command(void **state)
+{
+    (void)state;
+    expect("hi @annex /help", "/help", 0, NULL);
+    expect("@annex/help", "/help", 0, NULL);
+    expect("@Annex, please:\n/rotate @x", "/rotate", 1, (const char *const[]){"@x"});
+    expect("@ada @annex @bob /x y", "/x", 1, (const char *const[]){"y"});
+    expect("@\xce\x91nnex /help", "/help", 0, NULL); /* a Greek letter */
+}
+
+static void who_tags_the_main_bot_without_a_command_wants_an_answer(void **state)
 {
     static const char *const texts[] = {
-        "",      "@annex",          "@annex help",   "annex /help",   "@annex/help",
-        "/help", "hi @annex /help", "@annexe /help", "@annex, /help", "@Annex /help",
-        NULL};
+        "@annex", "@annex help", "/help @annex", "@annex.", "(@annex)", "so, @ANNEX?", NULL};
+    struct annex_words got;
+    (void)state;
+    for (const char *const *text = texts; *text != NULL; text++) {
+        assert_true(annex_words_read(str_of(*text), false, &got));
+        assert_int_equal(got.name.n, 0);
+    }
+    assert_true(annex_words_read(STR("go on: /bots"), true, &got));
+    assert_true(str_eq(got.name, STR("/bots")));
+}
+
+static void other_texts_are_not_for_the_main_bot(void **state)
+{
+    static const char *const texts[] = {
+        "",        "annex /help",    "/help",          "@annexe /help",
+        "x@annex", "`@annex /help`", "> @annex /help", NULL};
     struct annex_words got;
     (void)state;
     for (const char *const *text = texts; *text != NULL; text++)
-        assert_false(annex_words_read(str_of(*text), &got));
+        assert_false(annex_words_read(str_of(*text), false, &got));
 }
 
 static void there_is_an_end_to_words(void **state)
 {
     struct annex_words got;
     (void)state;
-    assert_true(annex_words_read(STR("@annex /x 1 2 3 4 5 6 7 8"), &got));
+    assert_true(annex_words_read(STR("@annex /x 1 2 3 4 5 6 7 8"), false, &got));
     assert_true(got.n == ANNEX_WORDS_MAX && !got.is_over);
-    assert_true(annex_words_read(STR("@annex /x 1 2 3 4 5 6 7 8 9"), &got));
+    assert_true(annex_words_read(STR("@annex /x 1 2 3 4 5 6 7 8 9"), false, &got));
     assert_true(got.n == ANNEX_WORDS_MAX && got.is_over);
 }
 
@@ -79,7 +102,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_are_separated_by_white_space),
         cmocka_unit_test(what_is_within_quotes_is_one_word),
-        cmocka_unit_test(other_texts_are_no_commands),
+        cmocka_unit_test(words_may_stand_before_a_command),
+        cmocka_unit_test(who_tags_the_main_bot_without_a_command_wants_an_answer),
+        cmocka_unit_test(other_texts_are_not_for_the_main_bot),
         cmocka_unit_test(there_is_an_end_to_words),
         cmocka_unit_test(names_begin_with_an_at),
     };

@@ -65,6 +65,49 @@ static void mail_addresses_mention_nobody(void **state)
     expect("@@ada", "ada");
 }
 
+static void code_spans_mention_nobody(void **state)
+{
+    (void)state;
+    expect("`@ada` @bob", "bob");
+    expect("a `b @ada` c @bob", "bob");
+    expect("``@ada ` @eve`` @bob", "bob");
+    expect("`` ` @ada`` `@eve` `@max", "max");
+    expect("`@ada", "ada");
+    expect("``@ada`", "ada");
+    expect("`a\n@ada` @bob", "bob");
+    expect("`a\n\n@ada` @bob", "ada bob");
+    expect("\\`@ada` @bob", "ada bob");
+    expect("`a\\` @ada", "ada");
+    expect("x`y`@ada", "ada");
+    expect("`@ada`@bob", "bob");
+}
+
+static void fenced_blocks_mention_nobody(void **state)
+{
+    (void)state;
+    expect("```\n@ada\n```\n@bob", "bob");
+    expect("```js\n@ada\n\n@eve\n", "");
+    expect("~~~ `x`\n@ada\n```\n@eve\n~~~\n@bob", "bob");
+    expect("````\n@ada\n```\n@eve\n````` \n@bob", "bob");
+    expect("   ```\r\n@ada\r\n  ```\r\n@bob", "bob");
+    expect("    ```\n@ada", "ada");
+    expect("text\n```\n@ada\n```", "");
+    expect("``` @ada ```", "");
+    expect("```a`\n@ada", "ada");
+    expect("~~\n@ada", "ada");
+}
+
+static void quotes_mention_nobody(void **state)
+{
+    (void)state;
+    expect("> @ada\n@bob", "bob");
+    expect(">@ada wrote\n>> @eve\n   > @max\n\n@bob", "bob");
+    expect("> ```\n@bob", "bob");
+    expect("`a\n> @ada\n@bob`", "bob");
+    expect("a > @ada", "ada");
+    expect("-> @ada", "ada");
+}
+
 static void a_name_counts_once_and_not_if_it_is_too_long(void **state)
 {
     (void)state;
@@ -90,15 +133,24 @@ static void more_than_the_most_are_left_out(void **state)
 static void the_largest_text_of_mentions_is_read_once(void **state)
 {
     (void)state;
-    struct str names[MENTIONS_MAX], rest, name;
+    struct str names[MENTIONS_MAX], name;
+    struct mentions mentions;
     size_t n = 0;
     char *text = malloc(MESSAGE_TEXT_MAX_BYTES);
     assert_non_null(text);
     for (size_t i = 0; i < MESSAGE_TEXT_MAX_BYTES; i++)
         text[i] = "@a "[i % 3];
-    for (rest = (struct str){text, MESSAGE_TEXT_MAX_BYTES}; mentions_next(&rest, &name);)
+    mentions_begin(&mentions, (struct str){text, MESSAGE_TEXT_MAX_BYTES});
+    while (mentions_next(&mentions, &name))
         n++;
     assert_int_equal(n, MESSAGE_TEXT_MAX_BYTES / 3);
+    assert_int_equal(mentions_find((struct str){text, MESSAGE_TEXT_MAX_BYTES}, names, MENTIONS_MAX),
+                     1);
+    /* Runs of backticks of all lengths, none of which closes another. */
+    for (size_t at = 0, run = 1; at < MESSAGE_TEXT_MAX_BYTES; run++)
+        for (size_t i = 0; i <= run && at < MESSAGE_TEXT_MAX_BYTES; i++, at++)
+            text[at] = i < run ? '`' : ' ';
+    memcpy(text + MESSAGE_TEXT_MAX_BYTES - 3, " @b", 3);
     assert_int_equal(mentions_find((struct str){text, MESSAGE_TEXT_MAX_BYTES}, names, MENTIONS_MAX),
                      1);
     memset(text, '.', MESSAGE_TEXT_MAX_BYTES);
@@ -180,6 +232,9 @@ int main(void)
         cmocka_unit_test(marks_count_only_inside_a_name),
         cmocka_unit_test(letters_of_all_scripts_are_letters),
         cmocka_unit_test(mail_addresses_mention_nobody),
+        cmocka_unit_test(code_spans_mention_nobody),
+        cmocka_unit_test(fenced_blocks_mention_nobody),
+        cmocka_unit_test(quotes_mention_nobody),
         cmocka_unit_test(a_name_counts_once_and_not_if_it_is_too_long),
         cmocka_unit_test(more_than_the_most_are_left_out),
         cmocka_unit_test(the_largest_text_of_mentions_is_read_once),

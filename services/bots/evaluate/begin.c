@@ -9,6 +9,7 @@
 #include "shared/ask/reply.h"
 #include "shared/ask/room.h"
 #include "shared/base/json.h"
+#include "shared/http/once.h"
 #include "shared/http/respond.h"
 
 #include <openssl/sha.h>
@@ -138,13 +139,13 @@ static void begin(struct request *r, struct beginning *beginning)
         [MEASURE_DOT] = EVALUATION_BEGIN_DOT,
         [MEASURE_EUCLIDEAN] = EVALUATION_BEGIN_EUCLIDEAN};
     put_digits(beginning);
-    call_evaluation_begin(request_call(r, on_begun), .evaluation = str_of(beginning->digits),
-                          .namespace = beginning->who.namespace, .account = beginning->who.account,
-                          .user = beginning->who.user_name, .bot = beginning->bot,
-                          .username = beginning->username, .measure = words[beginning->measure],
-                          .turns = beginning->talk.turn_n,
-                          .conversation = buf_str(&beginning->talk.text),
-                          .max_stored = room_of_account(r), .max_stored_per_user = room_of_user(r));
+    call_evaluation_begin(
+        request_call(r, on_begun), .evaluation = str_of(beginning->digits),
+        .namespace = beginning->who.namespace, .account = beginning->who.account,
+        .user = beginning->who.user_name, .bot = beginning->bot, .username = beginning->username,
+        .measure = words[beginning->measure], .turns = beginning->talk.turn_n,
+        .conversation = buf_str(&beginning->talk.text), .max_stored = room_of_account(r),
+        .max_stored_per_user = room_of_user(r), .key = once_key(r));
 }
 
 /* The text of a JSON string or of null, in the request's pool. */

@@ -3,6 +3,7 @@
 #include "services/bots/bots.h"
 #include "services/bots/registry/handlers.h"
 #include "services/bots/registry/registry.h"
+#include "shared/http/once.h"
 #include "shared/http/pages.h"
 #include "shared/http/respond.h"
 
@@ -29,8 +30,7 @@ static struct registrant registrant_of(const struct request *r, const struct bot
     return (struct registrant){who->account, who->user_name, who->namespace, r->account->role};
 }
 
-/* An operator acts for nobody else. */
-static bool read_registrant(struct request *r, struct registrant *ret_registrant)
+bool registrant_of_request(struct request *r, struct registrant *ret_registrant)
 {
     struct bots_who who;
     if (r->account->role == ROLE_OPERATOR) {
@@ -59,7 +59,8 @@ static void await(struct request *r, struct registry_call *call)
 
 static void refuse(struct request *r, enum err error, const char *detail)
 {
-    respond_error_more(r, error, detail, NULL, error == ERR_RATE_LIMITED ? FULL_RETRY_S : 0);
+    bool is_full = error == ERR_RATE_LIMITED || error == ERR_NAMESPACE_FULL;
+    respond_error_more(r, error, detail, NULL, is_full ? FULL_RETRY_S : 0);
 }
 
 /* --- registering ------------------------------------------------------------------------------ */
@@ -108,12 +109,12 @@ static bool read_registration(struct request *r, const char *emulates,
 static void add(struct request *r, const char *emulates, grant_cb *on_grant)
 {
     struct registrant who;
-    struct registration given = {.format = STR("")};
+    struct registration given = {.format = STR(""), .key = once_key(r)};
     if (r->nonce.is_set) { /* before anything is registered */
         request_handle_after_nonce(r);
         return;
     }
-    if (!read_registrant(r, &who) || !read_registration(r, emulates, &given) ||
+    if (!registrant_of_request(r, &who) || !read_registration(r, emulates, &given) ||
         !request_optional_text(r, "format", BOT_USERNAME_MAX_BYTES, &given.format))
         return;
     await(r, registry_register(bots_of(r), &who, &given, on_grant, r));
@@ -185,7 +186,7 @@ void registry_renew_secrets(struct request *r)
     struct registrant who;
     if (r->nonce.is_set)
         request_handle_after_nonce(r);
-    else if (read_registrant(r, &who))
+    else if (registrant_of_request(r, &who))
         await(r, registry_rotate(bots_of(r), &who, target_of(r, &who), on_rotated, r));
 }
 
@@ -204,7 +205,7 @@ void registry_delete(struct request *r)
     struct registrant who;
     if (r->nonce.is_set)
         request_handle_after_nonce(r);
-    else if (read_registrant(r, &who))
+    else if (registrant_of_request(r, &who))
         await(r, registry_remove(bots_of(r), &who, target_of(r, &who), on_removed, r));
 }
 
@@ -260,7 +261,7 @@ void registry_show(struct request *r)
         request_handle_after_nonce(r);
         return;
     }
-    if (!read_registrant(r, &who) ||
+    if (!registrant_of_request(r, &who) ||
         !request_param_u64(r, "limit", 1, BOTS_PER_NAMESPACE, LIMIT_USUAL, &limit))
         return;
     if (after.n > CURSOR_MAX_BYTES) {

@@ -5,7 +5,9 @@
 
 #include "generated/verbs.h"
 #include "services/bots/bots.h"
+#include "services/bots/looks.h"
 #include "services/bots/registry/endpoint.h"
+#include "shared/http/once.h"
 #include "shared/queue/lines.h"
 
 #include <openssl/crypto.h>
@@ -42,6 +44,8 @@ enum err registry_keys(const struct bots *bots, struct bot_keys *ret_keys)
     bot_keys_derive(&bots->server->gate.token_key, ret_keys);
     return ERR_OK;
 }
+
+#define BAD_USERNAME "username takes 1 to 64 letters, digits and, inside, `-`, `_` and `.`."
 
 /* --- the end of an operation ------------------------------------------------------------------ */
 
@@ -108,29 +112,46 @@ static struct str name_of(const struct registry_call *c)
     return (struct str){c->name, c->name_n};
 }
 
+/* full/<whose share is used up> */
+static void report_full(struct registry_call *c, struct lines *rest)
+{
+    struct str whose = lines_next(rest);
+    if (str_eq(whose, STR("namespace")))
+        report_error(c, ERR_NAMESPACE_FULL, "This namespace has 1,000 bots: remove one first.");
+    else if (str_eq(whose, STR("account")))
+        report_error(c, ERR_RATE_LIMITED,
+                     "This account has as many bots as it may: 500, half of those of its "
+                     "namespace. Remove one first.");
+    else
+        report_error(c, ERR_RATE_LIMITED,
+                     "An account and user may have 50 bots: remove one first.");
+}
+
 /* Whether the reply is no "ok"; then it was reported. */
-static bool has_failed(struct registry_call *c, enum err error, struct str tag)
+static bool has_failed(struct registry_call *c, enum err error, struct str tag, struct lines *rest)
 {
     static const struct {
         struct str tag;
         enum err error;
     } refusals[] = {{{"missing", 7}, ERR_NOT_FOUND},
                     {{"forbidden", 9}, ERR_BOT_NOT_YOURS},
-                    {{"taken", 5}, ERR_NAME_TAKEN}};
+                    {{"taken", 5}, ERR_NAME_TAKEN},
+                    {{"free", 4}, ERR_BAD_REQUEST},
+                    {{"reused", 6}, ERR_IDEMPOTENCY}};
     if (error == ERR_OK && str_eq(tag, STR("ok")))
         return false;
-    const char *detail = NULL;
-    enum err what = error == ERR_OK ? ERR_INTERNAL : error;
     if (error == ERR_OK && str_eq(tag, STR("full"))) {
-        what = ERR_RATE_LIMITED;
-        detail = "An account and user may have 50 bots and a namespace 1,000: remove one first.";
+        report_full(c, rest);
+        return true;
     }
+    enum err what = error == ERR_OK ? ERR_INTERNAL : error;
     for (size_t i = 0; error == ERR_OK && i < sizeof refusals / sizeof *refusals; i++)
         if (str_eq(tag, refusals[i].tag))
             what = refusals[i].error;
-    if (what == ERR_NOT_FOUND)
-        detail = "There is no such bot.";
-    report_error(c, what, detail);
+    report_error(c, what,
+                 what == ERR_NOT_FOUND     ? "There is no such bot."
+                 : what == ERR_BAD_REQUEST ? BAD_USERNAME
+                                           : NULL);
     return true;
 }
 
@@ -177,16 +198,34 @@ static bool is_username(struct str name)
     return true;
 }
 
-/* An account's own user has its name. */
-static bool is_account(const struct bots *bots, struct str namespace, struct str username)
+/* No bot can be called that, but it may look like the name of one. */
+static bool has_foreign_letters(struct str name)
 {
-    const struct account *account = accounts_find(gate_accounts(&bots->server->gate), username);
-    struct str its = STR("%");
-    if (account == NULL)
-        return false;
-    if (account->namespace.n > 0)
-        its = account->namespace;
-    return str_eq(its, namespace);
+    bool is_ascii = true;
+    for (size_t i = 0; i < name.n; i++)
+        is_ascii &= ((unsigned char)name.at[i] & 0x80) == 0;
+    return !is_ascii && name.n <= BOT_USERNAME_MAX_BYTES;
+}
+
+/* The main bot's, or that of an account's own user, or what looks like one of them. */
+static bool is_reserved(const struct bots *bots, struct str namespace, struct str username)
+{
+    const struct accounts *accounts = gate_accounts(&bots->server->gate);
+    char look[LOOK_CHARS + 1], other[LOOK_CHARS + 1];
+    looks_of(username, look);
+    looks_of(BOTS_ANNEX, other);
+    if (strcmp(look, other) == 0)
+        return true;
+    for (size_t i = 0; i < accounts_count(accounts); i++) {
+        const struct account *account = accounts_at(accounts, i);
+        struct str its = account->namespace.n > 0 ? account->namespace : STR("%");
+        if (!str_eq(its, namespace))
+            continue;
+        looks_of(account->name, other);
+        if (strcmp(look, other) == 0)
+            return true;
+    }
+    return false;
 }
 
 /* Returns what refuses it, with a sentence, or ERR_OK. */
@@ -197,8 +236,10 @@ static enum err judge(const struct bots *bots, const struct registrant *who,
     *ret_detail = NULL;
     if (who->role == ROLE_ENGINE)
         return ERR_FORBIDDEN;
-    if (!is_username(given->username)) {
-        *ret_detail = "username takes 1 to 64 letters, digits and, inside, `-`, `_` and `.`.";
+    if (given->username.n >= 1 && is_reserved(bots, who->namespace, given->username))
+        return ERR_NAME_TAKEN;
+    if (!is_username(given->username) && !has_foreign_letters(given->username)) {
+        *ret_detail = BAD_USERNAME;
         return ERR_BAD_REQUEST;
     }
     if (given->emulates.n > BOT_EMULATES_MAX_BYTES || !str_is_utf8(given->emulates)) {
@@ -212,16 +253,14 @@ static enum err judge(const struct bots *bots, const struct registrant *who,
     *ret_detail = endpoint_check(given->endpoint, bots->settings->is_private_allowed, ret_kind);
     if (*ret_detail != NULL)
         return ERR_BAD_ENDPOINT;
-    bool is_reserved = str_eq_nocase(given->username, BOTS_ANNEX) ||
-                       is_account(bots, who->namespace, given->username);
-    return is_reserved ? ERR_NAME_TAKEN : ERR_OK;
+    return ERR_OK;
 }
 
 static void on_registered(struct call *call, enum err error, struct str reply)
 {
     struct registry_call *c = H2O_STRUCT_FROM_MEMBER(struct registry_call, call, call);
     struct lines lines = lines_of(reply);
-    if (!has_failed(c, error, lines_next(&lines)))
+    if (!has_failed(c, error, lines_next(&lines), &lines))
         grant(c, str_of(c->id), lines_next_u64(&lines));
 }
 
@@ -238,7 +277,9 @@ struct registry_call *registry_register(struct bots *bots, const struct registra
 {
     char json[2 * JSON_MAX_BYTES];
     struct buf b = {.at = json, .cap = sizeof json, .max = sizeof json};
+    char look_bytes[BOTS_NAME_MAX_BYTES];
     struct buf name = {.at = NULL};
+    struct buf look = {.at = look_bytes, .cap = sizeof look_bytes, .max = sizeof look_bytes};
     struct registry_call *c = begin(bots, context);
     enum endpoint_kind kind = ENDPOINT_PULLS;
     const char *detail;
@@ -253,8 +294,9 @@ struct registry_call *registry_register(struct bots *bots, const struct registra
     name = (struct buf){.at = c->name, .cap = sizeof c->name, .max = sizeof c->name};
     bots_put_name(&name, who->namespace, given->username);
     c->name_n = name.n;
+    bots_put_look(&look, who->namespace, given->username);
     c->pulls = kind == ENDPOINT_PULLS;
-    str_random_hex(BOT_ID_CHARS / 2, c->id);
+    once_id(given->key, BOT_ID_CHARS / 2, c->id);
     call_bot_register(
         shards_call(bots->server->shards, &c->call, on_registered), .bot = name_of(c),
         .namespace = who->namespace, .id = str_of(c->id), .username = json_of(&b, given->username),
@@ -262,7 +304,8 @@ struct registry_call *registry_register(struct bots *bots, const struct registra
         .endpoint = given->endpoint,
         .body_format =
             str_eq(given->format, STR("zulip")) ? BOT_REGISTER_ZULIP : BOT_REGISTER_ANNEX,
-        .account = who->account, .user = who->user_name, .role = role_name(who->role));
+        .account = who->account, .user = who->user_name, .role = role_name(who->role),
+        .look = buf_str(&look), .is_asked = !is_username(given->username), .key = given->key);
     return c;
 }
 
@@ -272,7 +315,7 @@ static void on_rotated(struct call *call, enum err error, struct str reply)
 {
     struct registry_call *c = H2O_STRUCT_FROM_MEMBER(struct registry_call, call, call);
     struct lines lines = lines_of(reply);
-    if (has_failed(c, error, lines_next(&lines)))
+    if (has_failed(c, error, lines_next(&lines), &lines))
         return;
     uint64_t generation = lines_next_u64(&lines);
     lines_next(&lines); /* the name */
@@ -313,7 +356,7 @@ static void on_deleted(struct call *call, enum err error, struct str reply)
 {
     struct registry_call *c = H2O_STRUCT_FROM_MEMBER(struct registry_call, call, call);
     struct lines lines = lines_of(reply);
-    if (has_failed(c, error, lines_next(&lines)))
+    if (has_failed(c, error, lines_next(&lines), &lines))
         return;
     if (c->on_removed != NULL)
         c->on_removed(c->context, ERR_OK, NULL);
@@ -364,7 +407,7 @@ static void on_list(struct call *call, enum err error, struct str reply)
 {
     struct registry_call *c = H2O_STRUCT_FROM_MEMBER(struct registry_call, call, call);
     struct lines lines = lines_of(reply);
-    if (has_failed(c, error, lines_next(&lines)))
+    if (has_failed(c, error, lines_next(&lines), &lines))
         return;
     struct str next = lines_next(&lines);
     struct listed_bot *bots = calloc(LIST_BOTS_MAX, sizeof *bots);

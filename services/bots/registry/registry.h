@@ -16,6 +16,7 @@
 #include "shared/base/err.h"
 
 struct bots;
+struct request;
 
 enum {
     BOT_EMULATES_MAX_BYTES = 128,
@@ -32,12 +33,17 @@ struct registrant {
     enum role role;       /* an operator changes bots of others, in all namespaces */
 };
 
+/* Who acts with this request: the user that it is for, or an operator, who acts for nobody else.
+ * Answers 400 or 403 and returns false otherwise. Texts live as long as the request. */
+bool registrant_of_request(struct request *r, struct registrant *ret_registrant) must_check;
+
 /* A registration as clients give it. Borrowed until the function returns. */
 struct registration {
     struct str username;
     struct str emulates; /* the person; n == 0: nobody */
     struct str endpoint; /* a URL, "parley:MODEL", or n == 0: it pulls */
     struct str format;   /* "annex", "zulip", or n == 0: annex */
+    struct str key;      /* once_key of the request; n == 0: none */
 };
 
 /* What came of a registration or a rotation. Valid inside the callback, which must show the keys to
@@ -75,8 +81,9 @@ struct registry_call; /* one operation; ends itself after its callback */
 /* Each runs its callback once, never inside the function, unless registry_leave comes first.
  *
  * Errors of a registration: ERR_BAD_REQUEST (username, emulates, format), ERR_BAD_ENDPOINT,
- * ERR_NAME_TAKEN, ERR_CONFLICT (too many bots), ERR_FORBIDDEN (a role that may not), and those of
- * the store. */
+ * ERR_NAME_TAKEN (also by a name that looks like it), ERR_RATE_LIMITED (the account and user, or
+ * the account, have as many as they may), ERR_NAMESPACE_FULL, ERR_FORBIDDEN (a role that may not),
+ * and those of the store. */
 struct registry_call *registry_register(struct bots *bots, const struct registrant *who,
                                         const struct registration *registration, grant_cb *on_grant,
                                         void *context);

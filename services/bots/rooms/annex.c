@@ -2,9 +2,10 @@
  * annex.c - see annex.h.
  *
  *   WORKING --the registry has done it, or not--> SPEAKING --the room has the answer--> OVER
- *   a command that needs nobody, or that is wrong, begins with SPEAKING */
+ *   a command that needs nobody, or a message without one, begins with SPEAKING */
 #include "services/bots/rooms/annex.h"
 
+#include "services/bots/looks.h"
 #include "services/bots/registry/registry.h"
 #include "services/bots/rooms/annex_words.h"
 #include "services/bots/rooms/post.h"
@@ -221,6 +222,11 @@ static void list(struct annex *annex, const struct annex_words *words)
     annex->call = registry_list(annex->bots, &registrant, LIST_MAX, STR(""), on_listed, annex);
 }
 
+#define USAGE_REGISTER                                                                             \
+    "Write: @annex /register @name URL \"Person Name\", with `pull` or `parley:MODEL` instead of " \
+    "the URL, without the person for a bot that emulates nobody in particular, and with `zulip` "  \
+    "at the end for a bot written for Zulip."
+
 static bool is_zulip(const struct annex_words *words, size_t i)
 {
     return i < words->n && !words->is_quoted[i] && str_eq(words->words[i], STR("zulip"));
@@ -228,9 +234,6 @@ static bool is_zulip(const struct annex_words *words, size_t i)
 
 static void enlist(struct annex *annex, const struct annex_words *words)
 {
-    static const char usage[] =
-        "Write: /register @name URL \"Person Name\", with `pull` or `parley:MODEL` instead of the "
-        "URL, and `zulip` at the end for a bot written for Zulip.";
     struct registrant registrant = registrant_of(annex);
     struct registration registration = {.username =
                                             words->n > 0 ? annex_name_of(words->words[0]) : STR(""),
@@ -244,7 +247,7 @@ static void enlist(struct annex *annex, const struct annex_words *words)
     }
     if (registration.username.n == 0 || registration.endpoint.n == 0 || at != words->n ||
         words->is_over) {
-        say(annex, usage);
+        say(annex, USAGE_REGISTER);
         return;
     }
     if (str_eq(registration.endpoint, STR("pull")))
@@ -253,11 +256,12 @@ static void enlist(struct annex *annex, const struct annex_words *words)
 }
 
 /* The name for keys of the one bot that a command names; false: it has said what is missing. */
-static bool read_target(struct annex *annex, const struct annex_words *words, struct buf *name)
+static bool read_target(struct annex *annex, const struct annex_words *words, const char *usage,
+                        struct buf *name)
 {
     struct str target = words->n == 1 && !words->is_over ? annex_name_of(words->words[0]) : STR("");
     if (target.n == 0 || target.n > USER_MAX_BYTES) {
-        say(annex, "Write the name of one bot after the command, as in /unregister @name.");
+        say(annex, usage);
         return false;
     }
     annex->target = target;
@@ -265,12 +269,15 @@ static bool read_target(struct annex *annex, const struct annex_words *words, st
     return true;
 }
 
+#define USAGE_UNREGISTER "Write the name of one bot after the command: @annex /unregister @name"
+#define USAGE_ROTATE "Write the name of one bot after the command: @annex /rotate @name"
+
 static void remove_bot(struct annex *annex, const struct annex_words *words)
 {
     struct registrant registrant = registrant_of(annex);
     char bytes[BOTS_NAME_MAX_BYTES];
     struct buf name = {.at = bytes, .cap = sizeof bytes, .max = sizeof bytes};
-    if (read_target(annex, words, &name))
+    if (read_target(annex, words, USAGE_UNREGISTER, &name))
         annex->call = registry_remove(annex->bots, &registrant, buf_str(&name), on_removed, annex);
 }
 
@@ -279,18 +286,45 @@ static void rotate(struct annex *annex, const struct annex_words *words)
     struct registrant registrant = registrant_of(annex);
     char bytes[BOTS_NAME_MAX_BYTES];
     struct buf name = {.at = bytes, .cap = sizeof bytes, .max = sizeof bytes};
-    if (read_target(annex, words, &name))
+    if (read_target(annex, words, USAGE_ROTATE, &name))
         annex->call = registry_rotate(annex->bots, &registrant, buf_str(&name), on_rotated, annex);
 }
 
-static const struct {
+static const struct command {
     struct str name;
     void (*run)(struct annex *annex, const struct annex_words *words);
+    const char *usage;
 } commands[] = {
-    {STR("/register"), enlist}, {STR("/unregister"), remove_bot},
-    {STR("/rotate"), rotate},   {STR("/bots"), list},
-    {STR("/help"), help},
+    {STR("/register"), enlist, USAGE_REGISTER},  {STR("/unregister"), remove_bot, USAGE_UNREGISTER},
+    {STR("/rotate"), rotate, USAGE_ROTATE},      {STR("/bots"), list, "Write: @annex /bots"},
+    {STR("/help"), help, "Write: @annex /help"},
 };
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* "/Register," and "register" mean "/register". */
+static bool means(struct str word, const struct command *command)
+{
+    while (word.n > 0 && !is_letter(word.at[0]))
+        word = (struct str){word.at + 1, word.n - 1};
+    while (word.n > 0 && !is_letter(word.at[word.n - 1]))
+        word.n--;
+    return str_eq_nocase(word, (struct str){command->name.at + 1, command->name.n - 1});
+}
+
+/* The usage line of the command that was meant, or what else there is to say. */
+static const char *usage_of(struct str text, bool has_command)
+{
+    for (struct str rest = text, word; (word = annex_words_next(&rest)).n > 0;)
+        for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
+            if (means(word, &commands[i]))
+                return commands[i].usage;
+    return has_command ? "I do not know this command. @annex /help lists those that I know."
+                       : "Write a command after my name: @annex /help lists those that I know.";
+}
 
 static void run(struct annex *annex, const struct annex_words *words)
 {
@@ -299,15 +333,20 @@ static void run(struct annex *annex, const struct annex_words *words)
             commands[i].run(annex, words);
             return;
         }
-    say(annex, "I do not know this command. /help lists those that I know.");
+    say(annex, usage_of(str_of(annex->text), words->name.n > 0));
 }
 
 /* --- life ------------------------------------------------------------------------------------- */
 
-bool annex_is_command(struct str text)
+enum annex_wish annex_wish_of(struct str text, const struct str *tagged, size_t tagged_n)
 {
     struct annex_words words;
-    return annex_words_read(text, &words);
+    bool is_tagged = false;
+    for (size_t i = 0; i < tagged_n; i++)
+        is_tagged |= looks_same(tagged[i], BOTS_ANNEX);
+    if (!annex_words_read(text, is_tagged, &words))
+        return ANNEX_NOTHING;
+    return words.name.n > 0 ? ANNEX_COMMAND : ANNEX_ANSWER;
 }
 
 struct annex *annex_start(struct bots *bots, const struct bots_who *who, struct str room,
@@ -329,8 +368,8 @@ struct annex *annex_start(struct bots *bots, const struct bots_who *who, struct 
     buf_init(&annex->said, SAID_MAX_BYTES);
     buf_init(&annex->keys, KEYS_MAX_BYTES);
     buf_init(&annex->private, 6 * SAID_MAX_BYTES + KEYS_MAX_BYTES + 32);
-    bool is_command = annex_words_read(str_of(annex->text), &words);
-    (void)is_command; /* the caller has asked; otherwise the command is unknown */
+    bool is_for_annex = annex_words_read(str_of(annex->text), true, &words);
+    (void)is_for_annex; /* the caller has asked */
     run(annex, &words);
     return annex;
 }

@@ -2,6 +2,10 @@
  * annex_words.c - see annex_words.h. */
 #include "services/bots/rooms/annex_words.h"
 
+#include "services/bots/bots.h"
+#include "services/bots/looks.h"
+#include "services/bots/rooms/mentions.h"
+
 static bool is_space(char c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
@@ -34,29 +38,54 @@ static bool take_quoted(struct str *rest, struct str *ret_word)
     return true;
 }
 
-bool annex_words_read(struct str text, struct annex_words *ret_words)
+struct str annex_words_next(struct str *rest)
 {
-    struct str rest = text;
-    *ret_words = (struct annex_words){.name = STR("")};
-    skip_space(&rest);
-    if (!str_eq(take_word(&rest), STR("@annex")))
-        return false;
-    skip_space(&rest);
-    if (rest.n == 0 || rest.at[0] != '/')
-        return false;
-    ret_words->name = take_word(&rest);
-    for (skip_space(&rest); rest.n > 0; skip_space(&rest)) {
-        size_t i = ret_words->n;
-        if (i == ANNEX_WORDS_MAX ||
-            (rest.at[0] == '"' && !take_quoted(&rest, &ret_words->words[i]))) {
-            ret_words->is_over = true;
+    skip_space(rest);
+    return take_word(rest);
+}
+
+/* What stands after the mention of the main bot, or all of it. */
+static bool find_rest(struct str text, bool is_tagged, struct str *ret_rest)
+{
+    struct str names[MENTIONS_MAX];
+    size_t n = mentions_find(text, names, MENTIONS_MAX);
+    for (size_t i = 0; i < n; i++)
+        if (looks_same(names[i], BOTS_ANNEX)) {
+            const char *end = names[i].at + names[i].n;
+            *ret_rest = (struct str){end, text.n - (size_t)(end - text.at)};
             return true;
         }
-        ret_words->is_quoted[i] = ret_words->words[i].at != NULL;
-        if (!ret_words->is_quoted[i])
-            ret_words->words[i] = take_word(&rest);
-        ret_words->n++;
+    *ret_rest = text;
+    return is_tagged;
+}
+
+static void read_arguments(struct str rest, struct annex_words *words)
+{
+    for (skip_space(&rest); rest.n > 0; skip_space(&rest)) {
+        size_t i = words->n;
+        if (i == ANNEX_WORDS_MAX || (rest.at[0] == '"' && !take_quoted(&rest, &words->words[i]))) {
+            words->is_over = true;
+            return;
+        }
+        words->is_quoted[i] = words->words[i].at != NULL;
+        if (!words->is_quoted[i])
+            words->words[i] = take_word(&rest);
+        words->n++;
     }
+}
+
+bool annex_words_read(struct str text, bool is_tagged, struct annex_words *ret_words)
+{
+    struct str rest, word;
+    *ret_words = (struct annex_words){.name = STR("")};
+    if (!find_rest(text, is_tagged, &rest))
+        return false;
+    while ((word = annex_words_next(&rest)).n > 0)
+        if (word.at[0] == '/') {
+            ret_words->name = word;
+            read_arguments(rest, ret_words);
+            break;
+        }
     return true;
 }
 

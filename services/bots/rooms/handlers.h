@@ -13,11 +13,12 @@
 #define ROOM_END STR("999999999999999999-0")
 
 enum {
-    ROOMS_MAX = 20000,               /* of a namespace */
+    ROOMS_MAX = 20000,               /* of a namespace; an account has half of them */
     ROOM_BODY_MAX_BYTES = 512 << 10, /* a text may be escaped */
 };
 
 handler rooms_create_room; /* POST /api/rooms */
+handler rooms_delete_room; /* DELETE /api/rooms/{id} */
 handler rooms_list;        /* GET /api/rooms */
 handler rooms_post;        /* POST /api/rooms/{id}/messages */
 handler rooms_messages;    /* GET /api/rooms/{id}/messages */

@@ -1,20 +1,34 @@
 /* SPDX-License-Identifier: MIT
  *
  * mentions: finds `@name` in the text of a message. A mention begins with an `@` that does not
- * follow a letter, a digit or one of `-_.` (so that mail addresses are none) and goes on with
- * letters, digits and, inside, `-_.`; white space and other punctuation end it. Linear in the text.
- * Pure functions, any thread.
+ * follow a letter, a digit or one of `-_.` (so that mail addresses are none) and continues with
+ * letters, digits and, inside, `-_.`; white space and other punctuation end it.
+ *
+ * What is shown as code or quoted mentions nobody: code spans in backticks, blocks between fences
+ * of backticks or tildes, and lines that begin with `>`, as CommonMark has them (0.31.2, 6.1, 4.5
+ * and 5.1). Linear in the text. Pure functions, any thread.
  */
 #ifndef PARLEY_BOTS_ROOMS_MENTIONS_H
 #define PARLEY_BOTS_ROOMS_MENTIONS_H
 
 #include "shared/base/str.h"
 
-enum { MENTIONS_MAX = 50 };
+enum { MENTIONS_MAX = 50, MENTIONS_TICKS_MAX = 80 };
 
-/* Takes the next mention of `*rest`: its name without the `@`, of 1 byte or more; `*rest` is then
- * the text after it. False at the end. */
-bool mentions_next(struct str *rest, struct str *ret_name) must_check;
+/* A place in a text, which is borrowed. */
+struct mentions {
+    struct str text;
+    size_t at;
+    size_t end;     /* of the paragraph: lines that are neither code nor quotes */
+    bool is_within; /* the character before belongs to a word */
+    /* Where the last run of that many backticks begins; longer ones delimit nothing. */
+    size_t last_ticks[MENTIONS_TICKS_MAX + 1];
+};
+
+void mentions_begin(struct mentions *mentions, struct str text);
+/* The next mention: its name without the `@`, of 1 byte or more, inside the text. False at the
+ * end. */
+bool mentions_next(struct mentions *mentions, struct str *ret_name) must_check;
 /* The different names that `text` mentions, of 1 to 128 bytes, in the order of their first mention;
  * those after the first `most` are left out. Returns how many were written to `names`. */
 size_t mentions_find(struct str text, struct str *names, size_t most);

@@ -7,6 +7,7 @@
 #include "services/bots/rooms/say.h"
 #include "shared/ask/reply.h"
 #include "shared/ask/room.h"
+#include "shared/http/once.h"
 #include "shared/http/pages.h"
 
 enum { LIMIT_USUAL = 100, LIMIT_MAX = 1000, STORED_RETRY_S = 60, LIST_MAX_BYTES = 16 << 20 };
@@ -39,8 +40,8 @@ static void on_said(void *context, const struct said *said)
         return;
     }
     if (end->outcome != POSTED) {
-        respond_error_more(r, end->error, end->detail, NULL,
-                           end->error == ERR_TOO_MUCH_STORED ? STORED_RETRY_S : 0);
+        bool is_full = end->error == ERR_TOO_MUCH_STORED || end->error == ERR_NAMESPACE_FULL;
+        respond_error_more(r, end->error, end->detail, NULL, is_full ? STORED_RETRY_S : 0);
         return;
     }
     buf_init(&b, 2 * MESSAGE_JSON_MAX_BYTES);
@@ -77,7 +78,7 @@ void rooms_post(struct request *r)
         respond_error(r, ERR_NOT_FOUND, ROOM_MISSING);
     } else {
         r->state = say_start(bots_of(r), &who, room, &speech, room_of_account(r), room_of_user(r),
-                             on_said, r);
+                             once_key(r), on_said, r);
         r->on_gone = on_gone;
     }
     speech_fini(&speech);

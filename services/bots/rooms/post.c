@@ -6,6 +6,7 @@
  *
  * If the names are on another shard than the room, a message that mentions somebody begins with
  * FINDING. CLAIMING is for a user who has not been heard of on the room's shard. */
+#include "services/bots/looks.h"
 #include "services/bots/rooms/handlers.h"
 #include "services/bots/rooms/mentions.h"
 #include "services/bots/rooms/rooms.h"
@@ -21,6 +22,9 @@ enum {
     ROUNDS_MAX = 4,                        /* names change hands meanwhile, but not for ever */
     NAME_BYTES = 3 * USER_MAX_BYTES + 256, /* as a name, its namespace included */
     NAME_JSON_BYTES = 6 * USER_MAX_BYTES + 2,
+    LOOK_BYTES = 256 + LOOK_CHARS,
+    BOT_BYTES =
+        NAME_BYTES + USER_MAX_BYTES, /* of a bot that was mentioned by a name like its own */
 };
 
 enum posting_state { POSTING_STORING, POSTING_FINDING, POSTING_CLAIMING, POSTING_OVER };
@@ -31,7 +35,7 @@ enum posting_state { POSTING_STORING, POSTING_FINDING, POSTING_CLAIMING, POSTING
 #define ANNEX STR("a")
 
 struct tag {
-    struct str plain, name, json;
+    struct str plain, name, look, json;
     bool must; /* exist */
     struct str kind;
 };
@@ -45,7 +49,7 @@ struct posting {
     post_cb *on_end; /* NULL: nobody waits */
     void *context;
     struct post post; /* its texts are in `own` */
-    struct str name, from, text;
+    struct str name, look, from, text;
     struct str account, whose;
     struct tag tags[TAGS_MAX];
     size_t tag_n;
@@ -67,6 +71,42 @@ static const struct sm sm = SM_OF("posting", states);
 static void move(struct posting *posting, enum posting_state to)
 {
     posting->state = sm_move(&sm, posting->number, posting->state, to);
+}
+
+/* --- texts ------------------------------------------------------------------------------------ */
+
+/* `own` never moves: it was made large enough. */
+static struct str end_text(struct buf *own, size_t from)
+{
+    return (struct str){own->at + from, own->n - from};
+}
+
+static struct str keep(struct buf *own, struct str text)
+{
+    size_t from = own->n;
+    buf_put(own, text);
+    return end_text(own, from);
+}
+
+static struct str keep_json(struct buf *own, struct str text)
+{
+    size_t from = own->n;
+    buf_put_json(own, text);
+    return end_text(own, from);
+}
+
+static struct str keep_name(struct buf *own, struct str namespace, struct str plain)
+{
+    size_t from = own->n;
+    bots_put_name(own, namespace, plain);
+    return end_text(own, from);
+}
+
+static struct str keep_look(struct buf *own, struct str namespace, struct str plain)
+{
+    size_t from = own->n;
+    bots_put_look(own, namespace, plain);
+    return end_text(own, from);
 }
 
 /* --- the end ---------------------------------------------------------------------------------- */
@@ -131,11 +171,11 @@ static unsigned count_room(struct bots *bots)
     return n;
 }
 
-static void on_kept(struct posting *posting, struct lines *lines)
+static void on_kept(struct posting *posting, struct lines *lines, bool is_again)
 {
     static const char *const kinds[] = {
         [POST_PERSON] = "u", [POST_ANNEX] = "a", [POST_REPLY] = "b"};
-    struct post_end end = {.outcome = POSTED};
+    struct post_end end = {.outcome = POSTED, .is_again = is_again};
     struct message *m = &end.message;
     m->id = lines_next(lines);
     m->kind = str_of(kinds[posting->post.kind]);
@@ -149,18 +189,33 @@ static void on_kept(struct posting *posting, struct lines *lines)
 
 /* --- names ------------------------------------------------------------------------------------ */
 
+#define BOT_HAS_NAME "A bot has this user's name, or one that looks like it."
+
 static void store(struct posting *posting);
+
+/* Whose share is used up: `account` or `namespace` follows. */
+static void refuse_names(struct posting *posting, struct lines *rest)
+{
+    if (str_eq(lines_next(rest), STR("account")))
+        refuse(posting, ERR_TOO_MUCH_STORED,
+               "As many users of this account have posted in rooms as may: half of the namespace's "
+               "100,000. DELETE /api/users/{user} makes room.");
+    else
+        refuse(posting, ERR_NAMESPACE_FULL,
+               "As many users have posted in the rooms of this namespace as may: 100,000.");
+}
 
 static void on_claimed(struct call *call, enum err error, struct str reply)
 {
     struct posting *posting = H2O_STRUCT_FROM_MEMBER(struct posting, call, call);
+    struct lines lines = lines_of(reply);
+    struct str tag = lines_next(&lines);
     if (error != ERR_OK) {
         refuse(posting, error, NULL);
-    } else if (str_eq(reply, STR("taken"))) {
-        refuse(posting, ERR_NAME_TAKEN, "A bot has this user's name.");
-    } else if (!str_eq(reply, STR("ok"))) {
-        refuse(posting, ERR_TOO_MUCH_STORED,
-               "As many users as may have posted in the rooms of this namespace.");
+    } else if (str_eq(tag, STR("taken"))) {
+        refuse(posting, ERR_NAME_TAKEN, BOT_HAS_NAME);
+    } else if (!str_eq(tag, STR("ok"))) {
+        refuse_names(posting, &lines);
     } else {
         posting->is_claimed = true;
         store(posting);
@@ -171,7 +226,8 @@ static void claim(struct posting *posting)
 {
     move(posting, POSTING_CLAIMING);
     call_name_claim(shards_call(posting->rooms->bots->server->shards, &posting->call, on_claimed),
-                    .name = posting->name, .namespace = posting->post.namespace);
+                    .name = posting->name, .look = posting->look,
+                    .namespace = posting->post.namespace, .account = posting->account);
 }
 
 static struct str kind_of(struct str word)
@@ -183,6 +239,29 @@ static struct str kind_of(struct str word)
     return NOBODY;
 }
 
+/* The mention is a bot's, whose own name differs: names of bots are ASCII. */
+static void rename_tag(struct posting *posting, struct tag *tag, struct str name)
+{
+    struct str rest = name, space = str_cut(&rest, NAMESPACE_MARK);
+    tag->name = keep(&posting->own, name);
+    tag->json = keep_json(&posting->own, rest.at == NULL ? space : rest);
+}
+
+static void take_kind(struct posting *posting, struct str asked, struct str line)
+{
+    struct str kind = kind_of(str_cut(&line, ' '));
+    for (size_t i = 0; i < posting->tag_n; i++) {
+        struct tag *tag = &posting->tags[i];
+        if (!str_eq(tag->name, asked))
+            continue;
+        tag->kind = kind;
+        if (line.n > 0)
+            rename_tag(posting, tag, line);
+    }
+    /* The author of reply_to, if it was asked for, is the last one. */
+    posting->reply_kind = str_eq(kind, STR("u")) ? NOBODY : kind;
+}
+
 static void on_found(struct call *call, enum err error, struct str reply)
 {
     struct posting *posting = H2O_STRUCT_FROM_MEMBER(struct posting, call, call);
@@ -192,17 +271,22 @@ static void on_found(struct call *call, enum err error, struct str reply)
         return;
     }
     while (lines_are_left(&names)) {
-        struct str name = lines_next(&names), kind = kind_of(lines_next(&kinds));
-        for (size_t i = 0; i < posting->tag_n; i++)
-            if (str_eq(posting->tags[i].name, name))
-                posting->tags[i].kind = kind;
-        /* The author of reply_to, if it was asked for, is the last one. */
-        posting->reply_kind = str_eq(kind, STR("u")) ? NOBODY : kind;
+        struct str name = lines_next(&names);
+        take_kind(posting, name, lines_next(&kinds));
     }
     if (posting->rounds > 0 && !posting->is_claimed)
         claim(posting);
     else
         store(posting);
+}
+
+/* Of a name that is not mentioned there is none. */
+static struct str look_of(const struct posting *posting, struct str name)
+{
+    for (size_t i = 0; i < posting->tag_n; i++)
+        if (str_eq(posting->tags[i].name, name))
+            return posting->tags[i].look;
+    return STR("");
 }
 
 /* Looks up the names of `missing`. */
@@ -214,8 +298,10 @@ static void look_up(struct posting *posting, struct str missing)
     move(posting, POSTING_FINDING);
     struct verb_writer verb = begin_names_find(
         shards_call(posting->rooms->bots->server->shards, &posting->call, on_found));
-    while (lines_are_left(&names))
-        put_names_find_wanted(&verb, .wanted_name = lines_next(&names));
+    while (lines_are_left(&names)) {
+        struct str name = lines_next(&names);
+        put_names_find_wanted(&verb, .wanted_name = name, .wanted_look = look_of(posting, name));
+    }
     end_verb(&verb);
 }
 
@@ -241,7 +327,11 @@ static void on_stored(struct call *call, enum err error, struct str reply)
     if (error != ERR_OK)
         refuse(posting, error, NULL);
     else if (str_eq(tag, STR("ok")))
-        on_kept(posting, &lines);
+        on_kept(posting, &lines, false);
+    else if (str_eq(tag, STR("again")))
+        on_kept(posting, &lines, true);
+    else if (str_eq(tag, STR("reused")))
+        refuse(posting, ERR_IDEMPOTENCY, NULL);
     else if (str_eq(tag, STR("resolve")))
         resolve(posting, &lines);
     else if (str_eq(tag, STR("missing")))
@@ -253,10 +343,9 @@ static void on_stored(struct call *call, enum err error, struct str reply)
     else if (str_eq(tag, STR("calls")))
         refuse(posting, ERR_BAD_REQUEST, "A message may call 10 bots at most.");
     else if (str_eq(tag, STR("taken")))
-        refuse(posting, ERR_NAME_TAKEN, "A bot has this user's name.");
+        refuse(posting, ERR_NAME_TAKEN, BOT_HAS_NAME);
     else if (str_eq(tag, STR("full")))
-        refuse(posting, ERR_TOO_MUCH_STORED,
-               "As many users as may have posted in the rooms of this namespace.");
+        refuse_names(posting, &lines);
     else if (str_eq(tag, STR("stored")))
         finish(posting, &(struct post_end){.outcome = POST_STORED,
                                            .error = ERR_TOO_MUCH_STORED,
@@ -295,9 +384,9 @@ static void store_reply(struct posting *posting, struct call_start start)
         .from = posting->from, .text = posting->text, .is_here = is_here(posting),
         .lease_n = count_room(posting->rooms->bots));
     for (size_t i = 0; i < posting->tag_n; i++)
-        put_delivery_reply_mention(&verb, .tag_name = posting->tags[i].name,
-                                   .tag_json = posting->tags[i].json,
-                                   .tag_kind = reply_tag_kind(posting->tags[i].kind));
+        put_delivery_reply_mention(
+            &verb, .tag_name = posting->tags[i].name, .tag_look = posting->tags[i].look,
+            .tag_json = posting->tags[i].json, .tag_kind = reply_tag_kind(posting->tags[i].kind));
     end_verb(&verb);
 }
 
@@ -308,14 +397,15 @@ static void store_message(struct posting *posting, struct call_start start)
     struct verb_writer verb = begin_message_add(
         start, .room = post->room, .namespace = post->namespace,
         .kind = is_person ? MESSAGE_ADD_USER : MESSAGE_ADD_ANNEX, .name = posting->name,
-        .from = posting->from, .text = posting->text, .reply_to = post->reply_to,
-        .account = posting->account, .whose = posting->whose,
+        .look = posting->look, .from = posting->from, .text = posting->text,
+        .reply_to = post->reply_to, .account = posting->account, .whose = posting->whose,
         .calls_bots = is_person && !post->is_command, .is_here = is_here(posting),
         .is_claimed = posting->is_claimed, .reply_kind = posting->reply_kind,
         .lease_n = count_room(posting->rooms->bots), .max_stored = post->max_stored,
-        .max_stored_per_user = post->max_stored_per_user);
+        .max_stored_per_user = post->max_stored_per_user, .key = post->key);
     for (size_t i = 0; i < posting->tag_n; i++)
         put_message_add_mention(&verb, .tag_name = posting->tags[i].name,
+                                .tag_look = posting->tags[i].look,
                                 .tag_json = posting->tags[i].json, .must = posting->tags[i].must,
                                 .tag_kind = posting->tags[i].kind);
     end_verb(&verb);
@@ -335,36 +425,11 @@ static void store(struct posting *posting)
 
 /* --- begin ------------------------------------------------------------------------------------ */
 
-/* `own` never moves: it was made large enough. */
-static struct str end_text(struct buf *own, size_t from)
-{
-    return (struct str){own->at + from, own->n - from};
-}
-
-static struct str keep(struct buf *own, struct str text)
-{
-    size_t from = own->n;
-    buf_put(own, text);
-    return end_text(own, from);
-}
-
-static struct str keep_json(struct buf *own, struct str text)
-{
-    size_t from = own->n;
-    buf_put_json(own, text);
-    return end_text(own, from);
-}
-
-static struct str keep_name(struct buf *own, struct str namespace, struct str plain)
-{
-    size_t from = own->n;
-    bots_put_name(own, namespace, plain);
-    return end_text(own, from);
-}
-
 /* A name counts once; one that is also in `tagged` must exist. */
-static void add_tag(struct posting *posting, struct str plain, bool must)
+static void add_tag(struct posting *posting, struct str given, bool must)
 {
+    bool is_annex = looks_same(given, BOTS_ANNEX);
+    struct str plain = is_annex ? BOTS_ANNEX : given;
     for (size_t i = 0; i < posting->tag_n; i++)
         if (str_eq(posting->tags[i].plain, plain))
             return;
@@ -373,9 +438,10 @@ static void add_tag(struct posting *posting, struct str plain, bool must)
     posting->tags[posting->tag_n++] = (struct tag){
         .plain = keep(&posting->own, plain),
         .name = keep_name(&posting->own, posting->post.namespace, plain),
+        .look = keep_look(&posting->own, posting->post.namespace, plain),
         .json = keep_json(&posting->own, plain),
         .must = must,
-        .kind = str_eq(plain, BOTS_ANNEX) ? ANNEX : UNKNOWN,
+        .kind = is_annex ? ANNEX : UNKNOWN,
     };
 }
 
@@ -404,7 +470,9 @@ static void keep_post(struct posting *posting, const struct post *post)
     posting->post.namespace = keep(own, post->namespace);
     posting->post.reply_to = keep(own, post->reply_to);
     posting->post.delivery = keep(own, post->delivery);
+    posting->post.key = keep(own, post->key);
     posting->name = keep_name(own, post->namespace, author);
+    posting->look = post->kind == POST_PERSON ? keep_look(own, post->namespace, author) : STR("");
     posting->from = keep_json(own, author);
     posting->text = keep_json(own, post->text);
     posting->account = keep(own, post->who == NULL ? STR("-") : post->who->account);
@@ -415,8 +483,9 @@ static void keep_post(struct posting *posting, const struct post *post)
 static size_t bytes_of(const struct post *post)
 {
     size_t names = 3 + TAGS_MAX; /* author, account, whose */
-    return 6 * post->text.n + 2 + names * (USER_MAX_BYTES + NAME_BYTES + NAME_JSON_BYTES) +
-           post->room.n + post->namespace.n + post->reply_to.n + post->delivery.n;
+    size_t name_bytes = USER_MAX_BYTES + NAME_BYTES + NAME_JSON_BYTES + LOOK_BYTES + BOT_BYTES;
+    return 6 * post->text.n + 2 + names * name_bytes + post->room.n + post->namespace.n +
+           post->reply_to.n + post->delivery.n + post->key.n;
 }
 
 static void begin(struct posting *posting)

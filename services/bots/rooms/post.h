@@ -34,6 +34,7 @@ struct post {
     const struct str *tagged;                 /* plain names, which must exist */
     size_t tagged_n;                          /* at most POST_TAGS_MAX */
     bool is_command;                          /* calls no bot */
+    struct str key;                           /* once_key of its request; n == 0: none */
     uint64_t max_stored, max_stored_per_user; /* shared/ask/room.h; NO_NUMBER: none */
     /* POST_REPLY */
     struct str bot;      /* its plain username */
@@ -58,6 +59,7 @@ struct post_end {
     const char *detail;     /* a sentence; NULL: the error's own text */
     struct str refusal;     /* the reply of the verb, its tag included */
     struct message message; /* as it was stored */
+    bool is_again;          /* under that key, and before */
 };
 
 struct posting;

@@ -72,12 +72,22 @@ static void note_newest(struct watched_room *watched, struct str newest)
     }
 }
 
+/* The room is gone. */
+static void end_all(struct watched_room *watched)
+{
+    while (watched->followers != NULL)
+        room_socket_end(watched->followers);
+}
+
 static void on_renewed(struct call *call, enum err error, struct str reply)
 {
     struct watched_room *watched = H2O_STRUCT_FROM_MEMBER(struct watched_room, call, call);
     struct lines lines = lines_of(reply);
-    if (error == ERR_OK && str_eq(lines_next(&lines), STR("ok")))
+    struct str tag = error == ERR_OK ? lines_next(&lines) : STR("");
+    if (str_eq(tag, STR("ok")))
         note_newest(watched, lines_next(&lines));
+    else if (str_eq(tag, STR("missing")))
+        end_all(watched);
 }
 
 /* Redis hears that nobody follows a room only some time after the last one has left, and the room
@@ -160,14 +170,10 @@ static bool reads_slowly(const struct room_socket *socket)
     return socket->waiting_n >= WAITING_MAX || socket->waiting_bytes >= WAITING_MAX_BYTES;
 }
 
-void room_follow_on_event(struct rooms *rooms, struct lines *rest)
+static void pass_on(const struct watched_room *watched, struct str before, struct lines *rest)
 {
-    const struct watched_room *watched = find(rooms, lines_next(rest));
-    struct str before = lines_next(rest);
     struct message message = message_next(rest);
     struct buf b;
-    if (watched == NULL)
-        return;
     buf_init(&b, MESSAGE_JSON_MAX_BYTES);
     for (struct room_socket *s = watched->followers, *next; s != NULL; s = next) {
         next = s->next_of;
@@ -185,6 +191,18 @@ void room_follow_on_event(struct rooms *rooms, struct lines *rest)
         }
     }
     buf_fini(&b);
+}
+
+void room_follow_on_event(struct rooms *rooms, struct lines *rest)
+{
+    struct watched_room *watched = find(rooms, lines_next(rest));
+    struct str before = lines_next(rest);
+    if (watched == NULL)
+        return;
+    if (str_eq(before, STR("gone")))
+        end_all(watched);
+    else
+        pass_on(watched, before, rest);
 }
 
 /* A page as room_watch returns it, after "ok". Returns whether it had messages. An event that came

@@ -7,6 +7,7 @@
 #include "services/bots/rooms/rooms.h"
 
 #include "generated/verbs.h"
+#include "services/bots/looks.h"
 #include "shared/ask/reply.h"
 #include "shared/ask/room.h"
 #include "shared/base/sm.h"
@@ -103,8 +104,8 @@ static void on_message(struct websocket *websocket, void *arg, struct str text)
         send_error(socket, ERR_DRAINING, NULL);
         return;
     }
-    if (str_eq(socket->who.user, BOTS_ANNEX)) {
-        send_error(socket, ERR_NAME_TAKEN, "The main bot has this user's name.");
+    if (looks_same(socket->who.user, BOTS_ANNEX)) {
+        send_error(socket, ERR_NAME_TAKEN, BOTS_TAKEN_BY_ANNEX);
         return;
     }
     if (socket->watched == NULL)
@@ -114,7 +115,7 @@ static void on_message(struct websocket *websocket, void *arg, struct str text)
         websocket_pause(websocket);
         socket->saying =
             say_start(bots, &socket->who, str_of(socket->watched->room), &speech,
-                      socket->max_stored, socket->max_stored_per_user, on_said, socket);
+                      socket->max_stored, socket->max_stored_per_user, STR(""), on_said, socket);
     }
     speech_fini(&speech);
 }

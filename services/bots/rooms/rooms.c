@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * rooms.c - POST /api/rooms creates a room; GET /api/rooms lists those of a namespace, newest
- * first. Each shard has some of them; one page of each is merged (shard_list.h). */
+ * rooms.c - POST /api/rooms creates a room; DELETE /api/rooms/{id} deletes one; GET /api/rooms
+ * lists those of a namespace, newest first. Each shard has some of them; one page of each is merged
+ * (shard_list.h). */
 #include "generated/verbs.h"
 #include "services/bots/bots.h"
+#include "services/bots/registry/registry.h"
 #include "services/bots/rooms/handlers.h"
 #include "services/bots/rooms/message.h"
 #include "shared/ask/reply.h"
 #include "shared/ask/shard_list.h"
+#include "shared/http/once.h"
 
 enum {
     PAGE_ROOMS = 1000,
@@ -22,6 +25,20 @@ struct created {
     struct str name_json;
 };
 
+/* full/<whose share is used up> */
+static void refuse_full(struct request *r, struct lines *rest)
+{
+    if (str_eq(lines_next(rest), STR("account")))
+        respond_error_more(r, ERR_RATE_LIMITED,
+                           "This account has as many rooms as it may: half of the namespace's "
+                           "20,000. Delete some (DELETE /api/rooms/{id}).",
+                           NULL, FULL_RETRY_S);
+    else
+        respond_error_more(r, ERR_NAMESPACE_FULL,
+                           "This namespace has as many rooms as it may: 20,000.", NULL,
+                           FULL_RETRY_S);
+}
+
 static void on_created(struct request *r, enum err error, struct str reply)
 {
     const struct created *created = r->state;
@@ -29,9 +46,7 @@ static void on_created(struct request *r, enum err error, struct str reply)
     struct str tag = lines_next(&lines);
     struct buf *b = &r->server->scratch;
     if (error == ERR_OK && str_eq(tag, STR("full"))) {
-        respond_error_more(r, ERR_RATE_LIMITED,
-                           "This namespace has as many rooms as it may: 20,000.", NULL,
-                           FULL_RETRY_S);
+        refuse_full(r, &lines);
         return;
     }
     if (reply_refuse(r, error, tag, &lines))
@@ -54,7 +69,7 @@ void rooms_create_room(struct request *r)
     if (!bots_who_of(r, &who) || !request_body(r) ||
         !request_text(r, "name", 1, ROOM_NAME_MAX_BYTES, &name))
         return;
-    str_random_hex(ROOM_ID_BYTES / 2, created->room);
+    once_id(once_key(r), ROOM_ID_BYTES / 2, created->room);
     buf_init(&json, 6 * ROOM_NAME_MAX_BYTES + 2);
     buf_put_json(&json, name);
     created->name_json = request_copy(r, buf_str(&json));
@@ -63,7 +78,59 @@ void rooms_create_room(struct request *r)
     call_room_create(request_call(r, on_created), .room = str_of(created->room),
                      .namespace = who.namespace, .room_name = created->name_json,
                      .account = who.account, .user = who.user_name,
-                     .most = shards_part(r->server->shards, ROOMS_MAX));
+                     .most = shards_part(r->server->shards, ROOMS_MAX), .key = once_key(r));
+}
+
+/* --- DELETE ----------------------------------------------------------------------------------- */
+
+struct deletion {
+    struct registrant who;
+    struct str room;
+    bool has_begun;
+};
+
+static void on_deleted(struct request *r, enum err error, struct str reply);
+
+static void delete_part(struct request *r)
+{
+    const struct deletion *d = r->state;
+    call_room_delete(request_call(r, on_deleted), .room = d->room, .namespace = d->who.namespace,
+                     .account = d->who.account, .user = d->who.user_name,
+                     .is_operator = d->who.role == ROLE_OPERATOR, .has_begun = d->has_begun);
+}
+
+/* If the client leaves, or this node dies, other nodes go on with it (lua/bots/delivery_take). */
+static void on_deleted(struct request *r, enum err error, struct str reply)
+{
+    struct deletion *d = r->state;
+    struct lines none = lines_of(STR(""));
+    if (error == ERR_OK && str_eq(reply, STR("more"))) {
+        d->has_begun = true;
+        delete_part(r);
+    } else if (error == ERR_OK && str_eq(reply, STR("done"))) {
+        respond_json_fixed(r, 200, STR("{\"status\":\"OK\"}"));
+    } else if (error == ERR_OK && str_eq(reply, STR("missing"))) {
+        respond_error(r, ERR_NOT_FOUND, ROOM_MISSING);
+    } else if (error == ERR_OK && str_eq(reply, STR("forbidden"))) {
+        respond_error(r, ERR_FORBIDDEN,
+                      "Only the account and user that created this room, or an operator, may "
+                      "delete it.");
+    } else if (!reply_refuse(r, error, reply, &none)) {
+        respond_error(r, ERR_INTERNAL, NULL);
+    }
+}
+
+void rooms_delete_room(struct request *r)
+{
+    struct deletion *d = request_alloc(r, sizeof *d);
+    *d = (struct deletion){.room = request_path_param(r, "id")};
+    if (!registrant_of_request(r, &d->who))
+        return;
+    r->state = d;
+    if (message_is_room(d->room))
+        delete_part(r);
+    else
+        respond_error(r, ERR_NOT_FOUND, ROOM_MISSING);
 }
 
 /* --- GET -------------------------------------------------------------------------------------- */

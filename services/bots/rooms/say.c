@@ -14,8 +14,8 @@ struct saying {
     struct annex *annex;
     struct bots_who who; /* its texts are in `own` */
     char *own, *room;
-    char *command;       /* NULL: it is none */
-    struct post_end end; /* of a command: its texts are in `kept` */
+    char *to_annex;      /* NULL: the main bot does not answer it */
+    struct post_end end; /* of what it answers: its texts are in `kept` */
     struct buf kept;
     said_cb *on_said; /* NULL: nobody waits */
     void *context;
@@ -31,7 +31,7 @@ static void finish(struct saying *saying)
     buf_fini(&saying->kept);
     free(saying->own);
     free(saying->room);
-    free(saying->command);
+    free(saying->to_annex);
     free(saying);
 }
 
@@ -73,27 +73,34 @@ static void on_posted(void *context, const struct post_end *end)
 {
     struct saying *saying = context;
     saying->posting = NULL;
-    if (end->outcome != POSTED || saying->command == NULL) {
+    if (end->outcome != POSTED || saying->to_annex == NULL) {
         hand_over(saying, end, STR(""));
+        return;
+    }
+    if (end->is_again) { /* the main bot has answered it, or will */
+        hand_over(saying, end,
+                  STR("{\"text\":\"I have read this message before: my answer is in "
+                      "the room.\"}"));
         return;
     }
     keep_message(saying, end);
     saying->annex = annex_start(saying->rooms->bots, &saying->who, str_of(saying->room),
-                                end->message.id, str_of(saying->command), on_carried_out, saying);
+                                end->message.id, str_of(saying->to_annex), on_carried_out, saying);
 }
 
 struct saying *say_start(struct bots *bots, const struct bots_who *who, struct str room,
                          const struct speech *speech, uint64_t max_stored,
-                         uint64_t max_stored_per_user, said_cb *on_said, void *context)
+                         uint64_t max_stored_per_user, struct str key, said_cb *on_said,
+                         void *context)
 {
     struct rooms *rooms = bots->rooms;
-    bool is_command = annex_is_command(speech->text);
+    enum annex_wish wish = annex_wish_of(speech->text, speech->tagged, speech->tagged_n);
     struct saying *saying = calloc(1, sizeof *saying);
     if (saying == NULL)
         abort();
     *saying = (struct saying){.rooms = rooms,
                               .room = str_copy(room),
-                              .command = is_command ? str_copy(speech->text) : NULL,
+                              .to_annex = wish == ANNEX_NOTHING ? NULL : str_copy(speech->text),
                               .on_said = on_said,
                               .context = context,
                               .next = rooms->sayings};
@@ -109,9 +116,10 @@ struct saying *say_start(struct bots *bots, const struct bots_who *who, struct s
                         .reply_to = speech->reply_to,
                         .tagged = speech->tagged,
                         .tagged_n = speech->tagged_n,
-                        .is_command = is_command,
+                        .is_command = wish == ANNEX_COMMAND,
                         .max_stored = max_stored,
-                        .max_stored_per_user = max_stored_per_user};
+                        .max_stored_per_user = max_stored_per_user,
+                        .key = key};
     saying->posting = post_start(bots, &post, on_posted, saying);
     return saying;
 }

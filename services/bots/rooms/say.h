@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * say: a person says something in a room, over HTTP or on a socket. The message is posted (post.h);
- * if it is a command to the main bot, the command is carried out after that (annex.h), and what
- * concerns only its sender, such as keys, is handed to them and to nobody else.
+ * if it tags the main bot, that answers after that (annex.h), and what concerns only its sender,
+ * such as keys, is handed to them and to nobody else.
  *
  * What was begun comes to its end although its sender has left. On the loop's thread.
  */
@@ -21,11 +21,12 @@ struct said {
 struct saying;
 typedef void said_cb(void *context, const struct said *said);
 
-/* `who`, `speech` and `room` are borrowed until it returns. `on_said` runs once, never inside this
- * function, unless say_leave comes first. */
+/* `who`, `speech`, `room` and `key` (once.h; n == 0: none) are borrowed until it returns. `on_said`
+ * runs once, never inside this function, unless say_leave comes first. */
 struct saying *say_start(struct bots *bots, const struct bots_who *who, struct str room,
                          const struct speech *speech, uint64_t max_stored,
-                         uint64_t max_stored_per_user, said_cb *on_said, void *context) must_check;
+                         uint64_t max_stored_per_user, struct str key, said_cb *on_said,
+                         void *context) must_check;
 /* Nobody waits for the callback any more. Accepts NULL. */
 void say_leave(struct saying *saying);
 

@@ -5,6 +5,7 @@
 
 #include "generated/verbs.h"
 #include "services/documents/library/job_words.h"
+#include "shared/http/once.h"
 #include "shared/http/pages.h"
 
 /* --- one document as JSON --------------------------------------------------------------------- */
@@ -235,5 +236,5 @@ void documents_reindex(struct request *r)
     struct str id;
     if (read_path(r, &owner, &id))
         call_doc_reindex(request_call(r, on_reindexed), .space = owner.space, .doc = id,
-                         .job = ids_new(r), .account = r->account->name_token);
+                         .job = ids_new(r), .account = r->account->name_token, .key = once_key(r));
 }

@@ -17,6 +17,7 @@
 #include "shared/base/sm.h"
 #include "shared/extract/extract.h"
 #include "shared/http/multipart.h"
+#include "shared/http/once.h"
 
 #include <openssl/evp.h>
 #include <stdio.h>
@@ -129,13 +130,15 @@ static void refuse_full(struct request *r, struct lines *rest)
     respond_error(r, ERR_STORAGE_FULL, detail);
 }
 
-static void answer(const struct upload *upload, bool is_new, struct lines *rest)
+/* `tag`: "ok", "made" under this key before, or "duplicate". */
+static void answer(const struct upload *upload, struct str tag, struct lines *rest)
 {
     struct request *r = upload->r;
     struct buf *b = &r->server->scratch;
     struct str doc = lines_next(rest), job = lines_next(rest), status = lines_next(rest);
     struct str stored_json = lines_next(rest); /* it may have been sent under another name */
-    if (is_new)
+    bool is_new = !str_eq(tag, STR("duplicate"));
+    if (str_eq(tag, STR("ok")))
         metrics_add(r->server->metrics, METRIC_UPLOADS, 1);
     buf_clear(b);
     buf_lit(b, "{\"documentId\":");
@@ -172,7 +175,7 @@ static void finish(struct upload *upload, enum err error, struct str tag, struct
             r, ERR_STORAGE_FULL,
             "The limit of 10,000 documents is reached. Delete documents you no longer need.");
     else
-        answer(upload, str_eq(tag, STR("ok")), rest);
+        answer(upload, tag, rest);
 }
 
 static void on_stored(struct request *r, enum err error, struct str reply)
@@ -194,7 +197,7 @@ static void store(struct upload *upload)
                 .content_type = upload->content_type, .kind = str_of(upload->kind),
                 .size = upload->bytes.n, .blocks = blocks_of(upload->bytes.n), .sha = upload->sha,
                 .cap = documents_of(r)->settings->space.max_bytes, .path = STR(""), .url = STR(""),
-                .is_reindex = false, .account = r->account->name_token);
+                .is_reindex = false, .account = r->account->name_token, .key = once_key(r));
 }
 
 static void on_pushed(struct push *push, enum err error)
@@ -212,7 +215,8 @@ static void on_begun(struct request *r, enum err error, struct str reply)
     struct upload *upload = r->state;
     struct lines lines = lines_of(reply);
     struct str tag = lines_next(&lines);
-    bool is_counted = error == ERR_OK && !str_eq(tag, STR("limited"));
+    bool is_counted = error == ERR_OK && !str_eq(tag, STR("limited")) &&
+                      !str_eq(tag, STR("made")) && !str_eq(tag, STR("reused"));
     if (is_counted) {
         struct quota quota = quota_of(lines_next(&lines));
         reply_put_quota(r, &quota);
@@ -251,7 +255,7 @@ static void begin(struct upload *upload)
                       .limits = ((struct str){limits, (size_t)n}), .doc = upload->doc,
                       .filename = upload->filename_json, .size = upload->bytes.n,
                       .sha = upload->sha, .cap = documents_of(r)->settings->space.max_bytes,
-                      .path = STR(""), .url = STR(""));
+                      .path = STR(""), .url = STR(""), .key = once_key(r));
 }
 
 /* --- its digest --------------------------------------------------------------------------------

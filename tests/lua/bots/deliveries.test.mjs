@@ -4,10 +4,10 @@
 // whichever dies, and one answer.
 import assert from 'node:assert/strict';
 import { lines, scripts, soon } from '../../support/lua.mjs';
-import { list, messagesOf, post, postedOf, ROOM, roomKeys } from '../../support/lua_rooms.mjs';
+import { list, messagesOf, namesOf, post, postedOf, ROOM, roomKeys } from '../../support/lua_rooms.mjs';
 
 const LEASE_MS = 15_000, OVERDUE_MS = 60_000, ANSWER_MS = 900_000, PULL_MS = 30_000, BUSY = 100; // lua/bots/deliveries.lua
-const bots = { room_names: { alice: 'u', bob: 'u', bot: 'b', other: 'b', puller: 'p' }, names_n: { '-': 2 } };
+const bots = namesOf({ alice: 'u', bob: 'u', bot: 'b', other: 'b', puller: 'p' });
 const say = async (shard, options) => postedOf(await shard.call(...post(options)));
 const takenOf = (reply) => {
   const found = [], rest = reply === '' ? [] : reply.split('\n');

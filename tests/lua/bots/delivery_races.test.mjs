@@ -4,11 +4,10 @@
 // its 202, two accounts and two bots that know each other's ids. Also what bounds delivery_read.
 import assert from 'node:assert/strict';
 import { scripts, soon } from '../../support/lua.mjs';
-import { NAMES } from '../../support/lua_bots.mjs';
-import { OTHER, post, postedOf, ROOM, roomKeys } from '../../support/lua_rooms.mjs';
+import { namesOf, OTHER, post, postedOf, ROOM, roomKeys } from '../../support/lua_rooms.mjs';
 
 const ANSWER_MS = 900_000; // lua/bots/deliveries.lua
-const bots = { [NAMES]: { alice: 'u', bot: 'b', other: 'b', puller: 'p' }, names_n: { '-': 1 } };
+const bots = namesOf({ alice: 'u', bot: 'b', other: 'b', puller: 'p' });
 const reply = (d, { fence = '', bot = d.bot, room = ROOM, text = 'Yes' } = {}) => ['delivery_reply', room, d.id, fence, bot, JSON.stringify(bot), JSON.stringify(text), '1', 0];
 const silent = (d, { fence = '', bot = d.bot } = {}) => ['delivery_silent', ROOM, d.id, fence, bot];
 const accept = (d) => ['delivery_accept', ROOM, d.id, d.fence];

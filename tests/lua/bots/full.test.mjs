@@ -3,8 +3,8 @@
 // Rooms, bots and evaluations while Redis is full: what has begun comes to its end, and nothing new begins.
 import assert from 'node:assert/strict';
 import { joined, scripts, VERBS, verbWord } from '../../support/lua.mjs';
-import { begin, DIGITS, NAMES, register, registryOf, turnOf } from '../../support/lua_bots.mjs';
-import { create, post, postedOf, ROOM, roomKeys } from '../../support/lua_rooms.mjs';
+import { begin, DIGITS, register, registryOf, turnOf } from '../../support/lua_bots.mjs';
+import { create, namesOf, post, postedOf, ROOM, roomKeys } from '../../support/lua_rooms.mjs';
 
 // The node sends a turn that Redis refused to the library's other function.
 async function freeing(shard, verbs) {
@@ -15,7 +15,7 @@ async function freeing(shard, verbs) {
 
 scripts('rooms, bots and evaluations in a full Redis', ({ test, shard }) => {
   test('an answer and a notice are stored, a run goes on and ends, and users go; nothing new begins', async () => {
-    await shard.seed({ ...roomKeys(), ...registryOf({}), [NAMES]: { alice: 'u', echo: 'b' }, names_n: { '-': 1 } });
+    await shard.seed({ ...roomKeys(), ...registryOf({}), ...namesOf({ alice: 'u', echo: 'b' }) });
     const [one, two] = [postedOf(await shard.call(...post({ mentions: [['echo']] }))), postedOf(await shard.call(...post({ mentions: [['echo']] })))].map(({ deliveries: [d] }) => d);
     const [, , fence] = (await shard.call(...begin())).split('\n');
     await shard.cmd('CONFIG', 'SET', 'maxmemory', '1');

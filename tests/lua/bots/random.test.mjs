@@ -7,7 +7,8 @@
 // seed is printed on failure; PARLEY_SEED=N runs that one alone.
 import assert from 'node:assert/strict';
 import { PREFIX, random, scripts } from '../../support/lua.mjs';
-import { create, list, messagesOf, post, postedOf } from '../../support/lua_rooms.mjs';
+import { register } from '../../support/lua_bots.mjs';
+import { create, list, lookOf, messagesOf, post, postedOf, remove } from '../../support/lua_rooms.mjs';
 import { seedsTo } from '../../support/seeds.mjs';
 
 const STEPS = 250;
@@ -20,11 +21,11 @@ const MAX = 1e12, BYTES_MAX = 64 << 20, HOPS_MAX = 4, BUSY = 100, BLOCK = 4096, 
 const OVER = ['done', 'failed'];
 const whole = (bytes, of = BLOCK) => Math.ceil(bytes / of) * of;
 
-// What the tester knows: names (name -> u, b, p), rooms {id, namespace, user, n, last, members, messages}, deliveries {id, room,
+// What the tester knows: names (name -> as in room_names), rooms {id, namespace, user, n, last, members, messages}, deliveries {id, room,
 // message, bot, kind, hop, state, fence, isBusy, isLate}.
 class World {
   constructor(shards, seed) {
-    Object.assign(this, { shards, below: random(seed), names: new Map(), rooms: [], deliveries: [], ids: 0 });
+    Object.assign(this, { shards, below: random(seed), names: new Map(), rooms: [], deliveries: [], ids: 0, made: 0, removed: new Set() });
   }
 
   pick(items) {
@@ -40,7 +41,10 @@ class World {
     return (await shard.turn([verb], { node, shards: this.shards.length })).replies[0];
   }
   kindOf(name) {
-    return this.names.get(name) ?? 'n';
+    return (this.names.get(name) ?? 'n')[0];
+  }
+  claimed(name, account) {
+    if (this.kindOf(name) === 'n') this.names.set(name, `u ${account} ${lookOf(name)}`);
   }
   unfinished(bot, shard) {
     return this.deliveries.filter((d) => d.bot === bot && this.shardOf(d.room) === shard && !OVER.includes(d.state)).length;
@@ -84,7 +88,7 @@ class World {
 
   async create() {
     if (this.rooms.length >= 6) return 'rooms enough';
-    const namespace = this.pick(NAMESPACES), id = `${this.rooms.length}`.repeat(24);
+    const namespace = this.pick(NAMESPACES), id = `${this.made % 10}`.repeat(20) + `${this.made++}`.padStart(4, '0');
     const user = this.nameOf(namespace, this.pick(PEOPLE));
     const room = { id, namespace, user, n: 0, last: '', members: new Set([user]), messages: [] };
     assert.equal(await this.turn(this.shardOf(room), create({ room: id, namespace, user })), 'ok');
@@ -110,10 +114,10 @@ class World {
     let reply = await this.turn(shard, post(options), node);
     if (reply.startsWith('resolve')) {
       assert.ok(!isHere, 'names are here');
-      if (reply.split('\n')[1] === '0') assert.equal(await this.turn(this.shards[0], ['name_claim', name, namespace], node), 'ok');
-      this.names.set(name, 'u');
+      if (reply.split('\n')[1] === '0') assert.equal(await this.turn(this.shards[0], ['name_claim', name, lookOf(name), namespace, account], node), 'ok');
+      this.claimed(name, account);
       const missing = reply.split('\n').slice(2).filter(Boolean);
-      const kinds = missing.length ? (await this.turn(this.shards[0], ['names_find', ...missing], node)).split('\n').slice(1) : [];
+      const kinds = missing.length ? (await this.turn(this.shards[0], ['names_find', ...missing.flatMap((one) => [one, lookOf(one)])], node)).split('\n').slice(1) : [];
       const known = Object.fromEntries(missing.map((one, i) => [one, kinds[i]]));
       for (const one of missing) assert.equal(known[one], this.kindOf(one), `whose ${one} is`);
       reply = await this.turn(shard, post({ ...options, isClaimed: true, replyKind: known[original?.name] ?? 'x', mentions: wanted.map((one) => [one, known[one], must]) }), node);
@@ -126,7 +130,7 @@ class World {
       return 'a tag of nobody';
     }
     const posted = postedOf(reply);
-    this.names.set(name, 'u');
+    this.claimed(name, account);
     const tags = kinds.filter(([, kind]) => kind !== 'n');
     assert.deepEqual(posted.tagged, tags.map(([one]) => one));
     const bots = tags.filter(([, kind]) => kind !== 'u');
@@ -163,7 +167,7 @@ class World {
     const wanted = [...PEOPLE, ...BOTS, 'nobody'].filter(() => this.below(6) === 0).map((one) => this.nameOf(d.room.namespace, one));
     const text = 'y'.repeat(this.below(500)), leases = this.below(3);
     const kinds = wanted.map((one) => [one, this.kindOf(one)]);
-    const call = (of) => ['delivery_reply', d.room.id, d.id, fence, d.bot, JSON.stringify(d.bot), JSON.stringify(text), isHere ? '1' : '', leases, ...of.flatMap(([one, kind]) => [one, JSON.stringify(one), kind])];
+    const call = (of) => ['delivery_reply', d.room.id, d.id, fence, d.bot, JSON.stringify(d.bot), JSON.stringify(text), isHere ? '1' : '', leases, ...of.flatMap(([one, kind]) => [one, lookOf(one), JSON.stringify(one), kind])];
     const original = this.originalOf(d);
     let answer = await this.turn(shard, call(wanted.map((one) => [one, 'x'])));
     if (answer.startsWith('resolve')) {
@@ -268,7 +272,7 @@ class World {
       return `unregister ${bot}`;
     }
     const isPulling = plain === 'puller';
-    assert.equal(await this.turn(shard, ['bot_register', 0, bot, namespace, `id${++this.ids}`, JSON.stringify(plain), '', isPulling ? '' : 'http://bot.example/', 'annex', 'F', 'alice', 'frontend']), 'ok\n1');
+    assert.equal(await this.turn(shard, register({ bot, namespace, id: `id${++this.ids}`, username: plain, endpoint: isPulling ? '' : 'http://bot.example/' })), 'ok\n1');
     this.names.set(bot, isPulling ? 'p' : 'b');
     return `register ${bot}`;
   }
@@ -277,8 +281,8 @@ class World {
   async claim() {
     const namespace = this.pick(NAMESPACES), name = this.nameOf(namespace, this.pick([...PEOPLE, ...BOTS])), [shard] = this.shards;
     const kind = this.kindOf(name);
-    if (kind === 'u') assert.equal(await this.turn(shard, ['bot_register', 0, name, namespace, 'id', '"x"', '', '', 'annex', 'F', 'alice', 'frontend']), 'taken');
-    else if (kind !== 'n') assert.equal(await this.turn(shard, ['name_claim', name, namespace]), 'taken');
+    if (kind === 'u') assert.equal(await this.turn(shard, register({ bot: name, namespace })), 'taken');
+    else if (kind !== 'n') assert.equal(await this.turn(shard, ['name_claim', name, lookOf(name), namespace, 'F']), 'taken');
     return `claim ${name}`;
   }
 
@@ -297,6 +301,23 @@ class World {
     return 'read';
   }
 
+  // Its maker or an operator deletes a room.
+  async remove() {
+    const room = this.pick(this.rooms);
+    if (!room || this.below(4)) return 'no room goes';
+    const isOperator = room.user === '%' || this.below(2) === 0, { id, namespace, user } = room;
+    const call = (more) => this.turn(this.shardOf(room), remove({ room: id, namespace, user, isOperator, ...more }));
+    assert.equal(await call({ user: 'someone', isOperator: false }), 'forbidden');
+    assert.equal(await call({ namespace: 'elsewhere', isOperator: false }), 'missing');
+    for (let answer = await call(); answer !== 'done'; answer = await call({ hasBegun: true })) assert.equal(answer, 'more');
+    assert.equal(await call(), 'missing');
+    this.rooms = this.rooms.filter((one) => one !== room);
+    this.removed.add(id);
+    this.deliveries = this.deliveries.filter((d) => d.room !== room || !room.messages.some((m) => m.id === d.message));
+    room.messages = [];
+    return `remove ${id[0]}`;
+  }
+
   async forget() {
     if (this.below(4)) return 'nobody leaves';
     const namespace = this.pick(NAMESPACES), user = this.nameOf(namespace, this.pick(PEOPLE));
@@ -304,19 +325,22 @@ class World {
     for (const shard of this.shards) {
       for (let after = '', word = 'more', n; word === 'more'; gone += Number(n)) [word, n, after = ''] = (await this.turn(shard, ['room_forget_user', 0, user, namespace, after])).split('\n');
     }
-    const before = this.rooms.reduce((n, { messages }) => n + messages.length, 0);
+    const before = this.rooms.reduce((n, { messages }) => n + messages.length, 0), all = this.rooms;
+    const made = new Set(all.filter((room) => room.user === user));
     for (const room of this.rooms) {
       room.messages = room.messages.filter(({ kind, name }) => kind !== 'u' || name !== user);
       room.members.delete(user);
       if (room.user === user) room.user = '%';
+      room.isGone = room.user === '%' && room.messages.length === 0 && made.has(room);
     }
-    assert.equal(gone, before - this.rooms.reduce((n, { messages }) => n + messages.length, 0));
+    this.rooms = this.rooms.filter(({ isGone }) => !isGone);
+    assert.equal(gone, before - all.reduce((n, { messages }) => n + messages.length, 0));
     if (this.kindOf(user) === 'u') this.names.delete(user);
     return `forget ${user}: ${gone}`;
   }
 
   go() {
-    return this[this.pick(['create', 'post', 'post', 'post', 'post', 'post', 'full', 'reply', 'reply', 'reply', 'reply', 'fail', 'accept', 'take', 'pull', 'register', 'register', 'claim', 'read', 'forget'])]();
+    return this[this.pick(['create', 'post', 'post', 'post', 'post', 'post', 'full', 'reply', 'reply', 'reply', 'reply', 'fail', 'accept', 'take', 'pull', 'register', 'register', 'claim', 'read', 'forget', 'remove'])]();
   }
 
   // --- what must hold ------------------------------------------------------------------------------
@@ -328,7 +352,7 @@ class World {
       this.checkRooms(keys, this.rooms.filter((room) => this.shardOf(room) === shard));
       this.checkDeliveries(keys, this.deliveries.filter((d) => this.shardOf(d.room) === shard));
       this.checkNames(keys, shard === this.shards[0]);
-      const rest = names.filter((name) => !/^(room|room_messages|rooms|rooms_of|room_talk|dlv|dlv_pull|dlv_polls|bot|bots|bots_of):|^(messages_of|stored|dlv_due|dlv_done|dlv_n|names_n|names_known|room_names|bots_n)$/.test(name));
+      const rest = names.filter((name) => !/^(room|room_messages|rooms|rooms_of|room_talk|dlv|dlv_pull|dlv_polls|bot|bots|bots_of):|^(messages_of|stored|dlv_due|dlv_done|dlv_n|names_n|names_known|room_names|room_looks|rooms_n|rooms_empty|bots_n)$/.test(name));
       assert.deepEqual(rest, [], 'keys that belong to nothing');
     }
   }
@@ -353,7 +377,13 @@ class World {
     const numbers = (hash) => Object.fromEntries(Object.entries(hash ?? {}).map(([field, n]) => [field, Number(n)]));
     const zsets = (prefix) => Object.fromEntries(Object.keys(keys).filter((name) => name.startsWith(prefix)).map((name) => [name, Object.keys(keys[name].value).sort()]));
     assert.deepEqual(numbers(keys.messages_of), counts, 'messages_of');
+    // Of a room that was deleted, those whose messages it had lost before do not know it.
+    for (const name of Object.keys(keys).filter((one) => one.startsWith('rooms_of:'))) for (const id of Object.keys(keys[name].value)) if (this.removed.has(id)) delete keys[name].value[id];
+    for (const name of Object.keys(keys).filter((one) => one.startsWith('rooms_of:') && Object.keys(keys[one].value).length === 0)) delete keys[name];
     assert.deepEqual(zsets('rooms_of:'), Object.fromEntries(Object.entries(members).map(([name, ids]) => [name, ids.sort()])), 'rooms_of');
+    assert.deepEqual(Object.keys(keys.rooms_empty?.value ?? {}).sort(), rooms.filter(({ messages }) => messages.length === 0).map(({ id }) => id).sort(), 'rooms_empty');
+    const owned = rooms.filter(({ user }) => user !== '%').length;
+    assert.deepEqual(numbers(keys.rooms_n), owned ? { F: owned } : {}, 'rooms_n');
     assert.deepEqual(zsets('rooms:'), Object.fromEntries(Object.entries(listed).map(([name, ids]) => [name, ids.sort()])), 'rooms');
     const sums = { ...stored };
     for (const [whose, n] of Object.entries(stored)) add(sums, whose.split(' ')[0], whole(n, UNIT));
@@ -381,11 +411,13 @@ class World {
   checkNames(keys, isFirst) {
     const found = keys.room_names ?? {};
     assert.deepEqual(found, isFirst ? Object.fromEntries(this.names) : {}, 'names');
-    const counts = {};
-    for (const [name, kind] of this.names) {
-      const namespace = name.includes('~') ? name.split('~')[0] : '-';
-      if (kind === 'u') counts[namespace] = (counts[namespace] ?? 0) + 1;
+    const counts = {}, looks = {};
+    for (const [name, value] of this.names) {
+      const namespace = name.includes('~') ? name.split('~')[0] : '-', [kind, account] = value.split(' ');
+      if (kind === 'u') for (const whose of [namespace, `${namespace} ${account}`]) counts[whose] = (counts[whose] ?? 0) + 1;
+      looks[lookOf(name)] = kind === 'u' ? '1' : `@${name}`;
     }
+    assert.deepEqual(keys.room_looks ?? {}, isFirst ? looks : {}, 'room_looks');
     assert.deepEqual(Object.fromEntries(Object.entries(keys.names_n ?? {}).map(([namespace, n]) => [namespace, Number(n)])), isFirst ? counts : {}, 'names_n');
     for (const name of keys.names_known?.value ?? []) assert.equal(this.kindOf(name), 'u', `${name} is known here`);
   }

@@ -146,7 +146,7 @@ class World {
     const isSilent = this.below(4) === 0;
     const mentioned = Object.keys(KINDS).filter(() => this.below(5) === 0);
     const text = `t${++this.texts}`, leases = this.below(2);
-    const verb = isSilent ? ['delivery_silent', d.room, d.id, fence, bot] : ['delivery_reply', d.room, d.id, fence, bot, JSON.stringify(bot), JSON.stringify(text), '', leases, ...mentioned.flatMap((one) => [one, JSON.stringify(one), KINDS[one]])];
+    const verb = isSilent ? ['delivery_silent', d.room, d.id, fence, bot] : ['delivery_reply', d.room, d.id, fence, bot, JSON.stringify(bot), JSON.stringify(text), '', leases, ...mentioned.flatMap((one) => [one, '', JSON.stringify(one), KINDS[one]])];
     const [reply] = await this.turn(d.room, verb);
     const [word, id] = reply.split('\n');
     if (isOther) return assert.equal(word, 'missing') ?? 'an answer of another bot';

@@ -7,6 +7,7 @@
 import assert from 'node:assert/strict';
 import { PREFIX, random, scripts } from '../../support/lua.mjs';
 import { begin, botKeys, botOf, derivedOfBots, derivedOfRuns, FAILURES, idOf, LEASE_MS, NAMES, OPEN_MAX, register, runKeys, runOf, turnOf } from '../../support/lua_bots.mjs';
+import { lookOf } from '../../support/lua_rooms.mjs';
 import { seedsTo } from '../../support/seeds.mjs';
 
 const STEPS = 300;
@@ -67,7 +68,7 @@ class World {
   // A user posts, perhaps under a name that a bot would like.
   async claim() {
     const name = this.pick([...BOTS, 'alice', 'ns~eve']);
-    const reply = await this.cluster('name_claim', name, name.startsWith('ns~') ? 'ns' : '-');
+    const reply = await this.cluster('name_claim', name, lookOf(name), name.startsWith('ns~') ? 'ns' : '-', 'F');
     if (this.bots[name]) return assert.equal(reply, 'taken') ?? 'claim: taken';
     assert.equal(reply, 'ok');
     if (!this.users.includes(name)) this.users.push(name);

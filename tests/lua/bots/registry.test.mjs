@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { ago, lines, scripts, soon, zset } from '../../support/lua.mjs';
 import { post, roomKeys } from '../../support/lua_rooms.mjs';
+import { namesOf } from '../../support/lua_rooms.mjs';
 import { botOf, FAILURES, HOUR_MS, idOf, NAMES, NAMESPACE_MAX, register, REGISTRANT_MAX, registryOf, REST_MS, TRIAL_MS } from '../../support/lua_bots.mjs';
 
 const find = (bot = 'echo', isCalling = '') => ['bot_find', bot, isCalling];
@@ -25,12 +26,16 @@ scripts('bot_register', ({ cases, test, shard }) => {
     { name: 'the same request again', before: registryOf({}), call: register(), reply: lines('ok', 1) },
     { name: 'the name of another bot, also for its registrant', before: registryOf({}), call: register({ id: idOf(2) }), reply: 'taken' },
     { name: 'the name of a user who has posted', before: { [NAMES]: { echo: 'u' } }, call: register(), reply: 'taken' },
+    { name: 'one that looks like the name of a bot', before: registryOf({}), call: register({ bot: 'Echo', id: idOf(2) }), reply: 'taken' },
+    { name: 'or like that of a user', before: namesOf({ alice: 'u' }), call: register({ bot: 'ALICE' }), reply: 'taken' },
+    { name: 'a name that bots may not have is asked for only', call: register({ isAsked: true }), reply: 'free' },
     { name: 'the same name in another namespace', before: registryOf({}), call: register({ bot: 'ns~echo', namespace: 'ns', id: idOf(2), user: 'ns~alice', username: 'ns~echo' }), reply: lines('ok', 1), after: () => registryOf({}, { bot: 'ns~echo', namespace: 'ns', id: idOf(2), user: 'ns~alice', ...fresh }) },
     { name: 'one more than a user may have', before: () => many(REGISTRANT_MAX, () => ({})), call: register(), reply: lines('full', 'registrant') },
     { name: 'the last one that a user may have', before: () => many(REGISTRANT_MAX - 1, () => ({})), call: register(), reply: lines('ok', 1), after: () => registryOf(...Array.from({ length: REGISTRANT_MAX - 1 }, (_, i) => ({ bot: `b${i}`, id: idOf(i + 10) })), fresh) },
     { name: 'others have a bound of their own', before: () => many(REGISTRANT_MAX, () => ({ account: 'G' })), call: register(), reply: lines('ok', 1), after: () => registryOf(...Array.from({ length: REGISTRANT_MAX }, (_, i) => ({ bot: `b${i}`, id: idOf(i + 10), account: 'G' })), fresh) },
-    { name: 'one more than a namespace may have', before: () => many(NAMESPACE_MAX, (i) => ({ user: `u${i}` })), call: register(), reply: lines('full', 'namespace') },
-    { name: 'another namespace has a bound of its own', before: () => many(NAMESPACE_MAX, (i) => ({ user: `u${i}` })), call: register({ namespace: 'ns', user: 'ns~a' }), reply: lines('ok', 1), after: () => registryOf(...Array.from({ length: NAMESPACE_MAX }, (_, i) => ({ bot: `b${i}`, id: idOf(i + 10), user: `u${i}` })), { namespace: 'ns', user: 'ns~a', ...fresh }) },
+    { name: 'one more than a namespace may have', before: () => many(NAMESPACE_MAX, (i) => ({ user: `u${i}`, account: i % 2 ? 'G' : 'H' })), call: register(), reply: lines('full', 'namespace') },
+    { name: 'one more than an account may have', before: () => many(NAMESPACE_MAX / 2, (i) => ({ user: `u${i}` })), call: register(), reply: lines('full', 'account') },
+    { name: 'another namespace has a bound of its own', before: () => many(NAMESPACE_MAX, (i) => ({ user: `u${i}`, account: 'G' })), call: register({ namespace: 'ns', user: 'ns~a' }), reply: lines('ok', 1), after: () => registryOf(...Array.from({ length: NAMESPACE_MAX }, (_, i) => ({ bot: `b${i}`, id: idOf(i + 10), user: `u${i}`, account: 'G' })), { namespace: 'ns', user: 'ns~a', ...fresh }) },
   ]);
 
   test('of two clients that want one name, one gets it', async () => {
@@ -100,7 +105,7 @@ scripts('bot_rotate and bot_delete', ({ cases, test, shard }) => {
     { name: `${verb} of a bot that is not there`, call: change(verb), reply: 'missing' },
     { name: `${verb} of a bot of another namespace's name`, before: registryOf({}), call: change(verb, { bot: 'ns~echo', isOperator: '1' }), reply: 'missing' },
   ]).concat([
-    { name: 'its registrant deletes a bot: its name is free', before: registryOf({}), call: change('bot_delete'), reply: 'ok', after: { 'bot:echo': null, [NAMES]: null, bots_n: null, 'bots:-': null, 'bots_of:alice': null } },
+    { name: 'its registrant deletes a bot: its name is free', before: registryOf({}), call: change('bot_delete'), reply: 'ok', after: { 'bot:echo': null, [NAMES]: null, room_looks: null, bots_n: null, 'bots:-': null, 'bots_of:alice': null } },
     { name: 'an operator may, too; other bots stay', before: registryOf({}, { bot: 'other', id: idOf(2) }), call: change('bot_delete', { account: 'O', user: 'O', isOperator: '1' }), reply: 'ok', after: { ...registryOf({ bot: 'other', id: idOf(2) }), 'bot:echo': null } },
   ]));
 
@@ -165,7 +170,7 @@ scripts('bot_forget_user', ({ cases, test, shard }) => {
   const forget = (user = 'alice') => ['bot_forget_user', user];
   cases([
     { name: 'a user without bots', before: registryOf({}), call: forget('bob'), reply: lines('done', 0) },
-    { name: 'the bots of a user go, of all accounts, and their names are free', before: registryOf({}, { bot: 'b', id: idOf(2), account: 'G' }), call: forget(), reply: lines('done', 2), after: { 'bot:echo': null, 'bot:b': null, [NAMES]: null, bots_n: null, 'bots:-': null, 'bots_of:alice': null } },
+    { name: 'the bots of a user go, of all accounts, and their names are free', before: registryOf({}, { bot: 'b', id: idOf(2), account: 'G' }), call: forget(), reply: lines('done', 2), after: { 'bot:echo': null, 'bot:b': null, [NAMES]: null, room_looks: null, bots_n: null, 'bots:-': null, 'bots_of:alice': null } },
     { name: 'those of others stay', before: registryOf({}, { bot: 'b', id: idOf(2), user: 'bob' }), call: forget(), reply: lines('done', 1), after: { ...registryOf({ bot: 'b', id: idOf(2), user: 'bob' }), 'bot:echo': null, 'bots_of:alice': null } },
     { name: 'a name without its bot goes, too', before: { 'bots_of:alice': zset({ gone: 1 }) }, call: forget(), reply: lines('done', 1), after: { 'bots_of:alice': null } },
   ]);

@@ -4,7 +4,7 @@
 // names are whose.
 import assert from 'node:assert/strict';
 import { ago, lines, scripts, set, soon, stream, ttl, zset } from '../../support/lua.mjs';
-import { create, list, messagesOf, OTHER, post, postedOf, ROOM, roomKeys } from '../../support/lua_rooms.mjs';
+import { create, list, lookOf, messagesOf, namesOf, OTHER, post, postedOf, ROOM, roomKeys } from '../../support/lua_rooms.mjs';
 
 const BYTES_MAX = 64 << 20, MESSAGES_MAX = 100_000, BLOCK = 4096;
 const say = async (shard, options) => postedOf(await shard.call(...post(options)));
@@ -12,13 +12,15 @@ const room = (shard) => shard.get(`room:${ROOM}`);
 
 scripts('room_create and room_list', ({ cases, test, shard }) => {
   cases([
-    { name: 'a room is stored, and listed in its namespace', call: create(), reply: 'ok', after: () => ({ [`room:${ROOM}`]: { namespace: '-', name: '"Lobby"', account: 'F', user: 'alice', created: ago(), n: 0, last: '', bytes: 0 }, 'rooms:-': zset({ [ROOM]: ago() }), 'rooms_of:alice': zset({ [ROOM]: ago() }) }) },
+    { name: 'a room is stored, and listed in its namespace', call: create(), reply: 'ok', after: () => ({ [`room:${ROOM}`]: { namespace: '-', name: '"Lobby"', account: 'F', user: 'alice', created: ago(), n: 0, last: '', bytes: 0 }, 'rooms:-': zset({ [ROOM]: ago() }), 'rooms_of:alice': zset({ [ROOM]: ago() }), rooms_n: { F: 1 }, rooms_empty: zset({ [ROOM]: ago() }) }) },
     { name: 'the same again changes nothing', before: () => roomKeys(), call: create({ name: 'Other' }), reply: 'ok' },
-    { name: 'a namespace that is full refuses it', before: () => roomKeys(), call: create({ room: OTHER, most: 1 }), reply: 'full' },
+    { name: 'a namespace that is full refuses it', before: () => roomKeys(), call: create({ room: OTHER, account: 'G', most: 1 }), reply: lines('full', 'namespace') },
+    { name: 'an account that has half of them, too', before: () => roomKeys(), call: create({ room: OTHER, most: 2 }), reply: lines('full', 'account') },
+    { name: 'and another account has the other half', before: () => roomKeys(), call: create({ room: OTHER, account: 'G', user: 'bob', most: 2 }), reply: 'ok', after: () => ({ [`room:${OTHER}`]: { ...roomKeys({ room: OTHER, user: 'bob' })[`room:${OTHER}`], account: 'G', created: ago() }, 'rooms:-': zset({ [ROOM]: 1000, [OTHER]: ago() }), 'rooms_of:bob': zset({ [OTHER]: ago() }), rooms_n: { F: 1, G: 1 }, rooms_empty: zset({ [ROOM]: 1000, [OTHER]: ago() }) }) },
   ]);
 
   test('a list has the rooms of one namespace, newest first, in pages', async () => {
-    for (let i = 0; i < 25; i++) await shard.call(...create({ room: String(i).padStart(24, '0'), name: `Room ${i}` }));
+    await shard.turn(Array.from({ length: 25 }, (_, i) => create({ room: String(i).padStart(24, '0'), name: `Room ${i}` })));
     await shard.call(...create({ room: OTHER, namespace: 'acme' }));
     const found = [];
     for (let after = ''; ; ) {
@@ -28,29 +30,35 @@ scripts('room_create and room_list', ({ cases, test, shard }) => {
       if (next === '') break;
       after = next;
     }
-    assert.deepEqual(found.sort(), Array.from({ length: 25 }, (_, i) => String(i).padStart(24, '0')));
+    assert.deepEqual(found, Array.from({ length: 25 }, (_, i) => String(24 - i).padStart(24, '0')));
     assert.equal((await shard.call('room_list', 0, 'acme', 10, '')).split('\n').length, 6);
   });
 });
 
 scripts('names_find and name_claim', ({ cases, test, shard }) => {
-  const names = { room_names: { alice: 'u', bot: 'b', puller: 'p' }, names_n: { '-': 1 } };
+  const names = namesOf({ alice: 'u', bot: 'b', puller: 'p' });
+  const claim = (name, { namespace = '-', account = 'F' } = {}) => ['name_claim', name, lookOf(name), namespace, account];
   cases([
-    { name: 'whose names are', before: names, call: ['names_find', 'puller', 'alice', 'nobody', 'bot'], reply: lines('ok', 'p', 'u', 'n', 'b') },
-    { name: 'a free name becomes a user\'s', before: names, call: ['name_claim', 'bob', '-'], reply: 'ok', after: { room_names: { ...names.room_names, bob: 'u' }, names_n: { '-': 2 } } },
-    { name: 'again: nothing changes', before: names, call: ['name_claim', 'alice', '-'], reply: 'ok' },
-    { name: 'a bot\'s name is taken', before: names, call: ['name_claim', 'bot', '-'], reply: 'taken' },
-    { name: 'a namespace of 100,000 names is full', before: { names_n: { acme: 100_000 } }, call: ['name_claim', 'acme~x', 'acme'], reply: 'full' },
+    { name: 'whose names are', before: names, call: ['names_find', ...['puller', 'alice', 'nobody', 'bot'].flatMap((one) => [one, lookOf(one)])], reply: lines('ok', 'p', 'u', 'n', 'b') },
+    { name: 'a bot is found by what looks like its name, a user is not', before: names, call: ['names_find', ...['Bot', 'Alice', 'BOT'].flatMap((one) => [one, lookOf(one)])], reply: lines('ok', 'b bot', 'n', 'b bot') },
+    { name: 'without a look by its own name alone', before: names, call: ['names_find', 'bot', '', 'Bot', ''], reply: lines('ok', 'b', 'n') },
+    { name: 'a free name becomes a user\'s', before: names, call: claim('bob'), reply: 'ok', after: namesOf({ alice: 'u', bob: 'u', bot: 'b', puller: 'p' }) },
+    { name: 'again: nothing changes', before: names, call: claim('alice'), reply: 'ok' },
+    { name: 'of users several may look alike', before: names, call: claim('ALICE', { account: 'G' }), reply: 'ok', after: { room_names: { ...names.room_names, ALICE: `u G ${lookOf('alice')}` }, room_looks: { ...names.room_looks, [lookOf('alice')]: 2 }, names_n: { '-': 2, '- F': 1, '- G': 1 } } },
+    { name: 'a bot\'s name is taken', before: names, call: claim('bot'), reply: 'taken' },
+    { name: 'and one that looks like it', before: names, call: claim('Bot'), reply: 'taken' },
+    { name: 'a namespace of 100,000 names is full', before: { names_n: { acme: 100_000 } }, call: claim('acme~x', { namespace: 'acme' }), reply: lines('full', 'namespace') },
+    { name: 'and an account has half of them', before: { names_n: { acme: 50_000, 'acme F': 50_000 } }, call: claim('acme~x', { namespace: 'acme' }), reply: lines('full', 'account') },
   ]);
 
   test('a user and a bot want one name: the first has it', async () => {
-    assert.deepEqual((await shard.turn([['name_claim', 'x', '-'], ['name_claim', 'x', '-']])).replies, ['ok', 'ok']);
-    assert.deepEqual(await shard.get('names_n'), { '-': '1' });
+    assert.deepEqual((await shard.turn([claim('x'), claim('x')])).replies, ['ok', 'ok']);
+    assert.deepEqual(await shard.get('names_n'), { '-': '1', '- F': '1' });
   });
 });
 
 scripts('message_add', ({ cases, test, shard }) => {
-  const bots = { room_names: { alice: 'u', bob: 'u', bot: 'b', puller: 'p' }, names_n: { '-': 2 } };
+  const bots = namesOf({ alice: 'u', bob: 'u', bot: 'b', puller: 'p' });
   const start = () => ({ ...roomKeys(), ...bots });
 
   test('a message is stored, counted for its author, and sent to the nodes that watch', async () => {
@@ -62,9 +70,10 @@ scripts('message_add', ({ cases, test, shard }) => {
     assert.equal(events.length, 1);
     assert.equal(events[0], lines('room', ROOM, '', id, 'u', '"alice"', JSON.stringify('Hello "you"\n'), '[]', '', 0));
     const bytes = JSON.stringify('Hello "you"\n').length + '"alice"'.length + 2 + 300;
+    const { rooms_empty: _, ...others } = start(); // it is not empty any more
     await shard.assertKeys({
-      ...start(),
-      [`room:${ROOM}`]: { ...start()[`room:${ROOM}`], n: 1, last: id, bytes },
+      ...others,
+      [`room:${ROOM}`]: { ...others[`room:${ROOM}`], n: 1, last: id, bytes },
       [`room_messages:${ROOM}`]: stream([id, { kind: 'u', name: 'alice', from: '"alice"', text: JSON.stringify('Hello "you"\n'), tagged: '[]', tags: '', reply_to: '', root: id, hop: 0, account: 'F', whose: '', bytes }]),
       [`room_watch:${ROOM}`]: ttl(60, zset({ n1: soon(60_000) })),
       messages_of: { alice: 1 },
@@ -76,6 +85,7 @@ scripts('message_add', ({ cases, test, shard }) => {
     { name: 'a room of another namespace does not exist', before: start, call: post({ namespace: 'acme' }), reply: 'missing' },
     { name: 'no such message to reply to', before: start, call: post({ replyTo: '1-0' }), reply: 'reply' },
     { name: 'a bot has the author\'s name', before: start, call: post({ name: 'bot' }), reply: 'taken' },
+    { name: 'a bot has one that looks like it', before: start, call: post({ name: 'Bot' }), reply: 'taken' },
     { name: 'a tag that must exist is nobody\'s', before: start, call: post({ mentions: [['bob'], ['nobody', 'x', true]] }), reply: lines('unknown', 2) },
     { name: 'on another shard the author\'s name is asked for', before: () => roomKeys(), call: post({ isHere: false }), reply: lines('resolve', 0, '') },
     { name: 'and so are names that it mentions', before: () => roomKeys(), call: post({ isHere: false, isClaimed: true, mentions: [['bob', 'u'], ['bot'], ['x']] }), reply: lines('resolve', 1, 'bot', 'x') },
@@ -100,8 +110,26 @@ scripts('message_add', ({ cases, test, shard }) => {
     assert.match(await shard.call(...post({ name: 'carl', max: 1 })), /^stored/);
     await shard.assertKeys(start());
     assert.deepEqual((await say(shard, { name: 'carl', mentions: [['carl']] })).tagged, ['carl']);
-    assert.equal((await shard.get('room_names')).carl, 'u');
+    assert.equal((await shard.get('room_names')).carl, `u F ${lookOf('carl')}`);
     assert.equal((await shard.get('names_n'))['-'], '3');
+  });
+
+  test('a bot is called by what looks like its name, once, and is tagged by its own', async () => {
+    await shard.seed(start());
+    const one = await say(shard, { text: '@Bot @bot @Bob', mentions: [['Bot'], ['bot'], ['Bob']] });
+    assert.deepEqual(one.tagged, ['bot']);
+    assert.deepEqual(one.deliveries.map(({ bot }) => bot), ['bot']);
+  });
+
+  test('the same key stores a message once and calls its bots once; another request under it is refused', async () => {
+    await shard.seed(start());
+    const first = await say(shard, { key: 'ab F:k', mentions: [['bot']] });
+    assert.equal(first.deliveries.length, 1);
+    assert.equal(await shard.call(...post({ key: 'ab F:k', mentions: [['bot']] })), lines('again', first.id, '["bot"]', 0));
+    assert.equal(await shard.call(...post({ key: 'cd F:k' })), 'reused');
+    assert.notEqual((await say(shard, { key: 'ab G:k', account: 'G' })).id, first.id);
+    assert.equal(messagesOf(await shard.call(...list())).length, 2);
+    assert.ok((await shard.cmd('TTL', shard.key('idem:F:k'))) > 86_000);
   });
 
   test('a bot that is tagged twice, and replied to, is called once', async () => {
@@ -210,7 +238,7 @@ scripts('message_list', ({ cases, test, shard }) => {
   ]);
 
   test('pages have each message once, the oldest first, whatever their length', async () => {
-    await shard.seed({ ...roomKeys(), room_names: { alice: 'u' }, names_n: { '-': 1 } });
+    await shard.seed({ ...roomKeys(), ...namesOf({ alice: 'u' }) });
     const ids = [];
     for (let i = 0; i < 47; i++) ids.push((await say(shard, { text: `${i}` + 'x'.repeat(i % 10 === 0 ? 60_000 : 10) })).id);
     for (const limit of [1, 7, 10, 1000]) {

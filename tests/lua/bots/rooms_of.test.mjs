@@ -4,9 +4,9 @@
 // rooms_of_user: what a user has in rooms.
 import assert from 'node:assert/strict';
 import { lines, scripts, soon, ttl, zset } from '../../support/lua.mjs';
-import { create, list, messagesOf, OTHER, post, postedOf, ROOM, roomKeys } from '../../support/lua_rooms.mjs';
+import { create, list, lookOf, messagesOf, namesOf, OTHER, post, postedOf, ROOM, roomKeys } from '../../support/lua_rooms.mjs';
 
-const names = { room_names: { alice: 'u', bob: 'u', bot: 'b' }, names_n: { '-': 2 } };
+const names = namesOf({ alice: 'u', bob: 'u', bot: 'b' });
 const say = async (shard, options) => postedOf(await shard.call(...post(options)));
 const watchers = (...nodes) => ttl(60, zset(Object.fromEntries(nodes.map((node) => [node, soon(60_000)]))));
 const watch = (after = '', namespace = '-') => ['room_watch', ROOM, namespace, after];
@@ -88,8 +88,10 @@ scripts('what a user has in rooms', ({ test, shard }) => {
     assert.deepEqual(messagesOf(await shard.call(...list())).map(({ id }) => id), others);
     assert.deepEqual(messagesOf(await shard.call(...list({ room: OTHER }))), []);
     assert.equal(await shard.get('stored'), undefined);
-    assert.deepEqual(await shard.get('room_names'), { bob: 'u', bot: 'b' });
-    assert.deepEqual(await shard.get('names_n'), { '-': '1' });
+    const left = namesOf({ bob: 'u', bot: 'b' });
+    assert.deepEqual(await shard.get('room_names'), left.room_names);
+    assert.deepEqual(await shard.get('room_looks'), Object.fromEntries(Object.entries(left.room_looks).map(([look, value]) => [look, `${value}`])));
+    assert.deepEqual(await shard.get('names_n'), { '-': '1', '- F': '1' });
     const bytes = (await shard.get(`room_messages:${ROOM}`)).value.reduce((sum, [, m]) => sum + Number(m.bytes), 0);
     assert.equal((await shard.get(`room:${ROOM}`)).bytes, String(bytes));
   });
@@ -120,13 +122,23 @@ scripts('what a user has in rooms', ({ test, shard }) => {
     assert.equal(await forgotten(), 20 - n);
   });
 
-  test('nothing says any more who created a room; another one\'s creator stays', async () => {
+  test('nothing says any more who created a room in which others write; another one\'s creator stays', async () => {
     await shard.call(...create());
+    const { id } = await say(shard, { name: 'bob' });
     await shard.call(...create({ room: OTHER, user: 'bob' }));
     await say(shard, { room: OTHER });
     assert.equal(await forgotten(), 1);
     assert.deepEqual([(await shard.get(`room:${ROOM}`)).user, (await shard.get(`room:${ROOM}`)).account, (await shard.get(`room:${OTHER}`)).user], ['%', '%', 'bob']);
-    assert.deepEqual(messagesOf(await shard.call(...list())), []);
+    assert.deepEqual(messagesOf(await shard.call(...list())).map((message) => message.id), [id]);
+    assert.deepEqual(await shard.get('rooms_n'), { F: '1' });
+  });
+
+  test('a room goes with its creator if nobody else has written there', async () => {
+    await shard.call(...create());
+    await shard.call(...create({ room: OTHER }));
+    await say(shard);
+    assert.equal(await forgotten(), 1);
+    assert.deepEqual((await shard.names()).filter((name) => name !== 'meta'), []);
   });
 
   test('a user of the same name in another namespace keeps everything, and a bot keeps its name', async () => {
@@ -153,9 +165,9 @@ scripts('what a user has in rooms', ({ test, shard }) => {
 });
 
 scripts('delivery_reply', ({ test, shard }) => {
-  const bots = { room_names: { alice: 'u', bob: 'u', carl: 'u', bot: 'b', other: 'b' }, names_n: { '-': 3 } };
+  const bots = namesOf({ alice: 'u', bob: 'u', carl: 'u', bot: 'b', other: 'b' });
   const reply = (d, { fence = d.fence, bot = d.bot, isHere = true, leases = 5, mentions = [] } = {}) =>
-    ['delivery_reply', ROOM, d.id, fence, bot, JSON.stringify(bot), '"Yes"', isHere ? '1' : '', leases, ...mentions.flatMap(([one, kind = 'x']) => [one, JSON.stringify(one), kind])];
+    ['delivery_reply', ROOM, d.id, fence, bot, JSON.stringify(bot), '"Yes"', isHere ? '1' : '', leases, ...mentions.flatMap(([one, kind = 'x']) => [one, lookOf(one), JSON.stringify(one), kind])];
   const begin = async (options) => {
     await shard.seed({ ...roomKeys(), ...bots });
     return say(shard, { mentions: [['bot']], ...options });
