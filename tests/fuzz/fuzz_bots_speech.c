@@ -8,12 +8,13 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void read_command(struct str text)
+static void read_command(struct str text, bool is_tagged)
 {
     struct annex_words words;
-    if (!annex_words_read(text, &words))
-        return;
-    assert(words.n <= ANNEX_WORDS_MAX && words.name.n >= 1 && words.name.at[0] == '/');
+    bool is_for_annex = annex_words_read(text, is_tagged, &words);
+    assert(is_for_annex || !is_tagged);
+    assert(words.n <= ANNEX_WORDS_MAX);
+    assert(words.name.n == 0 ? words.n == 0 : words.name.at[0] == '/');
     for (size_t i = 0; i < words.n; i++) {
         assert(words.words[i].at >= text.at);
         assert(words.words[i].at + words.words[i].n <= text.at + text.n);
@@ -46,7 +47,8 @@ static void read_speech(struct str text)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct str text = {(const char *)data, size};
-    read_command(text);
+    read_command(text, false);
+    read_command(text, true);
     read_speech(text);
     return 0;
 }
