@@ -130,7 +130,10 @@ const FORMS = {
   hops: () => '9',
   tried: () => ',',
 };
+// Verbs that keep their reply under a key (lua/turn/made.lua).
+const MADE = ['add_lookup', 'bot_register', 'doc_reindex', 'evaluation_begin', 'message_add', 'open_lookup', 'recommend', 'room_create', 'upload', 'upload_begin'];
 const SPECIAL = {
+  ...Object.fromEntries(MADE.map((name) => [name, { key: (bytes) => `ab F:${'x'.repeat(bytes - 5)}` }])),
   list_lookups: { after: () => '0' },
   recommendations: { after: () => '0-0' },
   list_recommendations: { after: () => '0-0' },

@@ -437,7 +437,15 @@ export const flows = {
     await m.expect(/^ok/, 'bot_delete', 0, 'puller', 'F', 'alice', '');
     await m.expect(/^done|^more/, 'bot_forget_user', 'alice');
     await m.expect(/^more|^done/, 'room_forget_user', 0, 'alice', '-', '');
-    await m.expect(/^more|^done/, 'room_delete', 0, R, '-', 'F', 'alice', '1', '');
+  },
+
+  async 'a room that is deleted, with a delivery of each message'(m) {
+    const R = 'a'.repeat(24);
+    await m.shard.call('bot_register', 0, 'bot', 'look-bot', '', '-', 'ab', '"bot"', '', 'http://bot.example/', 'annex', 'F', 'alice', 'frontend');
+    await m.shard.call('room_create', 0, R, '-', '"Room"', 'F', 'alice', 1e6);
+    const post = ['message_add', R, '-', 'user', 'alice', 'look-alice', '"alice"', '"Hello"', '', 'F', 'alice', '1', '1', '', 'x', 100, 1e12, 1e12, '', 'bot', 'look-bot', '"bot"', '1', 'x'];
+    for (let i = 0; i < m.n(400); i++) await m.shard.call(...post);
+    await m.expect(/^more|^done/, 'room_delete', 0, R, '-', 'F', 'alice', '', '');
   },
 
   async 'an evaluation with all that it may hold'(m) {
