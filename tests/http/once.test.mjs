@@ -114,6 +114,14 @@ suite('an Idempotency-Key', { accounts, env, sweep: false }, ({ test, cluster })
     assertOk(await send('/api/rooms', { name: 'x' }, 'k'.repeat(128)), 201);
   });
 
+  test('a long request is told from another one by its last byte', async () => {
+    const key = newNonce(), username = await bot();
+    const body = (end) => `${JSON.stringify({ bot: username, conversation: TALK })}${' '.repeat(3 << 20)}${end}`;
+    const first = assertOk(await send('/api/evaluations', body(' '), key), 202);
+    assert.deepEqual(assertOk(await send('/api/evaluations', body(' '), key), 202), first);
+    assertProblem(await send('/api/evaluations', body('\n'), key), 422, 'idempotency_mismatch');
+  });
+
   test('a command to the main bot is carried out once', async () => {
     const room = await newRoom(cluster), key = newNonce(), path = `/api/rooms/${room}/messages`;
     const body = { text: `@annex /register @${name()} pull` };
