@@ -6,10 +6,9 @@
  *
  * If the names are on another shard than the room, a message that mentions somebody begins with
  * FINDING. CLAIMING is for a user who has not been heard of on the room's shard. */
-#include "services/bots/looks.h"
 #include "services/bots/rooms/handlers.h"
-#include "services/bots/rooms/mentions.h"
 #include "services/bots/rooms/rooms.h"
+#include "services/bots/rooms/tags.h"
 
 #include "generated/verbs.h"
 #include "shared/base/sm.h"
@@ -17,28 +16,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum {
-    TAGS_MAX = POST_TAGS_MAX + MENTIONS_MAX,
-    ROUNDS_MAX = 4,                        /* names change hands meanwhile, but not for ever */
-    NAME_BYTES = 3 * USER_MAX_BYTES + 256, /* as a name, its namespace included */
-    NAME_JSON_BYTES = 6 * USER_MAX_BYTES + 2,
-    LOOK_BYTES = 256 + LOOK_CHARS,
-    BOT_BYTES =
-        NAME_BYTES + USER_MAX_BYTES, /* of a bot that was mentioned by a name like its own */
-};
+enum { ROUNDS_MAX = 4 }; /* names change hands meanwhile, but not for ever */
 
 enum posting_state { POSTING_STORING, POSTING_FINDING, POSTING_CLAIMING, POSTING_OVER };
-
-/* Kinds of names, as scripts write them. */
-#define UNKNOWN STR("x")
-#define NOBODY STR("n")
-#define ANNEX STR("a")
-
-struct tag {
-    struct str plain, name, look, json;
-    bool must; /* exist */
-    struct str kind;
-};
 
 struct posting {
     struct posting *previous, *next; /* of the node */
@@ -51,8 +31,7 @@ struct posting {
     struct post post; /* its texts are in `own` */
     struct str name, look, from, text;
     struct str account, whose;
-    struct tag tags[TAGS_MAX];
-    size_t tag_n;
+    struct tags tags;
     struct str reply_kind; /* of the author of reply_to */
     bool is_claimed;
     char *missing; /* names that are looked up, a line each */
@@ -71,42 +50,6 @@ static const struct sm sm = SM_OF("posting", states);
 static void move(struct posting *posting, enum posting_state to)
 {
     posting->state = sm_move(&sm, posting->number, posting->state, to);
-}
-
-/* --- texts ------------------------------------------------------------------------------------ */
-
-/* `own` never moves: it was made large enough. */
-static struct str end_text(struct buf *own, size_t from)
-{
-    return (struct str){own->at + from, own->n - from};
-}
-
-static struct str keep(struct buf *own, struct str text)
-{
-    size_t from = own->n;
-    buf_put(own, text);
-    return end_text(own, from);
-}
-
-static struct str keep_json(struct buf *own, struct str text)
-{
-    size_t from = own->n;
-    buf_put_json(own, text);
-    return end_text(own, from);
-}
-
-static struct str keep_name(struct buf *own, struct str namespace, struct str plain)
-{
-    size_t from = own->n;
-    bots_put_name(own, namespace, plain);
-    return end_text(own, from);
-}
-
-static struct str keep_look(struct buf *own, struct str namespace, struct str plain)
-{
-    size_t from = own->n;
-    bots_put_look(own, namespace, plain);
-    return end_text(own, from);
 }
 
 /* --- the end ---------------------------------------------------------------------------------- */
@@ -140,7 +83,7 @@ static void refuse(struct posting *posting, enum err error, const char *detail)
 static void refuse_unknown(struct posting *posting, uint64_t n)
 {
     char detail[POST_DETAIL_BYTES];
-    struct str name = n >= 1 && n <= posting->tag_n ? posting->tags[n - 1].plain : STR("");
+    struct str name = n >= 1 && n <= posting->tags.n ? posting->tags.list[n - 1].plain : STR("");
     snprintf(detail, sizeof detail,
              "tagged: nobody has the name %.*s. Users have a name once they have posted.",
              STR_ARG(name));
@@ -230,38 +173,6 @@ static void claim(struct posting *posting)
                     .namespace = posting->post.namespace, .account = posting->account);
 }
 
-static struct str kind_of(struct str word)
-{
-    static const struct str kinds[] = {STR("u"), STR("b"), STR("p")};
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        if (str_eq(word, kinds[i]))
-            return kinds[i];
-    return NOBODY;
-}
-
-/* The mention is a bot's, whose own name differs: names of bots are ASCII. */
-static void rename_tag(struct posting *posting, struct tag *tag, struct str name)
-{
-    struct str rest = name, space = str_cut(&rest, NAMESPACE_MARK);
-    tag->name = keep(&posting->own, name);
-    tag->json = keep_json(&posting->own, rest.at == NULL ? space : rest);
-}
-
-static void take_kind(struct posting *posting, struct str asked, struct str line)
-{
-    struct str kind = kind_of(str_cut(&line, ' '));
-    for (size_t i = 0; i < posting->tag_n; i++) {
-        struct tag *tag = &posting->tags[i];
-        if (!str_eq(tag->name, asked))
-            continue;
-        tag->kind = kind;
-        if (line.n > 0)
-            rename_tag(posting, tag, line);
-    }
-    /* The author of reply_to, if it was asked for, is the last one. */
-    posting->reply_kind = str_eq(kind, STR("u")) ? NOBODY : kind;
-}
-
 static void on_found(struct call *call, enum err error, struct str reply)
 {
     struct posting *posting = H2O_STRUCT_FROM_MEMBER(struct posting, call, call);
@@ -272,21 +183,14 @@ static void on_found(struct call *call, enum err error, struct str reply)
     }
     while (lines_are_left(&names)) {
         struct str name = lines_next(&names);
-        take_kind(posting, name, lines_next(&kinds));
+        struct str kind = tags_take_kind(&posting->tags, &posting->own, name, lines_next(&kinds));
+        /* The author of reply_to, if it was asked for, is the last one. */
+        posting->reply_kind = str_eq(kind, STR("u")) ? TAG_NOBODY : kind;
     }
     if (posting->rounds > 0 && !posting->is_claimed)
         claim(posting);
     else
         store(posting);
-}
-
-/* Of a name that is not mentioned there is none. */
-static struct str look_of(const struct posting *posting, struct str name)
-{
-    for (size_t i = 0; i < posting->tag_n; i++)
-        if (str_eq(posting->tags[i].name, name))
-            return posting->tags[i].look;
-    return STR("");
 }
 
 /* Looks up the names of `missing`. */
@@ -300,7 +204,8 @@ static void look_up(struct posting *posting, struct str missing)
         shards_call(posting->rooms->bots->server->shards, &posting->call, on_found));
     while (lines_are_left(&names)) {
         struct str name = lines_next(&names);
-        put_names_find_wanted(&verb, .wanted_name = name, .wanted_look = look_of(posting, name));
+        put_names_find_wanted(&verb, .wanted_name = name,
+                              .wanted_look = tags_look_of(&posting->tags, name));
     }
     end_verb(&verb);
 }
@@ -383,10 +288,11 @@ static void store_reply(struct posting *posting, struct call_start start)
         .fence = post->fence == 0 ? NO_NUMBER : post->fence, .bot = posting->name,
         .from = posting->from, .text = posting->text, .is_here = is_here(posting),
         .lease_n = count_room(posting->rooms->bots));
-    for (size_t i = 0; i < posting->tag_n; i++)
-        put_delivery_reply_mention(
-            &verb, .tag_name = posting->tags[i].name, .tag_look = posting->tags[i].look,
-            .tag_json = posting->tags[i].json, .tag_kind = reply_tag_kind(posting->tags[i].kind));
+    for (size_t i = 0; i < posting->tags.n; i++)
+        put_delivery_reply_mention(&verb, .tag_name = posting->tags.list[i].name,
+                                   .tag_look = posting->tags.list[i].look,
+                                   .tag_json = posting->tags.list[i].json,
+                                   .tag_kind = reply_tag_kind(posting->tags.list[i].kind));
     end_verb(&verb);
 }
 
@@ -403,11 +309,11 @@ static void store_message(struct posting *posting, struct call_start start)
         .is_claimed = posting->is_claimed, .reply_kind = posting->reply_kind,
         .lease_n = count_room(posting->rooms->bots), .max_stored = post->max_stored,
         .max_stored_per_user = post->max_stored_per_user, .key = post->key);
-    for (size_t i = 0; i < posting->tag_n; i++)
-        put_message_add_mention(&verb, .tag_name = posting->tags[i].name,
-                                .tag_look = posting->tags[i].look,
-                                .tag_json = posting->tags[i].json, .must = posting->tags[i].must,
-                                .tag_kind = posting->tags[i].kind);
+    for (size_t i = 0; i < posting->tags.n; i++)
+        put_message_add_mention(
+            &verb, .tag_name = posting->tags.list[i].name, .tag_look = posting->tags.list[i].look,
+            .tag_json = posting->tags.list[i].json, .must = posting->tags.list[i].must,
+            .tag_kind = posting->tags.list[i].kind);
     end_verb(&verb);
 }
 
@@ -425,38 +331,6 @@ static void store(struct posting *posting)
 
 /* --- begin ------------------------------------------------------------------------------------ */
 
-/* A name counts once; one that is also in `tagged` must exist. */
-static void add_tag(struct posting *posting, struct str given, bool must)
-{
-    bool is_annex = looks_same(given, BOTS_ANNEX);
-    struct str plain = is_annex ? BOTS_ANNEX : given;
-    for (size_t i = 0; i < posting->tag_n; i++)
-        if (str_eq(posting->tags[i].plain, plain))
-            return;
-    if (posting->tag_n == TAGS_MAX)
-        return;
-    posting->tags[posting->tag_n++] = (struct tag){
-        .plain = keep(&posting->own, plain),
-        .name = keep_name(&posting->own, posting->post.namespace, plain),
-        .look = keep_look(&posting->own, posting->post.namespace, plain),
-        .json = keep_json(&posting->own, plain),
-        .must = must,
-        .kind = is_annex ? ANNEX : UNKNOWN,
-    };
-}
-
-static void add_tags(struct posting *posting, const struct post *post)
-{
-    struct str mentions[MENTIONS_MAX];
-    if (post->kind == POST_ANNEX)
-        return;
-    for (size_t i = 0; i < post->tagged_n && i < POST_TAGS_MAX; i++)
-        add_tag(posting, post->tagged[i], true);
-    size_t n = mentions_find(post->text, mentions, MENTIONS_MAX);
-    for (size_t i = 0; i < n; i++)
-        add_tag(posting, mentions[i], false);
-}
-
 static void keep_post(struct posting *posting, const struct post *post)
 {
     struct buf *own = &posting->own;
@@ -466,41 +340,40 @@ static void keep_post(struct posting *posting, const struct post *post)
     posting->post = *post;
     posting->post.who = NULL;
     posting->post.tagged = NULL;
-    posting->post.room = keep(own, post->room);
-    posting->post.namespace = keep(own, post->namespace);
-    posting->post.reply_to = keep(own, post->reply_to);
-    posting->post.delivery = keep(own, post->delivery);
-    posting->post.key = keep(own, post->key);
-    posting->name = keep_name(own, post->namespace, author);
-    posting->look = post->kind == POST_PERSON ? keep_look(own, post->namespace, author) : STR("");
-    posting->from = keep_json(own, author);
-    posting->text = keep_json(own, post->text);
-    posting->account = keep(own, post->who == NULL ? STR("-") : post->who->account);
-    posting->whose = keep(own, post->who == NULL ? STR("-") : post->who->user_name);
-    add_tags(posting, post);
+    posting->post.room = tags_keep(own, post->room);
+    posting->post.namespace = tags_keep(own, post->namespace);
+    posting->post.reply_to = tags_keep(own, post->reply_to);
+    posting->post.delivery = tags_keep(own, post->delivery);
+    posting->post.key = tags_keep(own, post->key);
+    posting->name = tags_keep_name(own, post->namespace, author);
+    posting->look =
+        post->kind == POST_PERSON ? tags_keep_look(own, post->namespace, author) : STR("");
+    posting->from = tags_keep_json(own, author);
+    posting->text = tags_keep_json(own, post->text);
+    posting->account = tags_keep(own, post->who == NULL ? STR("-") : post->who->account);
+    posting->whose = tags_keep(own, post->who == NULL ? STR("-") : post->who->user_name);
+    tags_add(&posting->tags, own, post);
 }
 
 static size_t bytes_of(const struct post *post)
 {
-    size_t names = 3 + TAGS_MAX; /* author, account, whose */
-    size_t name_bytes = USER_MAX_BYTES + NAME_BYTES + NAME_JSON_BYTES + LOOK_BYTES + BOT_BYTES;
-    return 6 * post->text.n + 2 + names * name_bytes + post->room.n + post->namespace.n +
+    return 6 * post->text.n + 2 + tags_bytes() + post->room.n + post->namespace.n +
            post->reply_to.n + post->delivery.n + post->key.n;
 }
 
 static void begin(struct posting *posting)
 {
     struct buf missing;
-    if (is_here(posting) || posting->tag_n == 0) {
+    if (is_here(posting) || posting->tags.n == 0) {
         store(posting);
         return;
     }
-    buf_init(&missing, TAGS_MAX * NAME_BYTES);
-    for (size_t i = 0; i < posting->tag_n; i++)
-        if (str_eq(posting->tags[i].kind, UNKNOWN)) {
+    buf_init(&missing, tags_bytes());
+    for (size_t i = 0; i < posting->tags.n; i++)
+        if (str_eq(posting->tags.list[i].kind, TAG_UNKNOWN)) {
             if (missing.n > 0)
                 buf_put_char(&missing, '\n');
-            buf_put(&missing, posting->tags[i].name);
+            buf_put(&missing, posting->tags.list[i].name);
         }
     if (missing.n > 0)
         look_up(posting, buf_str(&missing));
@@ -521,7 +394,7 @@ struct posting *post_start(struct bots *bots, const struct post *post, post_cb *
                                 .number = sm_number(),
                                 .on_end = on_end,
                                 .context = context,
-                                .reply_kind = UNKNOWN,
+                                .reply_kind = TAG_UNKNOWN,
                                 .next = bots->rooms->postings};
     if (posting->next != NULL)
         posting->next->previous = posting;
