@@ -6,6 +6,7 @@
 -- within 15 minutes. A bot without an endpoint pulls: its deliveries stay `waiting` until it has answered, are listed
 -- in dlv_pull:<bot>, and nodes take them only to say in the room that the answer is late. The first answer ends a
 -- delivery; the hash is kept for an hour, so that a second one is recognised.
+local bounds = require('turn/bounds')
 local counters = require('turn/counters')
 local events = require('turn/events')
 local hashes = require('turn/hashes')
@@ -18,6 +19,7 @@ local BUSY = 100             -- unfinished deliveries of a bot, on this shard
 local CALL_MS = 70000        -- until then an attempt may begin
 local ATTEMPTS = 5
 local OF_MESSAGE = 10        -- a message calls no more bots
+local LOOK, DROP = 1, 12      -- commands for a delivery that may be there, and for one that is dropped
 local OVERDUE_MS = 60000     -- when the room learns that a bot that pulls has not answered yet
 local ANSWER_MS = 900000     -- how long an accepted or a pulled delivery may take
 local PULLS, PULL_MS = 5, 30000 -- how often a bot may take a delivery, and how long it then has it alone
@@ -119,6 +121,7 @@ end
 local function drop_of(turn, room, message)
     for k = 1, OF_MESSAGE do
         local d = read(turn, 'dlv_' .. room .. '_' .. message .. '_' .. format('%d', k))
+        bounds.note_read(turn, d and DROP or LOOK, 0)
         if d then
             if not OVER[d.state] then finish(turn, d, 'failed', '') end
             call('UNLINK', d.key)

@@ -3,9 +3,11 @@
 local deliveries = require('bots/deliveries')
 local messages = require('bots/messages')
 local rooms = require('bots/rooms')
+local bounds = require('turn/bounds')
 local call = redis.call
 local format, gmatch = string.format, string.gmatch
 
+local COMMANDS = 8 -- for a message, besides its deliveries
 local STOPPED_MS = 30000 -- after its beginning; a node goes on with it meanwhile
 
 -- The conversations with the bots that a message names are over, and those bots need not answer it.
@@ -26,6 +28,7 @@ local function remove(turn, room, most)
     local P = turn.prefix
     if not call('ZSCORE', P .. 'rooms_going', room) then return true end
     local is_all = messages.remove_oldest(turn, room, most, function(m)
+        bounds.note_read(turn, COMMANDS, 0)
         if m.kind == 'u' then call('ZREM', P .. 'rooms_of:' .. m.name, room) end
         drop_calls(turn, room, m)
     end)

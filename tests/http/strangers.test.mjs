@@ -47,7 +47,7 @@ suite('strangers', { nodes: 1 }, ({ test, cluster }) => {
     assertRefused(await begin(`POST /api/docs/upload HTTP/1.1\r\nHost: x\r\nContent-Length: ${30 * MIB}`), 413, 'FILE_TOO_LARGE');
     assertRefused(await begin('POST /ask HTTP/1.1\r\nHost: x\r\nContent-Length: 60000'), 413, 'too_large');
     const { headers } = await begin(`POST /livez HTTP/1.1\r\nOrigin: https://a.example\r\n${length}`);
-    assert.equal(headers.allow, 'GET');
+    assert.equal(headers.allow, 'GET, HEAD');
     assert.equal(headers['access-control-allow-origin'], 'https://a.example');
     assert.match((await begin(`POST /api/docs/upload HTTP/1.1\r\n${length}`)).headers['www-authenticate'], /Bearer/);
   });

@@ -15,7 +15,7 @@ sub faults {
     while ($text =~ /$sends(\((?:[^()]|(?2))*\))/g) {
         my ($name, $args, $at) = ($1, $2, $-[0]);
         next unless $args =~ /\bbuf_str\(|(?:->|\.)at\b/;
-        next if $name eq 'respond_header';
+        next if $name eq 'respond_header' or $args =~ /\b(\w+)\.is_over \? NULL : \1\.at\b/;
         next if $name eq 'websocket_send' and substr($text, 0, $at) =~ /if \(!\w+(?:->|\.)is_over\)\s*\z/;
         push @faults, [1 + (substr($text, 0, $at) =~ tr/\n//), $name];
     }
@@ -26,7 +26,7 @@ for ('respond_json_fixed(r, 200, buf_str(b));', "stream_put(s, \"done\", id,\n  
      'websocket_send(w, buf_str(b));', 'respond_json_fixed(r, 200, (struct str){b->at, b->n});') {
     faults($_) or die "buffers: its own test: passes $_\n";
 }
-for ('respond_json(r, 200, b);', 'if (!b->is_over) websocket_send(w, buf_str(b));', 'respond_json_fixed(r, 200, STR("{}"));') {
+for ('respond_json(r, 200, b);', 'respond_error_more(r, error, NULL, b.is_over ? NULL : b.at, 0);', 'if (!b->is_over) websocket_send(w, buf_str(b));', 'respond_json_fixed(r, 200, STR("{}"));') {
     die "buffers: its own test: refuses $_\n" if faults($_);
 }
 

@@ -48,7 +48,7 @@ scripts('a full Redis', ({ test }) => {
     const [, , topic, lease, , , seq] = (await shard.call('claim', 0, 'E|*', '')).split('\n');
     await shard.cmd('CONFIG', 'SET', 'maxmemory', '1');
     try {
-      const answer = ['complete', '0', topic, seq, lease, 'E', JSON.stringify('Why?'), '["x"]\nnull\nnull', '', 'E|*', '1', '', '7'];
+      const answer = ['complete', '0', topic, seq, lease, 'E', JSON.stringify('Why?'), '["x"]\nnull\nnull', '', 'E|*', '1', '', '7', ''];
       const [reply] = await freeing(shard, [answer]);
       assert.match(reply, /^ok\n1\n\d+\n\d+\n\d+\nempty$/);
     } finally {

@@ -80,7 +80,7 @@ scripts('workflow_step', ({ cases, test, shard }) => {
     await shard.turn([call]);
     await shard.cmd('ZADD', shard.key('wf_due'), 1, `${ALICE}.${r.run}`);
     const [taken] = (await shard.turn([['workflow_take', 10, '']], { node: 'n2' })).replies;
-    assert.equal(taken, lines(`${ALICE}.${r.run}`, 2));
+    assert.equal(taken, lines(`${ALICE}.${r.run}`, 2, 'F', 'alice', 'running'));
     assert.equal(await shard.call(...call), lines('ok', 1));
     assert.equal(await shard.call(...step({ ...r, step: 2 })), LOST);
     assert.equal(await shard.call(...step({ ...r, fence: 2, step: 2 })), lines('ok', 2));
