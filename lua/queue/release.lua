@@ -14,7 +14,7 @@
 --                                   count, AWAY_MAX times a query: an engine cannot pass a query round indefinitely
 --   seq      text? 20               with a lease: the query that failed. Retry: the attempt counts for it alone. Fail:
 --                                   it alone is given back, the lease goes on for the others
--- Replies: ok | lost | replay
+-- Replies: ok | ok/- (its lease goes on) | lost | replay
 local held = require('queue/held')
 local leases = require('queue/leases')
 local outcomes = require('queue/outcomes')
@@ -71,8 +71,8 @@ local function verb(turn, a)
     else
         for i = 1, #seqs do outcomes.end_query(turn, topic, seqs[i], 'F', reason, true) end
     end
-    if is_one then outcomes.leave_lease(turn, topic, holding, n) end -- its other queries stay with their engine
-    return 'ok'
+    -- Its other queries stay with their engine.
+    return is_one and not outcomes.leave_lease(turn, topic, holding, n) and 'ok\n-' or 'ok'
 end
 
 return {release = verb}

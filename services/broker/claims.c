@@ -108,7 +108,8 @@ static void on_released(struct request *r, enum err error, struct str reply)
     struct lines lines = lines_of(reply);
     if (reply_refuse(r, error, lines_next(&lines), &lines))
         return;
-    metrics_add(r->server->metrics, METRIC_LEASES_RELEASED, 1);
+    if (!str_eq(lines_next(&lines), STR("-")))
+        metrics_add(r->server->metrics, METRIC_LEASES_RELEASED, 1);
     respond_json_fixed(r, 200, STR("{\"status\":\"OK\"}"));
 }
 

@@ -236,7 +236,7 @@ scripts('release', ({ cases }) => {
       name: 'without a lease the text names the row: the others of that claim stay with their engine',
       before: heldThree(),
       call: release({ lease: '', query: '"Q2"' }),
-      reply: 'ok',
+      reply: 'ok\n-',
       after: {
         ...back(1),
         't:t': { ...topicOf(['P 7 1 E 3', undefined, 'P 7 1 E 3'], { 'l:7': '1 2 3' }), open: openOf([2, 1]) },
@@ -279,7 +279,7 @@ scripts('release', ({ cases }) => {
       name: 'not to be tried again, it alone is Failed: the lease goes on for the others',
       before: heldThree(),
       call: release({ retry: 'fail', seq: 2 }),
-      reply: 'ok',
+      reply: 'ok\n-',
       after: () => ({
         't:t': topicOf(['P 7 1 E 3', 'F "tired"', 'P 7 1 E 3'], { 'l:7': '1 2 3', 'w:2': '' }),
         failed: zset(failed(2)),
