@@ -33,6 +33,7 @@ const OPENAI = [
   ['status 201', (texts) => json(list(texts), { status: 201 }), { requests: 1 }],
   ['a byte order mark', (texts) => json(`\ufeff${JSON.stringify(list(texts))}`), { requests: 1 }],
   ['gzip', (texts) => json(gzipSync(JSON.stringify(list(texts))), { headers: { 'content-encoding': 'gzip' } }), { requests: 1 }],
+  ['a whole list, then a reset', (texts) => json(list(texts), { end: 'reset' }), { requests: 1 }],
   ['busy once', (texts, n) => (n === 1 ? fails(503, { error: 'busy' }) : json(list(texts))), { requests: 2 }],
   ['reset once', (texts, n) => (n === 1 ? json('{"data":[', { end: 'reset' }) : json(list(texts))), { requests: 2 }],
   ['at most two by 413', (texts) => (texts.length > 2 ? fails(413, { error: { message: 'Payload Too Large' } }) : json(list(texts))), { halved: 2 }],
