@@ -9,8 +9,9 @@
 --   user   name
 --   after  text? 640  cursor: "<Seq>.<microseconds>.<topic>", of the first question; from the newest topic on without
 -- Replies: replay | ok/cursor of the next page ('' when there is none), then per topic 6 lines: topic, its place
---   ("<microseconds>.<topic>"), the name that the user gave it (JSON; '' without one), how it is shown (JSON, cut), Seq of its
---   first question here, how many follow; per question its row (7 lines) and its answers (the inside of a JSON list)
+--   ("<microseconds>.<topic>"), the name that the user gave it (JSON; '' without one), how it is shown (JSON, cut), Seq
+--   of its first question here, how many follow; per question its row (7 lines) and its answers (the inside of a JSON
+--   list)
 local records = require('queue/records')
 local bounds = require('turn/bounds')
 local order = require('turn/order')
