@@ -6,6 +6,7 @@
 // Shards: 1, because limits are counted in each shard, and the pools are a node's.
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
+import { withEngine } from '../support/asking.mjs';
 import { newBot, openRoom, registerBot, startBots } from '../support/bot_server.mjs';
 import { answerOf, beginEvaluation, evaluationEnd, longTalk, PERSON, readEvaluation, talkOf } from '../support/evaluation_runs.mjs';
 import { eventually, suite } from '../support/harness.mjs';
@@ -61,5 +62,28 @@ suite('bots that hang', { nodes: 1, env, sweep: false }, ({ test, cluster }) => 
     // Those of the greedy one are in their first turn, of three attempts, or still wait.
     const left = await Promise.all(ids.map(([user, id]) => readEvaluation(cluster, id, { user })));
     assert.deepEqual(new Set(left.map(({ status, done }) => `${status} ${done}`)), new Set(['running 0']));
+  });
+});
+
+suite('bots that are models, and a full queue', { nodes: 1, env, args: ['--queue-max=2'] }, ({ test, cluster }) => {
+  test('a message and the turns of an evaluation wait for room, and none of them fails', async () => {
+    let open;
+    const isOpen = new Promise((resolve) => (open = resolve));
+    await withEngine(cluster, () => isOpen.then(() => 'amber'), async (engine) => {
+      const username = newBot('model');
+      await registerBot(cluster, username, 'parley:default', { emulates: PERSON });
+      const room = await openRoom(cluster);
+      // One question is held by the engine, one is Open: as many as the account may have.
+      const asked = [await room.say(`@${username} one`)];
+      await engine.asked(1);
+      for (const text of ['two', 'three']) asked.push(await room.say(`@${username} ${text}`));
+      const id = await beginEvaluation(cluster, { bot: username, conversation: talkOf(['one', 'amber'], ['two', 'amber']) });
+      const looks = async () => Number(/^parley_verb_calls_total\{verb="vacancies"\} (\d+)$/m.exec((await cluster.request('GET', '/metrics')).text)?.[1] ?? 0);
+      await eventually(async () => (await looks()) >= 3, { what: 'they wait for room' });
+      open();
+      for (const message of asked) assert.equal((await room.replyTo(message)).text, 'amber');
+      const run = await evaluationEnd(cluster, id);
+      assert.deepEqual([run.status, run.done, run.failed, run.turns.map(({ attempts }) => attempts)], ['done', 2, 0, [1, 1]]);
+    });
   });
 });

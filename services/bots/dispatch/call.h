@@ -47,7 +47,14 @@ enum bot_call_outcome {
     BOT_CALL_FAILED,   /* another attempt may succeed: network, time, 429, 5xx, no engine */
     BOT_CALL_REFUSED,  /* another attempt would fail as well: 3xx, 4xx, a bad or huge answer, a
                         * private address */
+    BOT_CALL_NO_ROOM,  /* the queue took no question: ask again when it does (bot_vacancy.h) */
     BOT_CALL_NR
+};
+
+/* Whose question that was: names. */
+struct bot_refused {
+    struct str account, user, model;
+    unsigned max_waiting, shard;
 };
 
 /* Valid inside the callback only. */
@@ -56,7 +63,8 @@ struct bot_call_end {
     struct str text;   /* of REPLIED: UTF-8, 1 byte to 64 KiB */
     struct str reason; /* of FAILED and REFUSED: for people, to follow the bot's name: "did not
                         * answer within 10 s" */
-    uint64_t retry_after_ms; /* of FAILED: what it asked for; 0: nothing */
+    uint64_t retry_after_ms;    /* of FAILED: what it asked for; 0: nothing */
+    struct bot_refused refused; /* of NO_ROOM */
 };
 
 /* Runs once, never inside bot_call_start, and not after bot_call_cancel. The call is freed when it

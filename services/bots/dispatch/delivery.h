@@ -8,6 +8,7 @@
 #define PARLEY_SERVICES_BOTS_DELIVERY_H
 
 #include "services/bots/bots.h"
+#include "services/bots/dispatch/bot_vacancy.h"
 #include "services/bots/dispatch/call.h"
 #include "services/bots/dispatch/dispatcher.h"
 #include "services/bots/rooms/message.h"
@@ -28,7 +29,7 @@ enum delivery_state {
     DELIVERY_BEGINNING, /* the attempt is stored */
     DELIVERY_READING,   /* the room is read */
     DELIVERY_CALLING,   /* the bot is called */
-    DELIVERY_RESTING,   /* until the next attempt */
+    DELIVERY_RESTING,   /* until the next attempt, or until the queue has room for its question */
     DELIVERY_REPLYING,  /* its reply is stored */
     DELIVERY_ENDING,    /* that there is none is stored, with or without a notice */
     DELIVERY_ENDED
@@ -73,6 +74,7 @@ struct delivery {
     char *found;
     struct bot_target target;
     struct bot_call *running;
+    struct bot_vacancy vacancy;
     struct posting *posting;
     bool is_counted;               /* the bot's circuit is informed of its outcome */
     enum delivery_outcome outcome; /* of ENDING */

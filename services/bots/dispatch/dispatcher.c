@@ -94,6 +94,7 @@ static void finish(struct delivery *d, enum delivery_outcome outcome, bool is_fi
     call_detach(&d->call);
     bot_call_cancel(d->running, is_final);
     post_leave(d->posting);
+    bot_vacancy_leave(&d->vacancy);
     slots_leave(d);
     *(d->previous == NULL ? &dispatcher->first : &d->previous->next) = d->next;
     if (d->next != NULL)
@@ -202,22 +203,25 @@ static void wait_for_slot(struct delivery *d)
 static void on_rested(struct deadline *deadline)
 {
     struct delivery *d = H2O_STRUCT_FROM_MEMBER(struct delivery, deadline, deadline);
+    loop_cancel_deadline(loop_of(d), deadline);
     move(d, DELIVERY_WAITING);
     wait_for_slot(d);
 }
 
-static void rest(struct delivery *d, uint64_t ms)
+/* False: it rests until its lease ends, and is dropped. */
+static bool rest(struct delivery *d, uint64_t ms)
 {
     struct dispatcher *dispatcher = d->dispatcher;
-    if (dispatcher->resting_n >= DISPATCH_HELD_MAX) { /* it rests until its lease ends */
+    if (dispatcher->resting_n >= DISPATCH_HELD_MAX) {
         delivery_drop(d);
-        return;
+        return false;
     }
     move(d, DELIVERY_RESTING);
     slots_leave(d);
     d->deadline.on_expire = on_rested;
     loop_set_deadline(loop_of(d), &d->deadline, ms);
     slots_fill(dispatcher);
+    return true;
 }
 
 /* The attempt has failed; is there time for another one? */
@@ -229,7 +233,33 @@ static void try_again(struct delivery *d, struct str reason, uint64_t after_ms)
     if (d->attempt >= DELIVERY_ATTEMPTS || age_ms(d) + rest_ms >= DELIVERY_CALL_MS)
         fail(d, reason);
     else
-        rest(d, rest_ms);
+        (void)rest(d, rest_ms);
+}
+
+/* --- room in the queue ------------------------------------------------------------------------ */
+
+static void on_vacancy(struct bot_vacancy *vacancy)
+{
+    on_rested(&H2O_STRUCT_FROM_MEMBER(struct delivery, vacancy, vacancy)->deadline);
+}
+
+static void on_full_for_long(struct deadline *deadline)
+{
+    struct delivery *d = H2O_STRUCT_FROM_MEMBER(struct delivery, deadline, deadline);
+    bot_vacancy_leave(&d->vacancy);
+    give_up(d, STR("has too many questions in the queue"));
+}
+
+/* That was no attempt. */
+static void wait_for_room(struct delivery *d, const struct bot_refused *refused)
+{
+    uint64_t age = age_ms(d);
+    d->attempt--;
+    if (!rest(d, age < DELIVERY_CALL_MS ? DELIVERY_CALL_MS - age : 0))
+        return;
+    d->deadline.on_expire = on_full_for_long;
+    d->vacancy.on_vacancy = on_vacancy;
+    bot_vacancy_wait(d->dispatcher->bots, &d->vacancy, refused);
 }
 
 /* --- replies ---------------------------------------------------------------------------------- */
@@ -281,6 +311,10 @@ static void on_called(void *context, const struct bot_call_end *end)
 {
     struct delivery *d = context;
     d->running = NULL;
+    if (end->outcome == BOT_CALL_NO_ROOM) {
+        wait_for_room(d, &end->refused);
+        return;
+    }
     if (end->outcome != BOT_CALL_FAILED && end->outcome != BOT_CALL_REFUSED)
         count_for_circuit(d, true);
     switch (end->outcome) {
@@ -396,7 +430,7 @@ static void on_found(struct call *call, enum err error, struct str reply)
         if (age_ms(d) + TRIAL_REST_MS >= DELIVERY_CALL_MS)
             give_up(d, STR("rests, because it has not answered several times in a row"));
         else
-            rest(d, TRIAL_REST_MS);
+            (void)rest(d, TRIAL_REST_MS);
     } else {
         attempt(d);
     }

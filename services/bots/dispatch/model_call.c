@@ -22,7 +22,18 @@ struct model_call {
     void *context;
     struct question *question;
     uint64_t timeout_ms;
+    /* Names, should the queue be full. */
+    char *account, *user, *model;
+    unsigned max_waiting;
 };
+
+static void dispose(struct model_call *call)
+{
+    free(call->account);
+    free(call->user);
+    free(call->model);
+    free(call);
+}
 
 static void end_without(struct model_call *call, enum bot_call_outcome outcome, struct str reason,
                         uint64_t retry_after_s)
@@ -43,6 +54,18 @@ static void take_answer(struct model_call *call, struct str answer)
         call->on_end(call->context, &end);
 }
 
+static void end_without_room(struct model_call *call, unsigned shard)
+{
+    struct bot_call_end end = {.outcome = BOT_CALL_NO_ROOM,
+                               .reason = STR("has too many questions in the queue"),
+                               .refused = {.account = str_of(call->account),
+                                           .user = str_of(call->user),
+                                           .model = str_of(call->model),
+                                           .max_waiting = call->max_waiting,
+                                           .shard = shard}};
+    call->on_end(call->context, &end);
+}
+
 static void on_question_end(void *context, const struct question_end *end)
 {
     struct model_call *call = context;
@@ -52,9 +75,7 @@ static void on_question_end(void *context, const struct question_end *end)
     case QUESTION_NO_ENGINE:
         end_without(call, BOT_CALL_FAILED, STR("has no engine that serves its model"), end->eta_s);
         break;
-    case QUESTION_FULL:
-        end_without(call, BOT_CALL_FAILED, STR("has too many questions in the queue"), 0);
-        break;
+    case QUESTION_FULL: end_without_room(call, end->shard); break;
     case QUESTION_TIMEOUT:
         snprintf(reason, sizeof reason, "did not answer within %llu s",
                  (unsigned long long)(call->timeout_ms / 1000));
@@ -65,7 +86,7 @@ static void on_question_end(void *context, const struct question_end *end)
         break;
     default: end_without(call, BOT_CALL_FAILED, STR("could not reach the queue"), 0); break;
     }
-    free(call);
+    dispose(call);
 }
 
 /* --- the question ----------------------------------------------------------------------------- */
@@ -81,6 +102,17 @@ static void put_account(const struct bots *bots, struct question_settings *setti
         account = accounts_find(accounts, buf_str(&name));
     settings->weight = account == NULL ? STR("1") : account->weight_text;
     settings->max_waiting = account == NULL ? STRANGERS_MAX_WAITING : account->max_waiting;
+}
+
+static void keep_names(struct model_call *call, const struct question_settings *settings)
+{
+    char bytes[BOTS_NAME_MAX_BYTES];
+    struct buf model = {.at = bytes, .cap = sizeof bytes, .max = sizeof bytes};
+    buf_put_name(&model, settings->model.n > 0 ? settings->model : STR("default"));
+    call->account = str_copy(settings->account);
+    call->user = str_copy(settings->user_name);
+    call->model = str_copy(buf_str(&model));
+    call->max_waiting = settings->max_waiting;
 }
 
 static void ask(struct model_call *call, struct bots *bots, const struct bot_call_settings *s,
@@ -108,6 +140,7 @@ static void ask(struct model_call *call, struct bots *bots, const struct bot_cal
         .deadline_ms = call->timeout_ms,
     };
     put_account(bots, &settings);
+    keep_names(call, &settings);
     call->question = question_start(bots->queue, &settings, &events, call);
 }
 
@@ -138,5 +171,5 @@ struct model_call *model_call_start(struct bots *bots, const struct bot_call_set
 void model_call_cancel(struct model_call *call, bool is_final)
 {
     question_cancel(call->question, is_final ? 0 : QUESTION_KEEP_MS);
-    free(call);
+    dispose(call);
 }

@@ -73,7 +73,9 @@ static atomic_ullong compared_n, failed_n; /* turns, of all nodes of the process
 
 void evaluation_move(struct evaluation *e, enum evaluation_state to)
 {
+    e->all->resting_n -= e->state == EVALUATION_RESTING;
     e->state = sm_move(&sm, e->number, e->state, to);
+    e->all->resting_n += to == EVALUATION_RESTING;
 }
 
 static struct loop *loop_of(const struct evaluation *e)
@@ -113,6 +115,7 @@ void evaluation_drop(struct evaluation *e)
     if (e->next != NULL)
         e->next->previous = e->previous;
     fair_slots_leave(all->turns, &e->entry);
+    bot_vacancy_leave(&e->vacancy);
     loop_cancel_deadline(loop_of(e), &e->rest);
     forget(e);
     free(e->account);
@@ -275,23 +278,56 @@ static void on_rested(struct deadline *deadline)
     wait_for_turn(e);
 }
 
+/* Without its turn. If too many rest, another node may try. */
+static bool rests_without_turn(struct evaluation *e)
+{
+    struct evaluations *all = e->all;
+    if (all->resting_n > EVALUATIONS_RESTING_MAX) {
+        give_back(e);
+        return false;
+    }
+    forget(e);
+    fair_slots_leave(all->turns, &e->entry);
+    evaluations_fill(all);
+    return true;
+}
+
 static void rest(struct evaluation *e, uint64_t ms)
 {
     struct evaluations *all = e->all;
     evaluation_move(e, EVALUATION_RESTING);
     e->rest.on_expire = on_rested;
     loop_set_deadline(loop_of(e), &e->rest, ms);
-    if (ms <= PIECE_MS && fair_slots_waiting(all->turns) == 0)
+    if (ms > PIECE_MS || fair_slots_waiting(all->turns) > 0)
+        (void)!rests_without_turn(e);
+}
+
+static void on_vacancy(struct bot_vacancy *vacancy)
+{
+    struct evaluation *e = H2O_STRUCT_FROM_MEMBER(struct evaluation, vacancy, vacancy);
+    evaluation_move(e, EVALUATION_WAITING);
+    wait_for_turn(e);
+}
+
+/* That was no attempt. */
+static void wait_for_room(struct evaluation *e, const struct bot_refused *refused)
+{
+    e->attempt--;
+    evaluation_move(e, EVALUATION_RESTING);
+    if (!rests_without_turn(e))
         return;
-    forget(e);
-    fair_slots_leave(all->turns, &e->entry);
-    evaluations_fill(all);
+    e->vacancy.on_vacancy = on_vacancy;
+    bot_vacancy_wait(e->all->bots, &e->vacancy, refused);
 }
 
 /* Another attempt, or the turn has failed. */
 static void take_failure(struct evaluation *e, const struct bot_call_end *end)
 {
     unsigned most = e->summary.failed_in_row >= PATIENCE_TURNS ? 1 : ATTEMPTS;
+    if (end->outcome == BOT_CALL_NO_ROOM) {
+        wait_for_room(e, &end->refused);
+        return;
+    }
     if (end->outcome == BOT_CALL_FAILED && e->attempt < most) {
         uint64_t pause_ms = (uint64_t)PAUSE_MS << (e->attempt - 1);
         if (end->retry_after_ms > pause_ms)

@@ -8,6 +8,7 @@
 #define PARLEY_SERVICES_BOTS_EVALUATE_RUN_H
 
 #include "services/bots/bots.h"
+#include "services/bots/dispatch/bot_vacancy.h"
 #include "services/bots/dispatch/call.h"
 #include "services/bots/evaluate/conversation.h"
 #include "services/bots/evaluate/measure.h"
@@ -17,7 +18,8 @@
 
 enum {
     EVALUATIONS_MAX = 32, /* that a node drives at a time: a conversation of each is in memory */
-    EVALUATIONS_WAITING_MAX = 168, /* for their turn; with those, as many as one call renews */
+    EVALUATIONS_WAITING_MAX = 168, /* for their turn */
+    EVALUATIONS_RESTING_MAX = 200, /* with their bots, or while the queue is full */
     EVALUATION_DIGITS = 24,
     EVALUATION_ERROR_BYTES = 500,
     /* A turn as it is stored: 2,000 of them fit into what a run may store (lua/bots/evaluations).
@@ -31,7 +33,7 @@ enum evaluation_state {
     EVALUATION_LOADING,   /* what is stored of it is read */
     EVALUATION_FINDING,   /* the bot is looked up, before each attempt */
     EVALUATION_CALLING,   /* the bot answers */
-    EVALUATION_RESTING,   /* between two attempts */
+    EVALUATION_RESTING,   /* between two attempts, or until the queue has room for its question */
     EVALUATION_COMPARING, /* texts are embedded */
     EVALUATION_STORING,   /* a turn, or how it ends, is stored */
     EVALUATION_ENDED
@@ -70,6 +72,7 @@ struct evaluation {
     uint64_t began_ms; /* clock_mono_ms of its first attempt */
     struct bot_call *calling;
     struct deadline rest;
+    struct bot_vacancy vacancy;
     char *answer;                           /* own memory; NULL: none yet */
     char error[EVALUATION_ERROR_BYTES + 1]; /* "": none */
     bool is_over;                           /* what is being stored is its end */
@@ -89,6 +92,7 @@ struct evaluations {
     struct http_client *client; /* for the embedding server, which the operator has chosen */
     struct evaluation *first;
     struct fair_slots *turns;
+    size_t resting_n;
     bool is_filling; /* inside evaluations_fill */
     struct deadline tick;
     struct evaluation_taking *takings; /* one for each shard (takeover.c) */

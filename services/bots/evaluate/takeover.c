@@ -19,13 +19,20 @@ enum {
     LOOK_MS = 2000,
     LOOK_AGAIN_MS = 3500,
     TAKE_MAX = 20,
+    RENEW_MAX = 100,
+    RENEWALS_MAX =
+        (EVALUATIONS_MAX + EVALUATIONS_WAITING_MAX + EVALUATIONS_RESTING_MAX) / RENEW_MAX + 1,
 };
 
 /* What is under way with one shard. */
 struct evaluation_taking {
-    struct call look_call, take_call, renew_call;
+    struct call look_call, take_call;
     uint64_t looked_ms;
     struct evaluations *all;
+    struct renewal {
+        struct call call;
+        struct evaluations *all;
+    } renewals[RENEWALS_MAX];
 };
 
 static struct turn *turn_of(const struct evaluation_taking *taking)
@@ -87,8 +94,7 @@ void evaluation_load(struct evaluation *e)
 
 static void on_renewed(struct call *call, enum err error, struct str reply)
 {
-    struct evaluations *all =
-        H2O_STRUCT_FROM_MEMBER(struct evaluation_taking, renew_call, call)->all;
+    struct evaluations *all = H2O_STRUCT_FROM_MEMBER(struct renewal, call, call)->all;
     struct lines lines = lines_of(reply);
     struct str digits;
     uint64_t n;
@@ -107,22 +113,29 @@ static struct evaluation *next_on(struct evaluation *e, const struct turn *turn)
     return e;
 }
 
-/* A node holds no more runs than one call renews. */
-static void renew(struct evaluation_taking *taking)
+static void put_driven(struct verb_writer *verb, const struct evaluation *e)
 {
     char id[EVALUATION_DIGITS + 1 + STR_U64_MAX + 1];
+    int n = snprintf(id, sizeof id, "%s-%llu", e->digits, (unsigned long long)e->n);
+    put_evaluation_renew_driven(verb, .run_id = ((struct str){id, (size_t)n}), .fence = e->fence);
+}
+
+/* All that it holds there, in as many calls as that takes. */
+static void renew(struct evaluation_taking *taking)
+{
     struct turn *turn = turn_of(taking);
     struct evaluation *e = next_on(taking->all->first, turn);
-    if (e == NULL || call_is_under_way(&taking->renew_call))
-        return;
-    struct verb_writer verb =
-        begin_evaluation_renew(turn_call(turn, &taking->renew_call, on_renewed));
-    for (; e != NULL; e = next_on(e->next, turn)) {
-        int n = snprintf(id, sizeof id, "%s-%llu", e->digits, (unsigned long long)e->n);
-        put_evaluation_renew_driven(&verb, .run_id = ((struct str){id, (size_t)n}),
-                                    .fence = e->fence);
+    for (unsigned i = 0; i < RENEWALS_MAX && e != NULL; i++) {
+        if (call_is_under_way(&taking->renewals[i].call))
+            return;
+        struct verb_writer verb =
+            begin_evaluation_renew(turn_call(turn, &taking->renewals[i].call, on_renewed));
+        for (unsigned n = 0; n < RENEW_MAX && e != NULL; n++) {
+            put_driven(&verb, e);
+            e = next_on(e->next, turn);
+        }
+        end_verb(&verb);
     }
-    end_verb(&verb);
 }
 
 /* --- taking ----------------------------------------------------------------------------------- */
@@ -195,8 +208,11 @@ void evaluation_takeover_init(struct evaluations *all)
     all->takings = calloc(n, sizeof *all->takings);
     if (all->takings == NULL)
         abort();
-    for (unsigned i = 0; i < n; i++)
+    for (unsigned i = 0; i < n; i++) {
         all->takings[i].all = all;
+        for (unsigned k = 0; k < RENEWALS_MAX; k++)
+            all->takings[i].renewals[k].all = all;
+    }
     all->tick.on_expire = on_tick;
     loop_set_deadline(all->bots->server->loop, &all->tick, TICK_MS);
 }
@@ -207,7 +223,8 @@ void evaluation_takeover_fini(struct evaluations *all)
     for (unsigned i = 0; i < all->bots->settings->map->n; i++) {
         call_detach(&all->takings[i].look_call);
         call_detach(&all->takings[i].take_call);
-        call_detach(&all->takings[i].renew_call);
+        for (unsigned k = 0; k < RENEWALS_MAX; k++)
+            call_detach(&all->takings[i].renewals[k].call);
     }
     free(all->takings);
 }

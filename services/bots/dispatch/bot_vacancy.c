@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ * bot_vacancy.c - see bot_vacancy.h. */
+#include "services/bots/dispatch/bot_vacancy.h"
+
+#include "services/bots/bots.h"
+
+#include <stdlib.h>
+
+static void forget(struct bot_vacancy *vacancy)
+{
+    free(vacancy->names);
+    vacancy->names = NULL;
+}
+
+static void on_room(struct vacancy_wait *wait)
+{
+    struct bot_vacancy *vacancy = H2O_STRUCT_FROM_MEMBER(struct bot_vacancy, wait, wait);
+    forget(vacancy);
+    vacancy->on_vacancy(vacancy);
+}
+
+static struct str put(char **at, struct str name)
+{
+    struct str copy = {*at, name.n};
+    memcpy(*at, name.at, name.n);
+    *at += name.n;
+    return copy;
+}
+
+void bot_vacancy_wait(struct bots *bots, struct bot_vacancy *vacancy,
+                      const struct bot_refused *refused)
+{
+    char *at = malloc(refused->account.n + refused->user.n + refused->model.n + 1);
+    if (at == NULL)
+        abort();
+    vacancy->names = at;
+    vacancy->wait = (struct vacancy_wait){.account = put(&at, refused->account),
+                                          .max_waiting = refused->max_waiting,
+                                          .shard = refused->shard,
+                                          .on_vacancy = on_room};
+    vacancy->wait.user = put(&at, refused->user);
+    vacancy->wait.model = put(&at, refused->model);
+    vacancy_wait_start(bots->queue, &vacancy->wait);
+}
+
+void bot_vacancy_leave(struct bot_vacancy *vacancy)
+{
+    vacancy_wait_cancel(&vacancy->wait);
+    forget(vacancy);
+}
