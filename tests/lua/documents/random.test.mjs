@@ -12,6 +12,7 @@ import { seedsTo } from '../../support/seeds.mjs';
 const STEPS = 500;
 const CAP = 600;
 const SPACES = [ALICE, BOB, BOOK];
+const ACCOUNTS = [undefined, 'F', 'G']; // whose turns jobs take
 const ATTEMPTS = 3;
 
 // mulberry32
@@ -62,7 +63,7 @@ class World {
     const [sha, path] = [shaOf(this.below(4)), space === BOOK ? this.pick(['a', 'b', 'c']) : ''];
     const bytes = this.bytes(400);
     const id = docId(++this.ids);
-    const reply = await upload(this.shard, { doc: id, job: jobId(this.ids + 1), space, filename: '"f"', bytes, sha, cap: this.cap, path });
+    const reply = await upload(this.shard, { doc: id, job: jobId(this.ids + 1), space, filename: '"f"', bytes, sha, cap: this.cap, path, account: this.pick(ACCOUNTS) });
     const earlier = [...this.docs.values()].find((doc) => doc.space === space && (path ? doc.path === path : doc.sha === sha));
     if (earlier && earlier.sha === sha && earlier.job.status !== 'FAILED') {
       assert.equal(reply.split('\n').slice(0, 3).join(), `duplicate,${earlier.id},${earlier.job.id}`);
@@ -121,7 +122,7 @@ class World {
   async reindex() {
     const doc = this.any();
     if (!doc) return;
-    const reply = await this.shard.call('doc_reindex', 0, doc.space, doc.id, jobId(this.ids + 1));
+    const reply = await this.shard.call('doc_reindex', 0, doc.space, doc.id, jobId(this.ids + 1), this.pick(ACCOUNTS) ?? '');
     if (['QUEUED', 'RUNNING'].includes(doc.job.status)) assert.equal(reply, `ok\n${doc.job.id}`);
     else if (!doc.text) assert.equal(reply, 'gone');
     else {
@@ -316,12 +317,22 @@ function checkSpace(world, space, keys, left) {
   return JSON.stringify([hash?.version ?? '0', docs.filter((doc) => doc.pack).map((doc) => `${doc.id} ${doc.pack.generation}`).sort()]);
 }
 
-// A space with jobs that wait for their turn has one in the stream that is not begun. Returns those that wait.
-function checkTurn(space, keys, left, entries) {
+// An account with jobs that wait for its turn has one in the stream that is not begun. Returns those that wait.
+function checkAccount(account, keys, left, entries) {
+  const queue = Object.keys(keys.get(`queued_turns:${account}`)?.value ?? {});
+  const turn = keys.get('account_turns')?.[account];
+  left.delete(`queued_turns:${account}`);
+  if (turn) assert.deepEqual([keys.get(`job:${turn}`).account, keys.get(`job:${turn}`).status, keys.get(`job:${turn}`).entry], [account, 'QUEUED', entries[turn]], `the turn of ${account}`);
+  assert.ok(turn || !queue.length, `${account}: nobody has the turn`);
+  return queue;
+}
+
+// A space with jobs that wait for their turn has one that is next in its account and not begun. Returns those that wait.
+function checkTurn(space, keys, left, entries, next) {
   const queue = Object.keys(keys.get(`queued_jobs:${space}`)?.value ?? {});
   const turn = keys.get('job_turns')?.[space];
   left.delete(`queued_jobs:${space}`);
-  if (turn) assert.deepEqual([keys.get(`job:${turn}`).status, keys.get(`job:${turn}`).entry], ['QUEUED', entries[turn]], `the turn of ${space}`);
+  if (turn) assert.deepEqual([keys.get(`job:${turn}`).status, keys.get(`job:${turn}`).entry], ['QUEUED', next.includes(turn) ? '' : entries[turn]], `the turn of ${space}`);
   assert.ok(turn || !queue.length, `${space}: nobody has the turn`);
   return queue;
 }
@@ -330,9 +341,10 @@ async function checkJobs(world, shard, keys, left) {
   const open = [...world.jobs.values()].filter((job) => ['QUEUED', 'RUNNING'].includes(job.status));
   const entries = Object.fromEntries((keys.get('jobs')?.value ?? []).map(([id, { job }]) => [job, id]));
   const waiting = Object.keys(keys.get('waiting_jobs')?.value ?? {});
-  const queued = SPACES.flatMap((space) => checkTurn(space, keys, left, entries));
+  const next = ACCOUNTS.filter(Boolean).flatMap((account) => checkAccount(account, keys, left, entries));
+  const queued = [...next, ...SPACES.flatMap((space) => checkTurn(space, keys, left, entries, next))];
   const delayed = Object.keys(keys.get('delayed_jobs')?.value ?? {});
-  for (const name of ['waiting_jobs', 'delayed_jobs', 'job_turns']) left.delete(name);
+  for (const name of ['waiting_jobs', 'delayed_jobs', 'job_turns', 'account_turns']) left.delete(name);
   assert.deepEqual(waiting.sort(), open.filter((job) => job.isWaiting).map((job) => job.id).sort(), 'jobs that wait outside the stream');
   assert.deepEqual([...Object.keys(entries), ...waiting, ...queued, ...delayed].sort(), open.map((job) => job.id).sort(), 'each other open job has one entry, waits for its turn or until it is due');
   for (const job of world.jobs.values()) {
