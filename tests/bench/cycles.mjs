@@ -51,7 +51,7 @@ function libraryOf(name, i) {
   };
   // A library from before verbs were called by one word has their name and their number of arguments apart.
   const wordsOf = text.includes('called_by') ? (name, args) => [verbWord(name, args)] : (name, args) => verbWord(name, args).split(' ');
-  return { text: `#!lua name=parley_bench\nlocal FUNCTION_NAME = '${FUNCTION}'\n${text}`, argc, frame, wordsOf, hasShards: 'nonce_of_add' in verbs, hasRecords: verbs.delivered.lists[0]?.args.length === 2, hasAlone: text.includes('alone_n'), hasWait: text.includes('is_waiting') };
+  return { text: `#!lua name=parley_bench\nlocal FUNCTION_NAME = '${FUNCTION}'\n${text}`, argc, frame, wordsOf, hasShards: 'nonce_of_add' in verbs, hasHeld: 'nonces_held' in verbs, hasRecords: verbs.delivered.lists[0]?.args.length === 2, hasAlone: text.includes('alone_n'), hasWait: text.includes('is_waiting') };
 }
 
 class Bench {
@@ -116,11 +116,14 @@ class Bench {
     const apart = isAlone ? {} : { alone: width };
     const mark = (topic) => topic.slice(-12).replace(/[^0-9]/g, 'a').padStart(12, 'a');
     const member = (topic) => `${topic.slice(-12).padStart(32, '0')} ${mark(topic)}`;
+    // A node reports the polls that it holds with what it sends next (ADR 79).
+    const held = (what) => (this.library.hasHeld ? [['nonces_held', ...topics.flatMap((topic) => [mark(topic), what])]] : []);
     await this.turn(topics.map(() => ['claim', NONCE, 'Inference_1|*', '1', '', '']), shards, isAlone ? {} : { marked: topics.map(member) });
-    const added = await this.turn(topics.map((topic) => ['add', own, topic, 'alice', 'Frontend_1', 'default', 1, 1e6, TAIL, '', '', '', mark(topic)]), shards, apart);
+    const added = await this.turn([...held('held'), ...topics.map((topic) => ['add', own, topic, 'alice', 'Frontend_1', 'default', 1, 1e6, TAIL, '', '', '', mark(topic)])], shards, apart);
     const claims = added.filter((text) => text.startsWith('claim')).map((text) => text.split('\n', 4).slice(2));
     if (claims.length !== width) throw new Error(`${claims.length} of ${width} were handed over`);
     await this.turn([
+      ...held('answered'),
       this.#delivered(claims),
       ...claims.map(([topic, lease]) => ['complete', own, topic, 1, lease, 'Inference_1', QUERY, ANSWER, '']),
     ], shards, apart);
