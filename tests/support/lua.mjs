@@ -315,7 +315,8 @@ export class Shard {
       case 'list':
         return list(...(await this.cmd('LRANGE', key, 0, -1)));
       case 'zset':
-        return zset(pairs(await this.cmd('ZRANGE', key, 0, -1, 'WITHSCORES')));
+        // Redis 7 writes 17 digits of a fraction, others as many as it takes.
+        return zset(pairs((await this.cmd('ZRANGE', key, 0, -1, 'WITHSCORES')).map((x, i) => (i % 2 ? String(Number(x)) : x))));
       case 'stream':
         return stream(...(await this.cmd('XRANGE', key, '-', '+')).map(([id, flat]) => [id, pairs(flat)]));
       default:
