@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+//
+// Each pool that accounts share, as the table *Limits* of docs/operations.md names it: one account takes all that it can get,
+// and another one is served all the same. How long that takes is printed, not asserted. A row of a thread, the process, a
+// namespace or the cluster that is not here fails.
+//
+// Shards: 1, because what one account may have is divided by the number of shards.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { ACCOUNTS, assertOk, assertProblem, newTopic, suite } from '../support/harness.mjs';
+
+const SHARED = ['thread', 'process', 'namespace', 'cluster'];
+const QUEUE_MAX = 260;
+const OTHER_N = 20;
+
+// [what, whose, what one account has] of each row.
+function rowsOfLimits() {
+  const text = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');
+  const [, table] = /\n\| What \| Limit \| Whose \| One account has \| Then \|\n\|[-|]+\|\n((?:\|.*\n)+)/.exec(text);
+  return table.trim().split('\n').map((line) => line.slice(2, -2).split(' | ')).map(([what, , whose, share]) => [what, whose, share]);
+}
+
+// Shown where the pool can be taken: a file, and the name of its test.
+const ELSEWHERE = {
+  'bodies over 16 KiB in memory': ['http/strangers.test.mjs', 'over its bound a node has no time for a large body'],
+  'answers over 16 KiB': ['http/unread.test.mjs', 'over its share of them an address gets 503 for long answers'],
+  'runs that a thread drives': ['workflow/turns.test.mjs', 'a run of another account is driven next, and all end'],
+  'statements for the workflows': ['workflow/turns.test.mjs', 'delay a statement of another account by one of them'],
+  'rooms of a namespace': ['bots/rooms.test.mjs', 'an account has half of them at most, and other accounts have the rest'],
+  'calls of bots under way': ['bots/turns.test.mjs', 'more messages to bots that never answer than a node holds delay no other account'],
+  'evaluations that a thread drives': ['bots/turns.test.mjs', 'more evaluations of a bot that never answers than a node drives delay no other account'],
+  'exports of users': ['http/users.test.mjs', '32 exports of one account at once on a node are answered'],
+  'pages of exports': ['http/users.test.mjs', '32 exports of one account at once on a node are answered'],
+  'WebSockets of one account': ['workflow/websocket.test.mjs', 'past it 429, and others still get in'],
+  'WebSockets: messages that are being received': ['http/strangers.test.mjs', 'over its bound a node has no time for a large body'],
+  'blocks of uploads': ['documents/upload_blocks.test.mjs', 'many at once take turns over one connection, and all are stored'],
+  connections: ['http/strangers.test.mjs', 'the address with the most idle connections loses them first'],
+};
+
+// Not divided: what one account takes there is no place that another one needs.
+const UNDIVIDED = /^(all|what the others leave)\b/;
+
+suite('what accounts share', {
+  nodes: 1,
+  servers: 1,
+  accounts: { ...ACCOUNTS, Frontend_1: { ...ACCOUNTS.Frontend_1, max_waiting: 10_000 }, Other: { secret: 'other-secret', role: 'frontend' } },
+  args: ['--queue-max', String(QUEUE_MAX), '--threads', '1'],
+}, ({ test, cluster }) => {
+  const post = (as, path, body) => cluster.request('POST', path, { as, body });
+  const get = (as, path, query) => cluster.request('GET', path, { as, query });
+  const add = (as, more = {}) => post(as, '/api/add-query', { Topic: newTopic(), User: 'u', Query: 'Why?', ...more });
+
+  // Until it is refused. How many it has got.
+  async function takeAll(one) {
+    for (let n = 0; n <= QUEUE_MAX; n++) {
+      const response = await one(n);
+      if (response.status !== 200) {
+        assertProblem(response, 429);
+        return n;
+      }
+    }
+    throw new Error('one account gets all that there is');
+  }
+
+  // The other account asks while the first one's many requests are under way.
+  async function during(many, one, other) {
+    const all = Promise.all(Array.from({ length: many }, (_, i) => one(i)));
+    const times = await asOther(other);
+    for (const response of await all) assertOk(response);
+    return times;
+  }
+
+  async function asOther(other) {
+    const times = [];
+    for (let i = 0; i < OTHER_N; i++) {
+      const began = performance.now();
+      assertOk(await other(i));
+      times.push(performance.now() - began);
+    }
+    return times.sort((a, b) => a - b);
+  }
+
+  async function answered(as) {
+    const { Topic } = assertOk(await add(as));
+    await cluster.claim();
+    await cluster.answer({ Topic, Seq: 1, Query: 'Why?' });
+    return Topic;
+  }
+
+  const lookup = (as, Topic) => (i) => post(as, '/api/add-lookup', { Topic, Seq: 1, Fragment: `fragment ${as} ${i}`, Count: 1, Threshold: 1 });
+  const readsOf = (User, n = 20) => Promise.all(Array.from({ length: n }, () => add('Frontend_1', { User, Query: 'x'.repeat(50_000) })));
+
+  // Each takes its pool with Frontend_1 and returns the times of Other.
+  const ATTACKS = {
+    'Open queries in all': async () => {
+      await takeAll(() => add('Frontend_1'));
+      return asOther(() => add('Other'));
+    },
+    'models of Open queries': async () => {
+      await takeAll((i) => add('Frontend_1', { Model: `model-${i}` }));
+      return asOther((i) => add('Other', { Model: `other-${i}` }));
+    },
+    'open lookups in all': async () => {
+      const [mine, others] = [await answered('Frontend_1'), await answered('Other')];
+      await takeAll(lookup('Frontend_1', mine));
+      return asOther(lookup('Other', others));
+    },
+    'searches in texts': async () => {
+      await readsOf('searched');
+      assertOk(await add('Other', { User: 'searcher' }));
+      return during(60, () => get('Frontend_1', '/api/find-topics', { OnBehalfOf: 'searched', Text: 'needle' }), () => get('Other', '/api/find-topics', { OnBehalfOf: 'searcher', Text: 'Why' }));
+    },
+    'bodies over 32 KiB': async () => {
+      const Query = '\u0001'.repeat(40_000);
+      return during(40, (i) => add('Frontend_1', { User: `long-${i}`, Query }), () => add('Other', { Query: 'x'.repeat(40_000) }));
+    },
+    'calls for long lists': async () => {
+      await readsOf('listed');
+      assertOk(await add('Other', { User: 'lister' }));
+      return during(100, () => get('Frontend_1', '/api/user-topics', { OnBehalfOf: 'listed', Detail: 'true' }), () => get('Other', '/api/user-topics', { OnBehalfOf: 'lister' }));
+    },
+  };
+
+  const shared = rowsOfLimits().filter(([, whose]) => SHARED.includes(whose));
+  const of = (list, what) => list[Object.keys(list).find((name) => what.startsWith(name))];
+
+  test('each row says whose its limit is, and the shared ones what one account has', () => {
+    const rows = rowsOfLimits();
+    assert.ok(rows.length > 80 && shared.length > 20, `${rows.length} rows, ${shared.length} of them shared`);
+    for (const [what, whose, share] of rows) assert.ok(whose && (SHARED.includes(whose) ? share !== '–' : share === '–'), what);
+    const known = [...Object.keys(ATTACKS), ...Object.keys(ELSEWHERE)];
+    assert.deepEqual(known.filter((name) => !shared.some(([what]) => what.startsWith(name))), [], 'no such row');
+    assert.deepEqual(shared.filter(([what, , share]) => !of(ATTACKS, what) && !of(ELSEWHERE, what) && !UNDIVIDED.test(share)).map(([what]) => what), []);
+    for (const [file, name] of Object.values(ELSEWHERE)) {
+      assert.ok(readFileSync(new URL(`../${file}`, import.meta.url), 'utf8').includes(name), `${file} has no test "${name}"`);
+    }
+  });
+
+  for (const [what] of shared.filter(([one]) => of(ATTACKS, one))) {
+    test(`one account takes: ${what}`, async () => {
+      await cluster.redis.cmd('FLUSHALL');
+      const times = await of(ATTACKS, what)();
+      console.log(`${what}: another account meanwhile p50 ${times[times.length >> 1].toFixed(1)} ms, p99 ${times.at(-1).toFixed(1)} ms`);
+    });
+  }
+});
