@@ -107,6 +107,17 @@ suite('rooms', { accounts, sweep: false }, ({ test, cluster }) => {
     }
   });
 
+  // Longer than what is put together in one step.
+  test('a long list is whole: each room once, with a Link only when there are more', async () => {
+    const made = [];
+    for (let i = 0; i < 600; i += 50) made.push(...(await Promise.all(Array.from({ length: 50 }, (_, k) => newRoom(cluster, { as: 'Acme_1', name: `${i + k} ${'x'.repeat(120)}` })))));
+    const { rooms } = assertOk(await listRaw('Acme_1', { limit: 1000 }));
+    assert.deepEqual(rooms.map(({ id }) => id).filter((id) => made.includes(id)).sort(), made.sort());
+    const some = assertOk(await listRaw('Acme_1', { limit: 500 })).rooms;
+    assert.deepEqual(some, rooms.slice(0, 500));
+    assert.deepEqual((await all('Acme_1', { limit: 500 })).map(({ id }) => id), rooms.map(({ id }) => id));
+  });
+
   test('of another namespace a room does not exist: not in lists, not to read, not to write, not to listen', async () => {
     const ours = await newRoom(cluster, { as: 'User_1', name: 'ours' });
     const theirs = await newRoom(cluster, { as: 'Acme_1', name: 'theirs' });

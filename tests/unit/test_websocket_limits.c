@@ -133,6 +133,64 @@ static void an_owner_that_is_not_ready_gets_messages_one_at_a_time(void **state)
     expect_gone(fd, WEBSOCKET_CUT_OFF);
 }
 
+static sem_t go;
+
+static void note_turn(void *arg)
+{
+    (void)arg;
+    note_order('t');
+}
+
+/* Until all messages are there. */
+static void hold_loop(void *arg)
+{
+    (void)arg;
+    fixture.loop.on_turn_end = note_turn;
+    while (sem_wait(&go) != 0)
+        ;
+}
+
+static void end_noting(void *arg)
+{
+    (void)arg;
+    fixture.loop.on_turn_end = NULL;
+}
+
+/* Without the end of a turn between them nobody else would be served. */
+static void long_messages_that_come_at_once_are_handled_in_several_turns(void **state)
+{
+    enum { MANY = 4, LONG = 20000 };
+    int fds[MANY];
+    unsigned handled = 0;
+    (void)state;
+    sem_init(&go, 0, 0);
+    for (int i = 0; i < MANY; i++)
+        fds[i] = shake_hands("/working");
+    fixture.job = hold_loop;
+    loop_wake(&fixture.loop);
+    for (int i = 0; i < MANY; i++) {
+        send_frame(fds[i], FIN | TEXT, big, LONG);
+        send_frame(fds[i], FIN | TEXT, big, LONG + 1);
+    }
+    sem_post(&go);
+    while (sem_wait(&fixture.done) != 0)
+        ;
+    for (int i = 0; i < MANY; i++) {
+        expect_text(fds[i], big, LONG);
+        expect_text(fds[i], big, LONG + 1);
+    }
+    for (int i = 1; i < MANY; i++) {
+        close(fds[i]);
+        await(&closed);
+    }
+    expect_gone(fds[0], WEBSOCKET_CUT_OFF);
+    fixture_do(end_noting, NULL);
+    for (const char *at = working_order; *at != 0; at++)
+        handled += *at == 'm';
+    assert_int_equal(handled, 2 * MANY);
+    assert_null(strstr(working_order, "mm"));
+}
+
 static void one_address_gets_its_share_of_the_connections_as_sockets(void **state)
 {
     int fds[SHARE];
@@ -220,6 +278,7 @@ int main(void)
         cmocka_unit_test(a_message_that_takes_too_long_closes_the_socket),
         cmocka_unit_test(a_peer_that_takes_nothing_is_cut_off),
         cmocka_unit_test(an_owner_that_is_not_ready_gets_messages_one_at_a_time),
+        cmocka_unit_test(long_messages_that_come_at_once_are_handled_in_several_turns),
         cmocka_unit_test(one_address_gets_its_share_of_the_connections_as_sockets),
         cmocka_unit_test(a_node_that_drains_closes_its_sockets_and_takes_no_more),
     };
