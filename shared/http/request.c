@@ -507,11 +507,13 @@ static struct request_call *free_call(struct request *r)
     return call;
 }
 
-/* Accounts take turns at slow verbs, those without one by their addresses. A provider's users are
- * accounts, too. */
-static uint64_t owner_of(struct request *r)
+/* Accounts take turns at slow verbs, those without one by their addresses, and then the users for
+ * whom they act. A provider's users are accounts, too. */
+static void set_owner(struct request *r, struct call_start *start)
 {
-    return hash_fnv64(r->account != NULL ? r->account->name_token : peer_address(r), 0);
+    struct str user = request_param(r, "OnBehalfOf");
+    start->owner = hash_fnv64(r->account != NULL ? r->account->name_token : peer_address(r), 0);
+    start->user = user.n == 0 ? 0 : hash_fnv64(user, 0);
 }
 
 struct call_start request_call(struct request *r, request_reply_cb *on_reply)
@@ -520,7 +522,7 @@ struct call_start request_call(struct request *r, request_reply_cb *on_reply)
     call->on_reply = on_reply;
     struct call_start start = shards_call(r->server->shards, &call->call, on_call_reply);
     start.nonce = &r->nonce;
-    start.owner = owner_of(r);
+    set_owner(r, &start);
     return start;
 }
 
@@ -532,7 +534,7 @@ struct call_start request_call_at(struct request *r, unsigned shard, request_rep
     struct call_start start =
         turn_call(r->server->shards->turns[shard], &call->call, on_call_reply);
     start.nonce = &r->nonce;
-    start.owner = owner_of(r);
+    set_owner(r, &start);
     return start;
 }
 

@@ -13,7 +13,7 @@
 /* Requests that only use their nonces have no verb in the call, and come before those that have
  * (lua/turn/frame.lua): `nonce` and `nonce_of_add`, unless their nonces are only recorded. */
 enum { ALONE_NONCES = LANE_NR, ALONE_MARKED, BATCH_LANE_N };
-enum { BATCH_CALLS_MAX = 128 };
+enum { BATCH_CALLS_MAX = 128, BATCH_SLOW_MAX = 4 };
 
 /* Awaits the reply of one verb for its call, for `on_orphan` after call_leave, or for nobody. */
 struct call_slot {
@@ -42,11 +42,12 @@ struct batch {
     struct call_slot slots[BATCH_CALLS_MAX]; /* the first `call_n` are in use */
     struct nonce_id nonces[BATCH_CALLS_MAX];
     unsigned nonce_n, call_n;
-    unsigned query_n; /* of the calls: turn.c counts those that store a query */
-    struct buf wire;  /* the complete call, after batch_write */
-    bool is_slow;     /* all its verbs are in LANE_SLOW, and ... */
-    uint64_t owner;   /* ... of this owner (struct call_start), in */
-    uint64_t round;   /* this round of owners */
+    unsigned query_n;               /* of the calls: turn.c counts those that store a query */
+    struct buf wire;                /* the complete call, after batch_write */
+    bool is_slow;                   /* all its verbs are in LANE_SLOW, and ... */
+    uint64_t owner;                 /* ... of this owner (struct call_start), in */
+    uint64_t round;                 /* this round of owners, ... */
+    uint64_t users[BATCH_SLOW_MAX]; /* ... one of each user */
     /* Redis was full: it is resent to the function that still runs then. */
     bool is_freeing;
     enum err error;   /* of a batch that is to fail, see turn.c */

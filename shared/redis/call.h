@@ -50,7 +50,8 @@ struct call_start {
     call_reply_cb *on_reply; /* of `call` */
     /* The client's nonce, used up by the first verb that takes one; NULL or unset: none. */
     struct nonce_id *nonce;
-    uint64_t owner;                 /* of a slow verb: owners take turns (turn.h); 0: the node */
+    uint64_t owner,
+        user; /* of a slow verb: owners take turns, then their users (turn.h); 0: none */
     struct blocking_call *blocking; /* instead of these: a thread's own connection (blocking.h) */
 };
 

@@ -38,7 +38,6 @@ enum {
     IN_FLIGHT_MAX = 8,
     IN_FLIGHT_BYTES = 8 << 20, /* more than Redis takes while the node serves others */
     EARLY_CALLS = 8,
-    SLOW_CALLS_MAX = 4,
     SETTINGS_MAX_BYTES = 1024,
     BYTES_A_MS = 4096, /* of a slow network: uploads get the time that they take on one */
 };
@@ -269,21 +268,37 @@ void turn_hold_collected(struct turn *turn)
 
 /* --- slow verbs ------------------------------------------------------------------------------- */
 
-/* The batch that the owner's next slow verb goes into. Each owner has one in a round, so whoever
- * waits comes next, however many another owner has. */
-static struct batch *slow_batch(struct turn *turn, uint64_t owner)
+static bool has_room_for(const struct batch *batch, uint64_t user)
 {
-    struct batch *last = NULL;
-    for (struct batch *batch = turn->slow.first; batch != NULL; batch = batch->next)
-        last = batch->owner == owner ? batch : last;
-    if (last != NULL && last->call_n < SLOW_CALLS_MAX)
-        return last;
+    for (unsigned i = 0; user != 0 && i < batch->call_n; i++)
+        if (batch->users[i] == user)
+            return false;
+    return batch->call_n < BATCH_SLOW_MAX;
+}
+
+static struct batch *new_slow_batch(struct turn *turn, uint64_t owner, uint64_t round)
+{
     struct batch *batch = new_batch(turn);
     batch->is_slow = true;
     batch->owner = owner;
-    batch->round = 1 + (last != NULL ? last->round : turn->slow_round);
+    batch->round = round;
     batch_queue_put_round(&turn->slow, batch);
     return batch;
+}
+
+/* The batch that the user's next slow verb goes into. Each owner has one in a round, and each of
+ * its users one verb in it: whoever waits comes next, however many others have. */
+static struct batch *slow_batch(struct turn *turn, uint64_t owner, uint64_t user)
+{
+    struct batch *at = turn->slow.first;
+    uint64_t last = turn->slow_round;
+    for (; at != NULL && !(at->owner == owner && has_room_for(at, user)); at = at->next)
+        if (at->owner == owner)
+            last = at->round;
+    if (at == NULL)
+        at = new_slow_batch(turn, owner, last + 1);
+    at->users[at->call_n] = user;
+    return at;
 }
 
 /* Between two of them Redis serves what other nodes, and this one's other verbs, have sent. Returns
@@ -331,7 +346,8 @@ struct buf *turn_begin_verb(struct call_start start, const struct verb_info *ver
     bool is_query = verb->id == VERB_ADD || verb->id == VERB_ASK;
     turn->pending_n++;
     turn->query_n += is_query;
-    turn->writing = verb->lane == LANE_SLOW ? slow_batch(turn, start.owner) : turn->collecting;
+    turn->writing =
+        verb->lane == LANE_SLOW ? slow_batch(turn, start.owner, start.user) : turn->collecting;
     turn->writing->query_n += is_query;
     return batch_begin(turn->writing, start.call, start.on_reply, start.nonce, verb);
 }

@@ -2,8 +2,8 @@
 //
 // `limit` and `after`: long lists come in pages.
 import assert from 'node:assert/strict';
-import { verbCalls } from '../cluster/watch.mjs';
-import { assertOk, assertProblem, newNonce, newTopic, suite } from '../support/harness.mjs';
+import { holdScripts, metric, verbCalls } from '../cluster/watch.mjs';
+import { assertOk, assertProblem, eventually, newNonce, newTopic, suite } from '../support/harness.mjs';
 import { keyOf, prefixOfShard, SHARDS, topicOn } from '../support/shards.mjs';
 
 const MIB = 1 << 20;
@@ -205,18 +205,23 @@ suite('pages', {}, ({ test, cluster }) => {
     await cluster.redis.cmd('ZADD', keyOf(names[0], `topics:${User}`), ...names.flatMap((Topic, i) => [i + 1, Topic]));
   }
 
-  // One account sends many requests, another one sends its own once the first of them is answered. How many of the many
-  // were answered before it?
-  async function answeredBefore(many, path, query, other) {
+  // One account sends many requests, then another one sends its own, while Redis keeps the first call waiting. How many of
+  // the many are answered before it?
+  async function answeredBefore(many, path, query, other, as = 'User_1') {
     let answered = 0;
     const count = (response) => {
       assertOk(response);
       answered += 1;
     };
+    const open = () => metric(cluster, 0, 'parley_connections_open');
+    const held = await holdScripts(cluster.redis);
     const all = Array.from({ length: many }, () => get(path, query, { node: 0 }).then(count));
-    await Promise.any(all);
-    assertOk(await cluster.request('GET', path, { as: 'User_1', query: other, node: 0 }));
-    const before = answered;
+    await eventually(async () => (await open()) >= many, { what: 'all are there' });
+    const last = cluster.request('GET', path, { as, query: other, node: 0 }).then((response) => [response, answered]);
+    for (let i = 0; i < 5; i++) await open();
+    await held.release();
+    const [response, before] = await last;
+    assertOk(response);
     await Promise.all(all);
     return before;
   }
@@ -227,6 +232,14 @@ suite('pages', {}, ({ test, cluster }) => {
     await seedTopics('User_1', 1, 10);
     const before = await answeredBefore(100, '/api/user-topics', { OnBehalfOf: User }, {});
     assert.ok(before < 60, `${before} of 100 were answered before the other account's`);
+  });
+
+  test('many long lists of one user do not keep another user of the account waiting for all of them', async () => {
+    const [User, other] = [newUser(), newUser()];
+    await seedTopics(User, 1000, 10);
+    await seedTopics(other, 1, 10);
+    const before = await answeredBefore(100, '/api/user-topics', { OnBehalfOf: User }, { OnBehalfOf: other }, 'Frontend_1');
+    assert.ok(before < 60, `${before} of 100 were answered before the other user's`);
   });
 
   test('many searches of one account do not keep another one waiting for all of them', async () => {
