@@ -88,11 +88,11 @@ end
 
 -- How many more Open queries the account may have by its share. As above, without a look while there are few.
 local function share_left(turn, account, depth)
-    local share = share_of(room(turn))
-    if depth < share then return share - depth end
+    local most = share.of(room(turn))
+    if depth < most then return most - depth end
     local deltas = turn.share_deltas
     local mine = (tonumber(call('HGET', turn.prefix .. 'shares', account)) or 0) + (deltas and deltas[account] or 0)
-    return share - mine
+    return most - mine
 end
 
 -- May a query for `model` wait? Looking for work costs a step per model that is waited for, and what
