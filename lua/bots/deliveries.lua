@@ -12,7 +12,7 @@ local events = require('turn/events')
 local hashes = require('turn/hashes')
 local order = require('turn/order')
 local call = redis.call
-local format = string.format
+local format, sub = string.format, string.sub
 
 local LEASE_MS = 15000
 local BUSY = 100             -- unfinished deliveries of a bot, on this shard
@@ -68,6 +68,12 @@ local function count(turn, bot, delta)
     local n = call('HINCRBY', key, bot, delta)
     if n <= 0 then call('HDEL', key, bot) end
     return n
+end
+
+-- Tells users apart whose turn deliveries take. A delivery outlives its message and its user for an hour, so it has no
+-- name.
+local function asker_of(user)
+    return sub(redis.sha1hex(user), 1, 16)
 end
 
 -- Creates a delivery of a message (id, hop, account, asker) to a bot (name, kind): `k` says which one of that message
@@ -145,6 +151,6 @@ end
 return {
     LEASE_MS = LEASE_MS, OF_MESSAGE = OF_MESSAGE, CALL_MS = CALL_MS, ATTEMPTS = ATTEMPTS, ANSWER_MS = ANSWER_MS,
     PULLS = PULLS, PULL_MS = PULL_MS, POLL_S = POLL_S, KEPT_MS = KEPT_MS, OVER = OVER,
-    key_of = key_of, read = read, look_at = look_at, lease = lease, create = create, task_of = task_of,
-    is_held = is_held, finish = finish, drop_of = drop_of, forget_talk = forget_talk, talk = talk,
+    asker_of = asker_of, key_of = key_of, read = read, look_at = look_at, lease = lease, create = create,
+    task_of = task_of, is_held = is_held, finish = finish, drop_of = drop_of, forget_talk = forget_talk, talk = talk,
 }

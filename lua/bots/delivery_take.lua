@@ -11,8 +11,8 @@
 -- Arguments:
 --   limit  number
 -- Replies: (per delivery 8 lines: id/fence/bot/task (`call` its endpoint; say that it is `busy`, that its answer is
---   `late`, or that there will be none: `over`)/attempts that have begun/ms since the message/account/user: whose turn
---   it takes)
+--   `late`, or that there will be none: `over`)/attempts that have begun/ms since the message/account/digest of the
+--   user: whose turn it takes)
 local deliveries = require('bots/deliveries')
 local removal = require('bots/room_removal')
 local rooms = require('bots/rooms')

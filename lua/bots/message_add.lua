@@ -36,8 +36,8 @@
 -- Replies: missing | reply (there is no such message to reply to) | calls (it would call more than 10 bots) |
 --   taken (a bot has the author's name, or one that looks like it) | full, as of name_claim |
 --   unknown/n (the n-th mention, which must exist, is nobody's) | resolve/is_claimed/names, a line each |
---   stored, as of add | ok/id/tagged (JSON)/n/n times (delivery/bot/fence/account/user:
---   whose turn it takes) | again/id/tagged/0 | reused
+--   stored, as of add | ok/id/tagged (JSON)/n/n times (delivery/bot/fence/account/digest
+--   of the user: whose turn it takes) | again/id/tagged/0 | reused
 local deliveries = require('bots/deliveries')
 local messages = require('bots/messages')
 local names = require('bots/names')
@@ -103,7 +103,7 @@ local function verb(turn, a)
         kind = kind == 'user' and 'u' or 'a', name = name, from = from, text = text,
         tagged = '[' .. concat(tagged, ',') .. ']',
         tags = concat(tags, '\n'), reply_to = reply_to, root = original and original.root or '', hop = '0',
-        account = account, whose = '', asker = whose,
+        account = account, whose = '', asker = deliveries.asker_of(whose),
     }
     if kind == 'user' and max_stored then
         m.whose = account .. ' ' .. whose

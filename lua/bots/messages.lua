@@ -195,7 +195,7 @@ end
 
 -- Stores a message m of a room r (rooms.read with n and bytes) and sends it to watchers: kind, name, from, text,
 -- tagged, tags, reply_to, root ('': it begins a chain), hop, account, whose (of whom it is counted; '': of nobody),
--- asker (who wrote it, or the message of a person that it follows from; not stored).
+-- asker (deliveries.asker_of who wrote it, or the message of a person that it follows from; not stored).
 -- bots: names and kinds of those that it calls; lease_n: how many of these deliveries this node may have at once.
 -- Returns its id, and the lines of the deliveries after their number.
 local function add(turn, room, r, m, bots, lease_n)

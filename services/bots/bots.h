@@ -26,7 +26,7 @@ struct rooms;
 struct bots_delivery {
     struct str id;            /* dlv_<room>_<ms>-<n>_<k> */
     struct str bot;           /* a name */
-    struct str account, user; /* names: who wrote the message, or the one that it follows from */
+    struct str account, user; /* whose turn it takes: names, that of the user as a digest */
     uint64_t fence;
 };
 

@@ -57,7 +57,7 @@ struct delivery {
     char id[DELIVERY_ID_MAX_BYTES + 1];
     struct str room;      /* inside `id` */
     char *bot;            /* a name; own memory, as the next two */
-    char *account, *user; /* names: who wrote the message, or the one that it follows from */
+    char *account, *user; /* whose turn it takes: names, that of the user as a digest */
     uint64_t fence;
     unsigned attempt;  /* that have begun */
     unsigned tries;    /* of a bot whose circuit is half open */
