@@ -58,7 +58,7 @@ local function verb(turn, a)
     end
     for i = mention_from, mention_to, 4 do
         local kind, one = args[i + 3], args[i]
-        if kind == 'x' and is_here then kind, one = names.find(turn, one, args[i + 1]) end
+        if kind == 'x' and is_here then kind, one = names.mentioned(turn, one, args[i + 1]) end
         if kind == 'x' then
             missing[#missing + 1] = one
         elseif kind ~= 'n' then

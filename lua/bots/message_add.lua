@@ -59,10 +59,10 @@ local function verb(turn, a)
     if reply_to ~= '' and not original then return 'reply' end
     local missing, tags, tagged, bots, seen, seen_tags = {}, {}, {}, {}, {[name] = true}, {}
     -- Its kind, and whose name it is; nil: it is asked for.
-    local function find(one, one_look, known)
+    local function resolve(one, one_look, known)
         if one == name and kind == 'user' then known = 'u' end
         if known ~= 'x' then return known, one end
-        if is_here then return names.find(turn, one, one_look) end
+        if is_here then return names.mentioned(turn, one, one_look) end
         missing[#missing + 1] = one
     end
     local function tag(found, one, json)
@@ -84,7 +84,7 @@ local function verb(turn, a)
         has_name = call('SISMEMBER', P .. 'names_known', name) == 1
     end
     for i = mention_from, mention_to, 5 do
-        local found, one = find(args[i], args[i + 1], args[i + 4])
+        local found, one = resolve(args[i], args[i + 1], args[i + 4])
         if found == 'n' and args[i + 3] == '1' then
             return 'unknown\n' .. format('%d', (i - mention_from) / 5 + 1)
         elseif found and found ~= 'n' then
@@ -93,7 +93,7 @@ local function verb(turn, a)
         end
     end
     if calls_bots and original and original.kind == 'b' then
-        call_bot(original.name, (find(original.name, '', reply_kind)))
+        call_bot(original.name, (resolve(original.name, '', reply_kind)))
     end
     if #missing > 0 or not has_name then
         return concat({'resolve', has_name and 1 or 0, concat(missing, '\n')}, '\n')

@@ -19,7 +19,7 @@ local function bot_like(turn, look)
 end
 
 -- A mentioned name: its kind, and whose it is. A bot may be mentioned by a name that looks like its own.
-local function find(turn, name, look)
+local function mentioned(turn, name, look)
     local kind = kind_of(turn, name)
     if kind ~= 'n' or look == '' then return kind, name end
     local bot = bot_like(turn, look)
@@ -29,7 +29,7 @@ end
 
 -- A bot's plain name, as JSON. Names of bots are ASCII, and not escaped.
 local function json_of_bot(bot)
-    return '"' .. match(bot, '[^~]*$') .. '"'
+    return '"' .. (match(bot, '^[^~]*~(.*)$') or bot) .. '"'
 end
 
 -- What refuses that a name is a user's: `taken`, or `full/account` or `full/namespace`, or nil; and whether it is a
@@ -85,6 +85,6 @@ local function is_look_taken(turn, look)
 end
 
 return {
-    free = free, kind_of = kind_of, find = find, json_of_bot = json_of_bot, claim = claim, refusal_of = refusal_of,
+    free = free, kind_of = kind_of, mentioned = mentioned, json_of_bot = json_of_bot, claim = claim, refusal_of = refusal_of,
     give = give, take_back = take_back, is_look_taken = is_look_taken,
 }

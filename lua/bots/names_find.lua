@@ -16,7 +16,7 @@ local function verb(turn, a)
     --- arguments
     local text = {'ok'}
     for i = wanted_from, wanted_to, 2 do
-        local kind, name = names.find(turn, args[i], args[i + 1])
+        local kind, name = names.mentioned(turn, args[i], args[i + 1])
         text[#text + 1] = name == args[i] and kind or kind .. ' ' .. name
     end
     return concat(text, '\n')

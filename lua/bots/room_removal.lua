@@ -5,7 +5,7 @@ local messages = require('bots/messages')
 local rooms = require('bots/rooms')
 local bounds = require('turn/bounds')
 local call = redis.call
-local format, gmatch = string.format, string.gmatch
+local format, gmatch, match = string.format, string.gmatch, string.match
 
 local COMMANDS = 8 -- for a message, besides its deliveries
 local STOPPED_MS = 30000 -- after its beginning; a node goes on with it meanwhile
@@ -13,7 +13,8 @@ local STOPPED_MS = 30000 -- after its beginning; a node goes on with it meanwhil
 -- The conversations with the bots that a message names are over, and those bots need not answer it.
 local function drop_calls(turn, room, m)
     local may_call = m.reply_to ~= ''
-    for kind, bot in gmatch(m.tags, '(%a)%.(%S+) [^\n]*') do
+    for tag in gmatch(m.tags, '[^\n]+') do
+        local kind, bot = match(tag, '^(%a)%.(%S+)')
         if kind == 'b' or kind == 'p' then
             may_call = true
             deliveries.forget_talk(turn, room, bot)

@@ -86,9 +86,9 @@ local function verb(turn, a)
     --- arguments
     local mine, names = turn.prefix .. 'topics:' .. user, turn.prefix .. 'names:' .. user
     local rank, from = place_of(mine, after)
-    local page, next_at, topics = {text = {''}, bytes = 0, commands = 0, read_bytes = 0}, nil, nil
+    local page, next_at = {text = {''}, bytes = 0, commands = 0, read_bytes = 0}, nil
     repeat
-        topics = call('ZREVRANGE', mine, rank, rank + PAGE - 1, 'WITHSCORES')
+        local topics = call('ZREVRANGE', mine, rank, rank + PAGE - 1, 'WITHSCORES')
         for i = 1, #topics, 2 do
             local topic = topics[i]
             local place = order.text_of(topics[i + 1]) .. '.' .. topic

@@ -8,7 +8,7 @@ import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, statSync, w
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { accountsYaml, BIN, eventually, makeFolder, runParley, startProcess, startRedis } from '../support/harness.mjs';
-import { assertWhole, kept, openShard, snapshot } from '../support/keyspace.mjs';
+import { assertWhole, DATA_VERSION, kept, openShard, snapshot } from '../support/keyspace.mjs';
 import { BOB, docId, Indexer, knowsVectorSets, packOf, upload } from '../support/lua_documents.mjs';
 import { PREFIX, tailOf } from '../support/lua.mjs';
 import { ownShards } from '../support/shards.mjs';
@@ -77,8 +77,8 @@ describe('a backup or restore that must be refused', () => {
     }
     writeFileSync(bad, Buffer.concat([bytes, Buffer.from('x')]));
     await refused(run('restore', target, bad), /there is data after its end/);
-    writeFileSync(bad, Buffer.from(bytes.toString('latin1').replace('data version 1', 'data version 2'), 'latin1'));
-    await refused(run('restore', target, bad), /it has data version 2, and this Parley \(.*\) reads only data version 1/);
+    writeFileSync(bad, Buffer.from(bytes.toString('latin1').replace(`data version ${DATA_VERSION}`, `data version ${DATA_VERSION + 1}`), 'latin1'));
+    await refused(run('restore', target, bad), new RegExp(`it has data version ${DATA_VERSION + 1}, and this Parley \\(.*\\) reads only data version ${DATA_VERSION}`));
     await nothing();
   });
 
@@ -105,7 +105,7 @@ describe('a backup or restore that must be refused', () => {
     await refused(runParley(['backup']), /which file\?/, 2);
     await refused(runParley(['restore', 'a', 'b']), /give one file at a time/, 2);
     await refused(runParley(['restore', '--redis', 'http://x', 'a']), /--redis: /, 2);
-    await refused(runParley(['restore', '--redis', target.url, '-'], { input: 'parley backup, data version 1\n' }), /must be a regular file, because it is read twice/);
+    await refused(runParley(['restore', '--redis', target.url, '-'], { input: `parley backup, data version ${DATA_VERSION}\n` }), /must be a regular file, because it is read twice/);
   });
 
   it('standard output and --json say something else than a file would hold', async () => {

@@ -7,13 +7,13 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { accountsYaml, assertOk, makeFolder, runParley, startCluster, startNode, startRedis } from '../support/harness.mjs';
+import { DATA_VERSION as VERSION } from '../support/keyspace.mjs';
 import { ownShards } from '../support/shards.mjs';
 
 ownShards(); // each server, and each shard of a Redis Cluster, has such a record: tests/unit/test_agreement.c, redis_cluster.test.mjs
 
 const RECORD = 'parley:{0}:cluster';
-const VERSION = /DATA_VERSION = (\d+)/.exec(readFileSync('shared/redis/data_version.h', 'utf8'))[1];
-const NEXT = Number(VERSION) + 1;
+const NEXT = VERSION + 1;
 const PARLEY = /project\(parley VERSION (\S+)/.exec(readFileSync('CMakeLists.txt', 'utf8'))[1];
 const line = (what, seen, advice) =>
   `parley: ${what} has ${seen ? `data version ${seen}` : 'no data version'}, and this Parley (${PARLEY}) reads only data version ${VERSION}: ${advice}\n`;
@@ -113,7 +113,7 @@ describe('a backup of another data version', () => {
         ['parley backup 1\n'],
         ['parley backup\n'],
         ['parley backup, data version \n'],
-        ['parley backup, data version 1x\n'],
+        [`parley backup, data version ${VERSION}x\n`],
         [`parley backup, data version ${'1'.repeat(100)}\n`],
       ]) {
         writeFileSync(bad, Buffer.concat([Buffer.from(first), bytes.subarray(FIRST.length)]));

@@ -7,6 +7,7 @@ import { randomBytes } from 'node:crypto';
 import { describe } from 'node:test';
 import { upload } from '../support/documents.mjs';
 import { assertOk, assertProblem, eventually, newTopic, runParley } from '../support/harness.mjs';
+import { DATA_VERSION } from '../support/keyspace.mjs';
 import { ownShards, prefixOfShard, prefixesOf, topicOn } from '../support/shards.mjs';
 import { startRedisCluster } from '../support/topology.mjs';
 import { print, testOn, underLoad, untilAccepted, usable } from './beyond.mjs';
@@ -256,11 +257,11 @@ describe('Redis Cluster', { concurrency: false }, () => {
       assert.equal(stdout.trim().split('\n').length, SHARDS, 'all shards are known');
       // Nor is it started again where another shard has another data version.
       const [, second] = prefixesOf(SHARDS);
-      await redis.cmd('SET', `${second}cluster`, records[1].replace(/^1 /, '2 '));
+      await redis.cmd('SET', `${second}cluster`, records[1].replace(/^\d+ /, `${DATA_VERSION + 1} `));
       for (const flags of [[], ['--shards', SHARDS]]) {
         const refused = await serve(redis.url, ...flags);
         assert.equal(refused.code, 1);
-        assert.match(refused.stderr, /^parley: the data in Redis has data version 2, and this Parley \(.*\) reads only data version 1: .*\n$/);
+        assert.match(refused.stderr, new RegExp(`^parley: the data in Redis has data version ${DATA_VERSION + 1}, and this Parley \\(.*\\) reads only data version ${DATA_VERSION}: .*\n$`));
       }
       assert.equal(await redis.cmd('GET', `${prefixOfShard(0)}cluster`), null);
       await redis.cmd('SET', `${second}cluster`, records[1]);

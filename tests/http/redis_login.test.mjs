@@ -10,6 +10,7 @@ import {
   ACCOUNTS, withQuery,
 } from '../support/harness.mjs';
 import { ACL, addUser } from '../support/acl.mjs';
+import { DATA_VERSION } from '../support/keyspace.mjs';
 
 describe('logins to Redis', () => {
   let redis, folder, accounts, password, wrong, alice;
@@ -37,7 +38,7 @@ describe('logins to Redis', () => {
     ingest: ['ingest', '--collection', 'public', '--base-url', 'http://x', folder.file('page.md', '# A page')],
     reindex: ['reindex'],
     backup: ['backup', `${folder.dir}/made`],
-    restore: ['restore', folder.file('backup', 'parley backup, data version 1\n')],
+    restore: ['restore', folder.file('backup', `parley backup, data version ${DATA_VERSION}\n`)],
   });
   const flagsOf = (url, file) => ['--redis', url, ...(file ? ['--redis-password-file', file] : [])];
 

@@ -3,7 +3,11 @@
 // keyspace: all keys of a Redis as values, what must be true of them whatever happened
 // (docs/redis-keys.md), and what a restore makes of them.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { depthsOf, libraryText, PREFIX, sharesOf, Shard } from './lua.mjs';
+
+// What is stored has this version (ADR 72).
+export const DATA_VERSION = Number(/DATA_VERSION = (\d+)/.exec(readFileSync('shared/redis/data_version.h', 'utf8'))[1]);
 
 // Verbs and keys of a Redis that somebody else started, with any bytes: open it with encoding latin1.
 export async function openShard(redis) {

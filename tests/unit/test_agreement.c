@@ -12,6 +12,9 @@
 
 #include <cmocka.h>
 
+#define V "2"
+_Static_assert(DATA_VERSION == 2, "write the new data version in V");
+
 static char reason[256];
 
 static struct shard_map map_of(unsigned server_n, unsigned n, bool is_given)
@@ -120,13 +123,13 @@ static void servers_in_another_order_are_refused(void **state)
 static void of_two_that_start_at_once_the_one_that_wins_the_first_server_decides(void **state)
 {
     struct shard_map second = map_of(2, 8, true), third = map_of(2, 2, false);
-    set(0, "parley:{0}:cluster", "1 0123456789abcdef 0 2 4 begun"); /* the other one is so far */
+    set(0, "parley:{0}:cluster", V " 0123456789abcdef 0 2 4 begun"); /* the other one is so far */
     assert_int_equal(start(&second), AGREED_REFUSED);
     assert_string_equal(get(1, "parley:{0}:cluster"), "");
     assert_int_equal(start(&third), AGREED);
     assert_int_equal(third.n, 4);
-    assert_string_equal(get(0, "parley:{0}:cluster"), "1 0123456789abcdef 0 2 4 whole");
-    assert_string_equal(get(1, "parley:{0}:cluster"), "1 0123456789abcdef 1 2 4 begun");
+    assert_string_equal(get(0, "parley:{0}:cluster"), V " 0123456789abcdef 0 2 4 whole");
+    assert_string_equal(get(1, "parley:{0}:cluster"), V " 0123456789abcdef 1 2 4 begun");
 }
 
 static void a_server_that_has_lost_its_record_is_left_as_it_is(void **state)
@@ -178,11 +181,11 @@ static void a_first_start_waits_for_all_servers(void **state)
 static void a_cluster_that_was_never_whole_waits_for_all_servers(void **state)
 {
     struct shard_map map = map_of(3, 4, true), again = map_of(3, 4, true);
-    set(0, "parley:{0}:cluster", "1 0123456789abcdef 0 3 4 begun");
+    set(0, "parley:{0}:cluster", V " 0123456789abcdef 0 3 4 begun");
     send_away(&map, 2);
     assert_int_equal(start(&map), AGREED_NOT_YET);
     assert_int_equal(start(&again), AGREED);
-    assert_string_equal(get(2, "parley:{0}:cluster"), "1 0123456789abcdef 2 3 4 begun");
+    assert_string_equal(get(2, "parley:{0}:cluster"), V " 0123456789abcdef 2 3 4 begun");
 }
 
 static void data_of_one_shard_on_any_server_refuse_more(void **state)
@@ -222,7 +225,7 @@ static void a_server_of_another_cluster_is_refused(void **state)
 {
     struct shard_map first = map_of(2, 4, true), next = map_of(2, 2, false);
     assert_int_equal(start(&first), AGREED);
-    set(1, "parley:{0}:cluster", "1 fedcba9876543210 1 2 4 begun");
+    set(1, "parley:{0}:cluster", V " fedcba9876543210 1 2 4 begun");
     assert_int_equal(start(&next), AGREED_REFUSED);
     assert_non_null(strstr(reason, "a different cluster"));
 }
@@ -258,17 +261,17 @@ static void what_is_no_record_is_not_read_as_one(void **state)
     struct agreement a;
     static const char *const texts[] = {
         "1",
-        "1 ",
-        "1 0123456789abcdef",
-        "1 0123456789abcde 0 1 1 whole",
-        "1 0123456789abcdef 0 1 65 whole",
-        "1 0123456789abcdef 0 1 x whole",
-        "1 0123456789abcdef 0 1 1 ",
-        "1 0123456789abcdef 0 1 1 whole ",
+        V " ",
+        V " 0123456789abcdef",
+        V " 0123456789abcde 0 1 1 whole",
+        V " 0123456789abcdef 0 1 65 whole",
+        V " 0123456789abcdef 0 1 x whole",
+        V " 0123456789abcdef 0 1 1 ",
+        V " 0123456789abcdef 0 1 1 whole ",
     };
     for (unsigned i = 0; i < sizeof texts / sizeof *texts; i++)
         assert_false(agreement_parse(str_of(texts[i]), &a));
-    assert_true(agreement_parse(STR("1 0123456789abcdef 1 2 64 begun"), &a));
+    assert_true(agreement_parse(STR(V " 0123456789abcdef 1 2 64 begun"), &a));
     assert_true(a.server == 1 && a.server_n == 2 && a.shard_n == 64 && !a.is_whole);
     assert_true(a.data_version == DATA_VERSION && strcmp(a.id, "0123456789abcdef") == 0);
 }
@@ -284,9 +287,9 @@ static const struct {
     {"000000001234567890 0 1 1 whole", 0},
     {"0 0123456789abcdef 0 1 1 whole", 0},
     {"-1 0123456789abcdef 0 1 1 whole", 0},
-    {"1x 0123456789abcdef 0 1 1 whole", 0},
-    {" 1 0123456789abcdef 0 1 1 whole", 0},
-    {"2 0123456789abcdef 0 1 1 whole", 2},
+    {V "x 0123456789abcdef 0 1 1 whole", 0},
+    {" " V " 0123456789abcdef 0 1 1 whole", 0},
+    {"3 0123456789abcdef 0 1 1 whole", 3},
     {"999999999", 999999999},
     {"10 in a form that this build does not know", 10},
 };
@@ -316,8 +319,8 @@ static void what_is_written_is_read(void **state)
 }
 
 #define THEN                                                                                       \
-    "the data in Redis has %s, and this Parley (" PARLEY_VERSION ") reads only data version 1: "   \
-    "use "
+    "the data in Redis has %s, and this Parley (" PARLEY_VERSION ") reads only data version " V    \
+    ": use "
 
 static void another_data_version_is_refused_and_left_as_it_is(void **state)
 {
@@ -369,8 +372,8 @@ static void a_connection_that_meets_another_data_version_is_not_used(void **stat
     char text[DATA_VERSION_TEXT_BYTES];
     assert_int_equal(start(&map), AGREED);
     assert_null(agreement_problem(str_of(get(0, "parley:{0}:cluster")), &map, 0));
-    assert_non_null(agreement_problem(STR("1 0123456789abcdef 0 1 4 whole"), &map, 0));
-    assert_non_null(agreement_problem(STR("1 nonsense"), &map, 0));
+    assert_non_null(agreement_problem(STR(V " 0123456789abcdef 0 1 4 whole"), &map, 0));
+    assert_non_null(agreement_problem(STR(V " nonsense"), &map, 0));
     assert_false(agreement_has_met_other_data(&data_version));
     assert_int_equal(data_version, 0);
     assert_non_null(agreement_problem(STR("3 anything"), &map, 0));
