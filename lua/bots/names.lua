@@ -85,6 +85,6 @@ local function is_look_taken(turn, look)
 end
 
 return {
-    free = free, kind_of = kind_of, mentioned = mentioned, json_of_bot = json_of_bot, claim = claim, refusal_of = refusal_of,
-    give = give, take_back = take_back, is_look_taken = is_look_taken,
+    free = free, kind_of = kind_of, mentioned = mentioned, json_of_bot = json_of_bot, claim = claim,
+    refusal_of = refusal_of, give = give, take_back = take_back, is_look_taken = is_look_taken,
 }

@@ -8,7 +8,7 @@ import { after, before, describe, it } from 'node:test';
 import { assertOk, assertProblem, eventually, makeFolder, newNonce, RedisClient, runParley, startCluster, startProcess, startRedis } from '../support/harness.mjs';
 import { uploadIndexed } from '../support/documents.mjs';
 import { add, complete, fillDocuments, fillQueue, fillRest, fillRooms, fillRuns, take } from '../support/filled.mjs';
-import { assertWhole, assertWholeShards, kept, mergedShards, openShard, snapshot } from '../support/keyspace.mjs';
+import { assertWhole, assertWholeShards, DATA_VERSION, kept, mergedShards, openShard, snapshot } from '../support/keyspace.mjs';
 import { Indexer, shaOf, upload } from '../support/lua_documents.mjs';
 import { PREFIX, random } from '../support/lua.mjs';
 import { startProxy } from '../support/proxy.mjs';
@@ -102,7 +102,7 @@ describe('a backup that is restored with another number of shards', () => {
       for (const keys of found) assert.ok(Number(keys.get('meta').value.lease) > Number(before1.get('meta').value.lease), 'numbers rise on each shard');
       const servers = on === 'cluster' ? to : 1;
       const records = await Promise.all(prefixesOf(servers).map((prefix) => target.cmd('GET', `${prefix}cluster`)));
-      records.forEach((record, i) => assert.match(record, new RegExp(`^1 [0-9a-f]{16} ${i} ${servers} ${to} ${i ? '(begun|whole)' : 'whole'}$`)));
+      records.forEach((record, i) => assert.match(record, new RegExp(`^${DATA_VERSION} [0-9a-f]{16} ${i} ${servers} ${to} ${i ? '(begun|whole)' : 'whole'}$`)));
       for (const n of [1, 2, 4, 8]) if (n !== to) assert.match((await runParley(['reindex', '--dry-run', '--redis', target.url, '--shards', n])).stderr, /this cluster has \d/);
       files[to] = join(folder.dir, `${name} ${to}`);
       await done(backup(target, files[to]));
