@@ -109,8 +109,9 @@ end
 -- Of twice the time that this node knows: another one's settings may be longer, while they are changed.
 local function pull_in_deadlines(turn)
     local P, settings = turn.prefix, turn.settings
-    instants.pull_in(turn, P .. 'leases', 2 * settings.lease_ms)
-    instants.pull_in(turn, P .. 'lookups', 2 * settings.lease_ms)
+    local lease_ms = 2 * max(settings.lease_ms, settings.delivery_ms)
+    instants.pull_in(turn, P .. 'leases', lease_ms)
+    instants.pull_in(turn, P .. 'lookups', lease_ms)
     if settings.fallback_ms > 0 then instants.pull_in(turn, P .. 'falls', 2 * settings.fallback_ms) end
 end
 

@@ -59,6 +59,7 @@ void loop_run_once(struct loop *loop, uint64_t most_wait_ms)
     uint64_t before_ms = clock_mono_ms(), wait = 0;
     if (!loop->has_written && loop->passes.first == NULL)
         wait = deadlines_wait_ms(&loop->deadlines, before_ms, most_wait_ms);
+    loop->turn_n++;
     h2o_evloop_run(loop->h2o, (int32_t)wait);
     uint64_t now_ms = clock_mono_ms();
     /* The process was starved, or a callback took long: read what has arrived meanwhile before

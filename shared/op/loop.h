@@ -35,6 +35,7 @@ struct loop {
     void *wake_arg;
     h2o_socket_t *wake_socket;
     int wake_fd;
+    uint64_t turn_n; /* ever */
     bool is_done;
     bool has_written; /* deadlines or work have run in the last turn */
 };

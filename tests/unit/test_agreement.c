@@ -260,7 +260,7 @@ static void what_is_no_record_is_not_read_as_one(void **state)
 {
     struct agreement a;
     static const char *const texts[] = {
-        "1",
+        V,
         V " ",
         V " 0123456789abcdef",
         V " 0123456789abcde 0 1 1 whole",
@@ -352,14 +352,14 @@ static void another_data_version_on_any_server_is_refused(void **state)
         struct shard_map first = map_of(2, 4, true), next = map_of(2, 4, true);
         (void)empty_all(state);
         assert_int_equal(start(&first), AGREED);
-        set(i, "parley:{0}:cluster", "2 0123456789abcdef 1 2 4 begun");
+        set(i, "parley:{0}:cluster", "3 0123456789abcdef 1 2 4 begun");
         assert_int_equal(start(&next), AGREED_REFUSED);
-        assert_non_null(strstr(reason, "has data version 2"));
+        assert_non_null(strstr(reason, "has data version 3"));
     }
     /* One that another start has begun. */
     struct shard_map map = map_of(2, 4, true);
     (void)empty_all(state);
-    set(1, "parley:{0}:cluster", "2 0123456789abcdef 1 2 4 begun");
+    set(1, "parley:{0}:cluster", "3 0123456789abcdef 1 2 4 begun");
     assert_int_equal(start(&map), AGREED_REFUSED);
     assert_string_equal(get(0, "parley:{0}:cluster"), "");
 }
