@@ -59,28 +59,26 @@ local function queue_job(turn, space, job, created)
     call('HSET', P .. 'job:' .. job, 'entry', entry)
 end
 
+-- The turn of `whose` (a field of the hash `turns`) is the next job's in its queue, which `put` enters.
+local function pass_turn_of(turn, turns, queue, whose, put)
+    local P = turn.prefix
+    local job = call('ZPOPMIN', P .. queue .. whose)[1]
+    if job then
+        call('HSET', P .. turns, whose, job)
+        call('HSET', P .. 'job:' .. job, 'entry', put(turn, job))
+    else
+        call('HDEL', P .. turns, whose)
+    end
+end
+
 -- The turn is the next job's of that space.
 local function pass_turn(turn, space)
-    local P = turn.prefix
-    local job = call('ZPOPMIN', P .. 'queued_jobs:' .. space)[1]
-    if job then
-        call('HSET', P .. 'job_turns', space, job)
-        call('HSET', P .. 'job:' .. job, 'entry', enter(turn, job))
-    else
-        call('HDEL', P .. 'job_turns', space)
-    end
+    pass_turn_of(turn, 'job_turns', 'queued_jobs:', space, enter)
 end
 
 -- The same of an account: that of the space that has waited longest for it.
 local function pass_turn_of_account(turn, account)
-    local P = turn.prefix
-    local job = call('ZPOPMIN', P .. 'queued_turns:' .. account)[1]
-    if job then
-        call('HSET', P .. 'account_turns', account, job)
-        call('HSET', P .. 'job:' .. job, 'entry', put_entry(turn, job))
-    else
-        call('HDEL', P .. 'account_turns', account)
-    end
+    pass_turn_of(turn, 'account_turns', 'queued_turns:', account, put_entry)
 end
 
 -- A job that was QUEUED is begun, or over: it waits no longer, wherever it did. Its entry is the caller's.
