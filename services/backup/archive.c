@@ -76,7 +76,8 @@ static bool put(struct archive *archive, const void *bytes, size_t n)
 /* Returns its length. */
 static size_t put_first_line(char line[FIRST_MAX_BYTES])
 {
-    return (size_t)snprintf(line, FIRST_MAX_BYTES, "%s%s%u\n", family, of_version, DATA_VERSION);
+    return (size_t)snprintf(line, FIRST_MAX_BYTES, "%s%s%u\n", family, of_version,
+                            (unsigned)DATA_VERSION);
 }
 
 bool archive_begin(struct archive *archive)

@@ -20,6 +20,6 @@ const char *data_version_explain(char text[DATA_VERSION_TEXT_BYTES], const char 
         snprintf(has, sizeof has, "data version %u", seen);
     snprintf(text, DATA_VERSION_TEXT_BYTES,
              "%s has %s, and this Parley (%s) reads only data version %u: %s", what, has,
-             PARLEY_VERSION, DATA_VERSION, advice);
+             PARLEY_VERSION, (unsigned)DATA_VERSION, advice);
     return text;
 }

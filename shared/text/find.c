@@ -22,6 +22,8 @@ static uint16_t symbol_of(unsigned char c, bool *is_escaped)
 /* How much is matched once `symbol` follows what was. */
 static size_t next(const struct find *find, size_t matched, uint16_t symbol)
 {
+    /* Less than find->n: find_read() ends with the whole text. */
+    /* cppcheck-suppress arrayIndexOutOfBoundsCond */
     while (matched > 0 && find->symbols[matched] != symbol)
         matched = find->fallback[matched - 1];
     return matched + (find->symbols[matched] == symbol);

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: MIT
 # What cmake/verbs.pl does not look at, since the build does not need it: every Lua file opens with
-# `-- NAME: what it does`, and its lines are no longer than 120 characters.
+# `-- NAME: what it does`, its lines are no longer than 120 characters, and what each verb costs is measured.
 # `lua_headers.pl --expand DIR` writes the modules as Redis gets them into DIR, for other checks.
 use strict;
 use warnings;
@@ -46,6 +46,13 @@ find({no_chdir => 1, wanted => sub {
         complain("$path:$line", 'the line is longer than 120 characters') if length $shown > 120;
     }
 }}, 'lua');
+
+# What a verb costs is measured nightly, in a flow that gives it something to find.
+my $played = join('', map {Verbs::slurp("tests/lua/$_")} 'cost_flows.mjs', 'cost.test.mjs');
+for my $verb (@{$library->{verbs}}) {
+    complain($verb->{path}, "no flow of tests/lua/cost_flows.mjs plays $verb->{name}")
+        unless $played =~ /'$verb->{name}'|^  $verb->{name}: '/m;
+}
 die "lua_headers: found no file to look at\n" unless $n;
 exit 1 if $bad;
 print "lua_headers: looked at $n files, no finding\n";

@@ -103,6 +103,14 @@ export const flows = {
     await m.call('delete', 0, name('u', 1), 't', '');
   },
 
+  async 'a queue that is full, and a node that waits for room'(m) {
+    for (let i = 0; i < m.n(10_000); i += 100)
+      await m.shard.turn(Array.from({ length: 100 }, (_, k) => ['add', 0, `t${i + k}`, `u${i + k}`, `F${k}`, `m${k}`, 1, 1e6, tailOf(), '', '', '']));
+    const waits = Array.from({ length: m.n(100) }, (_, i) => [`F${i}`, `u${i}`, `m${i}`, 1e6, 1e6]);
+    await m.call('vacancies', ...waits.flat());
+    await m.call('vacancies', ...waits.map(([, ...rest]) => [`F${'x'.repeat(500)}`, ...rest]).flat());
+  },
+
   async 'claims of one query each, all of one topic, whose engine is gone'(m) {
     for (let i = 0; i < m.n(2000); i += 100) {
       await m.shard.call('sync', '{}', '', 0, 0, 1, 'E|*', 100, 0, 0, '');
@@ -358,6 +366,7 @@ export const flows = {
     await m.expect(/^1$/, 'workflow_look', 1000);
     const [, next] = (await m.expect(/^a/, 'workflow_take', 100, '')).split('\n');
     await m.expect(/^$/, 'workflow_renew', `${S}.${run}`, next);
+    await m.expect(/^ok/, 'workflow_release', S, run, next, 1e6);
     await m.expect(/^ok/, ...step(at + 2, 'done', next));
     await m.expect(/^ok/, 'workflow_unwatch', S);
     await m.expect(/^done/, 'workflow_delete', 0, 'alice');
@@ -465,7 +474,8 @@ export const flows = {
     }
     await m.expect(/^ok/, 'evaluation_list', 0, 'alice', 'F', '', '');
     await m.cmd('ZADD', m.key('evaluation_due'), 1, `${E}-${run}`);
-    await m.expect(new RegExp(`^${E}`), 'evaluation_take', 100);
+    const [, next] = (await m.expect(new RegExp(`^${E}`), 'evaluation_take', 100)).split('\n');
+    await m.expect(/^ok/, 'evaluation_release', E, run, next);
     await m.expect(/^ok/, 'evaluation_cancel', 0, E, run, 'F', 'alice');
     await m.cmd('ZADD', m.key('evaluations_done'), ...(await m.cmd('ZRANGE', m.key('evaluations_done'), 0, m.n(100))).flatMap((id) => [1, id]));
     await m.call('evaluation_take', 100);
