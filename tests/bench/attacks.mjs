@@ -1,20 +1,27 @@
 // SPDX-License-Identifier: MIT
 //
-// attacks: what one account can take of Redis and of a node's loop with requests within its limits, and what another account
+// attacks: what accounts can take of Redis and of a node's loop with requests within their limits, and what another account
 // sees of it: the longest call of Redis (SLOWLOG; of a busy machine it is longer than the processor needs), passes of the loop
-// by the thread's processor time (parley_loop_pass_seconds), and the other account's add-query, one every 20 ms.
+// by the thread's processor time (parley_loop_pass_seconds), the node's largest memory so far, and the other account's
+// add-query, one every 20 ms.
 //
 //   PARLEY_BIN=build/release/parley node tests/bench/attacks.mjs [a part of an attack's name]
+//   PARLEY_BIN=build/release/parley node tests/bench/attacks.mjs --together 30     all of them at once, for 30 seconds
+import { readFileSync } from 'node:fs';
+import { newBot, openRoom, registerBot, startBots } from '../support/bot_server.mjs';
+import { forgetLimits, upload } from '../support/documents.mjs';
 import { ACCOUNTS, assertOk, startCluster } from '../support/harness.mjs';
-import { registerBot } from '../support/bot_server.mjs';
 import { keyOf } from '../support/shards.mjs';
+import { isStop, newId, no, openWorkflow, withAgents } from '../support/workflow.mjs';
 
 const PASS = /parley_loop_pass_seconds_bucket\{[^}]*le="([^"]+)"\} (\d+)/g;
 const CONTROL = '\u0001';
+const MIB = 1 << 20;
 
 const accounts = { ...ACCOUNTS, Other: { secret: 'other-secret', role: 'frontend' } };
 for (const name of ['Frontend_1', 'Other']) accounts[name] = { ...accounts[name], max_waiting: 100_000 };
 const cluster = await startCluster({ nodes: 1, accounts, args: ['--threads', '1', '--queue-max', '1000000', '--allow-private-endpoints'] });
+const bots = await startBots();
 
 async function seedTopics(user, n, letters) {
   const names = Array.from({ length: n }, (_, i) => `${user}-${i}`);
@@ -27,7 +34,9 @@ async function seedTopics(user, n, letters) {
 const get = (path, query) => cluster.request('GET', path, { as: 'Frontend_1', query, timeout: 300_000 });
 const post = (path, body) => cluster.request('POST', path, { as: 'Frontend_1', body, timeout: 300_000 });
 const many = (n, one) => Promise.all(Array.from({ length: n }, (_, i) => one(i)));
+let rounds = 0; // of all attacks: what must differ from round to round
 
+// Each prepares what it needs, and returns what is done once, or round after round: the responses.
 const ATTACKS = {
   'find-topics over 35 MB, 16 at once': async () => {
     await seedTopics('texts', 140, 250_000);
@@ -37,19 +46,56 @@ const ATTACKS = {
     await seedTopics('lists', 8000, 10);
     return () => many(32, () => get('/api/user-topics', { OnBehalfOf: 'lists' }));
   },
-  'add-query with 150 KB of control characters, 64 at once': async () => () =>
-    many(64, (i) => post('/api/add-query', { Topic: `c${i}`, User: `u${i}`, Query: CONTROL.repeat(150_000) })),
+  'add-query with 150 KB of control characters, 64 at once': async () => () => {
+    const round = ++rounds;
+    return many(64, (i) => post('/api/add-query', { Topic: `c${round}-${i}`, User: `u${i}`, Query: CONTROL.repeat(150_000) }));
+  },
   'evaluations of 3.7 MB of control characters, 8 at once': async () => {
     await registerBot(cluster, 'eva', 'http://127.0.0.1:9/', { emulates: 'Ann' });
     const pair = [{ from: 'Bob', text: CONTROL.repeat(5000) }, { from: 'Ann', text: CONTROL.repeat(5000) }];
     const conversation = Array.from({ length: 62 }, () => pair).flat();
-    return () => many(8, (i) => post('/api/evaluations?OnBehalfOf=eve', { bot: 'eva', conversation: [...conversation, { from: 'Bob', text: `${i}` }] }));
+    return () => many(8, (i) => post('/api/evaluations?OnBehalfOf=eve', { bot: 'eva', conversation: [...conversation, { from: 'Bob', text: `${++rounds} ${i}` }] }));
   },
   'answers of 1 MB, checked 200 times at once': async () => {
     const { Topic, Seq } = await cluster.add({ as: 'Frontend_1', User: 'answers', Query: 'long' });
     await cluster.claim({ as: 'Inference_1' });
     await cluster.answer({ as: 'Inference_1', Topic, Seq, Query: 'long', Answer: ['x'.repeat(1_000_000)] });
     return () => many(200, () => get('/api/check-query', { Topic, Seq, Wait: 0 }));
+  },
+  'rooms, 64 at once': async () => () => many(64, (i) => post(`/api/rooms?OnBehalfOf=r${i}`, { name: 'x'.repeat(100) })),
+  'messages to 10 bots that never answer, 8 at once': async () => {
+    const hung = await many(10, async (i) => {
+      const name = newBot('hung');
+      bots.bots[`/${name}`] = () => undefined;
+      await registerBot(cluster, name, bots.url(`/${name}`), { user: `owner-${i % 2}` });
+      return name;
+    });
+    const room = await openRoom(cluster);
+    return () => many(8, () => room.sayRaw(`${'x'.repeat(60_000)} ${hung.map((name) => `@${name}`).join(' ')}`));
+  },
+  'exports of a user with 35 MB, 8 at once': async () => {
+    await seedTopics('exported', 140, 250_000);
+    return () => many(8, () => get('/api/users/exported/export'));
+  },
+  'questions of 100 runs that wait for a person, 32 at once': async () => {
+    await withAgents(cluster, { 'model.verifyRequest': no('x'.repeat(2000)) }, () => many(100, async (i) => {
+      const client = await openWorkflow(cluster, { as: 'User_1' });
+      client.request(newId('s'), newId('r'), { verb: 'RULE', messageBody: { raw_text: `run ${i} ${'x'.repeat(20_000)}` } });
+      await client.until(isStop);
+      await client.close();
+    }));
+    return () => many(32, () => cluster.request('GET', '/api/workflows/questions', { as: 'User_1', timeout: 300_000 }));
+  },
+  'runs that find no engine, 60 with 100 KiB each': async () => async () => {
+    const clients = await many(60, () => openWorkflow(cluster, { as: 'User_2' }));
+    for (const client of clients) client.request(newId('s'), newId('r'), { verb: 'CONTENT', messageBody: { raw_text: 'x'.repeat(100_000) } });
+    const frames = await many(60, (i) => clients[i].next());
+    for (const client of clients) await client.close();
+    return frames.map(({ type }) => ({ status: type }));
+  },
+  'uploads of 5 MB that are all comment, 4 at once': async () => async () => {
+    await forgetLimits(cluster);
+    return many(4, (i) => upload(cluster, { as: 'User_2', name: `${i}.html`, bytes: Buffer.concat([Buffer.from(`<p>${++rounds}<!-- `), Buffer.alloc(5 * MIB, 'words '), Buffer.from('-->')]) }));
   },
 };
 
@@ -59,11 +105,15 @@ async function passes() {
 }
 
 const at = (sorted, part) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? NaN;
+const mostMib = () => Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${cluster.nodes[0].child.pid}/status`, 'utf8'))[1]) / 1024;
+
+// The verbs of a call to Redis, each once.
+const verbsOf = (args) => (args[0].toUpperCase() === 'FCALL' ? [...new Set(args.slice(2).join(' ').match(/[a-z]+(?:_[a-z]+)*/g))].slice(0, 3).join(' ') : args[0]);
 
 async function watched(attack) {
   const times = [], before = await passes();
   let is_over = false;
-  await cluster.redis.cmd('CONFIG', 'SET', 'slowlog-log-slower-than', 1000);
+  await cluster.redis.cmd('CONFIG', 'SET', 'slowlog-log-slower-than', 1000, 'slowlog-max-len', 100_000);
   await cluster.redis.cmd('SLOWLOG', 'RESET');
   const other = (async () => {
     for (let i = 0; !is_over || i < 20; i++) {
@@ -77,24 +127,46 @@ async function watched(attack) {
   const statuses = (await attack()).map(({ status }) => status);
   is_over = true;
   await other;
-  const slow = (await cluster.redis.cmd('SLOWLOG', 'GET', -1)).map((entry) => entry[2] / 1000).sort((a, b) => a - b);
+  const slow = (await cluster.redis.cmd('SLOWLOG', 'GET', -1)).map((entry) => [entry[2] / 1000, verbsOf(entry[3])]).sort(([a], [b]) => b - a);
   const after = await passes();
   const over = (le) => after.get('+Inf') - before.get('+Inf') - (after.get(le) - before.get(le));
   times.sort((a, b) => a - b);
   return {
-    seconds: ((performance.now() - began) / 1000).toFixed(1), statuses: [...new Set(statuses)].join(), 'longest call, ms': (slow.at(-1) ?? 0).toFixed(1),
-    'passes > 12.8 ms': over('0.0128'), '> 25.6 ms': over('0.0256'), '> 51.2 ms': over('0.0512'),
+    seconds: ((performance.now() - began) / 1000).toFixed(1), requests: statuses.length, statuses: [...new Set(statuses)].join(), 'longest calls, ms': slow.slice(0, 3).map(([ms, verb]) => `${ms.toFixed(1)} ${verb}`).join(', '),
+    'calls > 50 ms': slow.filter(([ms]) => ms > 50).length, 'passes > 12.8 ms': over('0.0128'), '> 25.6 ms': over('0.0256'), '> 51.2 ms': over('0.0512'), 'node, MiB': Math.round(mostMib()),
     'other p50, ms': at(times, 0.5).toFixed(1), 'p99, ms': at(times, 0.99).toFixed(1),
   };
 }
 
-const rows = {};
-try {
-  for (const [name, prepare] of Object.entries(ATTACKS).filter(([one]) => one.includes(process.argv[2] ?? ''))) {
+// All of them at once, each round after round.
+async function together(seconds) {
+  const attacks = [];
+  for (const [name, prepare] of Object.entries(ATTACKS)) {
+    console.log(`prepares: ${name}`);
+    attacks.push(await prepare());
+  }
+  const end = performance.now() + seconds * 1000;
+  const repeat = async (attack) => {
+    const all = [];
+    while (performance.now() < end) all.push(...(await attack()));
+    return all;
+  };
+  return { together: await watched(async () => (await Promise.all(attacks.map(repeat))).flat()) };
+}
+
+async function oneByOne(part) {
+  const rows = {};
+  for (const [name, prepare] of Object.entries(ATTACKS).filter(([one]) => one.includes(part))) {
     rows[name] = await watched(await prepare());
     console.log(name, rows[name]);
   }
+  return rows;
+}
+
+const [, , word = '', seconds = '30'] = process.argv;
+try {
+  console.table(word === '--together' ? await together(Number(seconds)) : await oneByOne(word));
 } finally {
-  console.table(rows);
+  bots.close();
   await cluster.stop();
 }
