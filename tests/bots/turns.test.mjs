@@ -2,14 +2,15 @@
 //
 // One account fills what a node has for bots with work that hangs: what another account wants, or another user of the
 // same one, is done next, while the first still waits.
-//
-// Shards: 1, because limits are counted in each shard, and the pools are a node's.
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
 import { withEngine } from '../support/asking.mjs';
 import { newBot, openRoom, registerBot, startBots } from '../support/bot_server.mjs';
 import { answerOf, beginEvaluation, evaluationEnd, longTalk, PERSON, readEvaluation, talkOf } from '../support/evaluation_runs.mjs';
 import { eventually, suite } from '../support/harness.mjs';
+import { ownShards } from '../support/shards.mjs';
+
+ownShards(); // one: limits are counted in each shard, and the pools are a node's
 
 const OTHERS = [{ as: 'Frontend_heavy', user: 'zoe' }, { as: 'Frontend_1', user: 'ada' }];
 

@@ -10,7 +10,7 @@ import { byToken, calls, metric, parked } from './watch.mjs';
 const NODES = 8;
 const ENGINES = 1000;
 const ADDS = 200;
-const BAR = 1.2;
+const BAR = SHARDS > 1 ? 2.2 : 1.2; // a poll may have to move to the shard of the question
 // Long enough for a starved node to confirm its deliveries in time.
 const DELIVERY_S = 6;
 const AFTERWARDS_MS = DELIVERY_S * 1000 + 200; // longer than confirming, looking after delivery leases, and one rescan
@@ -42,7 +42,7 @@ suite('no herd', { nodes: NODES, args: ['--delivery-seconds', DELIVERY_S], sweep
   }
 
   test(
-    'one add wakes one node and costs no more than 1.2 calls besides itself, with 1,000 idle engines on 8 nodes',
+    `one add wakes one node and costs no more than ${BAR} calls besides itself, with 1,000 idle engines on 8 nodes`,
     async () => {
       const engines = ['Inference_1', 'Inference_2'];
       for (let i = 0; i < ENGINES; i++) {

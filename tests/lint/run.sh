@@ -127,7 +127,7 @@ TEXT
 
 check_tidy() {
     local files
-    ./dev build dev >/dev/null
+    ./dev build dev parley >/dev/null
     mapfile -t files < <(find shared services -name '*.c' | sort)
     clang-tidy --quiet -p build/dev --warnings-as-errors='*' \
         --checks='-*,clang-analyzer-core.*,clang-analyzer-unix.*,clang-analyzer-deadcode.*,-clang-analyzer-core.UndefinedBinaryOperatorResult,bugprone-sizeof-container,bugprone-suspicious-memset-usage,bugprone-suspicious-semicolon' \

@@ -74,7 +74,8 @@ const unitJob = (name) => newJob({ kind: 'unit', name: `unit/${name}`, file: `te
 const replayJob = (name) => newJob({ kind: 'replay', group: 'fuzz', name: `fuzz/${name}`, fuzzName: name, file: `tests/fuzz/fuzz_${name}.c`, builds: { dev: [`fuzz_${name}`] } });
 export const fuzzJob = (name, seconds) =>
   newJob({ kind: 'fuzz', name: `fuzz/${name}`, note: `${seconds} s`, file: `tests/fuzz/fuzz_${name}.c`, fuzzName: name, fuzzSeconds: seconds, builds: { fuzz: [`fuzz_${name}`] } });
-const lintJob = (name) => newJob({ kind: 'lint', name: `lint/${name}`, file: name });
+// clang-tidy reads what a build has made: without waiting for it, two builds would write the same folder.
+const lintJob = (name) => newJob({ kind: 'lint', name: `lint/${name}`, file: name, builds: name === 'tidy' ? { dev: ['parley'] } : {} });
 const scriptJob = (path) => newJob({ kind: 'script', group: 'containers', name: path, file: path });
 
 export const namesIn = (dir, prefix = '') => filesIn(`tests/${dir}`, new RegExp(`/${prefix}[^/]*\\.c$`)).map((path) => basename(path, '.c').slice(dir === 'fuzz' ? prefix.length : 0));

@@ -36,11 +36,13 @@ const metric = async (cluster, name, label) => {
 };
 const calls = (cluster, verb) => metric(cluster, 'parley_verb_calls_total', `verb="${verb}"`);
 
-// Asserts that a node looks by `verb` again and does not send as much meanwhile as one of the prompts.
-async function assertQuiet(cluster, verb, most) {
+// Asserts that a node whose `n` runs have all asked looks by `verb` again, and does not send as much meanwhile as one of
+// the prompts.
+async function assertQuiet(cluster, n, verb, most) {
+  await eventually(async () => (await calls(cluster, 'ask')) >= n, { what: `${n} runs have asked` });
   await eventually(async () => (await calls(cluster, verb)) >= 2, { what: `looks by ${verb}` });
-  const [bytes, n] = [await received(cluster), await calls(cluster, verb)];
-  await eventually(async () => (await calls(cluster, verb)) > n, { what: `another look by ${verb}` });
+  const [bytes, looks] = [await received(cluster), await calls(cluster, verb)];
+  await eventually(async () => (await calls(cluster, verb)) > looks, { what: `another look by ${verb}` });
   assert.ok((await received(cluster)) - bytes < most, `${(await received(cluster)) - bytes} bytes`);
 }
 
@@ -109,7 +111,7 @@ suite('runs that wait for room in the queue', { nodes: 1, args: [trees, '--queue
     await withAgents(cluster, { 'model.first': reply, 'model.third': reply }, async (asked) => {
       const runs = await begin(cluster, 20, { body: { text: textOf(100 * KIB) } });
       const ends = runs.map((client) => client.until(isOver));
-      await assertQuiet(cluster, 'vacancies', 100 * KIB);
+      await assertQuiet(cluster, 20, 'vacancies', 100 * KIB);
       isOpen = true;
       for (const go of waiting) go();
       for (const frames of await Promise.all(ends)) assert.deepEqual(frames.map(({ agent, decision }) => [agent, decision]), [['model.first', 'yes'], ['model.third', 'yes']]);
@@ -124,7 +126,7 @@ suite('runs that wait for an engine', { nodes: 1, args: [trees] }, ({ test, clus
   test('without an engine the prompts are not sent again, and each is asked once an engine comes', async () => {
     const runs = await begin(cluster, 20, { body: { text: textOf(100 * KIB) } });
     const ends = runs.map((client) => client.until(isOver));
-    await assertQuiet(cluster, 'engines', 100 * KIB);
+    await assertQuiet(cluster, 20, 'engines', 100 * KIB);
     await withAgents(cluster, { 'model.first': yes(), 'model.third': yes() }, async (asked) => {
       await Promise.all(ends);
       assert.equal(asked.length, 40);
