@@ -13,9 +13,10 @@ struct lines {
     struct str rest;
 };
 
+/* A text without a byte has no line. */
 static inline struct lines lines_of(struct str text)
 {
-    return (struct lines){text};
+    return (struct lines){text.n > 0 ? text : (struct str){NULL, 0}};
 }
 static inline bool lines_are_left(const struct lines *lines)
 {

@@ -31,6 +31,14 @@ static void lines_end_with_the_text_and_stay_empty_then(void **state)
     assert_int_equal(lines_next_u64(&lines), 0);
 }
 
+static void a_text_without_a_byte_has_no_line(void **state)
+{
+    struct lines lines = lines_of(STR(""));
+    assert_false(lines_are_left(&lines));
+    assert_str(lines_next(&lines), "");
+    assert_non_null(lines_next(&lines).at);
+}
+
 static void numbers_are_whole_lines(void **state)
 {
     struct lines lines = lines_of(STR("7\n-7\n18446744073709551615\n18446744073709551616\n7x\n 7"));
@@ -233,6 +241,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_end_with_the_text_and_stay_empty_then),
+        cmocka_unit_test(a_text_without_a_byte_has_no_line),
         cmocka_unit_test(numbers_are_whole_lines),
         cmocka_unit_test(a_row_has_its_fields),
         cmocka_unit_test(a_row_that_is_written_keeps_its_lines_whatever_its_texts_hold),
