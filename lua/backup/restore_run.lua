@@ -71,11 +71,11 @@ local function put_in_lists(turn, r)
     runs.count_open(turn, r.whose, 1)
     files.hold(turn, r.version)
     if runs.DRIVEN[r.status] then
-        call('ZADD', P .. 'wf_due', turn.now_text, r.id)
+        runs.look_at(turn, r, turn.now_ms)
         return
     end
     local deadline = call('HGET', P .. 'wfq:' .. r.id .. '.' .. r.question, 'deadline')
-    if deadline ~= '' then call('ZADD', P .. 'wf_due', deadline, r.id) end
+    if deadline ~= '' then runs.look_at(turn, r, deadline) end
 end
 
 local function verb(turn, a)

@@ -1,6 +1,6 @@
 -- deliveries: one message for one bot each, the hash dlv:<delivery>, on the shard of its room. Its id is
 -- "dlv_<room>_<message>_<k>"; k says which bot of that message. Nothing is lost with a node: each unfinished delivery
--- has a time in `dlv_due` at which some node takes it.
+-- has a time in `dlv_due` (turn/due.lua) at which some node takes it.
 --   waiting -> leased -> (accepted ->) done | failed
 -- `leased`: one node calls the bot's endpoint under a fence, a number that only rises. `accepted`: the bot will answer
 -- within 15 minutes. A bot without an endpoint pulls: its deliveries stay `waiting` until it has answered, are listed
@@ -8,6 +8,7 @@
 -- delivery; the hash is kept for an hour, so that a second one is recognised.
 local bounds = require('turn/bounds')
 local counters = require('turn/counters')
+local due = require('turn/due')
 local events = require('turn/events')
 local hashes = require('turn/hashes')
 local order = require('turn/order')
@@ -19,7 +20,7 @@ local BUSY = 100             -- unfinished deliveries of a bot, on this shard
 local CALL_MS = 70000        -- until then an attempt may begin
 local ATTEMPTS = 5
 local OF_MESSAGE = 10        -- a message calls no more bots
-local LOOK, DROP = 1, 12      -- commands for a delivery that may be there, and for one that is dropped
+local LOOK, DROP = 1, 16      -- commands for a delivery that may be there, and for one that is dropped
 local OVERDUE_MS = 60000     -- when the room learns that a bot that pulls has not answered yet
 local ANSWER_MS = 900000     -- how long an accepted or a pulled delivery may take
 local PULLS, PULL_MS = 5, 30000 -- how often a bot may take a delivery, and how long it then has it alone
@@ -43,8 +44,9 @@ local function read(turn, id)
     return d
 end
 
-local function look_at(turn, id, ms)
-    call('ZADD', turn.prefix .. 'dlv_due', format('%d', ms), id)
+-- Some node must look at it at that time. d: with its account and user.
+local function look_at(turn, d, ms)
+    due.put(turn, 'dlv_due', d, d.id, ms)
 end
 
 -- Gives a delivery to this node. Returns the fence.
@@ -52,7 +54,7 @@ local function lease(turn, d)
     local fence = counters.next_lease(turn)
     call('HSET', d.key, 'fence', fence, 'node', turn.node)
     if d.kind == 'b' and d.state == 'waiting' then call('HSET', d.key, 'state', 'leased') end
-    look_at(turn, d.id, turn.now_ms + LEASE_MS)
+    look_at(turn, d, turn.now_ms + LEASE_MS)
     return fence
 end
 
@@ -82,20 +84,23 @@ end
 -- its id, and its fence ('': this node does not have it).
 local function create(turn, room, message, k, bot, may_lease)
     local P, id = turn.prefix, 'dlv_' .. room .. '_' .. message.id .. '_' .. format('%d', k)
-    local d = {id = id, key = key_of(turn, id), kind = bot.kind, state = 'waiting'}
+    local d = {
+        id = id, key = key_of(turn, id), kind = bot.kind, state = 'waiting', account = message.account,
+        user = message.asker,
+    }
     call('HSET', d.key, 'room', room, 'message', message.id, 'bot', bot.name, 'kind', bot.kind, 'hop', message.hop,
          'account', message.account, 'user', message.asker, 'state', 'waiting', 'attempt', 0, 'fence', '',
          'created', turn.now_text)
     local is_busy = count(turn, bot.name, 1) > BUSY
     if is_busy then call('HSET', d.key, 'is_busy', 1) end
     if bot.kind == 'p' and not is_busy then
-        look_at(turn, id, turn.now_ms + OVERDUE_MS)
+        look_at(turn, d, turn.now_ms + OVERDUE_MS)
         call('ZADD', P .. 'dlv_pull:' .. bot.name, order.score_of(turn.now_us), id)
         wake(turn, bot.name)
         return id, ''
     end
     if may_lease and not is_busy then return id, lease(turn, d) end
-    look_at(turn, id, turn.now_ms)
+    look_at(turn, d, turn.now_ms)
     return id, ''
 end
 
@@ -117,7 +122,7 @@ end
 local function finish(turn, d, state, answered)
     local P = turn.prefix
     call('HSET', d.key, 'state', state, 'answered', answered)
-    call('ZREM', P .. 'dlv_due', d.id)
+    due.drop(turn, 'dlv_due', d, d.id)
     call('ZADD', P .. 'dlv_done', turn.now_text, d.id)
     if d.kind == 'p' then call('ZREM', P .. 'dlv_pull:' .. d.bot, d.id) end
     count(turn, d.bot, -1)

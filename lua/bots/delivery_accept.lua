@@ -21,7 +21,7 @@ local function verb(turn, a)
     if d.state == 'accepted' and d.accepted == fence then return 'ok' end
     if d.state ~= 'leased' or d.fence ~= fence then return 'lost' end
     call('HSET', d.key, 'state', 'accepted', 'accepted', fence, 'fence', '')
-    deliveries.look_at(turn, d.id, turn.now_ms + deliveries.ANSWER_MS)
+    deliveries.look_at(turn, d, turn.now_ms + deliveries.ANSWER_MS)
     return 'ok'
 end
 

@@ -26,7 +26,7 @@ local function verb(turn, a)
     if n ~= d.attempt + 1 and n ~= tonumber(d.attempt) then return 'lost' end
     if n > deliveries.ATTEMPTS or age_ms > deliveries.CALL_MS then return 'over' end
     call('HSET', d.key, 'attempt', attempt)
-    deliveries.look_at(turn, d.id, turn.now_ms + deliveries.LEASE_MS)
+    deliveries.look_at(turn, d, turn.now_ms + deliveries.LEASE_MS)
     return 'ok\n' .. format('%d', age_ms)
 end
 

@@ -34,7 +34,7 @@ local function verb(turn, a)
     end
     if is_late and original then
         call('HSET', d.key, 'is_late', 1, 'fence', '')
-        deliveries.look_at(turn, d.id, tonumber(d.created) + deliveries.ANSWER_MS)
+        deliveries.look_at(turn, d, tonumber(d.created) + deliveries.ANSWER_MS)
     else
         deliveries.finish(turn, d, 'failed', id)
     end

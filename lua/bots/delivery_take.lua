@@ -1,8 +1,8 @@
 -- delivery_take: gives deliveries to this node whose time has come: those that nobody has, those of a node that died,
--- and those whose answer is late. Also removes what is over for an hour, rooms in which nobody writes, and goes on with
--- the deletion of rooms that has stopped.
+-- and those whose answer is late. Those who wrote the messages take turns (turn/due.lua). Also removes what is over for
+-- an hour, rooms in which nobody writes, and goes on with the deletion of rooms that has stopped.
 -- Stops this race: two nodes take one delivery (the first one's lease moves its time).
--- KEYS: dlv_due, dlv_done, dlv:<delivery>, rooms_empty, rooms_going; of a room as room_delete.
+-- KEYS: turn/due.lua with dlv_due, dlv_done, dlv:<delivery>, rooms_empty, rooms_going; of a room as room_delete.
 -- Wakes: nobody.
 -- Bound: as many deliveries as its argument says, TAKE_MAX at most; removes DROP_MAX, ROOMS_MAX rooms, and LOOK_MAX
 --   messages of one.
@@ -17,13 +17,14 @@ local deliveries = require('bots/deliveries')
 local removal = require('bots/room_removal')
 local rooms = require('bots/rooms')
 local bounds = require('turn/bounds')
+local due = require('turn/due')
 local call = redis.call
 local format = string.format
 local concat = table.concat
 local min = math.min
 
 local TAKE_MAX, DROP_MAX = 100, 200
-local COMMANDS = 4 -- for a delivery
+local COMMANDS = 6 -- for a delivery
 local ROOMS_MAX, LOOK_MAX = 20, 200
 
 local function drop_old(turn)
@@ -38,19 +39,16 @@ end
 
 local function verb(turn, a)
     --- arguments
-    local P, text = turn.prefix, {}
-    local due = call('ZRANGEBYSCORE', P .. 'dlv_due', '-inf', turn.now_text, 'LIMIT', 0, min(limit, TAKE_MAX))
-    bounds.note_read(turn, COMMANDS * #due, 0)
-    for i = 1, #due do
-        local d = deliveries.read(turn, due[i])
-        if d and not deliveries.OVER[d.state] then
-            local task, age = deliveries.task_of(d), format('%d', turn.now_ms - d.created)
-            text[#text + 1] = concat({d.id, deliveries.lease(turn, d), d.bot, task, d.attempt, age, d.account, d.user},
-                                     '\n')
-        else
-            call('ZREM', P .. 'dlv_due', due[i])
-        end
-    end
+    local text = {}
+    due.take(turn, 'dlv_due', min(limit, TAKE_MAX), deliveries.ANSWER_MS, function(id)
+        local d = deliveries.read(turn, id)
+        bounds.note_read(turn, COMMANDS, 0)
+        if not d or deliveries.OVER[d.state] then return false end
+        local task, age = deliveries.task_of(d), format('%d', turn.now_ms - d.created)
+        text[#text + 1] = concat({d.id, deliveries.lease(turn, d), d.bot, task, d.attempt, age, d.account, d.user},
+                                 '\n')
+        return true
+    end)
     drop_old(turn)
     rooms.age(turn, ROOMS_MAX)
     removal.go_on(turn, LOOK_MAX)

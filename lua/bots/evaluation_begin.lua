@@ -36,9 +36,9 @@ local function make_room(turn, user)
     local key = turn.prefix .. 'evaluations_of:' .. user
     if call('ZCARD', key) < evaluations.KEPT_MAX then return true end
     for _, id in ipairs(call('ZRANGE', key, 0, LOOK_MAX - 1)) do
-        local e = evaluations.read(turn, id)
-        if e and e.status ~= 'running' then
-            evaluations.drop(turn, e)
+        local status = evaluations.field_of(turn, id, 'status')
+        if status and status ~= 'running' then
+            evaluations.drop(turn, evaluations.read(turn, id))
             return true
         end
     end
@@ -67,7 +67,7 @@ local function verb(turn, a)
     end
     local run, mine = format('%d', (last or 0) + 1), P .. 'evaluations_of:' .. user
     local created = order.next_ms(turn, mine)
-    local e = {id = evaluation .. '-' .. run}
+    local e = {id = evaluation .. '-' .. run, account = account, user = user}
     e.key = evaluations.key_of(turn, e.id)
     call('SET', last_key, run)
     call('HSET', e.key, 'status', 'running', 'namespace', namespace, 'account', account, 'user', user, 'bot', bot,

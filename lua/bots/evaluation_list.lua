@@ -26,8 +26,9 @@ local function verb(turn, a)
     local most = min(limit or RUNS_PAGE, RUNS_PAGE)
     text[2] = newest.walk(turn, {'evaluations_of:' .. user}, after, LOOK_RUNS, function(id, cursor)
         if n == most then return false end
+        if account ~= '' and evaluations.field_of(turn, id, 'account') ~= account then return true end
         local e = evaluations.read(turn, id)
-        if not e or (account ~= '' and e.account ~= account) then return true end
+        if not e then return true end
         local lines = evaluations.lines(e)
         if n > 0 and bytes + #lines > REPLY_BYTES then return false end
         n, bytes = n + 1, bytes + #lines

@@ -19,7 +19,7 @@ local function verb(turn, a)
     local e = evaluations.read(turn, evaluation .. '-' .. run)
     if not e or e.status ~= 'running' or e.fence ~= fence then return 'lost' end
     if e.taken then call('HINCRBY', e.key, 'taken', -1) end
-    call('ZADD', turn.prefix .. 'evaluation_due', turn.now_text, e.id)
+    evaluations.keep_until(turn, e, turn.now_ms)
     return 'ok'
 end
 

@@ -12,18 +12,19 @@
 local evaluations = require('bots/evaluations')
 local bounds = require('turn/bounds')
 local call = redis.call
-local format = string.format
 local concat = table.concat
+
+local COMMANDS = 4 -- for a run
 
 local function verb(turn, a)
     --- arguments
-    local lost, until_ms = {}, format('%d', turn.now_ms + evaluations.LEASE_MS)
-    bounds.note_read(turn, driven_to - driven_from + 1, 0)
+    local lost, until_ms = {}, turn.now_ms + evaluations.LEASE_MS
+    bounds.note_read(turn, COMMANDS * (driven_to - driven_from + 1) / 2, 0)
     for i = driven_from, driven_to, 2 do
         local id = args[i]
-        local got = call('HMGET', evaluations.key_of(turn, id), 'fence', 'status')
+        local got = call('HMGET', evaluations.key_of(turn, id), 'fence', 'status', 'account', 'user')
         if got[1] == args[i + 1] and got[2] == 'running' then
-            call('ZADD', turn.prefix .. 'evaluation_due', until_ms, id)
+            evaluations.keep_until(turn, {id = id, account = got[3], user = got[4]}, until_ms)
         else
             lost[#lost + 1] = id
         end

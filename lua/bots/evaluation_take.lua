@@ -1,8 +1,8 @@
--- evaluation_take: gives runs to this node whose time has passed: those of a node that died. Also deletes runs that
--- ended 30 days ago.
+-- evaluation_take: gives runs to this node whose time has passed: those of a node that died. Their accounts and users
+-- take turns (turn/due.lua). Also deletes runs that ended 30 days ago.
 -- Stops this race: two nodes take the same run (the first one's fence moves its time). A run that ends every node that
 -- takes it is taken less and less often.
--- KEYS: evaluation_due, evaluations_done, evaluation:<id>; of runs that go as evaluation_forget_user.
+-- KEYS: turn/due.lua with evaluation_due, evaluations_done, evaluation:<id>; of runs that go as evaluation_forget_user.
 -- Wakes: nobody.
 -- Bound: as many runs as its argument says, TAKE_MAX at most; deletes DROP_MAX.
 -- Lane: slow.  Home: every.  Nonce: no.  Full: runs.
@@ -11,6 +11,7 @@
 --   limit  number
 -- Replies: (per run 4 lines: its id, <evaluation>-<run>/its fence/account/user: whose turn it takes)
 local evaluations = require('bots/evaluations')
+local due = require('turn/due')
 local call = redis.call
 local format = string.format
 local concat = table.concat
@@ -21,15 +22,12 @@ local TAKE_MAX, DROP_MAX = 20, 20
 local function verb(turn, a)
     --- arguments
     local P, text = turn.prefix, {}
-    local due = call('ZRANGEBYSCORE', P .. 'evaluation_due', '-inf', turn.now_text, 'LIMIT', 0, min(limit, TAKE_MAX))
-    for i = 1, #due do
-        local e = evaluations.read(turn, due[i])
-        if e and e.status == 'running' then
-            text[#text + 1] = concat({e.id, evaluations.take(turn, e), e.account, e.user}, '\n')
-        else
-            call('ZREM', P .. 'evaluation_due', due[i])
-        end
-    end
+    due.take(turn, 'evaluation_due', min(limit, TAKE_MAX), evaluations.LONGEST_MS, function(id)
+        local e = evaluations.read(turn, id)
+        if not e or e.status ~= 'running' then return false end
+        text[#text + 1] = concat({e.id, evaluations.take(turn, e), e.account, e.user}, '\n')
+        return true
+    end)
     local before = format('%d', turn.now_ms - evaluations.KEPT_MS)
     for _, id in ipairs(call('ZRANGEBYSCORE', P .. 'evaluations_done', '-inf', before, 'LIMIT', 0, DROP_MAX)) do
         local e = evaluations.read(turn, id)

@@ -35,7 +35,7 @@ local function verb(turn, a)
     if e.taken then call('HDEL', e.key, 'taken') end
     call('HSET', e.key, 'at', next_at, 'updated', turn.now_text, 'summary', summary)
     if status == 'running' then
-        call('ZADD', turn.prefix .. 'evaluation_due', format('%d', turn.now_ms + evaluations.LEASE_MS), e.id)
+        evaluations.keep_until(turn, e, turn.now_ms + evaluations.LEASE_MS)
     else
         evaluations.finish(turn, e, status)
     end

@@ -2,11 +2,13 @@
 -- (evaluation_text:<id>, until the run is over) and a JSON per turn (the list evaluation_turns:<id>). An id is
 -- "<evaluation>-<run>": 24 hex digits of namespace, account, user, bot, measure and conversation, and the number of
 -- their run; evaluation_last:<evaluation> is the newest one's. A run that is `running` is driven by one node under a
--- fence, a number that only rises, until the time in evaluation_due; after that evaluation_take gives it to another
--- node.
+-- fence, a number that only rises, until the time in evaluation_due (turn/due.lua); after that evaluation_take
+-- gives it to another node.
 --   running -> done | cancelled | failed
 local stored = require('queue/stored')
+local bounds = require('turn/bounds')
 local counters = require('turn/counters')
+local due = require('turn/due')
 local hashes = require('turn/hashes')
 local call = redis.call
 local format, match = string.format, string.match
@@ -37,6 +39,12 @@ local function read(turn, id)
     return e
 end
 
+-- A field of a run, of one that is only looked at: its summary may be long.
+local function field_of(turn, id, field)
+    bounds.note_read(turn, 1, 0)
+    return call('HGET', key_of(turn, id), field)
+end
+
 -- The same if it is a run of that account and user.
 local function read_of(turn, id, account, user)
     local e = read(turn, id)
@@ -49,11 +57,16 @@ local function count_open(turn, whose, delta)
     if call('HINCRBY', key, whose, delta) <= 0 then call('HDEL', key, whose) end
 end
 
+-- A node drives it until then. e: with its account and user.
+local function keep_until(turn, e, ms)
+    due.put(turn, 'evaluation_due', e, e.id, ms)
+end
+
 -- Gives a run to this node, for LEASE_MS unless `ms` says more. Returns the fence.
 local function lease(turn, e, ms)
     local fence = counters.next_lease(turn)
     call('HSET', e.key, 'fence', fence, 'node', turn.node)
-    call('ZADD', turn.prefix .. 'evaluation_due', format('%d', turn.now_ms + (ms or LEASE_MS)), e.id)
+    keep_until(turn, e, turn.now_ms + (ms or LEASE_MS))
     return fence
 end
 
@@ -79,7 +92,7 @@ local function finish(turn, e, status)
     call('HSET', e.key, 'status', status, 'updated', turn.now_text, 'text_bytes', 0)
     grow(turn, e, -e.text_bytes)
     call('UNLINK', P .. 'evaluation_text:' .. e.id)
-    call('ZREM', P .. 'evaluation_due', e.id)
+    due.drop(turn, 'evaluation_due', e, e.id)
     call('ZADD', P .. 'evaluations_done', turn.now_text, e.id)
     count_open(turn, e.whose, -1)
 end
@@ -109,6 +122,6 @@ end
 return {
     LEASE_MS = LEASE_MS, LONGEST_MS = LEASE_MS * 2 ^ DOUBLINGS, OPEN_MAX = OPEN_MAX, KEPT_MAX = KEPT_MAX,
     KEPT_MS = KEPT_MS, TURNS_BYTES = TURNS_BYTES,
-    key_of = key_of, read = read, read_of = read_of, count_open = count_open, lease = lease, take = take, grow = grow,
-    finish = finish, drop = drop, lines = lines,
+    key_of = key_of, read = read, field_of = field_of, read_of = read_of, count_open = count_open,
+    keep_until = keep_until, lease = lease, take = take, grow = grow, finish = finish, drop = drop, lines = lines,
 }

@@ -64,7 +64,7 @@ local function evaluation(turn, name, fields)
     call('ZADD', P .. 'evaluations_of:' .. e.user, e.created, id)
     if e.status == 'running' then
         evaluations.count_open(turn, e.whose, 1)
-        call('ZADD', P .. 'evaluation_due', turn.now_text, id)
+        evaluations.keep_until(turn, e, turn.now_ms)
     else
         call('ZADD', P .. 'evaluations_done', e.updated, id)
     end

@@ -25,6 +25,7 @@ local function verb(turn, a)
         if not got then return concat(text, '\n') end
         local id, fields = got[1][2][1][1], got[1][2][1][2]
         last, bytes = id, bytes + #fields[2]
+        bounds.note_read(turn, 1, #fields[2])
         if user == '' or fields[6] == user then
             local at = #text
             text[at + 1], text[at + 2], text[at + 3], text[at + 4] = id, fields[4], fields[6], fields[2]

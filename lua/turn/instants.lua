@@ -32,4 +32,10 @@ local function pull_in(turn, key, ms)
     call('ZADD', key, 'XX', unpack(late))
 end
 
-return {is_near = is_near, is_ahead = is_ahead, pull_in = pull_in}
+-- The same of turns, whose deadlines are those of what they are for: such a turn comes now.
+local function bring_here(turn, key, ms)
+    local late = call('ZRANGEBYSCORE', key, format('(%d', turn.now_ms + ms), '+inf', 'LIMIT', 0, PULLED_MAX)
+    for i = 1, #late do call('ZADD', key, turn.now_text, late[i]) end
+end
+
+return {is_near = is_near, is_ahead = is_ahead, pull_in = pull_in, bring_here = bring_here}

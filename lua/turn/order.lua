@@ -33,4 +33,4 @@ local function text_of(score)
     return format('%.0f', us_of(score))
 end
 
-return {score_of = score_of, next = next, next_ms = next_ms, text_of = text_of}
+return {us_of = us_of, score_of = score_of, next = next, next_ms = next_ms, text_of = text_of}

@@ -50,7 +50,7 @@ local function verb(turn, a)
     local run = order.next_ms(turn, mine, tonumber(s[1] or 0) + 1)
     call('HSET', key, 'account', account, 'user', user, 'session_id', session_id, 'last', run, 'id:' .. request_id, run)
     call('HINCRBY', key, 'runs', 1)
-    local r = {key = runs.key_of(turn, session, run), id = session .. '.' .. run}
+    local r = {key = runs.key_of(turn, session, run), id = session .. '.' .. run, account = account, user = user}
     call('HSET', r.key, 'status', 'running', 'account', account, 'user', user, 'session_id', session_id,
          'request_id', request_id, 'ids', request_id, 'verb', verb_name, 'version', version, 'agent', agent,
          'attempt', 0, 'step', 0, 'seq', 0, 'stepped', '', 'question', '', 'questions', '', 'body', body,

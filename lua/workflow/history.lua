@@ -25,6 +25,7 @@ local min = math.min
 local REPLY_BYTES = bounds.REPLY_BYTES
 
 local RUNS_PAGE, LOOK_RUNS = 100, 1000
+local COMMANDS = 2 -- for one that is looked at
 local LOOK_IDS = 10000 -- of which those of other sessions are not read
 
 local function verb(turn, a)
@@ -35,6 +36,7 @@ local function verb(turn, a)
         if n == most then return false end
         local of, run = runs.split(id)
         if session ~= '' and of ~= session then return true end
+        bounds.note_read(turn, COMMANDS, 0)
         if request_id ~= '' and runs.run_of(turn, of, request_id) ~= run then return true end
         local r = runs.read(turn, of, run, 'request_id', 'session_id', 'verb', 'version', 'created', 'updated', 'log',
                             'approved')

@@ -1,14 +1,15 @@
 -- workflow_look: is there anything for workflow_take on this shard? Nodes ask every second or two, with a turn that is
 -- sent anyway, so that idle nodes cost Redis no call of their own.
--- KEYS: wf_due, wf_done, wf_files.
+-- KEYS: turn/due.lua with wf_due, wf_done, wf_files.
 -- Wakes: nobody.
--- Bound: one.
+-- Bound: one; 20 turns of turn/due.lua.
 -- Lane: first.  Home: every.  Nonce: no.  Full: runs.
 -- Repeatable: yes.
 -- Arguments:
 --   keep_ms  number?  as for workflow_take
 -- Replies: 0 | 1
 local files = require('workflow/files')
+local due = require('turn/due')
 local call = redis.call
 local format = string.format
 
@@ -19,7 +20,7 @@ end
 local function verb(turn, a)
     --- arguments
     local P = turn.prefix
-    local is_due = has_until(P .. 'wf_due', turn.now_ms) or has_until(P .. 'wf_files', turn.now_ms - files.UNUSED_MS)
+    local is_due = due.is_any(turn, 'wf_due', nil) or has_until(P .. 'wf_files', turn.now_ms - files.UNUSED_MS)
     local is_old = keep_ms and has_until(P .. 'wf_done', turn.now_ms - keep_ms)
     return (is_due or is_old) and '1' or '0'
 end

@@ -14,14 +14,13 @@
 -- Replies: ok | lost
 local runs = require('workflow/runs')
 local call = redis.call
-local format = string.format
 
 local function verb(turn, a)
     --- arguments
     local r = runs.read(turn, session, run, 'taken')
     if not r or r.fence ~= fence or not runs.DRIVEN[r.status] then return 'lost' end
     if r.taken then call('HINCRBY', r.key, 'taken', -1) end
-    call('ZADD', turn.prefix .. 'wf_due', format('%d', turn.now_ms + after_ms), r.id)
+    runs.look_at(turn, r, turn.now_ms + after_ms)
     return 'ok'
 end
 

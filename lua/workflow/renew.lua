@@ -12,18 +12,19 @@
 local runs = require('workflow/runs')
 local bounds = require('turn/bounds')
 local call = redis.call
-local format = string.format
 local concat = table.concat
+
+local COMMANDS = 4 -- for a run
 
 local function verb(turn, a)
     --- arguments
-    local P, lost, until_ms = turn.prefix, {}, format('%d', turn.now_ms + runs.LEASE_MS)
-    bounds.note_read(turn, driven_to - driven_from + 1, 0)
+    local P, lost, until_ms = turn.prefix, {}, turn.now_ms + runs.LEASE_MS
+    bounds.note_read(turn, COMMANDS * (driven_to - driven_from + 1) / 2, 0)
     for i = driven_from, driven_to, 2 do
         local id = args[i]
-        local got = call('HMGET', P .. 'wfr:' .. id, 'fence', 'status')
+        local got = call('HMGET', P .. 'wfr:' .. id, 'fence', 'status', 'account', 'user')
         if got[1] == args[i + 1] and runs.DRIVEN[got[2]] then
-            call('ZADD', P .. 'wf_due', until_ms, id)
+            runs.look_at(turn, {id = id, account = got[3], user = got[4]}, until_ms)
         else
             lost[#lost + 1] = id
         end

@@ -5,10 +5,11 @@
 --   begin -> running -> (waiting -> approved or running)* -> done | rejected | expired | failed
 -- Its field `approved` is there once a person has said yes: a run that is done shows that status then (shown_status).
 -- A run that is running or approved is driven by one node under a fence, a number that only rises, until the time in
--- wf_due; after that workflow_take gives it to another node under the next fence. Each verb of a driver compares the
--- fence. A run waits exactly as long as its newest question is open (workflow/questions.lua).
+-- wf_due (turn/due.lua); after that workflow_take gives it to another node under the next fence. Each verb of a driver
+-- compares the fence. A run waits exactly as long as its newest question is open (workflow/questions.lua).
 local stored = require('queue/stored')
 local counters = require('turn/counters')
+local due = require('turn/due')
 local hashes = require('turn/hashes')
 local files = require('workflow/files')
 local call = redis.call
@@ -60,11 +61,21 @@ local function open_n(turn, whose)
     return tonumber(call('HGET', turn.prefix .. 'wf_open', whose) or 0)
 end
 
+-- Some node must look at it then: its driver's lease ends, or its question has reached its deadline. r: with its
+-- account and user.
+local function look_at(turn, r, ms)
+    due.put(turn, 'wf_due', r, r.id, ms)
+end
+
+local function forget_time(turn, r)
+    due.drop(turn, 'wf_due', r, r.id)
+end
+
 -- Gives a run to this node, for LEASE_MS unless `ms` says more. Returns the fence.
 local function lease(turn, r, ms)
     local fence = counters.next_lease(turn)
     call('HSET', r.key, 'fence', fence, 'node', turn.node)
-    call('ZADD', turn.prefix .. 'wf_due', format('%d', turn.now_ms + (ms or LEASE_MS)), r.id)
+    look_at(turn, r, turn.now_ms + (ms or LEASE_MS))
     return fence
 end
 
@@ -87,7 +98,7 @@ end
 -- The run is over: nobody drives it, and it is kept as long as `workflow_take` says.
 local function finish(turn, r)
     local P = turn.prefix
-    call('ZREM', P .. 'wf_due', r.id)
+    forget_time(turn, r)
     call('ZADD', P .. 'wf_done', turn.now_text, r.id)
     count_open(turn, r.whose, -1)
     files.let_go(turn, r.version)
@@ -125,7 +136,7 @@ end
 return {
     LEASE_MS = LEASE_MS, OPEN_MAX = OPEN_MAX, SESSION_MAX = SESSION_MAX, NAMES_MAX = NAMES_MAX, STEPS_MAX = STEPS_MAX,
     RUN_BYTES = RUN_BYTES, LOG_BYTES = LOG_BYTES, DRIVEN = DRIVEN, OPEN = OPEN,
-    key_of = key_of, read = read, split = split, count_open = count_open, open_n = open_n, lease = lease, take = take,
-    grow = grow, finish = finish, stop_waiting = stop_waiting, start_waiting = start_waiting,
-    newest_waiting = newest_waiting, run_of = run_of, shown_status = shown_status,
+    key_of = key_of, read = read, split = split, count_open = count_open, open_n = open_n, look_at = look_at,
+    forget_time = forget_time, lease = lease, take = take, grow = grow, finish = finish, stop_waiting = stop_waiting,
+    start_waiting = start_waiting, newest_waiting = newest_waiting, run_of = run_of, shown_status = shown_status,
 }

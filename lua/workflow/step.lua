@@ -69,12 +69,12 @@ local function verb(turn, a)
         })
         call('HSET', r.key, 'question', step, 'questions', r.questions == '' and step or r.questions .. ' ' .. step)
         if deadline == '' then
-            call('ZREM', P .. 'wf_due', r.id)
+            runs.forget_time(turn, r)
         else
-            call('ZADD', P .. 'wf_due', deadline, r.id)
+            runs.look_at(turn, r, deadline)
         end
     elseif is_open then
-        call('ZADD', P .. 'wf_due', format('%d', turn.now_ms + runs.LEASE_MS), r.id)
+        runs.look_at(turn, r, turn.now_ms + runs.LEASE_MS)
     else
         runs.finish(turn, r)
     end

@@ -1,9 +1,11 @@
 -- workflow_take: gives runs to this node whose time has passed: those of a node that died, and those whose question has
--- reached its deadline (still `waiting`: workflow_answer with how=deadline ends the question). Also deletes runs that
--- ended longer ago than they are kept, and workflow files that no run uses.
+-- reached its deadline (still `waiting`: workflow_answer with how=deadline ends the question). Their accounts and users
+-- take turns (turn/due.lua). Also deletes runs that ended longer ago than they are kept, and workflow files that no run
+-- uses.
 -- Stops this race: two nodes take the same run (the first one's fence moves its time). A run that ends every node that
 -- takes it is taken less and less often.
--- KEYS: wf_due, wfr:<session>.<run>; wf_done and those of workflow_delete; wf_files, wf_file:<version>.
+-- KEYS: turn/due.lua with wf_due, wfr:<session>.<run>; wf_done and those of workflow_delete; wf_files,
+--   wf_file:<version>.
 -- Wakes: nobody.
 -- Bound: as many runs as its argument says, 100 at most; deletes DROP_RUNS runs, DROP_ROWS rows, and 10 files.
 -- Lane: slow.  Home: every.  Nonce: no.  Full: runs.
@@ -16,12 +18,13 @@ local files = require('workflow/files')
 local removal = require('workflow/removal')
 local runs = require('workflow/runs')
 local bounds = require('turn/bounds')
+local due = require('turn/due')
 local call = redis.call
 local format = string.format
 local concat = table.concat
 local min = math.min
 
-local COMMANDS = 5 -- for a run, or a row
+local COMMANDS = 6 -- for a run, or a row
 local TAKE_MAX, DROP_RUNS, DROP_ROWS = 100, 20, 1000
 
 local function drop_old(turn, before)
@@ -34,17 +37,14 @@ end
 
 local function verb(turn, a)
     --- arguments
-    local P, text = turn.prefix, {}
-    local due = call('ZRANGEBYSCORE', P .. 'wf_due', '-inf', turn.now_text, 'LIMIT', 0, min(limit, TAKE_MAX))
-    bounds.note_read(turn, COMMANDS * #due, 0)
-    for i = 1, #due do
-        local r = runs.read(turn, runs.split(due[i]))
-        if r and runs.OPEN[r.status] then
-            text[#text + 1] = concat({r.id, runs.take(turn, r), r.account, r.user, r.status}, '\n')
-        else
-            call('ZREM', P .. 'wf_due', due[i])
-        end
-    end
+    local text = {}
+    due.take(turn, 'wf_due', min(limit, TAKE_MAX), nil, function(id)
+        local r = runs.read(turn, runs.split(id))
+        bounds.note_read(turn, COMMANDS, 0)
+        if not r or not runs.OPEN[r.status] then return false end
+        text[#text + 1] = concat({r.id, runs.take(turn, r), r.account, r.user, r.status}, '\n')
+        return true
+    end)
     if keep_ms then drop_old(turn, format('%d', turn.now_ms - keep_ms)) end
     files.sweep(turn)
     return concat(text, '\n')

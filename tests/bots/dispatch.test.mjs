@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
 import { Webhook } from 'standardwebhooks';
 import { newBot, openRoom, registerBot, Room, startBots } from '../support/bot_server.mjs';
+import { expireDue } from '../support/due.mjs';
 import { ACCOUNTS, assertMembers, assertOk, eventually, suite } from '../support/harness.mjs';
 
 let server;
@@ -23,7 +24,7 @@ suite('bots that are called', { sweep: false, env }, ({ test, cluster }) => {
     return { ...keys, path, calls: () => server.of(path) };
   };
   // Its time is over.
-  const expire = (key) => cluster.redis.cmd('ZADD', key.replace(/:dlv:.*/, ':dlv_due'), 'XX', 1, key.replace(/.*:dlv:/, ''));
+  const expire = (key) => expireDue(cluster.redis, 'dlv_due', key.replace(/.*:dlv:/, ''));
   const echo = ({ json }) => ({ message: `you said: ${json.message.text.replaceAll('@', '')}` });
 
   test('each header of the request is there, and the official package verifies its signature', async () => {

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
 import { newBot, openRoom, registerBot, startBots } from '../support/bot_server.mjs';
+import { expireDue, whenDue } from '../support/due.mjs';
 import { assertOk, assertProblem, eventually, suite } from '../support/harness.mjs';
 
 let server;
@@ -108,11 +109,9 @@ suite('answers that come later', { sweep: false, env: { PARLEY_ALLOW_PRIVATE_END
     const room = await openRoom(cluster);
     const asked = await room.say(`@${late.username} hello`);
     const delivery = await accepted(late);
-    const keys = await cluster.redis.cmd('KEYS', '*dlv_due');
-    const due = (await Promise.all(keys.map(async (key) => [key, await cluster.redis.cmd('ZSCORE', key, delivery)]))).find(([, score]) => score !== null);
-    const left = Number(due[1]) - Date.now();
+    const left = (await whenDue(cluster.redis, 'dlv_due', delivery)) - Date.now();
     assert.ok(left > 14 * 60_000 && left <= 15 * 60_000, `${left} ms`);
-    await cluster.redis.cmd('ZADD', due[0], 1, delivery);
+    await expireDue(cluster.redis, 'dlv_due', delivery);
     assert.match((await room.noticeAbout(asked, late.username)).text, /has not answered within 15 minutes/);
     assertProblem(await postRaw(room, late.caller_key, { text: 'too late', delivery }), 409, 'delivery_answered');
     assert.equal((await room.messages()).length, 2);

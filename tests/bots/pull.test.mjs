@@ -3,6 +3,7 @@
 // Bots without an endpoint: they take their deliveries by long poll and answer them with requests of their own.
 import assert from 'node:assert/strict';
 import { newBot, openRoom, registerBot } from '../support/bot_server.mjs';
+import { expireDue } from '../support/due.mjs';
 import { assertMembers, assertOk, assertProblem, eventually, suite } from '../support/harness.mjs';
 
 const POLLS_OF_BOT = 16;
@@ -267,7 +268,7 @@ suite('bots that pull', { sweep: false }, ({ test, cluster }) => {
     const room = await openRoom(cluster);
     const asked = await room.say(`@${bot.username} hello`);
     const { id } = await pull(bot);
-    for (const key of await keysOf('*dlv_due')) if ((await cluster.redis.cmd('ZSCORE', key, id)) !== null) await cluster.redis.cmd('ZADD', key, 1, id);
+    await expireDue(cluster.redis, 'dlv_due', id);
     assert.match((await room.noticeAbout(asked, bot.username)).text, /has not answered yet/);
     assertOk(await answerRaw(bot, id, { message: 'late' }));
     assert.equal((await room.replyTo(asked)).text, 'late');

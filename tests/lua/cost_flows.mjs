@@ -3,6 +3,7 @@
 // The flows that cost.test.mjs plays: calls of verbs on data as large as clients may make it, with a factor (m.n, m.json…) by
 // which there may be less of it. A flow prepares what its verbs find; `m` is a Meter.
 import assert from 'node:assert/strict';
+import { expireAllDue, expireDue, whenDue } from '../support/due.mjs';
 import { lines, tailOf } from '../support/lua.mjs';
 import { ALICE, docId, docOf, jobId, jobOf, knowsVectorSets, packOf, shaOf } from '../support/lua_documents.mjs';
 
@@ -229,6 +230,7 @@ export const flows = {
     for (let i = 0; i < 12; i++) await m.shard.call('recommend', 0, 't', '', one, 'F', 'alice');
     await m.expect(/^ok/, 'recommendations', 0, '0-0');
     await m.expect(/^ok/, 'list_recommendations', 0, '0-0', '');
+    await m.expect(/^ok\n[^\n]*$/, 'list_recommendations', 0, '0-0', 'nobody');
     await m.expect(/^ok/, 'recommend', 0, 't', '', one, 'F', 'alice', '', '', '', 'd'.repeat(32), 1);
     const flagged = (await m.expect(/^ok\n.*\n.*\n1$/, 'recommend', 0, 't', '', one, 'F', 'alice', '', '', '', 'd'.repeat(32))).split('\n')[2];
     await m.expect(/^ok/, 'unrecommend', 0, flagged);
@@ -360,9 +362,8 @@ export const flows = {
     await m.expect(/^ok/, 'workflow_load', S, run);
     await m.expect(/^ok/, 'workflow_history', 0, 'alice', '', '', '', '', '', '');
     await m.expect(/^ok/, 'workflow_questions', 0, 'all', '', '', ...approvers.slice(0, 20));
-    const [, due] = await m.cmd('ZRANGE', m.key('wf_due'), 0, -1, 'WITHSCORES');
-    assert.ok(due > Date.now());
-    await m.cmd('ZADD', m.key('wf_due'), 1, `${S}.${run}`);
+    assert.ok((await whenDue(m, 'wf_due', `${S}.${run}`)) > Date.now());
+    await expireDue(m, 'wf_due', `${S}.${run}`);
     await m.expect(/^1$/, 'workflow_look', 1000);
     const [, next] = (await m.expect(/^a/, 'workflow_take', 100, '')).split('\n');
     await m.expect(/^$/, 'workflow_renew', `${S}.${run}`, next);
@@ -385,12 +386,31 @@ export const flows = {
     await m.expect(/^ok/, 'workflow_history', 0, 'alice', '', '', '', '', '', '');
     await m.expect(/^ok/, 'workflow_history', 0, 'alice', 'nobody', '', '', '', '', '');
     await m.expect(/^decided/, 'workflow_answer', 0, ...runs[0], 1, 'G', 'bob', '{}', 'http', '1', '', '', '', 'r.1');
-    await m.cmd('ZADD', m.key('wf_due'), ...runs.flatMap(([session, run]) => [1, `${session}.${run}`]));
+    await expireDue(m, 'wf_due', ...runs.map(([session, run]) => `${session}.${run}`));
     await m.call('workflow_take', 100, '');
     await m.call('workflow_renew', ...runs.flatMap(([session, run]) => [`${session}.${run}`, 7]));
     await m.cmd('ZADD', m.key('wf_done'), ...runs.flatMap(([session, run]) => [1, `${session}.${run}`]));
     await m.call('workflow_take', 0, 1000);
     await m.call('workflow_delete', 0, 'alice');
+  },
+
+  // What is looked at, and not what is returned, is what these cost.
+  async 'lists of which nothing fits, and runs of which none is over'(m) {
+    const S = 'a'.repeat(32), text = m.json(16_000), n = m.n(1000);
+    for (let i = 0; i < n; i++) {
+      const id = `${S}.${1000 + i}`, run = `${String(i).padStart(24, '0')}-1`;
+      await m.cmd('HSET', m.key(`wfr:${id}`), 'status', 'running', 'account', 'F', 'user', 'alice', 'fence', 1, 'ids', text, 'body', text, 'log', 0, 'created', 1000, 'updated', 1000);
+      await m.cmd('ZADD', m.key('wf_of:alice'), 1000 + i, id);
+      await m.cmd('HSET', m.key(`evaluation:${run}`), 'status', 'running', 'account', 'F', 'user', 'alice', 'fence', 1, 'summary', text, 'bytes', 0);
+      await m.cmd('ZADD', m.key('evaluations_of:alice'), 1000 + i, run);
+    }
+    const nothing = /^ok\n[^\n]*$/;
+    await m.expect(nothing, 'workflow_history', 0, 'alice', 'G', '', '', '', '', '');
+    await m.expect(nothing, 'workflow_history', 0, 'alice', '', '', '', 'done', '', '');
+    await m.expect(nothing, 'workflow_history', 0, 'alice', '', '', 'none', '', '', '');
+    await m.expect(nothing, 'workflow_history', 0, 'alice', '', 'b'.repeat(32), '', '', '', '');
+    await m.expect(nothing, 'evaluation_list', 0, 'alice', 'G', '', '');
+    await m.call('evaluation_begin', 0, 'e'.repeat(24), '-', 'G', 'alice', 'bot', '"bot"', 'cosine', 1, '[]', '', '');
   },
 
   async 'a room with bots, and all that it may hold'(m) {
@@ -433,7 +453,7 @@ export const flows = {
     await m.expect(/^$/, 'delivery_renew', ...Array(m.n(200)).fill([last[4], last[6]]).flat());
     await m.expect(/^ok/, 'delivery_accept', R, last[4], last[6]);
     await m.expect(/^ok/, 'delivery_reply', R, last[4], '', 'bot', m.json(1000), m.json(400_000), '1', 10, ...people.slice(0, m.n(40)).flatMap((one) => [one, `look-${one}`, json, 'x']));
-    await m.cmd('ZADD', m.key('dlv_due'), ...(await m.cmd('ZRANGE', m.key('dlv_due'), 0, -1)).flatMap((id) => [1, id]));
+    await expireAllDue(m, 'dlv_due');
     await m.expect(/^(both|deliveries)/, 'bots_look');
     const taken = (await m.expect(/^dlv_/, 'delivery_take', 100)).split('\n');
     await m.expect(/^ok/, 'delivery_fail', R, taken[0], taken[1], m.json(8000));
@@ -473,7 +493,8 @@ export const flows = {
       await m.shard.call('evaluation_turn', id, other, by, 0, '', 'done', m.json(16_000));
     }
     await m.expect(/^ok/, 'evaluation_list', 0, 'alice', 'F', '', '');
-    await m.cmd('ZADD', m.key('evaluation_due'), 1, `${E}-${run}`);
+    await m.expect(/^ok\n\d*[^\n]*$/, 'evaluation_list', 0, 'alice', 'G', '', '');
+    await expireDue(m, 'evaluation_due', `${E}-${run}`);
     const [, next] = (await m.expect(new RegExp(`^${E}`), 'evaluation_take', 100)).split('\n');
     await m.expect(/^ok/, 'evaluation_release', E, run, next);
     await m.expect(/^ok/, 'evaluation_cancel', 0, E, run, 'F', 'alice');

@@ -47,10 +47,10 @@ scripts('after the clock went back', ({ cases, test, shard }) => {
     },
     {
       name: 'what was leased to drivers of bots ends as late as a lease may',
-      before: () => ({ dlv_due: zset({ one: then(900_000) }), evaluation_due: zset({ two: then(3_840_000) }) }),
+      before: () => ({ 'dlv_due:F:1': zset({ one: then(900_000) }), 'evaluation_due:F:alice': zset({ two: then(3_840_000) }) }),
       call: ['bots_look'],
       reply: 'none',
-      after: () => ({ dlv_due: zset({ one: soon(900_000) }), evaluation_due: zset({ two: soon(3_840_000) }) }),
+      after: () => ({ 'dlv_due:F:1': zset({ one: soon(900_000) }), 'evaluation_due:F:alice': zset({ two: soon(3_840_000) }) }),
     },
   ]);
 

@@ -4,6 +4,7 @@
 // (docs/redis-keys.md), and what a restore makes of them.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import { assertQueuesOfDue } from './due.mjs';
 import { depthsOf, libraryText, PREFIX, sharesOf, Shard } from './lua.mjs';
 
 // What is stored has this version (ADR 72).
@@ -236,7 +237,7 @@ function checkRuns(keys) {
     else {
       add(open, `${r.account} ${r.user}`);
       add(files, r.version);
-      if (r.status !== 'waiting' || question(r.question).deadline !== '') put('wf_due', id);
+      if (r.status !== 'waiting' || question(r.question).deadline !== '') put(`wf_due:${r.account}:${r.user}`, id);
     }
     const lengthOf = (word) => valueOf(keys, `${word}:${id}`, []).length;
     assert.equal(lengthOf('wff'), Number(r.seq), `${id}: its frames`);
@@ -258,9 +259,10 @@ function checkRuns(keys) {
   assert.deepEqual({ ...valueOf(keys, 'wf_open') }, open, 'wf_open');
   for (const [version, file] of of(keys, 'wf_file')) assert.deepEqual([file.runs, typeof file.text], [files[version] ?? '0', 'string'], `wf_file:${version}`);
   for (const version of Object.keys(files)) assert.ok(keys.has(`wf_file:${version}`) && version in valueOf(keys, 'wf_files'), `wf_file:${version}`);
-  const found = Object.fromEntries([...keys].filter(([name]) => /^wf_(of|done|due|ask|asked)(:|$)/.test(name)).map(([name, { value }]) => [name, members(value)]));
+  const found = Object.fromEntries([...keys].filter(([name]) => /^wf_(of|done|ask|asked)(:|$)|^wf_due:[^:]*:/.test(name)).map(([name, { value }]) => [name, members(value)]));
   for (const list of Object.values(lists)) list.sort();
   assert.deepEqual(found, lists, 'lists of runs and questions');
+  assertQueuesOfDue(Object.fromEntries(keys));
 }
 
 // What holds whatever happened. keys: as snapshot() has them.

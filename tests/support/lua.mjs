@@ -18,6 +18,7 @@ import net from 'node:net';
 import { dirname, join } from 'node:path';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { assertQueuesOfDue, isQueueOfDue, queuesOfDue } from './due.mjs';
 import { kept } from './kept.mjs';
 import { parseReply, startRedis } from './redis.mjs';
 
@@ -278,6 +279,7 @@ export class Shard {
     if (!isBare) for (const [name, { text }] of Object.entries(leaseKeysOf(keys))) if (!keys[name]) await this.#put(this.key(name), ttl(LEASE_S, text));
     const shares = sharesOf(keys);
     if (!keys.shares && Object.keys(shares).length) await this.#put(this.key('shares'), shares);
+    for (const [name, members] of Object.entries(queuesOfDue(keys))) if (!keys[name]) await this.#put(this.key(name), zset(members));
     for (const [name, value] of Object.entries(keys)) await this.#put(this.key(name), value);
   }
 
@@ -345,8 +347,11 @@ export class Shard {
       assert.ok((await this.cmd('TTL', this.key(name))) >= 0, `${name} does not expire`);
     }
     // As `shares` do `depths`; a test of what is seeded without them names them (random_checks.mjs holds them to the truth).
-    const isSaid = (name) => name !== 'shares' && name !== 'depths' && !leaseKeys[name];
-    const names = (await this.names()).filter((name) => expected[name] || isSaid(name));
+    const isSaid = (name) => name !== 'shares' && name !== 'depths' && !leaseKeys[name] && !isQueueOfDue(name);
+    const all = await this.names();
+    const names = all.filter((name) => expected[name] || isSaid(name));
+    // Whose turn it is follows from what is due.
+    assertQueuesOfDue(Object.fromEntries(await Promise.all(all.filter((name) => name.includes('_due')).map(async (name) => [name, await this.get(name)]))));
     assert.deepEqual(names, Object.keys(expected).sort(), 'the keys that are there');
     for (const [name, value] of Object.entries(expected)) {
       const left = await this.cmd('TTL', this.key(name));

@@ -82,7 +82,7 @@ export function derivedOfRuns(keys, due = 9e12) {
     if (!key.startsWith('evaluation:')) continue;
     const id = key.slice(11), [evaluation, run] = id.split('-');
     (zsets[`evaluations_of:${e.user}`] ??= {})[id] = e.created;
-    (zsets[e.status === 'running' ? 'evaluation_due' : 'evaluations_done'] ??= {})[id] = e.status === 'running' ? due : e.updated;
+    (zsets[e.status === 'running' ? `evaluation_due:${e.account}:${e.user}` : 'evaluations_done'] ??= {})[id] = e.status === 'running' ? due : e.updated;
     if (e.status === 'running') open[`${e.account} ${e.user}`] = (open[`${e.account} ${e.user}`] ?? 0) + 1;
     last[`evaluation_last:${evaluation}`] = String(Math.max(Number(run), Number(last[`evaluation_last:${evaluation}`] ?? 0)));
   }

@@ -58,7 +58,7 @@ const add = (to, key, n = 1) => (to[key] = (to[key] ?? 0) + n);
 const put = (to, key, member, score) => ((to[key] ??= {})[member] = score);
 const isFixed = (value) => typeof value !== 'function';
 
-// What follows from runs and questions: all other workflow keys but wfw:* and wf_files; of wf_due what a question says,
+// What follows from runs and questions: all other workflow keys but wfw:*, wf_files and queues of wf_due; of its rows what a question says,
 // with `due` for runs that a node drives.
 export function derived(keys, { due = () => true, text = FILE } = {}) {
   const sessions = {}, zsets = {}, open = {}, files = {}, asked = {};
@@ -86,9 +86,9 @@ export function derived(keys, { due = () => true, text = FILE } = {}) {
     }
     if (r.status === 'waiting') {
       const { deadline } = keys[`wfq:${id}.${r.question}`];
-      if (!isFixed(deadline) || deadline !== '') put(zsets, 'wf_due', id, deadline);
+      if (!isFixed(deadline) || deadline !== '') put(zsets, `wf_due:${r.account}:${r.user}`, id, deadline);
       s.waiting ??= '';
-    } else if (!isOver) put(zsets, 'wf_due', id, due);
+    } else if (!isOver) put(zsets, `wf_due:${r.account}:${r.user}`, id, due);
   }
   for (const [session, runs] of Object.entries(asked)) sessions[`wf:${session}`].waiting = runs.sort((x, y) => y[0] - x[0]).map(([, run]) => run).join(' ');
   return { ...sessions, ...Object.fromEntries(Object.entries(zsets).map(([name, members]) => [name, zset(members)])), ...(Object.keys(open).length ? { wf_open: open } : {}), ...files };

@@ -3,6 +3,7 @@
 // bots_look, delivery_take, _attempt, _renew, _read, _accept, _fail, _pull, _unpoll: a delivery has one node at a time,
 // whichever dies, and one answer.
 import assert from 'node:assert/strict';
+import { expireDue, whenDue } from '../../support/due.mjs';
 import { lines, scripts, soon } from '../../support/lua.mjs';
 import { list, messagesOf, namesOf, post, postedOf, ROOM, roomKeys } from '../../support/lua_rooms.mjs';
 
@@ -22,7 +23,8 @@ const take = async (shard, node = 'n1', limit = 10) => takenOf((await shard.turn
 const attempt = (d, n = 1) => ['delivery_attempt', ROOM, d.id, d.fence, n];
 const reply = (d, fence = d.fence) => ['delivery_reply', ROOM, d.id, fence, d.bot, JSON.stringify(d.bot), '"Yes"', '1', 0];
 const fail = (d) => ['delivery_fail', ROOM, d.id, d.fence, '"It did not."'];
-const expire = (shard, ...ids) => shard.cmd('ZADD', shard.key('dlv_due'), 'XX', ...ids.flatMap((id) => [1, id]));
+const expire = (shard, ...ids) => expireDue(shard, 'dlv_due', ...ids);
+const when = (shard, id) => whenDue(shard, 'dlv_due', id);
 const texts = async (shard) => messagesOf(await shard.call(...list({ limit: 1000 }))).map(({ kind, text }) => [kind, text]);
 
 scripts('deliveries to bots with an endpoint', ({ test, shard }) => {
@@ -64,13 +66,13 @@ scripts('deliveries to bots with an endpoint', ({ test, shard }) => {
     const d = await begin();
     await expire(shard, d.id);
     assert.equal(await shard.call('delivery_renew', d.id, d.fence, `dlv_${ROOM}_1-0_1`, 1), `dlv_${ROOM}_1-0_1`);
-    assert.ok(soon(LEASE_MS)(await shard.cmd('ZSCORE', shard.key('dlv_due'), d.id)));
+    assert.ok(soon(LEASE_MS)(await when(shard, d.id)));
   });
 
   test('a bot that says 202 has 15 minutes, and its answer needs no fence', async () => {
     const d = await begin();
     assert.match(await shard.call('delivery_accept', ROOM, d.id, d.fence), /^ok/);
-    assert.ok(soon(ANSWER_MS)(await shard.cmd('ZSCORE', shard.key('dlv_due'), d.id)));
+    assert.ok(soon(ANSWER_MS)(await when(shard, d.id)));
     assert.match(await shard.call(...reply(d, '')), /^ok\n/);
     assert.match(await shard.call(...reply(d, '')), /^answered\n/);
   });
@@ -227,7 +229,7 @@ scripts('deliveries to bots that pull', ({ test, shard }) => {
 
   test('a late one gets one notice and can still be taken and answered; then it is over', async () => {
     const d = await begin();
-    assert.ok(soon(OVERDUE_MS)(await shard.cmd('ZSCORE', shard.key('dlv_due'), d.id)));
+    assert.ok(soon(OVERDUE_MS)(await when(shard, d.id)));
     await expire(shard, d.id);
     const [got] = await take(shard);
     assert.equal(got.task, 'late');
@@ -242,7 +244,7 @@ scripts('deliveries to bots that pull', ({ test, shard }) => {
     const d = await begin();
     await expire(shard, d.id);
     await shard.call(...fail((await take(shard))[0]));
-    assert.ok(soon(ANSWER_MS)(await shard.cmd('ZSCORE', shard.key('dlv_due'), d.id)));
+    assert.ok(soon(ANSWER_MS)(await when(shard, d.id)));
     await expire(shard, d.id);
     const [over] = await take(shard);
     assert.equal(over.task, 'over');

@@ -3,6 +3,7 @@
 // What two processes do to one delivery at the same moment: calls of a node that cross its own, an answer that comes before
 // its 202, two accounts and two bots that know each other's ids. Also what bounds delivery_read.
 import assert from 'node:assert/strict';
+import { expireDue, whenDue } from '../../support/due.mjs';
 import { scripts, soon } from '../../support/lua.mjs';
 import { namesOf, OTHER, post, postedOf, ROOM, roomKeys } from '../../support/lua_rooms.mjs';
 
@@ -20,9 +21,9 @@ scripts('deliveries that several want', ({ test, shard }) => {
     const { id, deliveries: [d] } = postedOf(await shard.call(...post({ mentions: [[bot]] })));
     return d ?? { id: `dlv_${ROOM}_${id}_1`, bot, fence: '' };
   };
-  const due = (d) => shard.cmd('ZSCORE', shard.key('dlv_due'), d.id);
+  const due = (d) => whenDue(shard, 'dlv_due', d.id);
   const take = async (d, node = 'n2') => {
-    await shard.cmd('ZADD', shard.key('dlv_due'), 'XX', 1, d.id);
+    await expireDue(shard, 'dlv_due', d.id);
     const [id, fence, bot, task] = (await shard.turn([['delivery_take', 1]], { node })).replies[0].split('\n');
     return { id, fence, bot, task };
   };

@@ -3,6 +3,7 @@
 // evaluation_begin, _load, _read, _turn, _take, _release, _renew, _cancel, _list, _forget_user: a run has one driver at a time, each turn is
 // stored once, and a run is its user's alone.
 import assert from 'node:assert/strict';
+import { expireDue, isQueueOfDue, whenDue } from '../../support/due.mjs';
 import { ago, lines, list, scripts, soon, zset } from '../../support/lua.mjs';
 import { begin, DIGITS, evaluationsOf, KEPT_MAX, KEPT_MS, LEASE_MS, OPEN_MAX, runOf, turnOf } from '../../support/lua_bots.mjs';
 
@@ -14,7 +15,8 @@ const load = (fence = 1) => ['evaluation_load', DIGITS, 1, fence];
 const meta = { meta: { lease: 1, depth: 0, vt: '0.000000' } };
 const some = (n, given) => Array.from({ length: n }, (_, i) => ({ evaluation: (i + 1).toString(16).padStart(24, '0'), created: 1000 + i, ...given(i) }));
 const over = (given = {}) => ({ status: 'done', results: ['{"i":0}'], ...given });
-const at = (ms) => ({ evaluation_due: zset({ [ID]: ms }) });
+const DUE = 'evaluation_due:F:alice';
+const at = (ms) => ({ [DUE]: zset({ [ID]: ms }) });
 
 scripts('evaluation_begin', ({ cases, test, shard }) => {
   const fresh = { created: ago(), updated: ago() };
@@ -22,9 +24,9 @@ scripts('evaluation_begin', ({ cases, test, shard }) => {
   cases([
     { name: 'the first run of a conversation', frame: { node: 'n2' }, call: begin({ conversation: '["hi"]' }), reply: lines('begun', 1, 1), after: () => ({ ...evaluationsOf({ ...fresh, conversation: '["hi"]', node: 'n2' }), ...due() }) },
     { name: 'the same one while it runs', before: evaluationsOf({}), call: begin(), reply: lines('known', 1) },
-    { name: 'the next one after its end', before: evaluationsOf(over()), call: begin(), reply: lines('begun', 2, 1), after: () => ({ ...evaluationsOf(over(), { run: 2, ...fresh }), evaluation_due: zset({ [`${DIGITS}-2`]: soon(LEASE_MS) }), ...meta }) },
+    { name: 'the next one after its end', before: evaluationsOf(over()), call: begin(), reply: lines('begun', 2, 1), after: () => ({ ...evaluationsOf(over(), { run: 2, ...fresh }), [DUE]: zset({ [`${DIGITS}-2`]: soon(LEASE_MS) }), ...meta }) },
     { name: 'one more than may be unfinished', before: () => evaluationsOf(...some(OPEN_MAX, () => ({}))), call: begin(), reply: lines('full', 'open') },
-    { name: 'another account has a bound of its own', before: () => evaluationsOf(...some(OPEN_MAX, () => ({}))), call: begin({ account: 'G' }), reply: lines('begun', 1, 1), after: () => ({ ...evaluationsOf(...some(OPEN_MAX, () => ({})), { account: 'G', ...fresh }), evaluation_due: zset({ ...Object.fromEntries(some(OPEN_MAX, () => ({})).map(({ evaluation }) => [`${evaluation}-1`, 9e12])), [ID]: soon(LEASE_MS) }), ...meta }) },
+    { name: 'another account has a bound of its own', before: () => evaluationsOf(...some(OPEN_MAX, () => ({}))), call: begin({ account: 'G' }), reply: lines('begun', 1, 1), after: () => ({ ...evaluationsOf(...some(OPEN_MAX, () => ({})), { account: 'G', ...fresh }), [DUE]: zset(Object.fromEntries(some(OPEN_MAX, () => ({})).map(({ evaluation }) => [`${evaluation}-1`, 9e12]))), 'evaluation_due:G:alice': zset({ [ID]: soon(LEASE_MS) }), ...meta }) },
     { name: 'what is stored is counted', call: begin({ conversation: `"${'x'.repeat(5000)}"`, max: 1e6, maxOfUser: 1e6 }), reply: lines('begun', 1, 1), after: () => ({ ...evaluationsOf({ ...fresh, conversation: `"${'x'.repeat(5000)}"`, isCounted: true }), ...due(), stored: { 'F alice': 8192, F: 65536 } }) },
     { name: 'more than the account may store', before: { stored: { 'F alice': 8192, F: 65536 } }, call: begin({ conversation: `"${'x'.repeat(70_000)}"`, max: 100_000 }), reply: lines('stored', 65536, 100_000, 'account') },
   ]);
@@ -55,7 +57,7 @@ scripts('evaluation_begin', ({ cases, test, shard }) => {
 scripts('evaluation_turn', ({ cases, test, shard }) => {
   const stored = (n, more = {}) => ({ at: n, results: Array.from({ length: n }, (_, i) => `{"i":${i}}`), ...more });
   const changed = (given) => ({ updated: ago(), summary: `{"n":${given.n ?? 0}}`, ...given.more });
-  const ended = (status, n, sum) => ({ ...evaluationsOf(stored(n, { status, updated: ago(), summary: sum })), evaluation_due: null, evaluations_open: null, [`evaluation_text:${ID}`]: null });
+  const ended = (status, n, sum) => ({ ...evaluationsOf(stored(n, { status, updated: ago(), summary: sum })), [DUE]: null, evaluations_open: null, [`evaluation_text:${ID}`]: null });
   cases([
     { name: 'the first turn', before: evaluationsOf({}), call: turnOf(), reply: lines('ok', 1), after: () => ({ ...evaluationsOf(stored(1, changed({}))), ...at(soon(LEASE_MS)) }) },
     { name: 'the next one', before: evaluationsOf(stored(1)), call: turnOf({ at: 1 }), reply: lines('ok', 2), after: () => ({ ...evaluationsOf(stored(2, changed({ n: 1 }))), ...at(soon(LEASE_MS)) }) },
@@ -69,7 +71,7 @@ scripts('evaluation_turn', ({ cases, test, shard }) => {
     { name: 'an end without a turn', before: evaluationsOf(stored(2)), call: turnOf({ at: 2, result: '', status: 'failed', summary: '"why"' }), reply: lines('ok', 2), after: () => ended('failed', 2, '"why"') },
     { name: 'that end again', before: evaluationsOf(stored(2, { status: 'failed' })), call: turnOf({ at: 2, result: '', status: 'failed' }), reply: lines('ok', 2) },
     { name: 'no more bytes', before: () => evaluationsOf({ at: 1, bytes: 2 + (16 << 20) }), call: turnOf({ at: 1 }), reply: 'full' },
-    { name: 'no more bytes: its end is stored', before: () => evaluationsOf({ at: 1, bytes: 2 + (16 << 20) }), call: turnOf({ at: 1, result: '', status: 'failed', summary: '' }), reply: lines('ok', 1), after: () => ({ ...evaluationsOf({ status: 'failed', at: 1, bytes: 16 << 20, updated: ago() }), evaluation_due: null, evaluations_open: null, [`evaluation_text:${ID}`]: null }) },
+    { name: 'no more bytes: its end is stored', before: () => evaluationsOf({ at: 1, bytes: 2 + (16 << 20) }), call: turnOf({ at: 1, result: '', status: 'failed', summary: '' }), reply: lines('ok', 1), after: () => ({ ...evaluationsOf({ status: 'failed', at: 1, bytes: 16 << 20, updated: ago() }), [DUE]: null, evaluations_open: null, [`evaluation_text:${ID}`]: null }) },
   ]);
 
   test('a counted run counts its turns, and gives its conversation back at its end', async () => {
@@ -152,7 +154,7 @@ scripts('evaluation_release', ({ cases, test, shard }) => {
   test('a run that is given back again and again does not come back less often', async () => {
     await shard.seed(evaluationsOf({}));
     for (let i = 0; i < 10; i++) {
-      await shard.cmd('ZADD', shard.key('evaluation_due'), 'XX', 1, ID);
+      await expireDue(shard, 'evaluation_due', ID);
       const [, fence] = (await shard.call('evaluation_take', 10)).split('\n');
       assert.equal(await shard.call(...release(fence)), 'ok');
     }
@@ -162,7 +164,7 @@ scripts('evaluation_release', ({ cases, test, shard }) => {
 
 scripts('evaluation_renew, evaluation_take and bots_look', ({ cases, test, shard }) => {
   const take = async (node = 'n1', limit = 10) => (await shard.turn([['evaluation_take', limit]], { node })).replies[0].split('\n').filter(Boolean);
-  const due = () => shard.cmd('ZADD', shard.key('evaluation_due'), 'XX', 1, ID);
+  const due = () => expireDue(shard, 'evaluation_due', ID);
   const doneAt = (ms) => evaluationsOf(over({ updated: ms }));
   cases([
     { name: 'a run stays with its driver', before: () => ({ ...evaluationsOf({}), ...at(5) }), call: ['evaluation_renew', ID, 1], reply: '', after: () => at(soon(LEASE_MS)) },
@@ -170,9 +172,9 @@ scripts('evaluation_renew, evaluation_take and bots_look', ({ cases, test, shard
     { name: 'nothing is due', before: () => ({ ...evaluationsOf({}), ...at(Date.now() + LEASE_MS) }), call: ['bots_look'], reply: 'none' },
     { name: 'a run is due', before: () => ({ ...evaluationsOf({}), ...at(5) }), call: ['bots_look'], reply: 'evaluations' },
     { name: 'a run that ended 30 days ago', before: () => doneAt(Date.now() - KEPT_MS - 1), call: ['bots_look'], reply: 'evaluations' },
-    { name: 'a run and a delivery', before: () => ({ ...evaluationsOf({}), ...at(5), dlv_due: zset({ x: 1 }) }), call: ['bots_look'], reply: 'both' },
+    { name: 'a run and a delivery', before: () => ({ ...evaluationsOf({}), ...at(5), 'dlv_due:F:1': zset({ x: 1 }) }), call: ['bots_look'], reply: 'both' },
     { name: 'a run that ended yesterday stays', before: () => doneAt(Date.now() - 86_400_000), call: ['evaluation_take', 10], reply: '' },
-    { name: 'an id whose run is gone is dropped', before: () => ({ evaluation_due: zset({ [ID]: 1 }), evaluations_done: zset({ [`${OTHER}-1`]: 1 }) }), call: ['evaluation_take', 10], reply: '', after: { evaluation_due: null, evaluations_done: null } },
+    { name: 'an id whose run is gone is dropped', before: () => ({ [DUE]: zset({ [ID]: 1 }), evaluations_done: zset({ [`${OTHER}-1`]: 1 }) }), call: ['evaluation_take', 10], reply: '', after: { [DUE]: null, evaluations_done: null } },
   ]);
 
   test('a run whose node dies is taken by one other, under the next fence, and goes on where it was', async () => {
@@ -195,7 +197,7 @@ scripts('evaluation_renew, evaluation_take and bots_look', ({ cases, test, shard
       await due();
       const before = Date.now();
       [, fence] = await take();
-      const leased = Number(await shard.cmd('ZSCORE', shard.key('evaluation_due'), ID)) - before;
+      const leased = (await whenDue(shard, 'evaluation_due', ID)) - before;
       const expected = LEASE_MS * 2 ** Math.max(0, Math.min(i - 3, 8));
       assert.ok(leased >= expected && leased < expected + LEASE_MS, `take ${i}: ${leased} ms`);
     }
@@ -226,7 +228,7 @@ scripts('evaluation_cancel, evaluation_list and evaluation_forget_user', ({ case
     return { cursor, ids: Array.from({ length: rest.length / 14 }, (_, i) => runOf(rest.slice(14 * i + 1)).id) };
   };
   cases([
-    { name: 'its user cancels a run', before: evaluationsOf({ results: ['{"i":0}'] }), call: cancel(), reply: 'ok', after: () => ({ ...evaluationsOf({ status: 'cancelled', results: ['{"i":0}'], updated: ago() }), evaluation_due: null, evaluations_open: null, [`evaluation_text:${ID}`]: null }) },
+    { name: 'its user cancels a run', before: evaluationsOf({ results: ['{"i":0}'] }), call: cancel(), reply: 'ok', after: () => ({ ...evaluationsOf({ status: 'cancelled', results: ['{"i":0}'], updated: ago() }), [DUE]: null, evaluations_open: null, [`evaluation_text:${ID}`]: null }) },
     { name: 'again', before: evaluationsOf({ status: 'cancelled' }), call: cancel(), reply: lines('over', 'cancelled') },
     { name: 'a run that is over', before: evaluationsOf(over()), call: cancel(), reply: lines('over', 'done') },
     ...[{ user: 'bob' }, { account: 'G' }, { run: 2 }].map((as) => ({ name: `a run of others: ${JSON.stringify(as)}`, before: evaluationsOf({}), call: cancel(as), reply: 'missing' })),
@@ -250,7 +252,7 @@ scripts('evaluation_cancel, evaluation_list and evaluation_forget_user', ({ case
     do replies.push(await shard.call('evaluation_forget_user', 'alice'));
     while (replies.at(-1).startsWith('more'));
     assert.deepEqual(replies, [lines('more', 100), lines('more', 100), lines('done', 50)]);
-    const names = (await shard.names()).filter((name) => !/^evaluation_last:0/.test(name));
+    const names = (await shard.names()).filter((name) => !/^evaluation_last:0/.test(name) && !isQueueOfDue(name));
     assert.deepEqual(names, Object.keys(evaluationsOf({ evaluation: OTHER, user: 'bob' })).sort());
     assert.equal(await shard.call('evaluation_turn', some(1, () => ({}))[0].evaluation, 1, 1, 0, '{}', 'running', ''), 'lost');
   });

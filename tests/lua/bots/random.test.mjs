@@ -6,6 +6,7 @@
 // (docs/redis-keys.md), on one shard and, with rooms spread, on 2 and 4: there names are looked up on the first one. The
 // seed is printed on failure; PARLEY_SEED=N runs that one alone.
 import assert from 'node:assert/strict';
+import { assertQueuesOfDue, dueOf, expireDue, whenDue } from '../../support/due.mjs';
 import { PREFIX, random, scripts } from '../../support/lua.mjs';
 import { register } from '../../support/lua_bots.mjs';
 import { create, list, lookOf, messagesOf, post, postedOf, remove } from '../../support/lua_rooms.mjs';
@@ -233,9 +234,10 @@ class World {
   async take() {
     for (const shard of this.shards) {
       const ours = this.deliveries.filter((d) => this.shardOf(d.room) === shard && !OVER.includes(d.state));
-      for (const d of ours.filter(() => this.below(3) === 0)) await shard.cmd('ZADD', shard.key('dlv_due'), 'XX', 1, d.id);
+      for (const d of ours.filter(() => this.below(3) === 0)) await expireDue(shard, 'dlv_due', d.id);
       const now = Number((await shard.cmd('TIME'))[0]) * 1000;
-      const due = new Set(await shard.cmd('ZRANGEBYSCORE', shard.key('dlv_due'), '-inf', now - 1000));
+      const due = new Set();
+      for (const d of ours) if (((await whenDue(shard, 'dlv_due', d.id)) ?? Infinity) <= now - 1000) due.add(d.id);
       const got = (await this.turn(shard, ['delivery_take', 100])).split('\n').filter(Boolean);
       for (let i = 0; i < got.length; i += 8) {
         const [id, fence, bot, task] = got.slice(i, i + 4), d = ours.find((one) => one.id === id);
@@ -352,7 +354,7 @@ class World {
       this.checkRooms(keys, this.rooms.filter((room) => this.shardOf(room) === shard));
       this.checkDeliveries(keys, this.deliveries.filter((d) => this.shardOf(d.room) === shard));
       this.checkNames(keys, shard === this.shards[0]);
-      const rest = names.filter((name) => !/^(room|room_messages|rooms|rooms_of|room_talk|dlv|dlv_pull|dlv_polls|bot|bots|bots_of):|^(messages_of|stored|dlv_due|dlv_done|dlv_n|names_n|names_known|room_names|room_looks|rooms_n|rooms_empty|bots_n)$/.test(name));
+      const rest = names.filter((name) => !/^(room|room_messages|rooms|rooms_of|room_talk|dlv|dlv_due|dlv_pull|dlv_polls|bot|bots|bots_of):|^(messages_of|stored|dlv_due|dlv_done|dlv_n|names_n|names_known|room_names|room_looks|rooms_n|rooms_empty|bots_n)$/.test(name));
       assert.deepEqual(rest, [], 'keys that belong to nothing');
     }
   }
@@ -400,7 +402,8 @@ class World {
       if (!OVER.includes(d.state)) counts[d.bot] = (counts[d.bot] ?? 0) + 1;
     }
     const ids = (of) => deliveries.filter(of).map(({ id }) => id).sort();
-    assert.deepEqual(Object.keys(keys.dlv_due?.value ?? {}).sort(), ids(({ state }) => !OVER.includes(state)), 'each unfinished delivery has a time');
+    assertQueuesOfDue(keys);
+    assert.deepEqual(Object.keys(dueOf(keys, 'dlv_due')).sort(), ids(({ state }) => !OVER.includes(state)), 'each unfinished delivery has a time');
     assert.deepEqual(Object.keys(keys.dlv_done?.value ?? {}).sort(), ids(({ state }) => OVER.includes(state)), 'the others have ended');
     assert.deepEqual(Object.fromEntries(Object.entries(keys.dlv_n ?? {}).map(([bot, n]) => [bot, Number(n)])), counts, 'dlv_n');
     for (const name of Object.keys(keys).filter((one) => one.startsWith('dlv_pull:')))

@@ -6,6 +6,7 @@
 // (docs/redis-keys.md), on one shard and, with rooms spread, on 2 and 4. The seed is printed on failure; PARLEY_SEED=N
 // runs that one alone.
 import assert from 'node:assert/strict';
+import { assertQueuesOfDue, dueOf, expireDue } from '../../support/due.mjs';
 import { PREFIX, random, scripts } from '../../support/lua.mjs';
 import { list, messagesOf, post, postedOf, roomKeys } from '../../support/lua_rooms.mjs';
 import { seedsTo } from '../../support/seeds.mjs';
@@ -88,7 +89,7 @@ class World {
   async take(old) {
     const dead = this.deliveries.filter((d) => this.isOpen(d) && !d.isDue && this.below(4) === 0);
     for (const d of dead) {
-      await this.shardOf(d.room).cmd('ZADD', this.shardOf(d.room).key('dlv_due'), 'XX', 1, d.id);
+      await expireDue(this.shardOf(d.room), 'dlv_due', d.id);
       d.isDue = true;
     }
     let n = 0;
@@ -259,7 +260,8 @@ class World {
       }
       const members = (name) => Object.keys(keys[name]?.value ?? {}).sort();
       assert.deepEqual(keys.dlv_n ?? {}, counts, 'unfinished ones of each bot');
-      assert.deepEqual(members('dlv_due'), all.filter((d) => this.isOpen(d)).map(({ id }) => id).sort(), 'somebody looks at each');
+      assertQueuesOfDue(keys);
+      assert.deepEqual(Object.keys(dueOf(keys, 'dlv_due')).sort(), all.filter((d) => this.isOpen(d)).map(({ id }) => id).sort(), 'somebody looks at each');
       assert.deepEqual(members('dlv_done'), all.filter((d) => !this.isOpen(d)).map(({ id }) => id).sort(), 'what is over');
       const pulled = all.filter((d) => d.kind === 'p' && this.isOpen(d));
       const listed = new Set(members('dlv_pull:puller'));

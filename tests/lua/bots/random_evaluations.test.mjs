@@ -5,6 +5,7 @@
 // all keys must follow from the bots and the runs (docs/redis-keys.md), on one shard and, with runs spread, on 2 and 4. The
 // seed is printed on failure; PARLEY_SEED=N runs that one alone.
 import assert from 'node:assert/strict';
+import { assertQueuesOfDue, dueOf, expireDue, isQueueOfDue } from '../../support/due.mjs';
 import { PREFIX, random, scripts } from '../../support/lua.mjs';
 import { begin, botKeys, botOf, derivedOfBots, derivedOfRuns, FAILURES, idOf, LEASE_MS, NAMES, OPEN_MAX, register, runKeys, runOf, turnOf } from '../../support/lua_bots.mjs';
 import { lookOf } from '../../support/lua_rooms.mjs';
@@ -181,7 +182,7 @@ class World {
   // Some nodes die: the time of what they hold passes. Then others take it.
   async take() {
     const dead = this.runs.filter(({ status }) => status === 'running').filter(() => this.below(3) === 0);
-    for (const r of dead) await this.shardOf(r.evaluation).cmd('ZADD', this.shardOf(r.evaluation).key('evaluation_due'), 'XX', 1, this.idOf(r));
+    for (const r of dead) await expireDue(this.shardOf(r.evaluation), 'evaluation_due', this.idOf(r));
     const old = this.below(4) ? undefined : this.pick(this.runs.filter(({ status }) => status !== 'running'));
     if (old) await this.shardOf(old.evaluation).cmd('ZADD', this.shardOf(old.evaluation).key('evaluations_done'), 'XX', 1, this.idOf(old));
     const taken = [];
@@ -285,14 +286,15 @@ class World {
       for (const [whose, n] of Object.entries(stored)) if (n === 0) delete stored[whose];
       for (const [whose, n] of Object.entries({ ...stored })) stored[whose.split(' ')[0]] = (stored[whose.split(' ')[0]] ?? 0) + Math.ceil(n / 65_536) * 65_536;
       if (Object.keys(stored).length) expected.stored = stored;
-      const names = Object.keys(keys).filter((name) => !['meta', 'names_n'].includes(name));
+      const names = Object.keys(keys).filter((name) => !['meta', 'names_n'].includes(name) && !isQueueOfDue(name));
+      assertQueuesOfDue(keys);
       assert.deepEqual(names.sort(), Object.keys(expected).sort(), 'keys');
       for (const [name, value] of Object.entries(expected)) {
-        if (name === 'evaluation_due' || name === 'evaluations_done') assert.deepEqual(Object.keys(keys[name].value).sort(), Object.keys(value.value).sort(), name);
+        if (name.startsWith('evaluation_due:') || name === 'evaluations_done') assert.deepEqual(Object.keys(keys[name].value).sort(), Object.keys(value.value).sort(), name);
         else if (typeof value === 'string') assert.equal(keys[name], value, name);
         else assert.deepEqual(plain(keys[name]), plain(value), name);
       }
-      for (const ms of Object.values(keys.evaluation_due?.value ?? {})) assert.ok(Number(ms) <= Date.now() + LEASE_MS * 2 ** 9);
+      for (const ms of Object.values(dueOf(keys, 'evaluation_due'))) assert.ok(Number(ms) <= Date.now() + LEASE_MS * 2 ** 9);
     }
   }
 }

@@ -24,7 +24,7 @@ scripts('workflow_begin', ({ cases, test, shard }) => {
       ...own,
       meta: { lease: 1, depth: 0, vt: '0.000000' },
       [`wf:${ALICE}`]: { account: 'F', user: 'alice', session_id: 's1', last: run, runs: 1, 'id:r1': run },
-      wf_due: zset({ [`${ALICE}.${run}`]: soon(LEASE_MS) }),
+      'wf_due:F:alice': zset({ [`${ALICE}.${run}`]: soon(LEASE_MS) }),
       'wf_of:alice': zset({ [`${ALICE}.${run}`]: run }),
       wf_open: { 'F alice': 1 },
       'wf_file:v1': { text: FILE, runs: 1 },

@@ -5,6 +5,7 @@
 // must follow from the runs and questions (docs/redis-keys.md), on one shard and, with sessions spread, on 2 and 4. The
 // seed is printed on failure; PARLEY_SEED=N runs that one alone.
 import assert from 'node:assert/strict';
+import { assertQueuesOfDue, expireDue, isQueueOfDue, whenDue } from '../../support/due.mjs';
 import { PREFIX, random, scripts } from '../../support/lua.mjs';
 import { answer, answerOf, begin, derived, FILE, OVER, pass, step } from '../../support/lua_workflow.mjs';
 import { seedsTo } from '../../support/seeds.mjs';
@@ -130,15 +131,16 @@ class World {
   // Some nodes die: the time of what they hold passes. Then others take it.
   async take() {
     const dead = this.runs.filter(({ status }) => ['running', 'approved'].includes(status)).filter(() => this.below(3) === 0);
-    for (const r of dead) await this.shardOf(r.session).cmd('ZADD', this.shardOf(r.session).key('wf_due'), 'XX', 1, this.idOf(r));
+    for (const r of dead) await expireDue(this.shardOf(r.session), 'wf_due', this.idOf(r));
     const due = [...dead, ...this.runs.filter((r) => r.status === 'waiting' && r.questions[r.question].deadline === 0)];
     const taken = [];
     for (const shard of this.shards) {
       const node = this.pick(NODES);
-      const dueAt = await shard.get('wf_due');
+      const dueAt = new Map();
+      for (const r of this.runs) dueAt.set(r, await whenDue(shard, 'wf_due', this.idOf(r)));
       const [reply] = (await shard.turn([['workflow_take', 100, KEEP_MS]], { node })).replies;
       const now = Number((await shard.cmd('TIME'))[0]) * 1000 + 1000;
-      const isLate = (r) => Number(dueAt?.value[this.idOf(r)]) <= now; // this machine is slow: a lease has ended by itself
+      const isLate = (r) => (dueAt.get(r) ?? Infinity) <= now; // this machine is slow: a lease has ended by itself
       const got = reply.split('\n').filter(Boolean);
       for (let i = 0; i < got.length; i += 5) {
         const r = due.find((one) => this.idOf(one) === got[i]) ?? this.runs.find((one) => this.idOf(one) === got[i] && isLate(one));
@@ -296,7 +298,7 @@ class World {
   // All other keys follow from these.
   checkDerived(keys, stored) {
     const plain = (value) => (value && value.type ? Object.fromEntries(Object.entries(value.value).map(([member, score]) => [member, Number(score)])) : Object.fromEntries(Object.entries(value).map(([field, text]) => [field, String(text)])));
-    const due = keys.wf_due?.value ?? {};
+    assertQueuesOfDue(keys);
     const expected = derived(keys, { text: FILE });
     for (const [name, value] of Object.entries(expected)) {
       const want = plain(value), is = plain(keys[name] ?? {});
@@ -305,8 +307,8 @@ class World {
         const sorted = ({ waiting = '', ...rest }) => ({ ...rest, last: 0, waiting: waiting.split(' ').sort().join(' ') });
         assert.ok(Number(is.last) >= Number(want.last), name);
         assert.deepEqual(sorted(is), sorted(want), name);
-      } else if (name === 'wf_due') {
-        assert.deepEqual(Object.keys(due).sort(), Object.keys(value.value).sort(), 'what is due');
+      } else if (name.startsWith('wf_due:')) {
+        assert.deepEqual(Object.keys(is).sort(), Object.keys(value.value).sort(), 'what is due');
       } else if (name === 'wf_done' || name.startsWith('wf_file:')) {
         assert.deepEqual(Object.keys(is).sort(), Object.keys(want).sort(), name);
         if (name !== 'wf_done') assert.equal(is.runs, want.runs, name);
@@ -314,7 +316,7 @@ class World {
         assert.deepEqual(is, want, name);
       }
     }
-    const rest = Object.keys(keys).filter((name) => !expected[name] && !/^(wf[rqfsaw]:|wf_file:|wf_files$|stored$)/.test(name));
+    const rest = Object.keys(keys).filter((name) => !expected[name] && !isQueueOfDue(name) && !/^(wf[rqfsaw]:|wf_file:|wf_files$|stored$)/.test(name));
     assert.deepEqual(rest, [], 'keys that belong to nothing');
     for (const name of Object.keys(keys).filter((one) => /^wf[qfsa]:/.test(one))) assert.ok(keys[`wfr:${name.slice(4).split('.').slice(0, 2).join('.')}`], `${name} belongs to no run`);
     for (const name of Object.keys(keys).filter((one) => one.startsWith('wf_file:') && !expected[one])) assert.equal(keys[name].runs, '0', name);

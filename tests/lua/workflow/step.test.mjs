@@ -3,6 +3,7 @@
 // workflow_step: a step is stored once, by the driver alone, and sent to the nodes that watch. workflow_watch: what a
 // client has missed, and nothing in between is lost.
 import assert from 'node:assert/strict';
+import { expireDue } from '../../support/due.mjs';
 import { ago, lines, list, scripts, soon, ttl, zset } from '../../support/lua.mjs';
 import { ALICE, began, begin, BOB, frameOf, keysOf, LEASE_MS, LOG_BYTES, OVER, recordOf, RUN_BYTES, step, stepped, STEPS_MAX } from '../../support/lua_workflow.mjs';
 
@@ -17,7 +18,7 @@ const LOST = 'lost';
 
 scripts('workflow_step', ({ cases, test, shard }) => {
   const before = () => keysOf(one);
-  const due = (at) => ({ wf_due: zset({ [id]: at }) });
+  const due = (at) => ({ 'wf_due:F:alice': zset({ [id]: at }) });
   const after = (given) => ({
     ...changed(keysOf(one), `wfr:${id}`, { agent: 'model.next', step: 1, seq: 1, stepped: '7 1', body: '{"n":1}', updated: ago(), bytes: 7 + frameOf(1).length + recordOf(1).length, log: recordOf(1).length, ...given }),
     [`wff:${id}`]: list(frameOf(1)),
@@ -31,7 +32,7 @@ scripts('workflow_step', ({ cases, test, shard }) => {
   });
   const waiting = { status: 'waiting', question: '1', questions: '1', bytes: 7 + frameOf(1).length + recordOf(1).length + 14 };
   const over = (status) => ({
-    ...after({ status, agent: '', body: '{}' }), wf_due: null, wf_open: null, wf_done: zset({ [id]: ago() }),
+    ...after({ status, agent: '', body: '{}' }), 'wf_due:F:alice': null, wf_open: null, wf_done: zset({ [id]: ago() }),
     ...changed(keysOf(one), 'wf_file:v1', { runs: 0 }),
   });
   cases([
@@ -39,14 +40,14 @@ scripts('workflow_step', ({ cases, test, shard }) => {
     { name: 'after a person\'s yes', before, call: step({ ...driven, status: 'approved', attempt: 3 }), reply: lines('ok', 1), after: () => after({ status: 'approved', attempt: 3 }) },
     { name: 'a router that sends no frame, and finds the verb', before, call: step({ ...driven, frame: '', verb: 'CONTENT' }), reply: lines('ok', 0), after: () => ({ ...after({ seq: 0, verb: 'CONTENT', bytes: 7 + recordOf(1).length }), [`wff:${id}`]: null }) },
     { name: 'nothing but a new state', before, call: step({ ...driven, frame: '', record: '' }), reply: lines('ok', 0), after: () => ({ ...after({ seq: 0, bytes: 7, log: 0 }), [`wff:${id}`]: null, [`wfs:${id}`]: null }) },
-    { name: 'a run that waits has no driver', before, call: step({ ...driven, status: 'waiting' }), reply: lines('ok', 1), after: () => ({ ...after(waiting), ...asked(), wf_due: null }) },
+    { name: 'a run that waits has no driver', before, call: step({ ...driven, status: 'waiting' }), reply: lines('ok', 1), after: () => ({ ...after(waiting), ...asked(), 'wf_due:F:alice': null }) },
     { name: 'a question with a deadline is due then', before, call: step({ ...driven, status: 'waiting', deadline: 60_000 }), reply: lines('ok', 1), after: () => ({ ...after(waiting), ...asked({ deadline: soon(60_000) }), ...due(soon(60_000)) }) },
     {
       name: 'a question is listed for each approver',
       before,
       call: step({ ...driven, status: 'waiting', quorum: 2, isSelf: false, question: '{"form":{}}', approvers: ['a.boss', 'r.boss', 'o.0123'] }),
       reply: lines('ok', 1),
-      after: () => ({ ...after({ ...waiting, bytes: waiting.bytes + 4 }), ...asked({ quorum: 2, is_self_allowed: 0, approvers: 'a.boss r.boss o.0123', question: '{"form":{}}' }), wf_due: null, ...Object.fromEntries(['a.boss', 'r.boss', 'o.0123'].map((who) => [`wf_ask:${who}`, zset({ [`${id}.1`]: ago() })])) }),
+      after: () => ({ ...after({ ...waiting, bytes: waiting.bytes + 4 }), ...asked({ quorum: 2, is_self_allowed: 0, approvers: 'a.boss r.boss o.0123', question: '{"form":{}}' }), 'wf_due:F:alice': null, ...Object.fromEntries(['a.boss', 'r.boss', 'o.0123'].map((who) => [`wf_ask:${who}`, zset({ [`${id}.1`]: ago() })])) }),
     },
     ...OVER.map((status) => ({ name: `a run that is ${status}`, before, call: step({ ...driven, status }), reply: lines('ok', 1), after: () => over(status) })),
     { name: 'a step under a lost fence', before, call: step({ ...driven, fence: 6 }), reply: LOST },
@@ -78,7 +79,7 @@ scripts('workflow_step', ({ cases, test, shard }) => {
     const r = await began(shard);
     const call = step({ ...r, step: 1 });
     await shard.turn([call]);
-    await shard.cmd('ZADD', shard.key('wf_due'), 1, `${ALICE}.${r.run}`);
+    await expireDue(shard, 'wf_due', `${ALICE}.${r.run}`);
     const [taken] = (await shard.turn([['workflow_take', 10, '']], { node: 'n2' })).replies;
     assert.equal(taken, lines(`${ALICE}.${r.run}`, 2, 'F', 'alice', 'running'));
     assert.equal(await shard.call(...call), lines('ok', 1));

@@ -3,6 +3,7 @@
 // workflow_renew, _look, _take, _release: a run has one driver at a time, whichever node dies. Also what workflow_take
 // deletes.
 import assert from 'node:assert/strict';
+import { expireDue, putDue, whenDue } from '../../support/due.mjs';
 import { ago, lines, scripts, soon, zset } from '../../support/lua.mjs';
 import { ALICE, answer, began, BOB, frameOf, keysOf, LEASE_MS, OVER, pass, step, stepped } from '../../support/lua_workflow.mjs';
 
@@ -11,11 +12,11 @@ const one = { run: 1000, fence: 7 };
 const DAY_MS = 86_400_000;
 const take = (limit = 10, keep = '') => ['workflow_take', limit, keep];
 const renew = (...pairs) => ['workflow_renew', ...pairs];
-const due = (at) => ({ wf_due: zset({ [id]: at }) });
+const due = (at) => ({ 'wf_due:F:alice': zset({ [id]: at }) });
 const waiting = (deadline) => keysOf({ ...one, status: 'waiting', records: ['{}'], questions: { 1: { deadline } } });
 // The nodes that may have these runs.
 const takers = (shard, n = 2, limit = 10) => Promise.all(Array.from({ length: n }, async (_, i) => (await shard.turn([take(limit)], { node: `n${i + 1}` })).replies[0].split('\n').filter(Boolean)));
-const expire = (shard) => shard.cmd('ZADD', shard.key('wf_due'), 'XX', 1, id);
+const expire = (shard) => expireDue(shard, 'wf_due', id);
 
 scripts('workflow_renew', ({ cases }) => {
   cases([
@@ -78,7 +79,7 @@ scripts('workflow_take', ({ cases, test, shard }) => {
     { name: 'a question past its deadline: it is still open', before: () => ({ ...waiting(5), ...today() }), call: take(), reply: lines(id, 1, 'F', 'alice', 'waiting'), after: () => taken(waiting(5)) },
     { name: 'a question before its deadline', before: () => ({ ...waiting(9e12), ...today() }), call: take(), reply: '' },
     { name: 'a limit of none', before: () => ({ ...keysOf(one), ...due(5), ...today() }), call: take(0), reply: '' },
-    { name: 'an id whose run is gone is dropped', before: () => ({ ...due(5) }), call: take(), reply: '', after: { wf_due: null } },
+    { name: 'an id whose run is gone is dropped', before: () => ({ ...due(5) }), call: take(), reply: '', after: { 'wf_due:F:alice': null } },
     { name: 'a run that ended long ago is deleted with all its keys, in the same call', before: () => ({ ...over(1000), ...today() }), call: take(10, DAY_MS), reply: '', after: () => ({ ...gone(over(1000)), wf_files: zset({ v1: ago() }) }) },
     { name: 'a run that ended a moment ago is kept', before: () => ({ ...over(Date.now()), ...today() }), call: take(10, DAY_MS), reply: '' },
     { name: 'without a time all are kept', before: () => ({ ...over(1000), ...today() }), call: take(), reply: '' },
@@ -97,7 +98,7 @@ scripts('workflow_take', ({ cases, test, shard }) => {
   test('five nodes share what is due: each run goes to one of them, the longest due first', async () => {
     const runs = [];
     for (let i = 0; i < 50; i++) runs.push(await began(shard, { request: `r${i}` }));
-    for (const [i, r] of runs.entries()) await shard.cmd('ZADD', shard.key('wf_due'), i + 1, `${ALICE}.${r.run}`);
+    for (const [i, r] of runs.entries()) await putDue(shard, 'wf_due', `${ALICE}.${r.run}`, i + 1);
     const got = await takers(shard, 6, 10);
     assert.deepEqual(got.flatMap((some) => some.filter((_, i) => i % 5 === 0)), runs.map(({ run }) => `${ALICE}.${run}`));
     assert.equal(new Set(got.flatMap((some) => some.filter((_, i) => i % 5 === 1))).size, 50, 'each has a fence of its own');
@@ -126,7 +127,7 @@ scripts('workflow_take', ({ cases, test, shard }) => {
 
   test('a run that ends every node that takes it comes back less and less often, and at once again after a step', async () => {
     await shard.seed({ ...keysOf(one), ...today() });
-    const until = async () => Number(await shard.cmd('ZSCORE', shard.key('wf_due'), id));
+    const until = () => whenDue(shard, 'wf_due', id);
     const left = async () => (await until()) - Date.now();
     for (let i = 1; i <= 14; i++) {
       await expire(shard);
@@ -151,7 +152,7 @@ scripts('workflow_take', ({ cases, test, shard }) => {
     const r = await began(shard);
     await stepped(shard, r, { status: 'waiting', approvers: ['a.F'] });
     assert.equal(await shard.call(...answer({ run: r.run, corrections: '{"x":1}', comment: '"as said"' })), lines('decided', 2, 'F', 'alice'));
-    await shard.cmd('ZADD', shard.key('wf_due'), 1, `${ALICE}.${r.run}`);
+    await expireDue(shard, 'wf_due', `${ALICE}.${r.run}`);
     assert.deepEqual(await takers(shard), [[`${ALICE}.${r.run}`, '3', 'F', 'alice', 'approved'], []]);
     const got = (await shard.call('workflow_load', ALICE, r.run)).split('\n');
     assert.deepEqual([got[1], got[8], got[15], got[16]], ['approved', '3', '1', 'approved']);

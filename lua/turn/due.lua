@@ -1,0 +1,107 @@
+-- due: rows that nodes take when their time has come: deliveries, evaluations, runs. Accounts take turns, then the
+--   users of one account; a user's rows come by their time. So 100,000 rows of one account delay another one's row by
+--   one of them, and to take a row costs the same however many are due.
+--   Three levels of zsets are queues: <set> has accounts, <set>:<account> its users, <set>:<account>:<user> rows. A
+--   row's score is when it is due (ms). The turn of a user, or of an account, comes when the first row below it is due,
+--   but not before it was last served. It may come too early, because rows that are put off leave it as it is: it is
+--   put right then.
+local bounds = require('turn/bounds')
+local instants = require('turn/instants')
+local order = require('turn/order')
+local call = redis.call
+local format = string.format
+local max = math.max
+
+local LOOKS_MAX = 200 -- of a call that takes; each counts as a microsecond, so that they are in order
+local COMMANDS = 10   -- for one of them, besides what is done with the row
+local FEW = 20        -- looks of a call that only wants to know
+
+-- whose: a table with its account and user.
+local function keys_of(turn, set, whose)
+    local accounts = turn.prefix .. set
+    local users = accounts .. ':' .. whose.account
+    return accounts, users, users .. ':' .. whose.user
+end
+
+-- The row is due at that time, whenever it was before. One that is due already takes no turn that is past.
+local function put(turn, set, whose, row, ms)
+    local accounts, users, rows = keys_of(turn, set, whose)
+    local at = order.score_of(max(ms * 1000, turn.now_us))
+    call('ZADD', rows, format('%d', ms), row)
+    call('ZADD', users, 'LT', at, whose.user)
+    call('ZADD', accounts, 'LT', at, whose.account)
+end
+
+local function drop(turn, set, whose, row)
+    local accounts, users, rows = keys_of(turn, set, whose)
+    call('ZREM', rows, row)
+    if call('EXISTS', rows) == 1 then return end
+    call('ZREM', users, whose.user)
+    if call('EXISTS', users) == 0 then call('ZREM', accounts, whose.account) end
+end
+
+-- The first member of a zset whose score is not after `now` (text).
+local function first_until(key, now)
+    return call('ZRANGEBYSCORE', key, '-inf', now, 'LIMIT', 0, 1)[1]
+end
+
+-- The next turn of a member of `queue`: when the first one in the zset `below` it is due, but not before `least_us`.
+local function pass_turn(queue, member, below, least_us)
+    local first = call('ZRANGE', below, 0, 0, 'WITHSCORES')[2]
+    if first then
+        call('ZADD', queue, order.score_of(max(order.us_of(first), least_us)), member)
+    else
+        call('ZREM', queue, member)
+    end
+end
+
+-- Whose turn it is, with the row that is due; without one when the turn came too early. nil: nobody's. longest_ms: no
+-- row is put further away than that; nil: it may be.
+local function look(turn, set, longest_ms)
+    local now, accounts = order.score_of(turn.now_us + LOOKS_MAX), turn.prefix .. set
+    bounds.note_read(turn, COMMANDS, 0)
+    if longest_ms then instants.bring_here(turn, accounts, longest_ms) end
+    local account = first_until(accounts, now)
+    if not account then return nil end
+    local users = accounts .. ':' .. account
+    if longest_ms then instants.bring_here(turn, users, longest_ms) end
+    local user = first_until(users, now)
+    local rows = user and users .. ':' .. user
+    if rows and longest_ms then instants.pull_in(turn, rows, longest_ms) end
+    return {
+        accounts = accounts, account = account, users = users, user = user, rows = rows,
+        row = rows and first_until(rows, now),
+    }
+end
+
+-- at: of `look`. Those who wait since before served_us come first from now on.
+local function pass(at, served_us)
+    if at.user then pass_turn(at.users, at.user, at.rows, served_us) end
+    pass_turn(at.accounts, at.account, at.users, served_us)
+end
+
+-- Calls use(row) for rows that are due, in turn, until it has returned true `most` times. It puts the row off then;
+-- one for which it returns false is dropped.
+local function take(turn, set, most, longest_ms, use)
+    local n = 0
+    for nth = 1, LOOKS_MAX do
+        local at = n < most and look(turn, set, longest_ms)
+        if not at then return end
+        if at.row then
+            if use(at.row) then n = n + 1 else call('ZREM', at.rows, at.row) end
+        end
+        pass(at, turn.now_us + nth)
+    end
+end
+
+-- Is there a row for `take`? Also if many turns came too early, which `take` finds out.
+local function is_any(turn, set, longest_ms)
+    for _ = 1, FEW do
+        local at = look(turn, set, longest_ms)
+        if not at or at.row then return at ~= nil end
+        pass(at, 0)
+    end
+    return true
+end
+
+return {put = put, drop = drop, take = take, is_any = is_any}
