@@ -45,12 +45,11 @@ struct websocket {
     unsigned code;           /* why we close it; 0: we do not */
     char *reason;            /* own memory; NULL with code 0 */
     bool is_pumping, is_writing, was_heard;
-    uint64_t written_in; /* the loop's turn in which the last write began */
-    bool is_proven;      /* it has an account */
-    bool is_control;     /* the frame that is being received */
-    bool is_paused;      /* by its owner */
-    bool is_dry;         /* nothing is left to read in this turn */
-    bool has_ended;      /* the peer sends no more */
+    bool is_proven;  /* it has an account */
+    bool is_control; /* the frame that is being received */
+    bool is_paused;  /* by its owner */
+    bool is_dry;     /* nothing is left to read in this turn */
+    bool has_ended;  /* the peer sends no more */
 };
 
 void websocket_move(struct websocket *ws, enum websocket_state to);

@@ -148,7 +148,6 @@ static bool give_output(struct websocket *ws)
     if (ws->sending.n == 0)
         return true;
     ws->is_writing = true;
-    ws->written_in = ws->server->loop->turn_n;
     ws->write_looks_n = 0;
     h2o_iovec_t bytes = h2o_iovec_init(ws->sending.at, ws->sending.n);
     h2o_socket_write(ws->socket, &bytes, 1, on_written);
@@ -157,25 +156,14 @@ static bool give_output(struct websocket *ws)
 
 /* --- both ------------------------------------------------------------------------------------- */
 
-/* Not in the turn of a write: libh2o would ask epoll for both. If that write is complete, and more
- * sockets are ready than one call of epoll_wait returns, libh2o aborts in a later turn, in which
- * the socket can be written and nobody waits for that. */
-static void read_or_stop(struct websocket *ws, bool wants)
-{
-    if (wants == h2o_socket_is_reading(ws->socket))
-        return;
-    if (ws->is_writing && ws->written_in == ws->server->loop->turn_n)
-        websocket_pump_after(ws, 1);
-    else if (wants)
-        h2o_socket_read_start(ws->socket, on_readable);
-    else
-        h2o_socket_read_stop(ws->socket);
-}
-
 static void read_or_wait(struct websocket *ws)
 {
     bool wants = !ws->has_ended && !websocket_is_behind(ws);
-    read_or_stop(ws, wants);
+    bool is_reading = h2o_socket_is_reading(ws->socket);
+    if (is_reading && !wants)
+        h2o_socket_read_stop(ws->socket);
+    else if (!is_reading && wants)
+        h2o_socket_read_start(ws->socket, on_readable);
     if (wants && connection_has_more(ws->socket))
         websocket_pump_after(ws, 0);
     if (ws->slowed_ms != 0) {

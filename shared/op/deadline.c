@@ -82,14 +82,11 @@ uint64_t deadlines_wait_ms(const struct deadlines *all, uint64_t now_ms, uint64_
     return at - now_ms < most_ms ? at - now_ms : most_ms;
 }
 
-bool deadlines_run(struct deadlines *all, uint64_t now_ms)
+void deadlines_run(struct deadlines *all, uint64_t now_ms)
 {
-    bool has_run = false;
     while (all->n > 0 && all->heap[1].at_ms <= now_ms) {
         struct deadline *d = all->heap[1].deadline;
         deadline_cancel(all, d);
         d->on_expire(d);
-        has_run = true;
     }
-    return has_run;
 }

@@ -45,7 +45,7 @@ static inline bool deadline_is_set(const struct deadline *d)
 /* Milliseconds until the first deadline: 0 if it is due, `most_ms` if it is later or none is
  * set. */
 uint64_t deadlines_wait_ms(const struct deadlines *all, uint64_t now_ms, uint64_t most_ms);
-/* Runs all deadlines that are due at `now_ms`. Returns whether there were any. */
-bool deadlines_run(struct deadlines *all, uint64_t now_ms);
+/* Runs all deadlines that are due at `now_ms`. */
+void deadlines_run(struct deadlines *all, uint64_t now_ms);
 
 #endif

@@ -51,23 +51,34 @@ static void run_tasks(struct loop *loop)
     }
 }
 
+/* Reports the end of writes that were complete at once, outside of h2o_evloop_run: deadlines, work,
+ * tasks and the end of a turn write, too. libh2o would report it after its next poll, for which it
+ * would ask epoll whether such a socket can be written if what is read from it has changed in the
+ * same turn. If more sockets are ready than one poll returns, libh2o would still hear of that when
+ * nobody waits for it any more, and abort. Returns whether there were any. */
+static bool report_writes(struct loop *loop)
+{
+    if (loop->h2o->_pending_as_client == NULL && loop->h2o->_pending_as_server == NULL)
+        return false;
+    h2o_timeout__do_post_callback(loop->h2o);
+    return true;
+}
+
 void loop_run_once(struct loop *loop, uint64_t most_wait_ms)
 {
     run_tasks(loop);
-    /* What a deadline has written may be written at once: libh2o says so after its next look, for
-     * which it must not wait. The same is true of work, of which more may be left. */
     uint64_t before_ms = clock_mono_ms(), wait = 0;
-    if (!loop->has_written && loop->passes.first == NULL)
+    /* What the end of a write begins is sent at the end of this turn. Of work more may be left. */
+    if (!report_writes(loop) && loop->passes.first == NULL)
         wait = deadlines_wait_ms(&loop->deadlines, before_ms, most_wait_ms);
-    loop->turn_n++;
     h2o_evloop_run(loop->h2o, (int32_t)wait);
     uint64_t now_ms = clock_mono_ms();
     /* The process was starved, or a callback took long: read what has arrived meanwhile before
      * a deadline gives up on it. */
     if (now_ms > before_ms + wait + LATE_MS)
         h2o_evloop_run(loop->h2o, 0);
-    loop->has_written = deadlines_run(&loop->deadlines, now_ms);
-    loop->has_written |= passes_run(&loop->passes);
+    deadlines_run(&loop->deadlines, now_ms);
+    passes_run(&loop->passes);
     if (loop->on_turn_end != NULL)
         loop->on_turn_end(loop->turn_end_arg);
     run_tasks(loop);

@@ -35,9 +35,7 @@ struct loop {
     void *wake_arg;
     h2o_socket_t *wake_socket;
     int wake_fd;
-    uint64_t turn_n; /* ever */
     bool is_done;
-    bool has_written; /* deadlines or work have run in the last turn */
 };
 
 /* Set the hooks above after this call and before loop_run. Aborts if memory or descriptors run

@@ -30,10 +30,9 @@ void passes_end(struct passes *passes, struct steps *steps)
 }
 
 /* It is off the list while its step runs, so that it may end itself, or its owner. */
-bool passes_run(struct passes *passes)
+void passes_run(struct passes *passes)
 {
-    bool has_run = passes->first != NULL;
-    uint64_t began_us = has_run ? clock_thread_us() - passes->used_us : 0;
+    uint64_t began_us = passes->first == NULL ? 0 : clock_thread_us() - passes->used_us;
     while (passes->first != NULL) {
         struct steps *steps = passes->first;
         passes_end(passes, steps);
@@ -43,5 +42,4 @@ bool passes_run(struct passes *passes)
             break;
     }
     passes->used_us = 0;
-    return has_run;
 }

@@ -46,7 +46,7 @@ static inline void passes_use(struct passes *passes, uint64_t us)
 {
     passes->used_us += us;
 }
-/* The end of a pass: one step at least, if there is work. Returns whether steps have run. */
-bool passes_run(struct passes *passes);
+/* The end of a pass: one step at least, if there is work. */
+void passes_run(struct passes *passes);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * test_loop.c - shared/op/loop.h: from when a deadline counts that a callback sets, what runs
- * before one that is late, what runs at the end of a turn, and what long work leaves to others. */
+ * before one that is late, that writes outside of libh2o's part of a turn end, what runs at the end
+ * of a turn, and what long work leaves to others. */
 #include "shared/op/loop.h"
 
 #include "shared/base/clock.h"
@@ -136,6 +137,118 @@ static void what_has_come_is_read_before_a_late_deadline(void **state)
     close(first_ends[OTHER]);
     close(second_ends[OTHER]);
 }
+
+/* --- many sockets at once --------------------------------------------------------------------- */
+
+enum { READY_NR = 300 /* more than one poll of libh2o returns */ };
+
+static h2o_socket_t *changed;
+static unsigned written_n;
+
+static void on_changed_readable(h2o_socket_t *socket, const char *error)
+{
+    (void)socket;
+    assert_null(error);
+}
+
+static void on_written(h2o_socket_t *socket, const char *error)
+{
+    (void)socket;
+    assert_null(error);
+    written_n++;
+}
+
+/* Either way round, and to either of both. */
+static void write_and_change(void)
+{
+    static char byte[] = "x";
+    h2o_iovec_t bytes = h2o_iovec_init(byte, 1);
+    h2o_socket_write(changed, &bytes, 1, on_written);
+    if (h2o_socket_is_reading(changed))
+        h2o_socket_read_stop(changed);
+    else
+        h2o_socket_read_start(changed, on_changed_readable);
+}
+
+static void write_at_deadline(struct deadline *expired)
+{
+    (void)expired;
+    write_and_change();
+}
+
+static bool write_in_step(struct steps *steps)
+{
+    (void)steps;
+    write_and_change();
+    return false;
+}
+
+static void write_in_task(struct loop_task *task)
+{
+    (void)task;
+    write_and_change();
+}
+
+static void write_at_turn_end(void *arg)
+{
+    (void)arg;
+    loop.on_turn_end = NULL;
+    write_and_change();
+}
+
+static struct deadline writing_deadline = {.on_expire = write_at_deadline};
+static struct steps writing_steps = {.step = write_in_step};
+static struct loop_task writing_task = {.run = write_in_task};
+
+static void set_deadline(void)
+{
+    loop_set_deadline(&loop, &writing_deadline, 0);
+}
+
+static void begin_step(void)
+{
+    loop_begin_steps(&loop, &writing_steps);
+}
+
+static void schedule_task(void)
+{
+    loop_schedule(&loop, &writing_task);
+}
+
+static void hook_turn_end(void)
+{
+    loop.on_turn_end = write_at_turn_end;
+}
+
+/* libh2o asked epoll whether such a socket can be written, and aborted when it was told a turn
+ * later, because the write had been reported meanwhile. */
+static void a_socket_may_change_what_it_reads_as_it_is_written_to_among_hundreds(void **state)
+{
+    static void (*const ways[])(void) = {set_deadline, begin_step, schedule_task, hook_turn_end};
+    static int ready_ends[READY_NR][ENDS_NR], changed_ends[ENDS_NR];
+    h2o_socket_t *ready[READY_NR];
+    for (unsigned i = 0; i < READY_NR; i++)
+        ready[i] = read_from(ready_ends[i], on_second_readable);
+    changed = read_from(changed_ends, on_changed_readable);
+    loop_run_once(&loop, 0);
+    for (unsigned i = 0; i < 2 * sizeof ways / sizeof *ways; i++) {
+        ways[i / 2]();
+        for (unsigned turn = 0; turn < 4; turn++) {
+            for (unsigned k = 0; k < READY_NR; k++)
+                assert_int_equal(write(ready_ends[k][OTHER], "x", 1), 1);
+            loop_run_once(&loop, 0);
+        }
+        assert_int_equal(written_n, i + 1);
+    }
+    for (unsigned i = 0; i < READY_NR; i++) {
+        h2o_socket_close(ready[i]);
+        close(ready_ends[i][OTHER]);
+    }
+    h2o_socket_close(changed);
+    close(changed_ends[OTHER]);
+}
+
+/* --- the order within a turn ------------------------------------------------------------------ */
 
 static char ran[20];
 
@@ -290,6 +403,7 @@ int main(void)
         cmocka_unit_test(a_deadline_set_by_another_deadline_counts_from_then),
         cmocka_unit_test(a_deadline_set_at_the_end_of_a_turn_counts_from_then),
         cmocka_unit_test(what_has_come_is_read_before_a_late_deadline),
+        cmocka_unit_test(a_socket_may_change_what_it_reads_as_it_is_written_to_among_hundreds),
         cmocka_unit_test(a_task_runs_once_at_the_end_of_the_turn),
         cmocka_unit_test(a_task_scheduled_between_turns_runs_at_the_beginning_of_the_next),
         cmocka_unit_test(a_task_that_is_unscheduled_does_not_run),

@@ -190,7 +190,7 @@ static struct result call_with(struct http_client *client, const char *url, cons
     assert_int_equal(result.n, 0);
     while (result.n == 0) {
         http_client_wait(client, 20);
-        (void)deadlines_run(&loop.deadlines, clock_mono_ms());
+        deadlines_run(&loop.deadlines, clock_mono_ms());
     }
     assert_int_equal(result.n, 1);
     assert_true(result.reason[0] != 0);
