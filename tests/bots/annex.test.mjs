@@ -80,9 +80,12 @@ suite('annex', { accounts, sweep: false }, ({ test, cluster }) => {
     assert.equal(json.bots.find(({ username }) => username === name).emulates, null);
   });
 
-  test('texts that do not tag it are messages, and so is what is shown as code or quoted', async () => {
+  test('texts that do not tag it are messages, and so is what is shown as code, quoted or hidden', async () => {
     const room = await newRoom(cluster);
-    const texts = ['annex /help', 'mail x@annex /help', '@annexe /help', '`@annex /help`', '```\n@annex /help\n```', '> @annex /help'];
+    const texts = [
+      'annex /help', 'mail x@annex /help', '@annexe /help', '`@annex /help`', '```\n@annex /help\n```', '~~~\n@annex /help', '    @annex /help', '> @annex /help',
+      '- > @annex /help', 'I said <!-- @annex /help -->',
+    ];
     for (const text of texts) {
       const message = await say(cluster, room, text);
       assert.deepEqual([message.private, message.tagged], [undefined, []], text);

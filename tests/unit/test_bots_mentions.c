@@ -90,11 +90,61 @@ static void fenced_blocks_mention_nobody(void **state)
     expect("~~~ `x`\n@ada\n```\n@eve\n~~~\n@bob", "bob");
     expect("````\n@ada\n```\n@eve\n````` \n@bob", "bob");
     expect("   ```\r\n@ada\r\n  ```\r\n@bob", "bob");
-    expect("    ```\n@ada", "ada");
+    expect("a\n    ```\n@ada", "ada");
     expect("text\n```\n@ada\n```", "");
     expect("``` @ada ```", "");
     expect("```a`\n@ada", "ada");
     expect("~~\n@ada", "ada");
+}
+
+static void indented_code_mentions_nobody(void **state)
+{
+    (void)state;
+    expect("    @ada\n@bob", "bob");
+    expect("a\n\n    @ada\n\n\t@eve\n   @bob", "bob");
+    expect("a\n\n  \t@ada\n\n   @bob", "bob");
+    expect("a\n    @ada\n\t@bob", "ada bob");
+    expect("# @ada\n    @eve", "ada");
+    expect("#@ada\n    @bob", "ada bob");
+    expect("@ada\n---\n    @eve\n***\n    @eve\n@bob\n===\n    @eve", "ada bob");
+    expect("> a\n    @ada", "");
+    expect("```\n```\n    @ada\n@bob", "bob");
+    expect("```\n    ```\n@ada\n```\n@bob", "bob");
+    expect("    ```\n@bob", "bob");
+}
+
+static void items_of_lists_mention_whom_their_text_does(void **state)
+{
+    (void)state;
+    expect("- @ada\n\n    @bob\n\n      @eve\n\n12. @max\n\n    @lee\n\n        @eve",
+           "ada bob max lee");
+    expect("-     @eve\n- @ada\n  - @bob\n\n        @eve\n\n    @max", "ada bob max");
+    expect("- > @eve\n- a\n  > @eve\n\n  > @eve\n- @bob", "bob");
+    expect("1) ```\n   @eve\n   ```\n   @ada\n2) ~~~\n   @eve\n@bob", "ada bob");
+    expect("- a\n@ada\n    @bob", "ada bob");
+    expect("- a\n\n@ada\n\n    @eve", "ada");
+    expect("-\n  @ada\n\n      @eve\n10.\n\n    @eve", "ada");
+    expect("- `a\n- @ada `b\n  @eve` @bob", "ada bob");
+    expect("a\n2. @ada\n    @bob\n1. @max\n\n       @eve", "ada bob max");
+    expect("a\n-\n    @ada", "");
+    expect("- - -\n    @eve\n- - @ada\n\n      @bob", "ada bob");
+    expect("-a @ada\n\n1.a @bob\n\n1234567890. @max\n\n    @eve", "ada bob max");
+}
+
+static void comments_mention_nobody(void **state)
+{
+    (void)state;
+    expect("a <!-- @ada --> @bob", "bob");
+    expect("<!-- @ada\n\n@eve\n--> @bob", "bob");
+    expect("<!--> @ada <!---> @bob", "ada bob");
+    expect("a <!-- @ada\n\n@bob -->", "ada bob");
+    expect("a <!-- @ada `-->` @bob", "bob");
+    expect("a `<!--` @ada `-->` @bob", "ada bob");
+    expect("\\<!-- @ada -->, a \\<!-- @bob -->", "ada bob");
+    expect("<!-- @ada\n\n@eve", "");
+    expect("- <!-- @eve\n\n  @eve\n\n@ada -->", "ada");
+    expect("a <! -- @ada -->", "ada");
+    expect("a\n<!-- @eve\n\n-->\n@bob", "bob");
 }
 
 static void quotes_mention_nobody(void **state)
@@ -153,6 +203,14 @@ static void the_largest_text_of_mentions_is_read_once(void **state)
     memcpy(text + MESSAGE_TEXT_MAX_BYTES - 3, " @b", 3);
     assert_int_equal(mentions_find((struct str){text, MESSAGE_TEXT_MAX_BYTES}, names, MENTIONS_MAX),
                      1);
+    static const char *const many[] = {"<!-- ",  "<!-- -->", "- ",         "- <!--\n", "- ```\n ",
+                                       "- \n\n", "  - a\n",  "<!---->`\n", "-->",      "    a\n"};
+    for (size_t k = 0; k < sizeof many / sizeof many[0]; k++) {
+        for (size_t i = 0; i < MESSAGE_TEXT_MAX_BYTES; i++)
+            text[i] = many[k][i % strlen(many[k])];
+        assert_int_equal(
+            mentions_find((struct str){text, MESSAGE_TEXT_MAX_BYTES}, names, MENTIONS_MAX), 0);
+    }
     memset(text, '.', MESSAGE_TEXT_MAX_BYTES);
     text[0] = '@';
     text[1] = 'a';
@@ -234,6 +292,9 @@ int main(void)
         cmocka_unit_test(mail_addresses_mention_nobody),
         cmocka_unit_test(code_spans_mention_nobody),
         cmocka_unit_test(fenced_blocks_mention_nobody),
+        cmocka_unit_test(indented_code_mentions_nobody),
+        cmocka_unit_test(items_of_lists_mention_whom_their_text_does),
+        cmocka_unit_test(comments_mention_nobody),
         cmocka_unit_test(quotes_mention_nobody),
         cmocka_unit_test(a_name_counts_once_and_not_if_it_is_too_long),
         cmocka_unit_test(more_than_the_most_are_left_out),

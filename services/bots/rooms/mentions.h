@@ -4,25 +4,27 @@
  * follow a letter, a digit or one of `-_.` (so that mail addresses are none) and continues with
  * letters, digits and, inside, `-_.`; white space and other punctuation end it.
  *
- * What is shown as code or quoted mentions nobody: code spans in backticks, blocks between fences
- * of backticks or tildes, and lines that begin with `>`, as CommonMark has them (0.31.2, 6.1, 4.5
- * and 5.1). Linear in the text. Pure functions, any thread.
+ * What is shown as code, quoted or hidden mentions nobody: what is in no paragraph (paragraphs.h),
+ * and within one code spans in backticks and HTML comments, as CommonMark has them (0.31.2, 6.1 and
+ * 6.6). Linear in the text. Pure functions, any thread.
  */
 #ifndef PARLEY_BOTS_ROOMS_MENTIONS_H
 #define PARLEY_BOTS_ROOMS_MENTIONS_H
 
-#include "shared/base/str.h"
+#include "services/bots/rooms/paragraphs.h"
 
 enum { MENTIONS_MAX = 50, MENTIONS_TICKS_MAX = 80 };
 
 /* A place in a text, which is borrowed. */
 struct mentions {
+    struct paragraphs paragraphs;
     struct str text;
     size_t at;
-    size_t end;     /* of the paragraph: lines that are neither code nor quotes */
+    size_t end;     /* of the paragraph */
     bool is_within; /* the character before belongs to a word */
     /* Where the last run of that many backticks begins; longer ones delimit nothing. */
     size_t last_ticks[MENTIONS_TICKS_MAX + 1];
+    size_t last_comment_end; /* where the last `-->` begins */
 };
 
 void mentions_begin(struct mentions *mentions, struct str text);
