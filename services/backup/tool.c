@@ -29,7 +29,7 @@ bool tool_complain_redis(struct tool *tool)
 {
     if (redis_is_interrupted())
         return tool_complain(tool, "interrupted");
-    return tool_complain(tool, "Redis: %s", blocking_error(tool->blocking));
+    return tool_complain(tool, "%s", blocking_problem(tool->blocking));
 }
 
 static bool read_settings(struct tool *tool)

@@ -304,10 +304,9 @@ static int run_bench(const struct config *config)
     int status = EXIT_USAGE;
     const char *file = config_text(config, "accounts");
     char reason[ACCOUNTS_REASON_BYTES];
-    if (file == NULL || *file == 0 || config->argument_n > 0) {
-        fprintf(stderr, "parley: %s (see parley bench --help)\n",
-                config->argument_n > 0 ? "bench takes flags only"
-                                       : "--accounts takes the nodes' accounts.yaml");
+    if (file == NULL || *file == 0) {
+        fputs("parley: --accounts is missing: the nodes' accounts.yaml (see parley bench --help)\n",
+              stderr);
         return EXIT_USAGE;
     }
     if (!accounts_load(file, reason, sizeof reason, &accounts)) {
@@ -340,6 +339,7 @@ out:
 
 const struct command bench_command = {
     .name = "bench",
+    .is_flags_only = true,
     .summary = "load nodes with full cycles and print throughput and cost",
     .about =
         "usage: parley bench --accounts FILE [--url URL[,URL...]] [--mode MODE] [FLAGS]\n"

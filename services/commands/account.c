@@ -406,10 +406,8 @@ static const struct word *read_words(struct account_run *x)
     for (size_t i = 0; i < sizeof words / sizeof *words && c->argument_n > 0; i++)
         if (strcmp(words[i].word, c->arguments[0]) == 0)
             word = &words[i];
-    if (word == NULL) {
-        refuse("account takes list, add, remove or rotate");
-        return NULL;
-    }
+    if (word == NULL)
+        abort(); /* not one of account_command.words */
     if (c->argument_n != 1u + word->takes_name) {
         refuse(word->takes_name ? "give the name of one account" : "list takes no name");
         return NULL;

@@ -218,10 +218,6 @@ static int run_audit(const struct config *config)
     struct audit x = {.calls = {.config = config, .command = "audit", .service = "broker"},
                       .is_json = config_number(config, "json"),
                       .follows = config_number(config, "follow")};
-    if (config->argument_n > 0) {
-        node_calls_refuse(&x.calls, "audit takes only flags");
-        return EXIT_USAGE;
-    }
     if (!read_since(&x, config_text(config, "since")) || !node_calls_read(&x.calls))
         return EXIT_USAGE;
     bool is_good = node_calls_open(&x.calls) && print_all(&x);
@@ -232,6 +228,7 @@ static int run_audit(const struct config *config)
 
 const struct command audit_command = {
     .name = "audit",
+    .is_flags_only = true,
     .summary = "print the audit log: logins refused, accounts changed, deletions",
     .about =
         "usage: parley audit [--since TIME] [--follow] [--json] [flags]\n"

@@ -4,7 +4,9 @@
 
 #include "services/node/service.h"
 #include "shared/base/config_environment.h"
+#include "shared/base/nearest.h"
 #include "shared/base/trust.h"
+#include "shared/base/usage.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,7 +68,7 @@ static enum config_outcome read_arguments(struct config *config, int argc, char 
 }
 
 /* The environment is looked at with the settings of all commands in mind. */
-static void look_at_environment(const struct config *config)
+static bool check_environment(const struct config *config, const char *command)
 {
     unsigned command_n = 0, n = 0;
     while (commands[command_n] != NULL)
@@ -79,8 +81,29 @@ static void look_at_environment(const struct config *config)
         while (all[n] != NULL)
             n++;
     }
-    config_warn_unknown(config, all);
+    bool is_good = config_check_environment(config, all, command);
     free(all);
+    return is_good;
+}
+
+static bool is_listed(const char *words, const char *word)
+{
+    struct str rest = str_of(words);
+    while (rest.at != NULL)
+        if (str_eq(str_cut(&rest, '|'), str_of(word)))
+            return true;
+    return false;
+}
+
+static bool check_words(const struct command *command, const struct config *config)
+{
+    const char *first = config->argument_n == 0 ? NULL : config->arguments[0];
+    if (command->is_flags_only)
+        return first == NULL || usage_flags_only(command->name, first);
+    if (command->words == NULL)
+        return true;
+    return (first != NULL && is_listed(command->words, first)) ||
+           usage_word(command->name, command->words, first);
 }
 
 static enum config_outcome read_settings(const struct command *command, struct config *config,
@@ -91,8 +114,8 @@ static enum config_outcome read_settings(const struct command *command, struct c
         return read_arguments(config, argc, argv);
     command_list_groups(command, groups);
     enum config_outcome outcome = config_read(config, groups, command->name, argc, argv);
-    if (outcome == CONFIG_READY)
-        look_at_environment(config);
+    if (outcome == CONFIG_READY && !check_environment(config, command->name))
+        return CONFIG_WRONG;
     return outcome;
 }
 
@@ -107,7 +130,8 @@ static int run(const struct command *command, int argc, char **argv)
         break;
     case CONFIG_WRONG: break;
     case CONFIG_READY:
-        if (command->groups == NULL || trust_read_options(&config))
+        if (check_words(command, &config) &&
+            (command->groups == NULL || trust_read_options(&config)))
             code = command->run(&config);
     }
     config_fini(&config);
@@ -145,6 +169,9 @@ int commands_run(int argc, char **argv)
     for (const struct command *const *command = commands; *command != NULL; command++)
         if (strcmp(name, (*command)->name) == 0)
             return run(*command, argc - 1, argv + 1);
-    fprintf(stderr, "parley: unknown command %s (see parley --help)\n", name);
+    struct nearest nearest = nearest_begin(str_of(name));
+    for (const struct command *const *command = commands; *command != NULL; command++)
+        nearest_try(&nearest, str_of((*command)->name));
+    (void)usage_unknown("", "command", "", str_of(name), nearest_end(&nearest));
     return EXIT_USAGE;
 }

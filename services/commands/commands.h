@@ -14,7 +14,8 @@ struct service;
 struct command {
     const char *name;
     const char *summary; /* one line of `parley --help` */
-    const char *words;   /* "a|b": what its first argument may be, for completion; NULL: anything */
+    const char *words;   /* "a|b": what its first argument may be; NULL: anything */
+    bool is_flags_only;  /* it takes no argument besides flags */
     const char *about;   /* of its own --help, in front of the options: usage, and what it does */
     const char *more;    /* after them: signals, exit codes, examples */
     /* Its options; ends with NULL. NULL: it has none, and `run` gets its arguments alone. */

@@ -223,15 +223,14 @@ static int print_completion(const struct config *config)
         const char *shell;
         void (*print)(void);
     } shells[] = {{"bash", print_bash}, {"zsh", print_zsh}, {"fish", print_fish}};
-    for (size_t i = 0; config->argument_n == 1 && i < sizeof shells / sizeof *shells; i++)
-        if (strcmp(config->arguments[0], shells[i].shell) == 0) {
+    if (config->argument_n > 1) {
+        fputs("parley: completion takes one shell at a time\n", stderr);
+        return EXIT_USAGE;
+    }
+    for (size_t i = 0; i < sizeof shells / sizeof *shells; i++)
+        if (strcmp(config->arguments[0], shells[i].shell) == 0)
             shells[i].print();
-            return 0;
-        }
-    fputs("parley: completion takes the name of a shell: bash, zsh or fish (see parley completion "
-          "--help)\n",
-          stderr);
-    return EXIT_USAGE;
+    return 0;
 }
 
 const struct command completion_command = {

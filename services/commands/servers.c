@@ -11,7 +11,7 @@
 #include <signal.h>
 #include <stdio.h>
 
-enum { REASON_BYTES = 512, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+enum { REASON_BYTES = 800, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 static const struct config_group servers_options = {
     "Flags",
@@ -66,10 +66,6 @@ static int run(const struct config *config)
     struct shard_map map = {.n = 1};
     unsigned adopted = (unsigned)config_number(config, "adopt");
     char reason[REASON_BYTES];
-    if (config->argument_n > 0) {
-        fputs("parley: servers takes flags only (see parley servers --help)\n", stderr);
-        return EXIT_USAGE;
-    }
     if (!redis_read_options(config, &map))
         return EXIT_USAGE;
     signal(SIGPIPE, SIG_IGN);
@@ -85,6 +81,7 @@ static int run(const struct config *config)
 
 const struct command servers_command = {
     .name = "servers",
+    .is_flags_only = true,
     .summary = "show the Redis servers of a cluster and their shards, or adopt an emptied one",
     .about = "usage: parley servers [FLAGS]\n"
              "\n"

@@ -9,7 +9,6 @@
 #include "services/node/show.h"
 #include "shared/base/clock.h"
 #include "shared/base/log_options.h"
-#include "shared/base/shown.h"
 #include "shared/base/trust.h"
 #include "shared/redis/blocking.h"
 #include "shared/redis/start.h"
@@ -67,17 +66,8 @@ static bool read_settings(struct show *x)
 {
     const struct config *c = x->config;
     if (c->argument_n != 1)
-        return complain(c->argument_n == 0 ? "show what?" : "show takes one word and flags");
+        return complain("show takes one word and flags");
     x->what = c->arguments[0];
-    if (!show_is_known(str_of(x->what))) {
-        struct buf shown;
-        buf_init(&shown, KEY_MAX_BYTES);
-        buf_put_shown(&shown, str_of(x->what));
-        fprintf(stderr, "parley: cannot show '%.*s': no such table (see parley show --help)\n",
-                STR_ARG(buf_str(&shown)));
-        buf_fini(&shown);
-        return false;
-    }
     if (!redis_read_options(c, &x->map))
         return false;
     log_read_options(c);
@@ -236,8 +226,8 @@ static int run(struct show *x)
     redis_stop_on_signals(x->blocking);
     enum err error = ask_all(x);
     if (error != ERR_OK) {
-        fprintf(stderr, "parley: %s%s\n", redis_is_interrupted() ? "interrupted" : "Redis: ",
-                redis_is_interrupted() ? "" : blocking_error(x->blocking));
+        fprintf(stderr, "parley: %s\n",
+                redis_is_interrupted() ? "interrupted" : blocking_problem(x->blocking));
     } else {
         note_missing(x);
         if (x->answered_n > 0)

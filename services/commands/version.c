@@ -17,6 +17,7 @@ static int print_version(const struct config *config)
 
 const struct command version_command = {
     .name = "version",
+    .is_flags_only = true,
     .summary = "print the version",
     .about = "usage: parley version\n\nPrints the version.\n",
     .run = print_version,

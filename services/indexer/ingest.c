@@ -308,12 +308,9 @@ static void sum_up(struct ingest *in, bool is_whole)
                 COUNTED_AS(in->old_n, "file was", "files were"), in->settings.embedder->name);
     if (!is_whole && in->is_interrupted)
         fputs("parley: interrupted; run it again to continue\n", stderr);
-    else if (!is_whole) {
-        char place[REDIS_PLACE_BYTES];
-        redis_put_place(shard_server(&in->map, in->pipeline.shard), place);
-        fprintf(stderr, "parley: Redis at %s: %s; run it again to continue\n", place,
-                blocking_error(in->pipeline.blocking));
-    }
+    else if (!is_whole)
+        fprintf(stderr, "parley: %s (run it again to continue)\n",
+                blocking_problem(in->pipeline.blocking));
 }
 
 static int run(struct ingest *in)

@@ -66,8 +66,6 @@ static bool complain(const char *line)
 static bool read_settings(struct reindex *x)
 {
     const struct config *c = x->config;
-    if (c->argument_n > 0)
-        return complain("reindex takes flags only");
     if (config_text(c, "namespace") != NULL && config_text(c, "owner") == NULL)
         return complain("--namespace needs --owner");
     if (!redis_read_options(c, &x->map))
@@ -305,8 +303,7 @@ static int run(struct reindex *x)
                                     : ", Redis lost");
     fflush(stdout);
     if (!is_whole && !redis_is_interrupted())
-        fprintf(stderr, "parley: Redis: %s; run it again to continue\n",
-                blocking_error(x->blocking));
+        fprintf(stderr, "parley: %s (run it again to continue)\n", blocking_problem(x->blocking));
     redis_ignore_signals();
     redis_disconnect_all(&x->map, x->connections);
     return is_whole && x->gone_n == 0 ? 0 : 1;
@@ -327,6 +324,7 @@ static int run_reindex(const struct config *config)
 
 const struct command reindex_command = {
     .name = "reindex",
+    .is_flags_only = true,
     .summary = "queue documents for reindexing after a change of the embedding model",
     .about =
         "usage: parley reindex [--redis URL] [--embeddings MODEL] [--owner NAME] [--dry-run]\n"

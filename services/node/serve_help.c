@@ -237,6 +237,7 @@ static const struct config_group http_options = {
 
 const struct command serve_command = {
     .name = "serve",
+    .is_flags_only = true,
     .summary = "run a node: serve HTTP clients and engines, with state in Redis",
     .about =
         "usage: parley serve [FLAGS]\n\n"

@@ -2,16 +2,29 @@
  * services.c - see services.h. */
 #include "services/node/services.h"
 
+#include "shared/base/nearest.h"
+
 #include <stdio.h>
+
+enum { LINE_MAX_BYTES = 1024 };
 
 /* --- of a process ----------------------------------------------------------------------------- */
 
-static bool refuse_target(void)
+static bool refuse_target(struct str name)
 {
-    fputs("parley: --target: takes a comma list of: all", stderr);
-    for (const struct service *const *service = services; *service != NULL; service++)
-        fprintf(stderr, ", %s", (*service)->name);
-    fputc('\n', stderr);
+    struct nearest nearest = nearest_begin(name);
+    struct buf b;
+    buf_init(&b, LINE_MAX_BYTES);
+    buf_lit(&b, "parley: --target takes a comma list of: all");
+    for (const struct service *const *service = services; *service != NULL; service++) {
+        buf_printf(&b, ", %s", (*service)->name);
+        nearest_try(&nearest, str_of((*service)->name));
+    }
+    buf_lit(&b, "; not ");
+    buf_put_typed(&b, "", name);
+    buf_put_nearest(&b, "", nearest_end(&nearest));
+    fprintf(stderr, "%.*s\n", STR_ARG(buf_str(&b)));
+    buf_fini(&b);
     return false;
 }
 
@@ -37,11 +50,15 @@ static void add_followers(struct process_services *all)
 static bool read_targets(struct process_services *all, const char *targets)
 {
     struct str rest = str_of(targets);
-    bool is_known = true;
-    while (rest.at != NULL && is_known)
-        add_target(all, str_trim(str_cut(&rest, ',')), &is_known);
+    while (rest.at != NULL) {
+        struct str name = str_trim(str_cut(&rest, ','));
+        bool is_known;
+        add_target(all, name, &is_known);
+        if (!is_known)
+            return refuse_target(name);
+    }
     add_followers(all);
-    return is_known || refuse_target();
+    return true;
 }
 
 bool services_read(struct process_services *all, const char *targets,

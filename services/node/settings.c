@@ -165,11 +165,6 @@ static unsigned count_nodes(const struct config *c)
 bool settings_read(struct settings *s, const struct config *c)
 {
     s->config = c;
-    if (c->argument_n > 0) {
-        fprintf(stderr, "parley: '%s': parley serve takes flags only; a switch takes on or off\n",
-                c->arguments[0]);
-        return false;
-    }
     log_read_options(c);
     s->listen = config_text(c, "listen");
     s->drain_ms = config_number(c, "drain-seconds") * 1000;

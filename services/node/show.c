@@ -237,11 +237,6 @@ static unsigned find(struct str what)
     return i;
 }
 
-bool show_is_known(struct str what)
-{
-    return find(what) < WHAT_NR;
-}
-
 void show_on_event(struct server *server, struct lines *rest)
 {
     unsigned what = find(lines_next(rest));

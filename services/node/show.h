@@ -32,8 +32,6 @@ enum { SHOW_PART_MAX_BYTES = 128 << 10, SHOW_ROWS_MAX = 1000 };
 /* Returned in place of the number of omitted rows by a node that does not know `what`. */
 #define SHOW_UNKNOWN "unknown"
 
-bool show_is_known(struct str what) must_check;
-
 /* Answers the event `show`; `rest` is the text after its kind. On the node's thread. */
 void show_on_event(struct server *server, struct lines *rest);
 

@@ -10,6 +10,7 @@
  */
 #include "shared/auth/accounts_table.h"
 #include "shared/auth/secret.h"
+#include "shared/base/nearest.h"
 #include "shared/base/utc.h"
 #include "shared/base/yaml_tree.h"
 
@@ -85,22 +86,38 @@ static bool has_control(struct str s)
     return false;
 }
 
-static bool is_word(struct str s)
-{
-    for (size_t i = 0; i < s.n; i++)
-        if (!((s.at[i] | 0x20) >= 'a' && (s.at[i] | 0x20) <= 'z') && s.at[i] != '_' &&
-            s.at[i] != '-')
-            return false;
-    return s.n > 0 && s.n <= 32;
-}
-
 static bool fail_unknown(const struct reader *r, const yaml_node_t *key, const yaml_node_t *value,
-                         const char *known)
+                         struct str meant, const char *known)
 {
     struct str name = yaml_tree_scalar(key);
-    if (is_word(name) && !yaml_tree_is_null(value))
+    bool is_shown = nearest_is_word(name) && !yaml_tree_is_null(value);
+    if (is_shown && meant.at != NULL)
+        return fail(r, key, "unknown member '%.*s': did you mean %.*s?", STR_ARG(name),
+                    STR_ARG(meant));
+    if (is_shown)
         return fail(r, key, "unknown member '%.*s': use %s", STR_ARG(name), known);
     return fail(r, key, "unknown member: use %s", known);
+}
+
+static struct str nearest_member(struct str name)
+{
+    struct nearest nearest = nearest_begin(name);
+    for (unsigned i = 0; i < MEMBER_NR; i++)
+        nearest_try(&nearest, member_names[i]);
+    return nearest_end(&nearest);
+}
+
+/* A role or a dialect is no secret, but a value in the wrong place may be: only what is close to
+ * `known`, names as "a|b", is repeated. */
+static bool fail_word(const struct reader *r, const yaml_node_t *key, const struct account *draft,
+                      struct str given, const char *known, const char *advice)
+{
+    struct str meant = nearest_of(given, known), member = yaml_tree_scalar(key);
+    if (meant.at != NULL && nearest_is_word(given))
+        return fail(r, key, "account '%.*s' has an unknown %.*s '%.*s': did you mean %.*s?",
+                    STR_ARG(draft->name), STR_ARG(member), STR_ARG(given), STR_ARG(meant));
+    return fail(r, key, "account '%.*s' has an unknown %.*s: %s", STR_ARG(draft->name),
+                STR_ARG(member), advice);
 }
 
 static bool is_namespace(struct str s)
@@ -170,7 +187,7 @@ static bool read_member(const struct reader *r, struct account *draft, struct ac
         member++;
     if (member == MEMBER_NR)
         return fail_unknown(
-            r, key, value,
+            r, key, value, nearest_member(yaml_tree_scalar(key)),
             "secret, secret_hash, role, weight, max_waiting, max_rate, max_nonces, max_stored, "
             "max_stored_per_user, dialect, namespace, former_secret, former_hash and "
             "former_until");
@@ -190,9 +207,8 @@ static bool read_member(const struct reader *r, struct account *draft, struct ac
     case MEMBER_FORMER_UNTIL: return read_time(r, key, text, &draft->former_until_s);
     case MEMBER_ROLE:
         return role_parse(text, &draft->role) ||
-               fail(r, key,
-                    "account '%.*s' has an unknown role: use frontend, user, engine or operator",
-                    STR_ARG(draft->name));
+               fail_word(r, key, draft, text, "frontend|user|engine|operator",
+                         "use frontend, user, engine or operator");
     case MEMBER_WEIGHT:
         return (str_parse_double(text, &draft->weight) && draft->weight >= 0.01 &&
                 draft->weight <= 1000) ||
@@ -218,8 +234,7 @@ static bool read_member(const struct reader *r, struct account *draft, struct ac
     case MEMBER_DIALECT:
         draft->is_deployed = true;
         return str_eq(text, STR("deployed")) ||
-               fail(r, key, "account '%.*s' has an unknown dialect: the only one is deployed",
-                    STR_ARG(draft->name));
+               fail_word(r, key, draft, text, "deployed", "the only one is deployed");
     case MEMBER_NAMESPACE:
         draft->namespace = text;
         return is_namespace(text) ||
@@ -316,7 +331,8 @@ static bool read_document(struct reader *r)
         const yaml_node_t *key = yaml_document_get_node(r->document, pair->key);
         const yaml_node_t *value = yaml_document_get_node(r->document, pair->value);
         if (!str_eq(yaml_tree_scalar(key), STR("accounts")))
-            return fail_unknown(r, key, value, "accounts");
+            return fail_unknown(r, key, value, nearest_of(yaml_tree_scalar(key), "accounts"),
+                                "accounts");
         if (list != NULL)
             return fail(r, key, "a second 'accounts'");
         list = value;

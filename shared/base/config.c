@@ -5,14 +5,15 @@
 
 #include "shared/base/buf.h"
 #include "shared/base/config_environment.h"
+#include "shared/base/nearest.h"
+#include "shared/base/usage.h"
 #include "shared/base/yaml_tree.h"
 
 #include <errno.h>
-#include <openssl/crypto.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SECRET_MAX_BYTES = 4096, FILE_MAX_BYTES = 1 << 20, FILE_DEPTH_MAX = 8 };
+enum { FILE_MAX_BYTES = 1 << 20, FILE_DEPTH_MAX = 8, LINE_MAX_BYTES = 1024 };
 
 const struct config_group config_check_options = {
     "Configuration",
@@ -25,7 +26,7 @@ const struct config_group config_check_options = {
 
 /* --- options ---------------------------------------------------------------------------------- */
 
-static bool is_repeated(const struct config_group *const *groups,
+bool config_is_repeated(const struct config_group *const *groups,
                         const struct config_group *const *at)
 {
     while (groups < at && *groups != *at)
@@ -45,7 +46,7 @@ const struct config_option **config_list_options(const struct config_group *cons
     n = 0;
     for (const struct config_group *const *group = groups; *group != NULL; group++)
         for (const struct config_option *o = (*group)->options; o->name != NULL; o++) {
-            if (is_repeated(groups, group))
+            if (config_is_repeated(groups, group))
                 continue;
             for (size_t i = 0; i < n; i++)
                 if (strcmp(list[i]->name, o->name) == 0)
@@ -85,37 +86,62 @@ static bool parse_bool(struct str text, uint64_t *ret_number)
     return true;
 }
 
+/* "--threads takes <what>, not 'many'", and where that was set, unless by a flag. Returns false. */
+static bool refuse_value(const struct config_option *option, const struct buf *what,
+                         const char *text, const char *source)
+{
+    struct buf b;
+    char name[CONFIG_ENV_NAME_MAX];
+    buf_init(&b, LINE_MAX_BYTES);
+    buf_printf(&b, "parley: --%s takes %.*s, not ", option->name, STR_ARG(buf_str(what)));
+    buf_put_typed(&b, "", str_of(text));
+    if (option->choices != NULL)
+        buf_put_nearest(&b, "", nearest_of(str_of(text), option->choices));
+    config_put_env_name(option, name);
+    if (strcmp(source, "environment") == 0)
+        buf_printf(&b, " (%s in the environment)", name);
+    else if (strcmp(source, "file") == 0)
+        buf_lit(&b, " (in the configuration file)");
+    fprintf(stderr, "%.*s\n", STR_ARG(buf_str(&b)));
+    buf_fini(&b);
+    return false;
+}
+
+/* Puts what the option takes, and returns whether `text` is that. */
+static bool check_value(const struct config_option *option, struct str text, struct buf *what,
+                        uint64_t *ret_number)
+{
+    if (option->kind == CONFIG_NUMBER) {
+        buf_printf(what, "a whole number from %llu to %llu", (unsigned long long)option->min,
+                   (unsigned long long)option->max);
+        return str_parse_u64(text, ret_number) && *ret_number >= option->min &&
+               *ret_number <= option->max;
+    }
+    if (option->kind == CONFIG_BOOL) {
+        buf_lit(what, "on or off");
+        return parse_bool(text, ret_number);
+    }
+    if (option->choices == NULL)
+        return true;
+    buf_put_words(what, option->choices);
+    return is_choice(option->choices, text);
+}
+
 /* Checks and stores one value; takes over `text`, which lives until config_fini. */
 static bool set(struct config *config, size_t at, char *text, const char *source)
 {
     const struct config_option *option = config->options[at];
     struct config_value *value = &config->values[at];
     uint64_t number = 0;
-    struct str s = str_of(text);
-    if (option->kind == CONFIG_NUMBER &&
-        (!str_parse_u64(s, &number) || number < option->min || number > option->max)) {
-        fprintf(stderr,
-                "parley: --%s takes a whole number from %llu to %llu, not '%s' (from: %s)\n",
-                option->name, (unsigned long long)option->min, (unsigned long long)option->max,
-                text, source);
-        free(text);
-        return false;
-    }
-    if (option->kind == CONFIG_BOOL && !parse_bool(s, &number)) {
-        fprintf(stderr, "parley: --%s takes on or off, not '%s' (from: %s)\n", option->name, text,
-                source);
-        free(text);
-        return false;
-    }
-    if (option->choices != NULL && !is_choice(option->choices, s)) {
-        fprintf(stderr, "parley: --%s takes one of %s, not '%s' (from: %s)\n", option->name,
-                option->choices, text, source);
-        free(text);
-        return false;
-    }
-    free((char *)value->text);
-    *value = (struct config_value){.text = text, .number = number, .source = source};
-    return true;
+    struct buf what;
+    buf_init(&what, LINE_MAX_BYTES);
+    bool is_good = check_value(option, str_of(text), &what, &number) ||
+                   refuse_value(option, &what, text, source);
+    buf_fini(&what);
+    free(is_good ? (char *)value->text : text);
+    if (is_good)
+        *value = (struct config_value){.text = text, .number = number, .source = source};
+    return is_good;
 }
 
 static bool read_defaults(struct config *config)
@@ -140,14 +166,48 @@ static bool read_environment(struct config *config)
     return true;
 }
 
+static struct str nearest_option(const struct config *config, struct str name)
+{
+    struct nearest nearest = nearest_begin(name);
+    for (size_t i = 0; config->options[i] != NULL; i++)
+        nearest_try(&nearest, str_of(config->options[i]->name));
+    return nearest_end(&nearest);
+}
+
+/* The key is shown where it can hardly be a secret. Returns false. */
+static bool refuse_key(const struct config *config, const char *command, const char *path,
+                       const yaml_node_t *key, bool is_known)
+{
+    struct str name = yaml_tree_scalar(key);
+    struct buf b;
+    buf_init(&b, LINE_MAX_BYTES);
+    buf_printf(&b, "parley: %.*s line %zu: ", LINE_MAX_BYTES / 2, path, key->start_mark.line + 1);
+    if (is_known) {
+        buf_printf(&b, "%.*s takes a single plain value", STR_ARG(name));
+    } else {
+        buf_lit(&b, "unknown option");
+        if (nearest_is_word(name))
+            buf_printf(&b, " '%.*s'", STR_ARG(name));
+        buf_put_nearest(&b, "", nearest_option(config, name));
+        buf_printf(&b, " (parley %s --help lists them)", command);
+    }
+    fprintf(stderr, "%.*s\n", STR_ARG(buf_str(&b)));
+    buf_fini(&b);
+    return false;
+}
+
 /* One flat YAML mapping of option names to scalars. */
-static bool read_pairs(struct config *config, const char *path, yaml_document_t *document)
+static bool read_pairs(struct config *config, const char *command, const char *path,
+                       yaml_document_t *document)
 {
     const yaml_node_t *root = yaml_document_get_root_node(document);
     if (root == NULL)
         return true;
     if (root->type != YAML_MAPPING_NODE) {
-        fprintf(stderr, "parley: %s: expected lines of the form 'option: value'\n", path);
+        fprintf(stderr,
+                "parley: %s: expected lines of the form 'option: value', as in 'listen: "
+                "127.0.0.1:8080'\n",
+                path);
         return false;
     }
     for (const yaml_node_pair_t *pair = root->data.mapping.pairs.start;
@@ -157,19 +217,15 @@ static bool read_pairs(struct config *config, const char *path, yaml_document_t 
         struct str value = yaml_tree_scalar(yaml_document_get_node(document, pair->value));
         const struct config_option *option = NULL;
         size_t at = find(config, name, &option);
-        if (option == NULL || value.at == NULL || strlen(value.at) != value.n) {
-            fprintf(stderr,
-                    "parley: %s line %zu: unknown option, or its value is not a plain one\n", path,
-                    key->start_mark.line + 1);
-            return false;
-        }
+        if (option == NULL || value.at == NULL || strlen(value.at) != value.n)
+            return refuse_key(config, command, path, key, option != NULL);
         if (!set(config, at, str_copy(value), "file"))
             return false;
     }
     return true;
 }
 
-static bool read_file(struct config *config, const char *path)
+static bool read_file(struct config *config, const char *command, const char *path)
 {
     static const struct yaml_tree_limits limits = {.depth_max = FILE_DEPTH_MAX};
     struct yaml_tree_fault fault;
@@ -189,7 +245,7 @@ static bool read_file(struct config *config, const char *path)
     } else if (!yaml_tree_read(buf_str(&text), &limits, &fault, &document)) {
         fprintf(stderr, "parley: %s line %zu: %s\n", path, fault.line, fault.reason);
     } else {
-        ok = read_pairs(config, path, &document);
+        ok = read_pairs(config, command, path, &document);
         yaml_document_delete(&document);
     }
     if (file != NULL)
@@ -208,6 +264,12 @@ static size_t split_flag(const struct config *config, const char *arg,
     return find(config, name, ret_option);
 }
 
+static bool refuse_flag(const struct config *config, const char *command, const char *arg)
+{
+    struct str rest = str_of(arg + 2), name = str_cut(&rest, '=');
+    return usage_unknown(command, "flag", "--", name, nearest_option(config, name));
+}
+
 enum flag_pass { PASS_FIND_FILE, PASS_SET };
 
 static bool read_flags(struct config *config, const char *command, int argc, char **argv,
@@ -223,10 +285,8 @@ static bool read_flags(struct config *config, const char *command, int argc, cha
         const struct config_option *option;
         size_t at = split_flag(config, argv[i], &option, &value);
         bool is_file = strcmp(argv[i], "--config") == 0 || strncmp(argv[i], "--config=", 9) == 0;
-        if (option == NULL && !is_file) {
-            fprintf(stderr, "parley: unknown flag %s (see parley %s --help)\n", argv[i], command);
-            return false;
-        }
+        if (option == NULL && !is_file)
+            return refuse_flag(config, command, argv[i]);
         bool next_is_value = i + 1 < argc && strncmp(argv[i + 1], "--", 2) != 0;
         if (option != NULL && option->kind == CONFIG_BOOL && value == NULL) {
             uint64_t ignored;
@@ -266,8 +326,8 @@ enum config_outcome config_read(struct config *config, const struct config_group
             return CONFIG_HELP;
     const char *file = getenv("PARLEY_CONFIG");
     if (!read_flags(config, command, argc, argv, PASS_FIND_FILE, &file) || !read_defaults(config) ||
-        (file != NULL && *file != 0 && !read_file(config, file)) || !read_environment(config) ||
-        !read_flags(config, command, argc, argv, PASS_SET, &file))
+        (file != NULL && *file != 0 && !read_file(config, command, file)) ||
+        !read_environment(config) || !read_flags(config, command, argc, argv, PASS_SET, &file))
         return CONFIG_WRONG;
     return CONFIG_READY;
 }
@@ -308,98 +368,8 @@ uint64_t config_number(const struct config *config, const char *name)
     return config_get(config, name)->number;
 }
 
-/* Breaks `help` into indented lines of about 72 columns. */
-static void print_wrapped(const char *help)
-{
-    struct str rest = str_of(help);
-    size_t column = 0;
-    while (rest.at != NULL) {
-        struct str word = str_cut(&rest, ' ');
-        if (column == 0 || column + word.n + 1 > 72) {
-            printf("%s        ", column == 0 ? "" : "\n");
-            column = 0;
-        } else {
-            putchar(' ');
-        }
-        printf("%.*s", STR_ARG(word));
-        column += word.n + 1;
-    }
-    putchar('\n');
-}
-
-static void print_option(const struct config_option *option)
-{
-    char name[CONFIG_ENV_NAME_MAX];
-    config_put_env_name(option, name);
-    printf("  --%s%s%s\n", option->name, option->kind == CONFIG_BOOL ? "" : " ",
-           option->choices != NULL   ? option->choices
-           : option->metavar != NULL ? option->metavar
-                                     : "");
-    print_wrapped(option->help);
-    printf("        Environment: %s.", name);
-    if (option->fallback != NULL && option->fallback[0] != 0)
-        printf(" Default: %s.", option->fallback);
-    printf("\n");
-}
-
-static void print_group(const struct config_group *group)
-{
-    printf("%s:\n", group->title);
-    for (const struct config_option *option = group->options; option->name != NULL; option++)
-        print_option(option);
-    printf("\n");
-}
-
-void config_print_help(const struct config_group *const *groups)
-{
-    const struct config_option *first = NULL; /* that has a value to show */
-    bool has_check = false;
-    for (const struct config_group *const *group = groups; *group != NULL; group++) {
-        has_check = has_check || *group == &config_check_options;
-        for (const struct config_option *o = (*group)->options; o->name != NULL; o++)
-            if (first == NULL && o->metavar != NULL)
-                first = o;
-        if (*group != &config_check_options && !is_repeated(groups, group))
-            print_group(*group);
-    }
-    printf("%s:\n", config_check_options.title);
-    if (has_check)
-        print_option(config_check_options.options);
-    printf("  --config FILE\n"
-           "        Reads settings from a YAML file of lines such as `%s: %s`.\n"
-           "        Environment: PARLEY_CONFIG.\n",
-           first == NULL ? "option" : first->name, first == NULL ? "VALUE" : first->metavar);
-}
-
 bool config_wrong(const char *flag, const char *reason)
 {
     fprintf(stderr, "parley: --%s: %s\n", flag, reason);
     return false;
-}
-
-char *config_read_secret(const char *path)
-{
-    char bytes[SECRET_MAX_BYTES];
-    FILE *file = fopen(path, "r");
-    if (file == NULL) {
-        fprintf(stderr, "parley: cannot read the secret file %s: %s\n", path, strerror(errno));
-        return NULL;
-    }
-    size_t n = fread(bytes, 1, sizeof bytes, file);
-    const char *wrong = ferror(file) ? strerror(errno) : NULL;
-    fclose(file);
-    struct str secret = str_trim((struct str){bytes, n});
-    if (wrong == NULL && n == sizeof bytes)
-        wrong = "larger than 4095 bytes";
-    if (wrong == NULL && secret.n == 0)
-        wrong = "empty";
-    if (wrong == NULL && memchr(secret.at, 0, secret.n) != NULL)
-        wrong = "the file contains a NUL byte";
-    char *twin = NULL;
-    if (wrong != NULL)
-        fprintf(stderr, "parley: cannot use the secret file %s: %s\n", path, wrong);
-    else
-        twin = str_copy(secret);
-    OPENSSL_cleanse(bytes, sizeof bytes);
-    return twin;
 }

@@ -54,6 +54,9 @@ enum config_outcome { CONFIG_READY, CONFIG_HELP, CONFIG_WRONG };
  * abort. */
 const struct config_option **
 config_list_options(const struct config_group *const *groups) must_check;
+/* Whether the group at `at` is in the list before. */
+bool config_is_repeated(const struct config_group *const *groups,
+                        const struct config_group *const *at);
 
 /* Reads argv (without program and subcommand names). `groups` ends with NULL. CONFIG_HELP: --help
  * was given and the rest is valid. CONFIG_WRONG: one line was written to standard error; exit with

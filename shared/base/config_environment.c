@@ -2,7 +2,7 @@
  * config_environment.c - see config_environment.h. */
 #include "shared/base/config_environment.h"
 
-#include "shared/base/shown.h"
+#include "shared/base/nearest.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -10,16 +10,16 @@
 
 static const char prefix[] = "PARLEY_";
 
-enum { PREFIX_BYTES = sizeof prefix - 1, SHOWN_MAX_BYTES = 1024 };
+enum { PREFIX_BYTES = sizeof prefix - 1, LINE_MAX_BYTES = 1024 };
 
 /* What others than `parley` take (./dev, the tests, docker compose), and the option for which it
  * may be mistaken: a command that has that option warns. */
 static const struct of_others {
     const char *name, *option;
 } of_others[] = {
-    {"PARLEY_CONFIG", NULL}, {"PARLEY_BIN", NULL},      {"PARLEY_LLM_URL", "llm"},
-    {"PARLEY_SEED", NULL},   {"PARLEY_PORT", "listen"}, {"PARLEY_REDIS_PORT", "redis"},
-    {"PARLEY_SHOW", NULL},
+    {"PARLEY_CONFIG", NULL},        {"PARLEY_BIN", NULL},         {"PARLEY_SEED", NULL},
+    {"PARLEY_SHOW", NULL},          {"PARLEY_NIGHTLY", NULL},     {"PARLEY_PORT", "listen"},
+    {"PARLEY_REDIS_PORT", "redis"}, {"PARLEY_ADDRESS", "listen"},
 };
 
 void config_put_env_name(const struct config_option *option, char name[CONFIG_ENV_NAME_MAX])
@@ -29,16 +29,52 @@ void config_put_env_name(const struct config_option *option, char name[CONFIG_EN
         name[i] = name[i] == '-' ? '_' : (char)toupper((unsigned char)name[i]);
 }
 
-/* Kubernetes gives every container such variables for each service: of one that is called parley
- * they begin like settings. */
-static bool is_service_link(struct str name, struct str value)
+/* --- services of Kubernetes ------------------------------------------------------------------- */
+
+static bool has_suffix(struct str s, struct str suffix)
+{
+    return s.n >= suffix.n && str_eq((struct str){s.at + s.n - suffix.n, suffix.n}, suffix);
+}
+
+static bool is_link_url(struct str value)
 {
     return str_has_prefix(value, STR("tcp://")) || str_has_prefix(value, STR("udp://")) ||
-           memmem(name.at, name.n, "_SERVICE_HOST", 13) != NULL ||
-           memmem(name.at, name.n, "_SERVICE_PORT", 13) != NULL ||
-           memmem(name.at, name.n, "_TCP_", 5) != NULL ||
-           memmem(name.at, name.n, "_UDP_", 5) != NULL;
+           str_has_prefix(value, STR("sctp://"));
 }
+
+/* "_PORT_8080_TCP", and that with _PROTO, _PORT or _ADDR. */
+static bool is_port_link(struct str name)
+{
+    static const char *const protocols[] = {"TCP", "UDP", "SCTP"};
+    static const char *const parts[] = {"", "_PROTO", "_PORT", "_ADDR"};
+    for (size_t i = 0; i < sizeof protocols / sizeof *protocols; i++)
+        for (size_t j = 0; j < sizeof parts / sizeof *parts; j++) {
+            char end[16];
+            snprintf(end, sizeof end, "_%s%s", protocols[i], parts[j]);
+            if (!has_suffix(name, str_of(end)))
+                continue;
+            size_t n = name.n - strlen(end);
+            while (n > 0 && isdigit((unsigned char)name.at[n - 1]))
+                n--;
+            if (n < name.n - strlen(end) && has_suffix((struct str){name.at, n}, STR("_PORT_")))
+                return true;
+        }
+    return false;
+}
+
+/* Kubernetes gives every container such variables for each service of its namespace: those of one
+ * that is called parley, or parley-redis, begin like settings. */
+static bool is_service_link(struct str name, struct str value)
+{
+    const char *port = memmem(name.at, name.n, "_SERVICE_PORT", 13);
+    if (has_suffix(name, STR("_SERVICE_HOST")) || is_port_link(name))
+        return true;
+    if (port != NULL) /* or that of a port with a name */
+        return port + 13 == name.at + name.n || port[13] == '_';
+    return has_suffix(name, STR("_PORT")) && is_link_url(value);
+}
+
+/* --- the look --------------------------------------------------------------------------------- */
 
 static const struct of_others *find_of_others(struct str name)
 {
@@ -49,113 +85,75 @@ static const struct of_others *find_of_others(struct str name)
     return str_has_prefix(name, STR("PARLEY_TEST_")) ? &of_tests : NULL;
 }
 
-static unsigned least(unsigned a, unsigned b)
+static bool is_name_of(struct str name, const struct config_option *option)
 {
-    return a < b ? a : b;
+    char own[CONFIG_ENV_NAME_MAX];
+    config_put_env_name(option, own);
+    return str_eq(name, str_of(own));
 }
 
-/* How many characters have to be put in, left out or replaced, or swapped with the next one;
- * capitals are no matter. Both are shorter than CONFIG_ENV_NAME_MAX. */
-static unsigned distance(struct str a, struct str b)
+static void warn_of(const struct of_others *other, const struct config *config)
 {
-    unsigned rows[3][CONFIG_ENV_NAME_MAX + 1];
-    unsigned *former = rows[0], *above = rows[1], *row = rows[2];
-    for (unsigned j = 0; j <= b.n; j++)
-        row[j] = j;
-    for (unsigned i = 1; i <= a.n; i++) {
-        char c = (char)toupper((unsigned char)a.at[i - 1]);
-        unsigned *free_row = former;
-        former = above;
-        above = row;
-        row = free_row;
-        row[0] = i;
-        for (unsigned j = 1; j <= b.n; j++) {
-            row[j] = least(above[j - 1] + (c != b.at[j - 1]), least(above[j], row[j - 1]) + 1);
-            if (i > 1 && j > 1 && c == b.at[j - 2] &&
-                toupper((unsigned char)a.at[i - 2]) == b.at[j - 1])
-                row[j] = least(row[j], former[j - 2] + 1);
-        }
+    char meant[CONFIG_ENV_NAME_MAX];
+    if (other->option == NULL || !config_has(config, other->option))
+        return;
+    config_put_env_name(&(struct config_option){.name = other->option}, meant);
+    fprintf(stderr,
+            "parley: the environment variable %s is for ./dev and Docker Compose and has no effect "
+            "here: did you mean %s?\n",
+            other->name, meant);
+}
+
+static void refuse(const char *command, struct str name, struct str option)
+{
+    struct buf b;
+    char meant[CONFIG_ENV_NAME_MAX];
+    buf_init(&b, LINE_MAX_BYTES);
+    buf_lit(&b, "parley: the environment variable ");
+    buf_put_typed(&b, "", name);
+    buf_lit(&b, " is not a setting");
+    if (option.at != NULL) {
+        config_put_env_name(&(struct config_option){.name = option.at}, meant);
+        buf_put_nearest(&b, "", str_of(meant));
     }
-    return row[b.n];
+    buf_printf(&b, "%s (see parley %s --help)\n",
+               option.at == NULL ? ": unset it" : " If not, unset it", command);
+    fprintf(stderr, "%.*s", STR_ARG(buf_str(&b)));
+    buf_fini(&b);
 }
 
-/* How far a name is from one that was meant: near when one is the beginning of the other, or a part
- * of it. */
-static unsigned misspelt(struct str name, struct str meant)
+/* Whether it may stay. */
+static bool look_at(const struct config *config, const struct config_group *const *all,
+                    const char *command, struct str name)
 {
-    unsigned n = distance(name, meant);
-    if (name.n < 3 || meant.n < 3)
-        return n;
-    if (str_has_prefix(meant, name) || str_has_prefix(name, meant))
-        return least(n, 1);
-    return memmem(meant.at, meant.n, name.at, name.n) != NULL ? least(n, 2) : n;
-}
-
-struct nearest {
-    struct str name; /* of the variable, after the prefix */
-    unsigned distance;
-    bool is_setting;
-    char env_name[CONFIG_ENV_NAME_MAX];
-};
-
-static void compare(struct nearest *nearest, const struct config_option *option)
-{
-    char name[CONFIG_ENV_NAME_MAX];
-    config_put_env_name(option, name);
-    struct str meant = str_of(name + PREFIX_BYTES);
-    nearest->is_setting = nearest->is_setting || str_eq(nearest->name, meant);
-    if (nearest->name.n >= CONFIG_ENV_NAME_MAX)
-        return;
-    unsigned n = misspelt(nearest->name, meant);
-    if (n >= nearest->distance)
-        return;
-    nearest->distance = n;
-    memcpy(nearest->env_name, name, sizeof name);
-}
-
-static void warn(const struct nearest *nearest)
-{
-    struct buf shown;
-    buf_init(&shown, SHOWN_MAX_BYTES);
-    buf_put_shown(&shown,
-                  nearest->name.n > 100 ? (struct str){nearest->name.at, 100} : nearest->name);
-    fprintf(stderr, "parley: the environment variable %s%.*s is not a setting and has no effect",
-            prefix, STR_ARG(buf_str(&shown)));
-    /* Where more than a third of it is wrong, the nearest one is none. */
-    if (nearest->distance < UINT32_MAX && nearest->distance * 3 <= nearest->name.n)
-        fprintf(stderr, ": did you mean %s?\n", nearest->env_name);
-    else
-        fputs(" (parley COMMAND --help lists the settings)\n", stderr);
-    buf_fini(&shown);
-}
-
-static void look_at(const struct config *config, const struct config_group *const *all,
-                    struct str name)
-{
-    struct nearest nearest = {.name = {name.at + PREFIX_BYTES, name.n - PREFIX_BYTES},
-                              .distance = UINT32_MAX};
     const struct of_others *other = find_of_others(name);
+    struct nearest nearest =
+        nearest_begin((struct str){name.at + PREFIX_BYTES, name.n - PREFIX_BYTES});
     if (other != NULL) {
-        if (other->option == NULL || !config_has(config, other->option))
-            return;
-        config_put_env_name(&(struct config_option){.name = other->option}, nearest.env_name);
-        nearest.distance = 0;
-    } else {
-        for (size_t i = 0; config->options[i] != NULL; i++)
-            compare(&nearest, config->options[i]);
-        for (const struct config_group *const *group = all; *group != NULL; group++)
-            for (const struct config_option *o = (*group)->options; o->name != NULL; o++)
-                compare(&nearest, o);
+        warn_of(other, config);
+        return true;
     }
-    if (!nearest.is_setting)
-        warn(&nearest);
+    /* Those of the command itself come first. */
+    for (size_t i = 0; config->options[i] != NULL; i++)
+        nearest_try(&nearest, str_of(config->options[i]->name));
+    for (const struct config_group *const *group = all; *group != NULL; group++)
+        for (const struct config_option *o = (*group)->options; o->name != NULL; o++) {
+            if (is_name_of(name, o))
+                return true;
+            nearest_try(&nearest, str_of(o->name));
+        }
+    refuse(command, name, nearest_end(&nearest));
+    return false;
 }
 
-void config_warn_unknown(const struct config *config, const struct config_group *const *all)
+bool config_check_environment(const struct config *config, const struct config_group *const *all,
+                              const char *command)
 {
+    bool is_good = true;
     for (char **variable = environ; variable != NULL && *variable != NULL; variable++) {
         struct str value = str_of(*variable), name = str_cut(&value, '=');
         if (str_has_prefix(name, STR("PARLEY_")) && value.n > 0 && !is_service_link(name, value))
-            look_at(config, all, name);
+            is_good = look_at(config, all, command, name) && is_good;
     }
+    return is_good;
 }

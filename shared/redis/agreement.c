@@ -122,12 +122,13 @@ static enum agreed wait_for(struct asking *asking, unsigned server)
 {
     unsigned n = asking->map->server_n;
     if (n == 1)
-        snprintf(asking->reason, asking->reason_size, "%s", blocking_error(asking->connections[0]));
+        snprintf(asking->reason, asking->reason_size, "%s",
+                 blocking_problem(asking->connections[0]));
     else
         snprintf(asking->reason, asking->reason_size, "%s %u of %u: %s",
                  asking->map->is_cluster ? "shard" : "server",
                  asking->map->is_cluster ? server : server + 1, n,
-                 blocking_error(asking->connections[server]));
+                 blocking_problem(asking->connections[server]));
     return AGREED_NOT_YET;
 }
 

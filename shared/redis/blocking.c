@@ -271,6 +271,25 @@ enum err blocking_command(struct blocking *blocking, const struct str *words, si
     return ERR_OK;
 }
 
+const struct redis_address *blocking_place(const struct blocking *blocking)
+{
+    const struct redis_address *place = &blocking->place;
+    return place->port == 0 && place->path[0] == 0 ? blocking->config.address : place;
+}
+
+const char *blocking_problem(struct blocking *blocking)
+{
+    char place[REDIS_PLACE_BYTES];
+    enum redis_trouble trouble = redis_trouble_of(blocking->error);
+    redis_put_place(blocking_place(blocking), place);
+    snprintf(blocking->problem, sizeof blocking->problem, "Redis at %s (--redis): %s. %s", place,
+             blocking->error,
+             trouble == REDIS_FINE && blocking->context != NULL ? "The log of Redis may say more"
+             : trouble == REDIS_FINE ? "Check that Redis runs there, or correct --redis"
+                                     : redis_trouble_info(trouble)->text);
+    return blocking->problem;
+}
+
 const char *blocking_error(const struct blocking *blocking)
 {
     return blocking->error;

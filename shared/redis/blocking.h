@@ -88,5 +88,8 @@ enum err blocking_command(struct blocking *blocking, const struct str *words, si
 /* The last error of Redis or the connection; never NULL. Human-readable; its first word is Redis's
  * error code. */
 const char *blocking_error(const struct blocking *blocking);
+/* The same for a person: "Redis at 127.0.0.1:6379/0 (--redis): Connection refused", and what to do.
+ * Valid until the next call. */
+const char *blocking_problem(struct blocking *blocking);
 
 #endif

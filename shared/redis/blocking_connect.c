@@ -36,7 +36,9 @@ void blocking_say(struct blocking *blocking, const char *message)
     blocking->is_said = true;
     if (trouble == REDIS_FINE)
         trouble = REDIS_AWAY;
-    log_write(LOG_WARN, message, LOG_S("connection", blocking->config.name),
+    char place[REDIS_PLACE_BYTES];
+    redis_put_place(blocking_place(blocking), place);
+    log_write(LOG_WARN, message, LOG_S("connection", blocking->config.name), LOG_S("server", place),
               LOG_S("reason", blocking->error), LOG_S("advice", redis_trouble_info(trouble)->text),
               LOG_U("times", times));
 }
@@ -46,7 +48,8 @@ void blocking_lose(struct blocking *blocking, const char *reason)
     topology_hint(blocking->config.address, &blocking->place, reason);
     blocking_set_error(blocking, reason);
     blocking_disconnect(blocking);
-    blocking_say(blocking, "redis lost");
+    blocking_say(blocking,
+                 blocking->connection_n == 0 ? "redis is not connected yet" : "redis lost");
 }
 
 static redisContext *open_context(const struct redis_address *a)

@@ -16,6 +16,7 @@
 
 enum {
     BLOCKING_ERROR_BYTES = 160,
+    BLOCKING_PROBLEM_BYTES = 768, /* with a place and an advice */
     BLOCKING_NUMBER_BYTES = 24,
     BLOCKING_WIRE_MAX_BYTES = 128 << 20
 };
@@ -32,7 +33,7 @@ struct blocking {
     size_t verb_at, argc_at;
     unsigned nonce_argc;
     struct redis_library_names functions;
-    char node_id[24], error[BLOCKING_ERROR_BYTES];
+    char node_id[24], error[BLOCKING_ERROR_BYTES], problem[BLOCKING_PROBLEM_BYTES];
     long long client_id;
     unsigned connection_n;
     unsigned backoff_ms;
@@ -43,6 +44,9 @@ struct blocking {
 };
 
 /* --- blocking.c --- */
+
+/* Where it is or was connected; before that, what it was given. */
+const struct redis_address *blocking_place(const struct blocking *blocking);
 
 /* Sends `wire` once, after loading the library if it is missing. ERR_OK: a reply without an error.
  * ERR_CONFLICT: a permanent error. Otherwise ERR_STORE_FULL, or ERR_REDIS_LOST for other temporary

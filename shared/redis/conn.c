@@ -75,6 +75,7 @@ struct redis_conn {
     uint64_t up_since_ms;
     enum redis_trouble trouble; /* of the last connection that was lost */
     bool is_loss_said;          /* in the log, so the next connection is said, too */
+    bool was_ever_up;           /* before, nothing is lost yet */
     struct log_limit limit;
     const char *reset_reason; /* inside redis_conn_reset */
     struct pending *free_pending;
@@ -94,9 +95,10 @@ static void say_loss(struct redis_conn *conn, const char *reason, unsigned wait_
         return;
     conn->is_loss_said = true;
     redis_put_place(&conn->place, place);
-    log_write(LOG_WARN, "redis lost", LOG_S("connection", conn->name), LOG_S("server", place),
-              LOG_S("reason", reason), LOG_S("advice", redis_trouble_info(conn->trouble)->text),
-              LOG_U("times", times), LOG_U("retry_ms", wait_ms));
+    log_write(LOG_WARN, conn->was_ever_up ? "redis lost" : "redis is not connected yet",
+              LOG_S("connection", conn->name), LOG_S("server", place), LOG_S("reason", reason),
+              LOG_S("advice", redis_trouble_info(conn->trouble)->text), LOG_U("times", times),
+              LOG_U("retry_ms", wait_ms));
 }
 
 static void lose(struct redis_conn *conn, const char *reason)
@@ -153,6 +155,7 @@ static void on_greeted(void *arg, const redisReply *reply)
     if (conn->address->topology != NULL)
         loop_set_deadline(conn->loop, &conn->retry, WATCH_MS);
     move(conn, CONN_UP);
+    conn->was_ever_up = true;
     conn->up_since_ms = clock_mono_ms();
     if (conn->is_loss_said || conn->limit.said_ms == 0) {
         char place[REDIS_PLACE_BYTES];

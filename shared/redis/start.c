@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { REASON_BYTES = 256, CHANNEL_BYTES = 128, KEY_BYTES = 128, AGREE_EVERY_MS = 500 };
+enum { REASON_BYTES = 800, CHANNEL_BYTES = 128, KEY_BYTES = 128, AGREE_EVERY_MS = 500 };
 
 const struct config_group redis_options = {
     "Redis",
@@ -329,9 +329,7 @@ bool redis_await_agreement(struct shard_map *map, bool may_write, uint64_t patie
             break;
     }
     if (agreed != AGREED)
-        fprintf(stderr, "parley: %s%s\n",
-                agreed == AGREED_REFUSED || is_interrupted ? "" : "Redis: ",
-                is_interrupted ? "interrupted" : reason);
+        fprintf(stderr, "parley: %s\n", is_interrupted ? "interrupted" : reason);
     return agreed == AGREED;
 }
 

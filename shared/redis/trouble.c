@@ -5,7 +5,7 @@
 /* clang-format off */
 static const struct redis_trouble_info table[REDIS_TROUBLE_NR] = {
     [REDIS_FINE] = {"fine", NULL, ERR_INTERNAL, "Redis works.", false, true},
-    [REDIS_AWAY] = {"away", NULL, ERR_REDIS_LOST, "Not connected: reconnecting.", true, false},
+    [REDIS_AWAY] = {"away", NULL, ERR_REDIS_LOST, "Not connected: check that Redis runs there, or correct --redis. Trying again.", true, false},
     [REDIS_FULL] = {"full", "OOM", ERR_STORE_FULL,
         "Redis is full (maxmemory reached), so nothing new is stored. Delete data you no longer need, or raise maxmemory.", true, true},
     [REDIS_NO_ROOM] = {"no_room", NULL, ERR_STORE_FULL,

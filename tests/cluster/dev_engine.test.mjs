@@ -146,7 +146,7 @@ describe('./dev engine after ./dev up', TIMEOUT, () => {
     await engine(...model);
     const pid = checkout.pid('engine');
     const goesOn = /^dev: no engine was started; the one that runs goes on$/;
-    assertRefused(await checkout.dev('engine', '--nonsense'), /^parley: unknown flag --nonsense/, goesOn);
+    assertRefused(await checkout.dev('engine', '--nonsense'), /^parley: unknown flag '--nonsense'/, goesOn);
     assertRefused(await checkout.dev('engine', '--slots', 'many'), /^parley: .*slots/, goesOn);
     assertRefused(await checkout.dev('engine', 'llama3'), /^parley: engine takes flags only/, goesOn);
     assertRefused(await checkout.dev('engine', '--llm', llm.url), /^parley: --llm needs --model/, goesOn);

@@ -158,7 +158,7 @@ suite('parley show', { nodes: 1, args: ['--rescan-seconds', '1'] }, ({ test, clu
     assert.deepEqual([none.code, none.stdout, none.stderr], [1, '', 'parley: no node runs on this Redis with this --key-prefix\n']);
     const away = await runParley(['show', 'nodes', '--redis', 'redis://127.0.0.1:1/0']);
     assert.deepEqual([away.code, away.stdout], [1, '']);
-    assert.match(away.stderr, /^parley: Redis: [^\n]+\n$/);
+    assert.match(away.stderr, /^parley: Redis at 127\.0\.0\.1:1\/0 \(--redis\): Connection refused\. [^\n]+\n$/);
     for (const [words, why] of [[[], /show what\?/], [['nothing\u001b'], /cannot show 'nothing'/], [['nodes', 'polls'], /one word/]]) {
       const wrong = await runParley(['show', ...words]);
       assert.deepEqual([wrong.code, wrong.stdout], [2, '']);

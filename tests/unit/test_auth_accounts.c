@@ -138,7 +138,8 @@ static const struct broken broken[] = {
      "line 2: expected accounts of the form 'Name: {secret: ..., role: ...}'"},
     {"accounts: {A: {secret: x, role: user}}\naccounts: {B: {secret: x, role: user}}\n",
      "line 2: a second 'accounts'"},
-    {"\nacounts: {A: {secret: x, role: user}}\n", "line 2: unknown member 'acounts': use accounts"},
+    {"\nacounts: {A: {secret: x, role: user}}\n",
+     "line 2: unknown member 'acounts': did you mean accounts?"},
     {"accounts: {A: {secret: x, role: user}}\n---\naccounts: {}\n",
      "line 2: a second YAML document"},
     {"accounts:\n  A: topsecret\n",
@@ -157,8 +158,7 @@ static const struct broken broken[] = {
      "line 2: 'secret' takes a single plain value"},
     {IN_A("role: topsecret"),
      "line 2: account 'A' has an unknown role: use frontend, user, engine or operator"},
-    {IN_A("role: User"),
-     "line 2: account 'A' has an unknown role: use frontend, user, engine or operator"},
+    {IN_A("role: User"), "line 2: account 'A' has an unknown role 'User': did you mean user?"},
     {IN_A("role: "),
      "line 2: account 'A' has an unknown role: use frontend, user, engine or operator"},
     {IN_A("role: user, role: user"), "line 2: account 'A' has 'role' twice"},
@@ -190,10 +190,13 @@ static const struct broken broken[] = {
     {IN_A("role: user, dialect: topsecret"),
      "line 2: account 'A' has an unknown dialect: the only one is deployed"},
     {IN_A("role: user, max_wating: 5"),
-     "line 2: unknown member 'max_wating': use secret, "
-     "secret_hash, role, weight, max_waiting, max_rate, max_nonces, "
-     "max_stored, max_stored_per_user, dialect, namespace, "
-     "former_secret, former_hash and former_until"},
+     "line 2: unknown member 'max_wating': did you mean max_waiting?"},
+    {IN_A("role: user, color: 5"), "line 2: unknown member 'color': use secret, "
+                                   "secret_hash, role, weight, max_waiting, max_rate, max_nonces, "
+                                   "max_stored, max_stored_per_user, dialect, namespace, "
+                                   "former_secret, former_hash and former_until"},
+    {IN_A("role: fronted"),
+     "line 2: account 'A' has an unknown role 'fronted': did you mean frontend?"},
     {IN_A("role: user, ? [a] : b"),
      "line 2: unknown member: use secret, secret_hash, role, weight, "
      "max_waiting, max_rate, max_nonces, max_stored, max_stored_per_user, dialect, namespace, "

@@ -205,15 +205,16 @@ static void wrong_flags_are_named(void **state)
 
 static void wrong_values_are_named_with_their_range_and_source(void **state)
 {
-    assert_refused(read_flags("--threads", "0", NULL), "1 to 64, not '0' (from: flag)");
+    assert_refused(read_flags("--threads", "0", NULL), "1 to 64, not '0'\n");
     assert_refused(read_flags("--threads", "65", NULL), "1 to 64");
     assert_refused(read_flags("--threads", "2x", NULL), "whole number");
     assert_refused(read_flags("--threads", "-1", NULL), "whole number");
     assert_refused(read_flags("--auth-sha1=maybe", NULL), "on or off");
-    assert_refused(read_flags("--log-format", "xml", NULL), "json|text");
-    assert_refused(read_flags("--log-format", "json|text", NULL), "one of");
+    assert_refused(read_flags("--log-format", "jsno", NULL),
+                   "json or text, not 'jsno': did you mean json?\n");
+    assert_refused(read_flags("--log-format", "json|text", NULL), "json or text");
     setenv("PARLEY_THREADS", "many", 1);
-    assert_refused(read_flags(NULL), "(from: environment)");
+    assert_refused(read_flags(NULL), "(PARLEY_THREADS in the environment)");
 }
 
 static void wrong_files_are_named_with_the_line(void **state)
@@ -226,7 +227,10 @@ static void wrong_files_are_named_with_the_line(void **state)
         {STR("threads: [1]\n"), "line 1"},
         {STR("[a, b]: 1\n"), "line 1"},
         {STR("- a\n"), "option: value"},
-        {STR("threads: 99\n"), "(from: file)"},
+        {STR("threads: 99\n"), "(in the configuration file)"},
+        {STR("listne: x\n"), "line 1: unknown option 'listne': did you mean listen?"},
+        {STR("s3cret: x\n"), "line 1: unknown option (parley serve --help lists them)"},
+        {STR("threads: {a: 1}\n"), "line 1: threads takes a single plain value"},
         {STR("threads: 1\n\tx: 2\n"), "line 2"},
         {STR("listen: \"a\\0b\"\n"), "line 1"},
         {STR("threads: [[[[[[[[[1]]]]]]]]]\n"), "line 1: the nesting is too deep"},

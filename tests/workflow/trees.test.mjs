@@ -86,7 +86,7 @@ suite('the workflow file', { args: ['--workflows', path], sweep: false }, ({ tes
     const check = (...flags) => runParley(['serve', '--check-config', '--accounts', accounts.path, ...flags]);
     const { code, stderr } = await check('--workflows', wrong);
     assert.equal(code, 2);
-    assert.equal(stderr, `parley: --workflows: ${wrong} line 1: unknown agent 'tool.sned': add it to AGENTS, or correct the name\n`);
+    assert.equal(stderr, `parley: --workflows: ${wrong} line 1: unknown agent 'tool.sned': did you mean tool.send?\n`);
     const shipped = await check();
     assert.equal(shipped.code, 0, shipped.stderr);
     assert.match(shipped.stdout, /^workflow verbs +RULE, CONTENT \(version [0-9a-f]{12}\)$/m);

@@ -36,7 +36,7 @@ suite('messages of a workflow socket', { args }, ({ test, cluster }) => {
     [{ ...ask, request_id: 7 }, /^request_id must be a text/],
     [{ ...ask, session_id: 'x'.repeat(129) }, /^session_id must be a text/],
     [{ ...ask, request_id: 'a\nb' }, /^request_id must be a text/],
-    [{ ...ask, verb: 'DROP' }, /^There is no verb DROP/],
+    [{ ...ask, verb: 'DROP' }, /^There is no verb DROP\. This node has GENERIC, \w+/],
     [{ ...ask, verb: 7 }, /^verb must be a text/],
     [without('verb', 'messageBody'), /verb is missing/],
     [{ ...without('verb'), messageBody: { raw_text: '  ' } }, /verb is missing/],

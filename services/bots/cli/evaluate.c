@@ -107,8 +107,6 @@ static bool read_settings(struct evaluate_cli *cli)
     cli->measure = config_text(c, "measure");
     cli->against = given(c, "against");
     cli->report = given(c, "report");
-    if (c->argument_n > 0)
-        return node_calls_refuse(&cli->calls, "evaluate takes flags only");
     if (cli->against != NULL && !is_id(cli->against))
         return node_calls_refuse(&cli->calls, "--against takes the id of an evaluation");
     return node_calls_read(&cli->calls) && read_subject(cli);
@@ -276,6 +274,7 @@ static int run_evaluate(const struct config *config)
 
 const struct command evaluate_command = {
     .name = "evaluate",
+    .is_flags_only = true,
     .summary = "measure how near the answers of a bot are to those of the person it emulates",
     .about =
         "usage: parley evaluate --bot NAME --conversation FILE.jsonl [FLAGS]\n"

@@ -223,11 +223,8 @@ static bool is_id(const char *text)
 static bool read_words(struct cli *cli, run_word **ret_run)
 {
     const struct config *c = cli->config;
-    bool is_list = c->argument_n > 0 && strcmp(c->arguments[0], "list") == 0;
-    bool is_remove = c->argument_n > 0 && strcmp(c->arguments[0], "remove") == 0;
+    bool is_list = strcmp(c->arguments[0], "list") == 0, is_remove = !is_list;
     *ret_run = is_list ? run_list : run_remove;
-    if (!is_list && !is_remove)
-        return cli_refuse(cli, "recommendations takes list or remove");
     if (is_list && c->argument_n > 2)
         return cli_refuse(cli, "list takes one user at most");
     if (is_remove && c->argument_n < 2)

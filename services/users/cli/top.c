@@ -231,10 +231,6 @@ static int run_top(const struct config *config)
 {
     struct cli cli = {.config = config, .command = "top", .signal_fd = -1};
     cli.is_json = config_number(config, "json");
-    if (config->argument_n > 0) {
-        cli_refuse(&cli, "top takes flags only");
-        return EXIT_USAGE;
-    }
     if (!cli_read_urls(&cli) || !cli_check_account(&cli))
         return EXIT_USAGE;
     return cli_run(&cli, run);
@@ -242,6 +238,7 @@ static int run_top(const struct config *config)
 
 const struct command top_command = {
     .name = "top",
+    .is_flags_only = true,
     .summary = "watch a cluster: queue, engines, nodes, Redis",
     .about = "usage: parley top [--once] [--json]\n"
              "\n"

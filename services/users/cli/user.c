@@ -117,7 +117,7 @@ static run_word *find_word(const char *word)
     for (unsigned i = 0; i < WORD_N; i++)
         if (strcmp(words[i].word, word) == 0)
             return words[i].run;
-    return NULL;
+    abort(); /* not one of user_command.words */
 }
 
 bool cli_read_urls(struct cli *cli)
@@ -279,12 +279,8 @@ static int run_user(const struct config *config)
 {
     struct cli cli = {.config = config, .command = "user", .signal_fd = -1};
     struct buf shown;
-    run_word *run = config->argument_n == 0 ? NULL : find_word(config->arguments[0]);
+    run_word *run = find_word(config->arguments[0]);
     cli.is_json = cli.progress.is_off = config_number(config, "json");
-    if (run == NULL) {
-        cli_refuse(&cli, "user takes usage, export or delete, and a name");
-        return EXIT_USAGE;
-    }
     if (!read_words(&cli, run) || !cli_read_urls(&cli) || !check_settings(&cli, run))
         return EXIT_USAGE;
     buf_init(&shown, SHOWN_MAX_BYTES);

@@ -15,6 +15,7 @@
 #include "services/workflow/agents/agent.h"
 #include "services/workflow/run/supervisor.h"
 #include "services/workflow/trees/trees.h"
+#include "shared/base/nearest.h"
 #include "shared/queue/lines.h"
 
 #include <stdio.h>
@@ -321,6 +322,29 @@ static bool is_root(const struct trees *trees, struct str agent)
     return false;
 }
 
+/* With the nearest verb, and all of them as far as there is room. */
+static void refuse_verb(struct socket *socket)
+{
+    struct str verb = socket->envelope.verb;
+    struct nearest nearest = nearest_begin(verb);
+    struct buf b;
+    buf_init(&b, DETAIL_BYTES);
+    buf_printf(&b, "There is no verb %.*s", STR_ARG(verb));
+    for (size_t i = 0; i < trees_count(socket->trees); i++)
+        nearest_try(&nearest, tree_verb(trees_at(socket->trees, i)));
+    buf_put_nearest(&b, "", nearest_end(&nearest));
+    buf_put(&b, nearest_end(&nearest).at == NULL ? STR(". ") : STR(" "));
+    buf_printf(&b, "This node has %.*s", STR_ARG(GENERIC));
+    for (size_t i = 0; i < trees_count(socket->trees); i++) {
+        struct str other = tree_verb(trees_at(socket->trees, i));
+        if (!str_eq(other, GENERIC) && b.n + other.n + sizeof ", ..." < b.max)
+            buf_printf(&b, ", %.*s", STR_ARG(other));
+    }
+    buf_put_char(&b, '.');
+    socket_refuse(socket, buf_str(&b));
+    buf_fini(&b);
+}
+
 /* Which verb a new run begins with; false: refused. */
 static bool choose_verb(struct socket *socket)
 {
@@ -332,8 +356,7 @@ static bool choose_verb(struct socket *socket)
     char detail[DETAIL_BYTES];
     bool is_routed = str_eq(next, router) || e->verb.n == 0 || str_eq(e->verb, GENERIC);
     if (!is_routed && tree == NULL) {
-        snprintf(detail, sizeof detail, "There is no verb %.*s.", STR_ARG(e->verb));
-        refuse(socket, detail);
+        refuse_verb(socket);
         return false;
     }
     bool is_start = next.n == 0 || str_eq(next, router) ||

@@ -28,8 +28,9 @@ static const struct tree_node *find_node(struct reader *r, struct tree *tree, si
     if (node != NULL)
         return node;
     if (agent == NULL) {
-        reader_fault_at(r, line, "unknown agent '%s': add it to AGENTS, or correct the name",
-                        reader_show(r, name));
+        reader_fault_at(r, line, "unknown agent '%s'%s", reader_show(r, name),
+                        reader_meant(r, reader_nearest_agent(r, name),
+                                     ": add it to AGENTS, or correct the name"));
         return NULL;
     }
     if (agent->type == AGENT_CHAT || agent->type == AGENT_SQL)
@@ -69,8 +70,10 @@ static bool check_timeout(struct reader *r, const struct hitl *hitl, size_t line
 {
     const struct agent_entry *agent = trees_agent(r->trees, hitl->timeout_agent);
     if (agent == NULL)
-        return reader_fault_at(r, line, "'on_timeout' names an unknown agent '%s'",
-                               reader_show(r, hitl->timeout_agent));
+        return reader_fault_at(r, line, "'on_timeout' names an unknown agent '%s'%s",
+                               reader_show(r, hitl->timeout_agent),
+                               reader_meant(r, reader_nearest_agent(r, hitl->timeout_agent),
+                                            ": add it to AGENTS, or correct the name"));
     return agent->type != AGENT_CHAT ||
            reader_fault_at(r, line, "'on_timeout' leads to '%s', which would wait again",
                            reader_show(r, agent->name));

@@ -3,6 +3,8 @@
 #include "services/workflow/trees/form.h"
 #include "services/workflow/trees/reader.h"
 
+#include "shared/base/nearest.h"
+
 #include <stdlib.h>
 
 enum keyword {
@@ -172,6 +174,20 @@ static bool check_order(struct reader *r, const yaml_node_t *const at[KEYWORD_NR
     return ok;
 }
 
+static bool refuse_keyword(struct reader *r, const yaml_node_t *name)
+{
+    struct nearest nearest = nearest_begin(yaml_tree_scalar(name));
+    for (unsigned i = 0; i < KEYWORD_NR; i++)
+        nearest_try(&nearest, str_of(keywords[i]));
+    return reader_fault(r, name, "the JSON Schema keyword '%s' is not supported%s",
+                        reader_show(r, nearest.given),
+                        reader_meant(r, nearest_end(&nearest),
+                                     ": use type, enum, const, properties, required, "
+                                     "additionalProperties, items, minItems, maxItems, minLength, "
+                                     "maxLength, minimum, maximum, title, description and "
+                                     "default"));
+}
+
 static bool read_schema(struct reader *r, const yaml_node_t *key, const yaml_node_t *value)
 {
     const yaml_node_t *at[KEYWORD_NR] = {NULL};
@@ -186,12 +202,7 @@ static bool read_schema(struct reader *r, const yaml_node_t *key, const yaml_nod
         while (i < KEYWORD_NR && !str_eq(yaml_tree_scalar(name), str_of(keywords[i])))
             i++;
         if (i == KEYWORD_NR) {
-            ok = reader_fault(r, name,
-                              "the JSON Schema keyword '%s' is not supported: use type, enum, "
-                              "const, properties, required, additionalProperties, items, minItems, "
-                              "maxItems, minLength, maxLength, minimum, maximum, title, "
-                              "description and default",
-                              reader_show(r, yaml_tree_scalar(name)));
+            ok = refuse_keyword(r, name);
             continue;
         }
         if (at[i] != NULL)

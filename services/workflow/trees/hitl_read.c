@@ -3,6 +3,7 @@
 #include "services/workflow/trees/reader.h"
 
 #include "shared/auth/accounts.h"
+#include "shared/base/nearest.h"
 
 #include <stdlib.h>
 
@@ -41,8 +42,9 @@ static bool check_approver(struct reader *r, const yaml_node_t *item)
     if (str_has_prefix(name, ROLE_PREFIX)) {
         struct str rest = {name.at + ROLE_PREFIX.n, name.n - ROLE_PREFIX.n};
         return role_parse(rest, &role) ||
-               reader_fault(r, item, "unknown role '%s': use frontend, user, engine or operator",
-                            reader_show(r, rest));
+               reader_fault(r, item, "unknown role '%s'%s", reader_show(r, rest),
+                            reader_meant(r, nearest_of(rest, "frontend|user|engine|operator"),
+                                         ": use frontend, user, engine or operator"));
     }
     for (size_t i = 0; i < name.n; i++)
         if ((unsigned char)name.at[i] <= ' ' || name.at[i] == 0x7f || name.at[i] == ':')

@@ -2,6 +2,7 @@
  * read.c - reads AGENTS and WORKFLOWS of a workflows file. check.c ties the nodes to each other. */
 #include "services/workflow/trees/reader.h"
 
+#include "shared/base/nearest.h"
 #include "shared/http/endpoint.h"
 
 #include <stdlib.h>
@@ -84,8 +85,9 @@ static bool find_type(struct reader *r, const yaml_node_t *key, const yaml_node_
             return true;
         }
     if (kind.at != NULL)
-        return reader_fault(r, where, "unknown kind '%s': use model, sql, chat or http",
-                            reader_show(r, kind));
+        return reader_fault(r, where, "unknown kind '%s'%s", reader_show(r, kind),
+                            reader_meant(r, nearest_of(kind, "model|sql|chat|http"),
+                                         ": use model, sql, chat or http"));
     const struct agent_entry *shipped = r->shipped == NULL ? NULL : trees_agent(r->shipped, name);
     if (shipped != NULL) {
         *ret_type = shipped->type;
@@ -255,8 +257,9 @@ static void read_node(struct reader *r, struct tree *tree, const yaml_node_t *ke
     if (name.at == NULL || tree_node(tree, name) != NULL)
         return; /* noted elsewhere */
     if (agent == NULL) {
-        reader_fault(r, key, "unknown agent '%s': add it to AGENTS, or correct the name",
-                     reader_show(r, name));
+        reader_fault(r, key, "unknown agent '%s'%s", reader_show(r, name),
+                     reader_meant(r, reader_nearest_agent(r, name),
+                                  ": add it to AGENTS, or correct the name"));
         return;
     }
     if (agent->type == AGENT_CHAT) {

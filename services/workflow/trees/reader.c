@@ -2,6 +2,7 @@
  * reader.c - see reader.h. */
 #include "services/workflow/trees/reader.h"
 
+#include "shared/base/nearest.h"
 #include "shared/base/shown.h"
 
 #include <math.h>
@@ -63,6 +64,23 @@ const char *reader_show(struct reader *r, struct str text)
     snprintf(room, READER_SHOWN_BYTES, "%.*s%s", STR_ARG(buf_str(&b)), is_cut ? "..." : "");
     buf_fini(&b);
     return room;
+}
+
+const char *reader_meant(struct reader *r, struct str meant, const char *otherwise)
+{
+    char *room = r->shown[r->shown_at++ % READER_SHOWN_N];
+    if (meant.at == NULL)
+        return otherwise;
+    snprintf(room, READER_SHOWN_BYTES, ": did you mean %.*s?", STR_ARG(meant));
+    return room;
+}
+
+struct str reader_nearest_agent(const struct reader *r, struct str name)
+{
+    struct nearest nearest = nearest_begin(name);
+    for (size_t i = 0; i < r->trees->agent_n; i++)
+        nearest_try(&nearest, r->trees->agents[i].name);
+    return nearest_end(&nearest);
 }
 
 const yaml_node_t *reader_node(const struct reader *r, int index)
@@ -180,16 +198,21 @@ unsigned reader_member(struct reader *r, const yaml_node_t *key, const char *con
                        unsigned n)
 {
     struct buf known;
+    struct str name = yaml_tree_scalar(key);
+    struct nearest nearest = nearest_begin(name);
     unsigned i = 0;
-    while (i < n && !str_eq(yaml_tree_scalar(key), str_of(names[i])))
+    while (i < n && !str_eq(name, str_of(names[i])))
         i++;
-    if (i < n || yaml_tree_scalar(key).at == NULL)
+    if (i < n || name.at == NULL)
         return i; /* what is no text is noted elsewhere */
     buf_init(&known, TREES_REASON_BYTES);
-    for (unsigned k = 0; k < n; k++)
-        buf_printf(&known, "%s%s", k == 0 ? "" : k + 1 < n ? ", " : " and ", names[k]);
-    reader_fault(r, key, "unknown member '%s': use %.*s", reader_show(r, yaml_tree_scalar(key)),
-                 STR_ARG(buf_str(&known)));
+    for (unsigned k = 0; k < n; k++) {
+        buf_printf(&known, "%s%s", k == 0 ? ": use " : k + 1 < n ? ", " : " and ", names[k]);
+        nearest_try(&nearest, str_of(names[k]));
+    }
+    buf_terminate(&known);
+    reader_fault(r, key, "unknown member '%s'%s", reader_show(r, name),
+                 reader_meant(r, nearest_end(&nearest), known.at));
     buf_fini(&known);
     return n;
 }

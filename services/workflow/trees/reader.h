@@ -63,6 +63,10 @@ bool reader_fault_at(struct reader *r, size_t line, const char *format, ...)
 /* The beginning of a text of the file, without invisible characters. Valid until READER_SHOWN_N
  * further calls. */
 const char *reader_show(struct reader *r, struct str text);
+/* ": did you mean <meant>?", as valid; `otherwise` if `meant.at` is NULL (shared/base/nearest.h).
+ */
+const char *reader_meant(struct reader *r, struct str meant, const char *otherwise);
+struct str reader_nearest_agent(const struct reader *r, struct str name);
 
 const yaml_node_t *reader_node(const struct reader *r, int index);
 size_t reader_line(const yaml_node_t *node);
