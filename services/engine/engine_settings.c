@@ -80,8 +80,6 @@ bool engine_settings_check(const struct config *config)
     const char *id = config_text(config, "engine-id"), *models = config_text(config, "models");
     const char *corpus = config_text(config, "corpus");
     struct stat info;
-    if (config->argument_n > 0)
-        return complain("engine takes flags only");
     if (config_text(config, "url") == NULL)
         return complain("--url is missing: the nodes to pull from");
     if (config_text(config, "user") == NULL)
@@ -107,7 +105,8 @@ bool engine_settings_check(const struct config *config)
     return true;
 }
 
-void engine_settings_print(const struct config *config, const char *engine_id)
+void engine_settings_print(const struct config *config, const char *engine_id,
+                           const char *index_path)
 {
     const char *llm = engine_settings_llm_url(config), *corpus = config_text(config, "corpus");
     const char *embeddings = config_text(config, "embeddings");
@@ -123,4 +122,6 @@ void engine_settings_print(const struct config *config, const char *engine_id)
            : strcmp(embeddings, "hash") == 0      ? "built-in hashing"
            : http_is_base_url(str_of(embeddings)) ? model
                                                   : strchr(embeddings, '#') + 1);
+    if (corpus != NULL)
+        printf("index: %s\n", index_path == NULL ? "not kept" : index_path);
 }

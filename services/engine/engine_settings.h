@@ -22,7 +22,8 @@ bool engine_settings_is_id(const char *text);
 /* NULL, with the reason, when --embeddings names no embedder. `key` may be NULL. */
 struct embedder *engine_settings_create_embedder(const struct config *config, const char *key,
                                                  char *reason, size_t reason_size) must_check;
-/* What would run, for --check-config. */
-void engine_settings_print(const struct config *config, const char *engine_id);
+/* What would run, for --check-config. `index_path`: NULL if no index is kept. */
+void engine_settings_print(const struct config *config, const char *engine_id,
+                           const char *index_path);
 
 #endif

@@ -104,7 +104,8 @@ static const struct config_group corpus_options = {
          .kind = CONFIG_TEXT,
          .metavar = "FILE",
          .help = "Where the index of --corpus is kept between starts. It is a cache and may be "
-                 "deleted at any time. Unset: .parley-index in the corpus folder."},
+                 "deleted at any time. Unset: in parley/ in the user's cache folder "
+                 "($XDG_CACHE_HOME, or ~/.cache). Empty: it is not kept."},
         {.name = "top-k",
          .kind = CONFIG_NUMBER,
          .metavar = "N",
@@ -121,6 +122,7 @@ static const struct config_group corpus_options = {
 
 const struct command engine_command = {
     .name = "engine",
+    .is_flags_only = true,
     .summary = "run the reference inference engine, which pulls questions and pushes answers",
     .about =
         "usage: parley engine --url URL[,URL...] --user NAME --secret-file FILE [FLAGS]\n"

@@ -8,6 +8,7 @@
 #include "services/engine/engine.h"
 #include "services/engine/engine_run.h"
 #include "services/engine/engine_settings.h"
+#include "services/engine/index_file.h"
 
 #include "shared/base/clock.h"
 #include "shared/base/log.h"
@@ -54,12 +55,21 @@ static void make_engine_id(struct app *app)
     snprintf(app->engine_id, sizeof app->engine_id, "%s-%ld", host, (long)getpid());
 }
 
+/* An empty --index keeps none. */
+static void choose_index(struct app *app)
+{
+    const char *corpus = config_text(app->config, "corpus");
+    const char *index = config_text(app->config, "index");
+    if (corpus == NULL || (index != NULL && *index == 0))
+        return;
+    app->index_path = index != NULL ? str_copy(str_of(index)) : index_file_path(corpus);
+}
+
 static bool read_settings(struct app *app)
 {
     const struct config *config = app->config;
     const char *key_file = config_text(config, "llm-key-file");
     const char *embeddings_key_file = config_text(config, "embeddings-key-file");
-    const char *corpus = config_text(config, "corpus"), *index = config_text(config, "index");
     if (!engine_settings_check(config))
         return false;
     app->secret = config_read_secret(config_text(config, "secret-file"));
@@ -70,9 +80,7 @@ static bool read_settings(struct app *app)
     if (embeddings_key_file != NULL &&
         (app->embeddings_key = config_read_secret(embeddings_key_file)) == NULL)
         return false;
-    if (corpus != NULL && asprintf(&app->index_path, "%s%s", index == NULL ? corpus : index,
-                                   index == NULL ? "/.parley-index" : "") < 0)
-        abort();
+    choose_index(app);
     log_read_options(config);
     make_engine_id(app);
     return true;
@@ -123,6 +131,8 @@ static void create_library(struct app *app)
     app->embedder = engine_settings_create_embedder(config, key, reason, sizeof reason);
     if (app->embedder == NULL)
         abort(); /* engine_settings_check let it pass */
+    if (app->index_path != NULL && config_text(config, "index") == NULL)
+        index_file_make_folder(app->index_path);
     struct library_settings settings = {.folder = config_text(config, "corpus"),
                                         .index_path = app->index_path,
                                         .embedder = app->embedder,
@@ -298,7 +308,7 @@ int engine_run(const struct config *config)
     if (config_number(app.config, "check-config") != 0) {
         code = check_start(&app) == CHECK_GOOD ? 0 : 1;
         if (code == 0)
-            engine_settings_print(app.config, app.engine_id);
+            engine_settings_print(app.config, app.engine_id, app.index_path);
         goto out;
     }
     app.signal_fd = signals_catch();

@@ -3,7 +3,7 @@
 // `parley engine` against real nodes, with the built-in model and with a small
 // OpenAI-compatible stub.
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { gate } from '../support/asking.mjs';
 import { withEngines } from '../support/engines.mjs';
@@ -65,6 +65,26 @@ suite('the engine with its built-in model', {}, ({ test, cluster }) => {
       const third = await start(['--corpus', corpus, '--index', index]);
       assert.match(third.stderr, /rebuilding the corpus index.*damaged/);
       assert.match((await ask('How long does a lease last?')).Answer[0], /^A lease/);
+    }));
+
+  test('without --index it is kept in the cache folder of the user, and nothing is written into the folder of documents', () =>
+    withEngines(cluster, async ({ start, corpus, folder }) => {
+      folder.file('corpus/.parley-index', 'The index of an older build says that leases last a century.');
+      const written = statSync(corpus).mtimeMs;
+      const env = { XDG_CACHE_HOME: join(folder.dir, 'cache') };
+      const first = await start(['--corpus', corpus], { env });
+      assert.match(first.stderr, /corpus ready .*documents=3 .*indexed=3 kept=0/);
+      await first.stop();
+      const second = await start(['--corpus', `${corpus}/../corpus`], { env });
+      assert.match(second.stderr, /corpus ready .*indexed=0 kept=3/);
+      await second.stop();
+      const [name, ...others] = readdirSync(join(folder.dir, 'cache/parley'));
+      assert.match(name, /^corpus-[0-9a-f]{16}\.index$/);
+      assert.deepEqual([others, statSync(join(folder.dir, 'cache/parley')).mode & 0o777], [[], 0o700]);
+      assert.equal(statSync(corpus).mtimeMs, written);
+      const third = await start(['--corpus', corpus]);
+      assert.match(third.stderr, /corpus ready .*indexed=3 kept=0/, 'without a cache folder, nothing is kept');
+      assert.equal(statSync(corpus).mtimeMs, written);
     }));
 
   test('SIGHUP reads the folder again', () =>
@@ -229,7 +249,7 @@ suite('the engine with its built-in model', {}, ({ test, cluster }) => {
       [['--url', 'http://x', ...account, '--model', 'm', '--llm', 'http://u:p@y/v1'], /--llm takes a URL (?!.*u:p)/],
       [['--url', 'http://x', ...account, '--embeddings-model', 'm', '--embeddings', 'http://u:p@y'], /--embeddings takes (?!.*u:p)/],
       [['--url', 'http://x', '--slots', '0'], /--slots takes a whole number/],
-      [['--bogus', '1'], /unknown flag --bogus/],
+      [['--bogus', '1'], /unknown flag '--bogus'/],
     ];
     for (const [args, expected] of cases) {
       const { code, stderr } = await runParley(['engine', ...args]);
