@@ -17,7 +17,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-enum { NODE_MS = 5000, AGAIN_MS = 500, REASON_BYTES = 300 };
+enum { NODE_MS = 5000, AGAIN_MS = 500, REASON_BYTES = 1000 };
 
 enum verdict { VERDICT_PENDING, VERDICT_GOOD, VERDICT_AWAY, VERDICT_WRONG };
 

@@ -6,6 +6,7 @@
 
 #include "shared/base/sm.h"
 #include "shared/base/trust.h"
+#include "shared/http/client_reason.h"
 #include "shared/http/private_address.h"
 
 #include <assert.h>
@@ -207,8 +208,10 @@ static enum http_outcome outcome_of(const struct http_call *call, CURLcode code)
     curl_off_t connected_us = 0;
     switch (code) {
     case CURLE_OK: return HTTP_ANSWERED;
-    case CURLE_URL_MALFORMAT:
-    case CURLE_UNSUPPORTED_PROTOCOL: return HTTP_BAD_URL;
+    case CURLE_URL_MALFORMAT: return HTTP_BAD_URL;
+    case CURLE_UNSUPPORTED_PROTOCOL: /* of the URL, or of what the server answered */
+        curl_easy_getinfo(call->easy, CURLINFO_PRETRANSFER_TIME_T, &connected_us);
+        return connected_us == 0 ? HTTP_BAD_URL : HTTP_LOST;
     case CURLE_COULDNT_RESOLVE_PROXY:
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_SSL_CONNECT_ERROR:
@@ -231,6 +234,9 @@ static struct str without_mark(struct str body)
 void call_finish(struct http_call *call, CURLcode code)
 {
     curl_off_t retry_after_s = 0;
+    char reason[CLIENT_REASON_BYTES] = "";
+    if (code != CURLE_OK)
+        client_put_reason(call->easy, code, call->error, reason);
     struct http_response response = {.outcome = outcome_of(call, code),
                                      .status = (int)status_of(call->easy),
                                      .body = without_mark(buf_str(&call->body)),
@@ -243,7 +249,7 @@ void call_finish(struct http_call *call, CURLcode code)
     else if (response.outcome == HTTP_TOO_LARGE)
         response.reason = "the response is too large";
     else if (response.outcome != HTTP_ANSWERED)
-        response.reason = call->error[0] != 0 ? call->error : curl_easy_strerror(code);
+        response.reason = reason;
     curl_multi_remove_handle(call->client->multi, call->easy);
     bool is_wanted = call->state != CALL_ENDED;
     client_take_call(call);

@@ -191,6 +191,8 @@ static const char *why_useless(const struct http_response *response, char *reaso
         return NULL;
     if (response->outcome == HTTP_ANSWERED)
         snprintf(reason, size, "HTTP status %d", response->status);
+    else if (response->outcome == HTTP_REFUSED_PEER)
+        snprintf(reason, size, "its address is private, which needs --oidc-allow-private");
     else
         snprintf(reason, size, "%s: %s", http_outcome_name(response->outcome), response->reason);
     return reason;

@@ -8,6 +8,7 @@
 #include "shared/base/json.h"
 #include "shared/base/shown.h"
 #include "shared/base/trust.h"
+#include "shared/http/client_reason.h"
 
 #include <curl/curl.h>
 #include <openssl/evp.h>
@@ -146,7 +147,9 @@ static bool connect_to(struct websocket_client *c, const char *url,
         c->fd = fd;
         return true;
     }
-    return fail(fault, 0, str_of(c->reason[0] != 0 ? c->reason : curl_easy_strerror(code)));
+    char reason[CLIENT_REASON_BYTES];
+    client_put_reason(curl, code, c->reason, reason);
+    return fail(fault, 0, str_of(reason));
 }
 
 /* Path and query of a URL that libcurl has accepted. */

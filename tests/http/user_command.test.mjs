@@ -178,7 +178,7 @@ suite('parley user', { args: SLOW_RESCUE, accounts: { ...ACCOUNTS, ...NAMESPACES
     const server = await startServer((request, response) => response.writeHead(404).end('not here'));
     await refused(['usage', 'alice'], /^parley: --url \S+: status 404: not a Parley node, or one without the service `users`/, { url: server.url });
     await server.stop();
-    await refused(['usage', 'alice', '--patience-seconds', '0'], /^parley: http:\S+: Failed to connect .*--patience-seconds\)$/m, { url: server.url });
+    await refused(['usage', 'alice', '--patience-seconds', '0'], /^parley: http:\S+: nothing listens at 127\.0\.0\.1:\d+ \(connection refused\): .*--patience-seconds\)$/m, { url: server.url });
     for (const [type, body] of [['text/html', '<p>Welcome'], ['application/json', '[]'], ['application/json', '{"Deleted":3}']]) {
       const other = await startServer((request, response) => response.writeHead(200, { 'Content-Type': type }).end(body));
       if (type === 'text/html' || body === '[]') {

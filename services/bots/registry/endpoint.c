@@ -86,7 +86,8 @@ static const char *check_parts(CURLU *url, bool allows_private)
         fault = "endpoint: the URL has no host.";
     else if (!allows_private && is_private_host(host))
         fault = "endpoint: the URL leads to a private address: use a public one, or register a "
-                "bot without an endpoint, which pulls.";
+                "bot without an endpoint, which pulls. Operators allow private addresses with "
+                "--allow-private-endpoints.";
     curl_free(host);
     return fault;
 }

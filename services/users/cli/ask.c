@@ -22,7 +22,7 @@
 enum {
     URL_MAX_BYTES = 8192,
     ANSWER_MAX_BYTES = 1 << 20,
-    REASON_BYTES = 300,
+    REASON_BYTES = 1000,
     SHOWN_MAX_BYTES = 8192,
     TURN_MS = 1000,
     SILENCE_MS = 300000, /* a deletion is answered after its last step */
