@@ -32,7 +32,15 @@ sub distance {
     return $rows[-1][-1];
 }
 
-for my $name (grep { /^PARLEY_\w{0,60}$/ and length $ENV{$_} and not $is_known{$_} } sort keys %ENV) {
+# Kubernetes adds variables of each service of the namespace: those of one that is called parley begin like settings.
+sub is_service_link {
+    my ($name, $value) = @_;
+    return $name =~ /_SERVICE_(HOST|PORT(_\w+)?)$/ || $name =~ /_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$/
+        || ($name =~ /_PORT$/ && $value =~ m{^(tcp|udp|sctp)://});
+}
+
+my @unknown = grep { /^PARLEY_\w{0,60}$/ and length $ENV{$_} and not $is_known{$_} } sort keys %ENV;
+for my $name (grep { not is_service_link($_, $ENV{$_}) } @unknown) {
     my ($word, $nearest, $least) = (uc $name =~ s/^PARLEY_//r, '', 1e9);
     for my $known (sort keys %is_known) {
         my $meant = $known =~ s/^PARLEY_//r;

@@ -31,16 +31,33 @@ start_redis() {
 
 node_is_ready() { curl -fsS -m 2 "http://127.0.0.1:$1/readyz"; }
 
+# The flags of nodes on the Redis at that port.
+node_args() {
+    args=(serve --target=all --redis "redis://127.0.0.1:$1/0" --accounts "$ACCOUNTS" "${log_args[@]}")
+}
+
+# check_nodes REDIS_PORT: whether nodes can be started there with these settings, before one that runs is stopped.
+check_nodes() {
+    local args said
+    node_args "$1"
+    said=$("$PARLEY" "${args[@]}" --check-config 2>&1 >/dev/null) && return
+    printf '%s\n' "$said" >&2
+    case $said in *--shards\ is*)
+        warn "the number of shards is fixed when the first data are stored. To begin again without them: $DEV down, then remove $PWD/var/redis"
+        ;;
+    esac
+    die "no node was started or replaced"
+}
+
 # start_node NAME REDIS_NAME [PORT]: on that port, or where it ran before, or on the first free one from
 # NODE_PORT on.
 start_node() {
     local name=$1 port=${3:-} args
-    args=(serve --target=all --redis "redis://127.0.0.1:$(port_of "$2")/0" --accounts "$ACCOUNTS"
-        "${log_args[@]}")
+    node_args "$(port_of "$2")"
     if pid_of "$name" >/dev/null; then
         port=$(port_of "$name")
         if runs_as "$name" "$PARLEY" "${args[@]}" --listen "127.0.0.1:$port"; then
-            say "$name runs already at http://127.0.0.1:$port"
+            say "$name runs already at http://127.0.0.1:$port, with these settings"
             return
         fi
     fi
@@ -108,17 +125,20 @@ is_elsewhere() { [ -n "$2" ] && pid_of "$1" >/dev/null && [ "$(port_of "$1")" !=
 start_all() {
     local n=$1 i name model args nodes
     model=$(model_args)
+    unset PARLEY_LLM_URL PARLEY_LLM PARLEY_MODEL # settings of the engine, which gets them as flags
     mapfile -t nodes < <(names_running node)
     die_if_taken --port "$node_port" "${nodes[@]}"
     die_if_taken --redis-port "$redis_port" redis "${nodes[@]}"
     build_ours
     make_accounts
     ulimit -n "$(ulimit -Hn)"
+    if pid_of redis >/dev/null; then check_nodes "$(port_of redis)"; fi
     # What is to move stops with what talks to it, in the order that loses nothing. The rest comes back where it was.
     if pid_of redis >/dev/null; then redis_port=${redis_port:-$(port_of redis)}; fi
     if pid_of node1 >/dev/null; then node_port=${node_port:-$(port_of node1)}; fi
     if is_elsewhere redis "$redis_port" || is_elsewhere node1 "$node_port"; then down; fi
     start_redis redis var/redis "$redis_port"
+    check_nodes "$(port_of redis)"
     start_node node1 redis "$node_port"
     for ((i = 2; i <= n; i++)); do start_node "node$i" redis; done
     for name in $(names_running node); do
@@ -126,7 +146,6 @@ start_all() {
     done
     fill_public
     mapfile -t args < <(printf '%s' "${model:+$model$'\n'}")
-    unset PARLEY_LLM_URL PARLEY_LLM PARLEY_MODEL
     start_engine "$n" "${args[@]}"
 }
 

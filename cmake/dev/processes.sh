@@ -33,19 +33,38 @@ pid_of() {
     [ -n "$started" ] && [ "$(start_time "$pid")" = "$started" ] && is_here "$pid" && printf '%s' "$pid"
 }
 
-# runs_as NAME COMMAND...: whether NAME runs, with that very command line and from the latest build.
-# What runs otherwise is stopped, so that it can be started again.
+# The settings of `parley COMMAND` among variables on standard input, each ended by a NUL: sorted lines NAME=VALUE.
+settings_of() {
+    local names
+    names=$("$PARLEY" "$1" --help | sed -n 's/^ *Environment: \(PARLEY_[A-Z0-9_]*\)\..*/\1/p' | paste -s -d '|')
+    tr '\n\0' ' \n' | grep -E "^($names)=." | sort || true
+}
+
+# changed_settings COMMAND PID: the names of the variables that the process has otherwise than this shell, "A, B".
+changed_settings() {
+    comm -3 <(settings_of "$1" <"/proc/$2/environ") <(env -0 | settings_of "$1") |
+        sed 's/^\t//; s/=.*//' | sort -u | paste -s -d ',' | sed 's/,/, /g'
+}
+
+# runs_as NAME COMMAND...: whether NAME runs, with that very command line, the same settings in its environment,
+# and from the latest build. What runs otherwise is stopped, so that it can be started again.
 runs_as() {
-    local name=$1 pid
+    local name=$1 pid changed
     shift
     pid=$(pid_of "$name") || return 1
-    case $(readlink "/proc/$pid/exe") in
-    *' (deleted)') say "$name runs an older build" ;;
-    *)
-        [ "$(tr '\0' ' ' <"/proc/$pid/cmdline")" != "$* " ] || return 0
-        say "$name runs with other settings"
-        ;;
-    esac
+    changed=$(changed_settings "$2" "$pid")
+    if [[ $(readlink "/proc/$pid/exe") == *' (deleted)' ]]; then
+        changed="an older build"
+    elif [ "$(tr '\0' ' ' <"/proc/$pid/cmdline")" != "$* " ]; then
+        changed="other flags"
+    elif [ -n "$changed" ]; then
+        changed="other settings ($changed)"
+    elif [ -n "${PARLEY_CONFIG:-}" ] && [ "$PARLEY_CONFIG" -nt "var/run/$name.pid" ]; then
+        changed="an older $PARLEY_CONFIG"
+    else
+        return 0
+    fi
+    say "$name runs with $changed: it is replaced"
     stop "$name"
     return 1
 }

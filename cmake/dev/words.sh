@@ -69,14 +69,15 @@ check_words() {
     esac
 }
 
-# A misspelt variable would do nothing without a word. It is dropped, so that no program repeats this.
+# A misspelt variable would do nothing without a word.
 check_variables() {
-    local name nearest
+    local name nearest is_good=yes
     # shellcheck disable=SC2086
     while read -r name nearest; do
-        warn "the environment variable $name has no effect${nearest:+: did you mean $nearest?}"
-        unset "$name"
+        warn "the environment variable $name is not a setting: ${nearest:+did you mean $nearest? If not, }unset it"
+        is_good=no
     done < <(perl cmake/settings.pl $VARIABLES 2>/dev/null)
+    [ $is_good = yes ] || exit 1
 }
 
 # Prints the words of `test`, each on a line: files as they are named from here.

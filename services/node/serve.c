@@ -281,12 +281,25 @@ static bool are_nodes_ready(void)
 /* The first request may come at once, from a client that reads the line or a load balancer that
  * tries the address: Redis gets a moment to answer first. Without it the node serves all the same,
  * with 503. */
-static void wait_for_redis(void)
+static bool wait_for_redis(void)
 {
     const struct timespec look = {.tv_nsec = 5000000};
     uint64_t end_us = clock_mono_us() + REDIS_MOMENT_MS * 1000;
     while (!are_nodes_ready() && clock_mono_us() < end_us)
         nanosleep(&look, NULL);
+    return are_nodes_ready();
+}
+
+/* On standard output, after the line that says where the node listens. */
+static void say_waiting(void)
+{
+    const struct shard_map *map = &process.settings.map;
+    char place[REDIS_PLACE_BYTES];
+    redis_put_place(&map->servers[0], place);
+    printf(
+        "parley: waiting for Redis at %s (--redis): until it is ready, requests get status 503 and "
+        "/readyz fails\n",
+        place);
 }
 
 /* Every thread ends what it has open for accounts that lost their right (on_wake). */
@@ -455,13 +468,15 @@ static int run(void)
     services_start(&process.settings.services);
     start_agreeing();
     certificate_watch(process.settings.tls);
-    wait_for_redis();
+    bool is_ready = wait_for_redis();
     atomic_store(&process.is_serving, true);
     for (unsigned i = 0; i < node_n; i++)
         loop_wake(&process.nodes[i].loop);
     for (unsigned i = 0; i < LISTENERS_MAX; i++)
         if (listenings[i].address != NULL)
             printf("parley: listening on %s\n", listenings[i].url);
+    if (!is_ready)
+        say_waiting();
     fflush(stdout);
     notify_manager("READY=1");
     log_write(LOG_INFO, "serving", LOG_S("url", listenings[0].url), LOG_U("threads", node_n),
@@ -484,14 +499,21 @@ static int run(void)
     return atomic_load(&process.is_refused) ? 1 : 0;
 }
 
+/* What is wrong with a Redis that answers, such as another number of shards, ends a start; one that
+ * is away does not. */
+static int check(void)
+{
+    if (!redis_check_login(&process.settings.map))
+        return 1;
+    settings_print(&process.settings);
+    return 0;
+}
+
 int serve_run(const struct config *config)
 {
     int code = 2;
-    if (settings_read(&process.settings, config)) {
-        code = process.settings.is_check ? 0 : run();
-        if (process.settings.is_check)
-            settings_print(&process.settings);
-    }
+    if (settings_read(&process.settings, config))
+        code = process.settings.is_check ? check() : run();
     settings_fini(&process.settings);
     return code;
 }

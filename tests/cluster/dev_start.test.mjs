@@ -9,7 +9,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { makeCheckout } from '../support/checkout.mjs';
-import { assertOk, BIN, cleanEnvironment, freePort, openRequest, ROOT, sign, withQuery } from '../support/harness.mjs';
+import { assertOk, BIN, cleanEnvironment, freePort, openRequest, ROOT, runParley, sign, withQuery } from '../support/harness.mjs';
 import { ownShards } from '../support/shards.mjs';
 
 ownShards(); // the script, whatever it starts: the same on any number of shards
@@ -43,7 +43,7 @@ describe('./dev up and the ports that it is given', TIMEOUT, () => {
 
   it('what runs stays where it is, and a restart for another reason does not move it', async () => {
     const pid = checkout.pid('node1');
-    assert.match(assertDone(await checkout.dev('up')), new RegExp(`^node1 runs already at ${at(ports[0])}$`, 'm'));
+    assert.match(assertDone(await checkout.dev('up')), new RegExp(`^node1 runs already at ${at(ports[0])}, with these settings$`, 'm'));
     assert.equal(checkout.pid('node1'), pid);
     assert.match((await checkout.dev('up', { env: { PARLEY_LOG_LEVEL: 'debug' } })).stdout, new RegExp(`^started node1 at ${at(ports[0])}$`, 'm'));
     assert.equal(redisPort(), ports[1]);
@@ -113,14 +113,16 @@ describe('./dev up and the ports that it is given', TIMEOUT, () => {
     assert.equal((await checkout.dev('up', '--port', ports[3])).stderr, `dev: port ${ports[3]} is taken: --port N takes another one\n`);
   });
 
-  it('a misspelt variable is reported once, with the nearest name', async () => {
-    const { code, stderr } = await checkout.dev('cluster', 2, { env: { PARLEY_LEASE_SECOND: '9', PARLEY_PROT: '9', PARLEY_LEASE_SECONDS: '150' } });
-    assert.equal(code, 0, stderr);
+  it('a misspelt variable ends the start with the nearest name, and those of Kubernetes do not', async () => {
+    const pids = ['redis', 'node1', 'engine'].map(checkout.pid);
+    const env = { PARLEY_LEASE_SECOND: '9', PARLEY_PROT: '9', PARLEY_LEASE_SECONDS: '150', PARLEY_SERVICE_HOST: '10.0.0.1' };
+    const { code, stdout, stderr } = await checkout.dev('cluster', 2, { env });
+    assert.deepEqual([code, stdout], [1, ''], stderr);
     assert.deepEqual(stderr.trim().split('\n'), [
-      'dev: the environment variable PARLEY_LEASE_SECOND has no effect: did you mean PARLEY_LEASE_SECONDS?',
-      'dev: the environment variable PARLEY_PROT has no effect: did you mean PARLEY_PORT?',
+      'dev: the environment variable PARLEY_LEASE_SECOND is not a setting: did you mean PARLEY_LEASE_SECONDS? If not, unset it',
+      'dev: the environment variable PARLEY_PROT is not a setting: did you mean PARLEY_PORT? If not, unset it',
     ]);
-    for (const name of ['node1', 'node2', 'engine']) assert.doesNotMatch(checkout.log(name), /has no effect/);
+    assert.deepEqual(['redis', 'node1', 'engine'].map(checkout.pid), pids);
   });
 
   describe('a copy of the checkout', TIMEOUT, () => {
@@ -149,5 +151,58 @@ describe('./dev up and the ports that it is given', TIMEOUT, () => {
       const { stdout } = dev(moved, 'down');
       for (const name of ['engine', 'node1', 'redis']) assert.match(stdout, new RegExp(`^stopped ${name} `, 'm'));
     });
+  });
+});
+
+describe('./dev cluster and settings in the environment', TIMEOUT, () => {
+  const checkout = makeCheckout();
+  after(() => checkout.remove());
+  const NAMES = ['node1', 'node2', 'engine'];
+  const pids = () => NAMES.map(checkout.pid);
+  const env = { PARLEY_SHARDS: '4', PARLEY_LEASE_SECONDS: '99' };
+  const cluster = (more = {}) => checkout.dev('cluster', 2, { env: { ...env, ...more } });
+  const shards = async () => {
+    const redis = /redis:\/\/\S+/.exec(checkout.commandLine('node1'))[0];
+    return /shards [\d, ]+/.exec((await runParley(['servers', '--redis', redis])).stdout)[0].trim();
+  };
+
+  it('they are those of the first start, the number of shards among them', async () => {
+    assertDone(await cluster());
+    assert.equal(await shards(), 'shards 0, 1, 2, 3');
+  });
+
+  it('what runs with the same is left alone, which is said', async () => {
+    const before = pids();
+    const said = assertDone(await cluster());
+    for (const name of ['node1', 'node2']) assert.match(said, new RegExp(`^${name} runs already at \\S+, with these settings$`, 'm'));
+    assert.match(said, /^engine runs already: /m);
+    assert.deepEqual(pids(), before);
+  });
+
+  it('a node that runs with others is replaced, which is said, and the engine that has none of them stays', async () => {
+    const before = pids(), url = checkout.url('node1');
+    const said = assertDone(await cluster({ PARLEY_LEASE_SECONDS: '98', PARLEY_DRAIN_SECONDS: '9' }));
+    for (const name of ['node1', 'node2']) {
+      assert.match(said, new RegExp(`^${name} runs with other settings \\(PARLEY_DRAIN_SECONDS, PARLEY_LEASE_SECONDS\\): it is replaced$`, 'm'));
+      assert.notEqual(checkout.pid(name), before[NAMES.indexOf(name)]);
+    }
+    assert.equal(checkout.url('node1'), url);
+    assert.equal(checkout.pid('engine'), before[2]);
+  });
+
+  it('what cannot be applied is said before anything stops', async () => {
+    const before = pids();
+    const cases = [
+      [{ PARLEY_SHARDS: '8' }, [/^parley: --shards is 8, but this cluster has 4: /, /^dev: the number of shards is fixed .* remove \/\S+\/var\/redis$/]],
+      [{ PARLEY_LEASE_SECONDS: 'long' }, [/^parley: --lease-seconds takes a whole number from \d+ to \d+, not 'long' \(PARLEY_LEASE_SECONDS in the environment\)$/]],
+    ];
+    for (const [more, lines] of cases) {
+      const { code, stderr } = await cluster(more);
+      const said = stderr.trim().split('\n');
+      assert.equal(code, 1, stderr);
+      [...lines, /^dev: no node was started or replaced$/].forEach((line, i) => assert.match(said[i] ?? '', line));
+      assert.deepEqual(pids(), before);
+    }
+    assert.equal(await shards(), 'shards 0, 1, 2, 3');
   });
 });

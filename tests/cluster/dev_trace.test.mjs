@@ -62,7 +62,7 @@ describe('./dev trace', TIMEOUT, () => {
       before(async () => {
         const { code, stdout, stderr } = await checkout.dev('cluster', 2, { env });
         assert.equal(code, 0, stderr);
-        assert.match(stdout, /^node1 runs with other settings$/m);
+        assert.match(stdout, /^node1 runs with other flags: it is replaced$/m);
         assert.match(stdout, /^started engine: /m);
       });
 
