@@ -25,6 +25,7 @@ _parley_dev() {
                 find tests \( -name node_modules -prune -false \) -o -name '*.test.mjs' -o -name 'test_*.c' -o -name 'fuzz_*.c' -o -name '*.test.sh')"
             ;;
         fuzz) words=$(find "$dir/tests/fuzz" -name 'fuzz_*.c' | sed -E 's|.*/fuzz_||; s|\.c$||')' --keep' ;;
+        release) words='--dry-run --without package image' ;;
         fmt) words=--check ;;
         lint) words=$(sed -nE 's/^readonly (ALWAYS|WITH_TOOL)="(.*)"/\2/p' "$dir/tests/lint/run.sh") ;;
         deps) words='test containers' ;;

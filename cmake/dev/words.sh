@@ -59,6 +59,7 @@ check_words() {
         [ ${#words[@]} -le 1 ] || die "cluster takes one number of nodes, not also '${words[1]}'"
         ;;
     down) [ $# -eq 0 ] || die "down stops everything, and takes no '$1'" ;;
+    release) read_release "$@" ;;
     package) [ $# -eq 0 ] || die "package takes no '$1'" ;;
     logs) [ $# -le 1 ] || die "logs takes one name, or none for all of them" ;;
     build) [ $# -eq 0 ] || is_preset "$1" || die "no such preset: $1 (CMakePresets.json has: $(presets))" ;;

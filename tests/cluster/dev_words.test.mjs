@@ -38,6 +38,8 @@ describe('the words of ./dev', TIMEOUT, () => {
       [['logs', 'node7'], new RegExp(`^no log of that name in ${checkout.dir}/var/log/ \\(.*\\)$`)],
       [['fmt', 'dev'], "fmt takes --check or nothing, not 'dev'"],
       [['deps', 'tests'], "deps takes test, containers or nothing, not 'tests'"],
+      [['release', 'now'], "release takes --dry-run and --without package|image, not 'now'"],
+      [['release', '--without', 'notes'], "--without takes package or image, not 'notes'"],
       [['upp'], 'no such command: upp (see ./dev help)'],
     ];
     for (const [args, line] of cases) {
@@ -101,6 +103,7 @@ describe('the words of ./dev', TIMEOUT, () => {
     assert.deepEqual(complete(dev, 'test', '--'), ['--name']);
     assert.ok(!complete(dev, 'test', 'tests/').some((name) => name.includes('node_modules')));
     assert.deepEqual(complete(dev, 'fuzz', 'base_js').sort(), ['base_json', 'base_json_scan']);
+    assert.deepEqual(complete(dev, 'release', '--'), ['--dry-run', '--without']);
     assert.deepEqual(complete(dev, 'lint', 'lua_p'), ['lua_patterns']);
     assert.deepEqual([complete(dev, 'fmt', ''), complete(dev, 'deps', ''), complete(dev, 'trace', '--')], [['--check'], ['test', 'containers'], ['--help']]);
   });

@@ -9,7 +9,7 @@ set -euo pipefail
 export LC_ALL=C.UTF-8
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.."
 
-readonly ALWAYS="format boundaries headers lua_headers verbs lua_patterns buffers states text links settings questions prose"
+readonly ALWAYS="format boundaries headers lua_headers verbs lua_patterns buffers states text links settings versions questions prose"
 readonly WITH_TOOL="shell lua cppcheck tidy" SLOW="cppcheck tidy"
 
 c_files() { find shared services tests -name '*.[ch]' -not -path '*/node_modules/*' | sort; }
@@ -54,6 +54,7 @@ check_buffers() { perl tests/lint/buffers.pl; }
 check_states() { perl tests/lint/states.pl; }
 check_text() { perl tests/lint/text.pl; }
 check_settings() { perl tests/lint/settings.pl; }
+check_versions() { perl tests/lint/versions.pl; }
 check_links() { perl tests/lint/links.pl; }
 check_prose() { perl tests/lint/prose.pl; }
 

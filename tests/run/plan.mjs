@@ -40,6 +40,8 @@ const ON_TLS = `http/add_wait http/bad_http http/sse http/unread http/strangers 
 const ON_HIREDIS1 = 'cluster/redis_over_tls';
 // Nightly, with ten times the kills and restarts.
 const CHAOS = ['cluster/chaos', 'cluster/rolling'];
+// Nightly, with the Debian package, which is built from the sources that would be released.
+const RELEASE = 'cluster/release';
 const NIGHTLY_FUZZ_SECONDS = 60;
 // For the long jobs of a nightly run.
 const LONG_MS = 5_400_000;
@@ -115,6 +117,7 @@ function nightlyRun() {
     ...ON_TLS.map((name) => nodeJob(pathOf(name), { note: 'HTTPS', tls: true })),
     nodeJob(pathOf(ON_HIREDIS1), { note: 'hiredis 1', hiredis1: true }),
     ...CHAOS.map((name) => nodeJob(pathOf(name), { note: 'ten times', env: { PARLEY_NIGHTLY: '1' }, limitMs: LONG_MS })),
+    nodeJob(pathOf(RELEASE), { note: 'with its package', env: { PARLEY_NIGHTLY: '1' } }),
     ...NIGHTLY_ONLY.map((name) => nodeJob(pathOf(name))),
     ...namesIn('fuzz', 'fuzz_').map((name) => fuzzJob(name, NIGHTLY_FUZZ_SECONDS)),
     ...lintChecks('--slow').map((name) => ({ ...lintJob(name), limitMs: LONG_MS })),
