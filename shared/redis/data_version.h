@@ -12,7 +12,7 @@
 
 enum {
     /* Raise it with each change after which a build would misread what another one has stored. */
-    DATA_VERSION = 2,
+    DATA_VERSION = 3,
     DATA_VERSION_TEXT_BYTES = 256
 };
 

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#define V "2"
+#define V "3"
 _Static_assert(DATA_VERSION == 2, "write the new data version in V");
 
 static char reason[256];
