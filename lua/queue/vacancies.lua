@@ -16,13 +16,15 @@
 --     max_waiting  number?  Open queries of the user; no limit without
 -- Replies: (of each for which there is room 4 lines: account/user/model/how many)
 local shares = require('queue/shares')
+local bounds = require('turn/bounds')
 local counters = require('turn/counters')
 local format = string.format
 local concat = table.concat
 local floor, max, min = math.floor, math.max, math.min
 
 local HUGE = 1e15
-local COLUMNS = 5 -- of a wait
+local COLUMNS = 5  -- of a wait
+local COMMANDS = 4 -- for a wait
 
 local function verb(turn, a)
     --- arguments
@@ -31,6 +33,7 @@ local function verb(turn, a)
     for i = wait_from, wait_to, COLUMNS do
         if not accounts[args[i]] then accounts[args[i]], account_n = 0, account_n + 1 end
     end
+    bounds.note_read(turn, COMMANDS * (wait_to - wait_from + 1) / COLUMNS, 0)
     local part, given, text, is_short = max(1, floor(free / max(1, account_n))), {}, {}, false
     for i = wait_from, wait_to, COLUMNS do
         local account, user, model, wanted = args[i], args[i + 1], args[i + 2], tonumber(args[i + 3])
