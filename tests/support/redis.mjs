@@ -177,8 +177,8 @@ async function answers(port, password, { pid }) {
   const client = new RedisClient(port, 'utf8', password);
   try {
     return (await client.cmd('PING')) === 'PONG' && (await client.cmd('INFO', 'server')).includes(`process_id:${pid}\r\n`);
-  } catch {
-    return false;
+  } catch (error) {
+    return error.message.startsWith('LOADING') ? 'not yet' : false;
   } finally {
     client.close();
   }
@@ -246,10 +246,12 @@ export async function startRedis({ aof = false, args = [], encoding = 'utf8', se
   }
 
   async function ready() {
-    const deadline = Date.now() + STARTUP_MS;
+    let deadline = Date.now() + STARTUP_MS;
     while (Date.now() < deadline) {
       if (child.exitCode !== null) return false;
-      if (await answers(port, password, child)) return true;
+      const answer = await answers(port, password, child);
+      if (answer === true) return true;
+      if (answer === 'not yet') deadline = Date.now() + STARTUP_MS; // its append-only file may be long
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
     throw new Error(`redis-server does not answer:\n${log}`);
