@@ -17,11 +17,18 @@ local max, min = math.max, math.min
 local LOOKS_MAX, LOOKUPS = idle.LOOKS_MAX, idle.LOOKUPS
 local LOOK_BYTES = bounds.LOOK_BYTES
 
+local LOST_MOST = 20 -- claims of a lookup, lost on their way to engines; those after it last as long as others do
 local LOOKS_EACH = 5 -- what handing one over counts among the turn's looks: 1,000 a turn
 
 -- A time in ms as text; odd for a delivery lease, even for all else.
 local function time_text(at, is_delivery)
     return format('%d', at - at % 2 + (is_delivery and 1 or 0))
+end
+
+-- Its claim was lost on its way, and its lookup may be what ended the engine's connection: it is not handed round
+-- without pause. Returns how often that was.
+local function count_lost(key)
+    return call('HINCRBY', key, 'lost', 1)
 end
 
 -- The lookup that may be claimed since the longest time; nil when there is none. If its last claim reached no engine,
@@ -34,7 +41,7 @@ local function next_due(turn)
         local key = P .. 'lookup:' .. fingerprint
         local node = match(call('HGET', key, 'lease') or '', '^%d+ (%S+)$')
         if node and node ~= turn.node then idle.strike_off(turn, LOOKUPS, node) end
-        call('HDEL', key, 'lease')
+        if call('HDEL', key, 'lease') == 1 then count_lost(key) end
     end
     return fingerprint
 end
@@ -45,10 +52,11 @@ local function next_claim(turn, entry)
     local fingerprint = next_due(turn)
     if not fingerprint then return nil end
     local key, lease = P .. 'lookup:' .. fingerprint, counters.next_lease(turn)
-    local got = call('HMGET', key, 'fragment', 'count', 'threshold')
+    local got = call('HMGET', key, 'fragment', 'count', 'threshold', 'lost')
+    local ms = tonumber(got[4] or 0) > LOST_MOST and turn.settings.lease_ms or turn.settings.delivery_ms
     call('HSET', key, 'claimed', got[2] .. ' ' .. got[3], -- what its matches will answer
          'lease', lease .. ' ' .. entry.node)
-    call('ZADD', P .. 'lookups', time_text(turn.now_ms + turn.settings.delivery_ms, true), fingerprint)
+    call('ZADD', P .. 'lookups', time_text(turn.now_ms + ms, true), fingerprint)
     turn.looks = turn.looks + LOOKS_EACH
     return concat({'claim', entry.class, fingerprint, lease, 1, 1, got[1], got[2], got[3]}, '\n')
 end
@@ -98,12 +106,14 @@ local function keep(turn, fingerprint, lease)
     call('ZADD', turn.prefix .. 'lookups', 'XX', time_text(turn.now_ms + turn.settings.lease_ms), fingerprint)
 end
 
--- Its claim has reached nobody: it is the next one to be claimed.
-local function reopen(turn, fingerprint, lease)
+-- Its claim has reached nobody: it is the next one to be claimed. `sent`: bytes of it were sent.
+local function reopen(turn, fingerprint, lease, sent)
     local P = turn.prefix
+    local key, at = P .. 'lookup:' .. fingerprint, '0'
     if not is_held(turn, fingerprint, lease) then return end
-    call('HDEL', P .. 'lookup:' .. fingerprint, 'lease')
-    call('ZADD', P .. 'lookups', 'XX', '0', fingerprint)
+    call('HDEL', key, 'lease')
+    if sent and count_lost(key) > LOST_MOST then at = time_text(turn.now_ms + turn.settings.lease_ms) end
+    call('ZADD', P .. 'lookups', 'XX', at, fingerprint)
     offer(turn)
 end
 
@@ -136,7 +146,7 @@ local function close(turn, fingerprint)
     if call('ZREM', P .. 'lookups', fingerprint) == 0 then return end
     local key = P .. 'lookup:' .. fingerprint
     local account = call('HGET', key, 'by')
-    call('HDEL', key, 'by', 'lease')
+    call('HDEL', key, 'by', 'lease', 'lost')
     if not account then return end
     if call('HINCRBY', P .. 'lookups_of', account, -1) <= 0 then call('HDEL', P .. 'lookups_of', account) end
 end

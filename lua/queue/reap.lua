@@ -1,7 +1,8 @@
 -- reap: returns claims whose lease has ended to Open, at the front of the queue, or marks them Failed when their
--- attempts are used up. A claim that never reached an engine uses no attempt, and its node gets no more hand-overs
--- until it reports again: otherwise a hung node with many polls would get the same query each time. Any node may call
--- it at any time; leases that have not ended are left alone. Models whose time has come fall back (queue/fallback.lua).
+-- attempts are used up. A claim of which no node says that it reached an engine uses no attempt, a bounded number of
+-- times (queue/uncounted.lua), and its node gets no more hand-overs until it reports again: otherwise a hung node with
+-- many polls would get the same query each time. Any node may call it at any time; leases that have not ended are left
+-- alone. Models whose time has come fall back (queue/fallback.lua).
 -- Lookups whose lease has ended need not be returned: they are handed to parked polls.
 -- KEYS: leases zset, lease:<id>, t:<topic>, falls zset, lookup/lookups.lua.
 -- Wakes: one parked poll a claim, by hand-over; waiters of what failed.
@@ -20,6 +21,7 @@ local held = require('queue/held')
 local idle = require('queue/idle')
 local leases = require('queue/leases')
 local outcomes = require('queue/outcomes')
+local uncounted = require('queue/uncounted')
 local bounds = require('turn/bounds')
 local hashes = require('turn/hashes')
 local call = redis.call
@@ -35,7 +37,7 @@ local function end_due(turn, lease, topic, is_undelivered)
     local seqs, attempts, node = held.held_by(turn, topic, lease)
     for k = 1, #seqs do bytes = bytes + hashes.bytes_of(key, 'q:' .. seqs[k]) end
     if is_undelivered and #seqs > 0 then
-        for k = 1, #attempts do attempts[k] = attempts[k] - 1 end
+        uncounted.take_back(key, seqs, attempts)
         idle.strike_off(turn, idle.QUERIES, node)
     end
     leases.finish(turn, lease, topic)

@@ -11,7 +11,7 @@
 --   query    json? 2m               for a release without a lease
 --   reason   json 8k
 --   outcome  words retry|fail|away  away: no answer failed, the engine or its model is away: the attempt does not
---                                   count, AWAY_MAX times a query: an engine cannot pass a query round indefinitely
+--                                   count (queue/uncounted.lua)
 --   seq      text? 20               with a lease: the query that failed. Retry: the attempt counts for it alone. Fail:
 --                                   it alone is given back, the lease goes on for the others
 -- Replies: ok | ok/- (its lease goes on) | lost | replay
@@ -19,16 +19,8 @@ local held = require('queue/held')
 local leases = require('queue/leases')
 local outcomes = require('queue/outcomes')
 local records = require('queue/records')
+local uncounted = require('queue/uncounted')
 local call = redis.call
-
-local AWAY_MAX = 20
-
--- Takes the attempt back of those that are not given back for the AWAY_MAX-th time.
-local function uncount(key, seqs, attempts)
-    for i = 1, #seqs do
-        if call('HINCRBY', key, 'b:' .. seqs[i], 1) <= AWAY_MAX then attempts[i] = attempts[i] - 1 end
-    end
-end
 
 -- A query that `holder` holds, under `lease` if one is named: its lease, attempt and n. Nothing if it does not.
 local function one_held(key, seq, lease, holder)
@@ -65,7 +57,7 @@ local function verb(turn, a)
         seqs, attempts = take_all(turn, topic, lease, holder, is_named and outcome == 'retry' and one)
         if not seqs then return 'lost' end
     end
-    if outcome == 'away' then uncount(key, seqs, attempts) end
+    if outcome == 'away' then uncounted.take_back(key, seqs, attempts) end
     if outcome ~= 'fail' then
         outcomes.return_rows(turn, topic, seqs, attempts, reason)
     else

@@ -167,9 +167,9 @@ void claim_reply_fetch_history(struct call_start start, struct request *r,
                 .before = before, .limit = NO_NUMBER);
 }
 
-static void give_back(struct delivery *delivery, struct request *r)
+static void give_back(struct delivery *delivery, struct request *r, bool sent)
 {
-    queue_give_back(broker_of(r)->queue, delivery->work, delivery->topic, delivery->lease);
+    queue_give_back(broker_of(r)->queue, delivery->work, delivery->topic, delivery->lease, sent);
     delivery->topic.at = NULL;
 }
 
@@ -179,7 +179,7 @@ bool claim_reply_put_history(struct buf *b, struct request *r, struct delivery *
     struct lines lines = lines_of(reply);
     bool is_first = true;
     if (error != ERR_OK || request_client_left(r)) {
-        give_back(delivery, r);
+        give_back(delivery, r, false);
         return false;
     }
     buf_lit(b, ",\"History\":[");
@@ -204,21 +204,30 @@ bool claim_reply_put_history(struct buf *b, struct request *r, struct delivery *
     return true;
 }
 
-static void on_reset(void *queue, uint64_t connection)
+static void on_reset(void *queue, uint64_t connection, uint32_t stream)
 {
-    queue_connection_reset(queue, connection);
+    queue_answer_reset(queue, connection, stream);
+}
+
+static void confirm(struct delivery *delivery, struct request *r)
+{
+    struct queue *queue = broker_of(r)->queue;
+    uint32_t stream;
+    uint64_t connection = connection_on_reset(r, on_reset, queue, &stream);
+    queue_delivered(queue, delivery->work, delivery->topic, delivery->lease, delivery->record,
+                    connection, stream);
 }
 
 void delivery_settle(struct delivery *delivery, struct request *r)
 {
     if (delivery->topic.at == NULL)
         return;
-    if (!r->is_answered || r->revoked != ERR_OK || request_write_failed(r)) {
-        give_back(delivery, r);
+    bool is_sent = r->is_answered && r->revoked == ERR_OK;
+    if (!is_sent || request_write_failed(r)) {
+        give_back(delivery, r, is_sent);
         return;
     }
-    struct queue *queue = broker_of(r)->queue;
-    queue_delivered(queue, delivery->work, delivery->topic, delivery->lease, delivery->record,
-                    connection_on_reset(r, on_reset, queue));
+    if (!connection_was_reset(r)) /* else it comes back with its delivery lease */
+        confirm(delivery, r);
     delivery->topic.at = NULL;
 }

@@ -388,15 +388,21 @@ static void on_look_later(struct deadline *deadline)
     look(all);
 }
 
-uint64_t connection_on_reset(struct request *r, void (*on_reset)(void *arg, uint64_t connection),
-                             void *arg)
+uint64_t connection_on_reset(struct request *r, connection_reset_cb *on_reset, void *arg,
+                             uint32_t *ret_stream)
 {
     struct connection *c = r->connection;
+    *ret_stream = frames_stream_of(r->h2o);
     if (c == NULL)
         return 0;
     c->on_reset = on_reset;
     c->on_reset_arg = arg;
     return c->number;
+}
+
+bool connection_was_reset(const struct request *r)
+{
+    return frames_have_reset(r->h2o);
 }
 
 struct request *connection_request(const struct connection *c)

@@ -68,11 +68,17 @@ void connection_hold_answer(struct request *r, size_t bytes);
 bool connection_gather(struct request *r, size_t more) must_check;
 void connection_ungather(struct request *r, size_t less);
 bool connection_is_given_up(const struct request *r);
-/* `on_reset` runs if the client resets the connection later, and not if it ends it or the node
- * does: with that connection's number, which is what this returns and never 0. 0: there is nothing
- * to follow. Each call replaces the one before on that connection. */
-uint64_t connection_on_reset(struct request *r, void (*on_reset)(void *arg, uint64_t connection),
-                             void *arg);
+/* Runs if the client resets its connection, and not if it ends it or the node does. `stream`: 0, or
+ * with HTTP/2 the id of the only stream that it resets. */
+typedef void connection_reset_cb(void *arg, uint64_t connection, uint32_t stream);
+/* From now on `on_reset` runs for the connection of that answered request. Returns the connection's
+ * number, which is never 0; 0: there is nothing to follow. *ret_stream: with HTTP/2 the request's
+ * stream, otherwise 0. Each call replaces the one before on that connection. */
+uint64_t connection_on_reset(struct request *r, connection_reset_cb *on_reset, void *arg,
+                             uint32_t *ret_stream);
+/* HTTP/2: whether the client has reset the stream while the answer was being written, all of which
+ * libh2o has taken. */
+bool connection_was_reset(const struct request *r) must_check;
 /* The request is answered: an HTTP/2 connection whose request was refused is read again. */
 void connection_answered(struct request *r);
 

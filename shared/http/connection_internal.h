@@ -62,8 +62,8 @@ struct connection {
     size_t room_left; /* HTTP/2: read no more than this, if it is not too little for a read */
     uint8_t cut[10];  /* HTTP/2: the header of what is to come of a DATA frame that was cut */
     unsigned cut_n;
-    uint64_t number;                                  /* of this thread's, from 1 */
-    void (*on_reset)(void *arg, uint64_t connection); /* NULL: nobody asks */
+    uint64_t number;               /* of this thread's, from 1 */
+    connection_reset_cb *on_reset; /* NULL: nobody asks */
     void *on_reset_arg;
     char *rest; /* what came after the request under way */
     size_t rest_n;
@@ -166,5 +166,12 @@ void streams_write_little(struct connection *c);
 void frames_cut(struct connection *c);
 /* Where the first `heads_n` requests and what follows them end in what was read. */
 size_t frames_end_of_heads(const struct connection *c, unsigned heads_n) must_check;
+/* Looks for streams that the client resets: libh2o does not say that it has forgotten them, nor
+ * which answers were not wanted any more before they were written. */
+void frames_note_resets(struct connection *c);
+/* HTTP/2: whether the client has reset the stream while its answer was being written. */
+bool frames_have_reset(const h2o_req_t *h2o) must_check;
+/* The id of a request's stream; 0 with HTTP/1. */
+uint32_t frames_stream_of(const h2o_req_t *h2o) must_check;
 
 #endif

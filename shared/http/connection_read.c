@@ -68,7 +68,7 @@ bool connection_read(struct connection *c, const char **error)
         return false;
     socket->bytes_read = n > 0 ? (size_t)n : 0;
     if (n < 0 && c->on_reset != NULL)
-        c->on_reset(c->on_reset_arg, c->number);
+        c->on_reset(c->on_reset_arg, c->number, 0);
     if (n <= 0) {
         *error = n == 0 ? h2o_socket_error_closed : h2o_socket_error_io;
         return true;

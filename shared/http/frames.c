@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * frames.c - DATA frames of HTTP/2 that are not whole yet (connection_internal.h).
+ * frames.c - frames of HTTP/2, before libh2o sees them (connection_internal.h): DATA frames that
+ * are not whole yet, the ends of heads, and streams that the client resets.
  *
  * libh2o takes whole frames only: one of 16 KiB grows the input of its connection to 32 KiB, and is
  * then copied into the body. So the header of an unfinished DATA frame is rewritten for what has
@@ -66,4 +67,44 @@ size_t frames_end_of_heads(const struct connection *c, unsigned heads_n)
         at += HEADER_BYTES + length_of(input + at);
     }
     return size;
+}
+
+/* libh2o knows this member of requests of HTTP/1 only; here it says that the client has reset the
+ * stream while its answer was being written. */
+static void mark_reset(h2o_http2_stream_t *stream)
+{
+    static char reset[] = "reset";
+    if (stream->state >= H2O_HTTP2_STREAM_STATE_SEND_HEADERS)
+        stream->req.upgrade = h2o_iovec_init(reset, sizeof reset - 1);
+}
+
+bool frames_have_reset(const h2o_req_t *h2o)
+{
+    return h2o->version >= 0x200 && h2o->upgrade.base != NULL;
+}
+
+uint32_t frames_stream_of(const h2o_req_t *h2o)
+{
+    return h2o->version < 0x200 ? 0
+                                : H2O_STRUCT_FROM_MEMBER(h2o_http2_stream_t, req, h2o)->stream_id;
+}
+
+static void note_reset(struct connection *c, uint32_t stream_id)
+{
+    h2o_http2_stream_t *stream = h2o_http2_conn_get_stream(c->socket->data, stream_id);
+    if (stream != NULL)
+        mark_reset(stream);
+    else if (c->on_reset != NULL && stream_id != 0)
+        c->on_reset(c->on_reset_arg, c->number, stream_id);
+}
+
+void frames_note_resets(struct connection *c)
+{
+    const uint8_t *input = (uint8_t *)c->socket->input->bytes;
+    size_t size = c->socket->input->size;
+    for (size_t at = 0, end; at + HEADER_BYTES <= size; at = end) {
+        end = at + HEADER_BYTES + length_of(input + at);
+        if (end <= size && input[at + 3] == H2O_HTTP2_FRAME_TYPE_RST_STREAM)
+            note_reset(c, h2o_http2_decode32u(input + at + 5) & 0x7fffffff);
+    }
 }

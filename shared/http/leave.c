@@ -111,14 +111,16 @@ bool request_client_left(struct request *r)
 
 /* The kernel reports a reset once: to the look that noticed it, or to the write that failed. After
  * that the socket reads like one that has ended, but has no peer any more. (A client that sent its
- * next request before it left is taken for one that is there.) */
+ * next request before it left is taken for one that is there.) A stream of HTTP/2 ends before its
+ * answer is written if the client resets it, or the connection is gone. */
 bool request_write_failed(struct request *r)
 {
     h2o_conn_t *conn = r->h2o->conn;
     h2o_socket_t *socket = conn->callbacks->get_socket(conn);
     struct sockaddr_storage peer;
     socklen_t n = sizeof peer;
-    if (connection_is_given_up(r))
+    if (connection_is_given_up(r) ||
+        (r->h2o->version >= 0x200 && r->h2o->bytes_sent < r->h2o->res.content_length))
         return true;
     int seen = peek(socket);
     return seen == -2 ||

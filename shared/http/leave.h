@@ -6,8 +6,9 @@
  * it. That also saves two epoll_ctl calls per request, because polling is not stopped and
  * restarted.
  *
- * HTTP/2 does not need this: libh2o keeps reading and disposes of a stream that was reset. On the
- * loop's thread; once per request, by request.c only.
+ * HTTP/2 does not need this: libh2o keeps reading and disposes of a stream that is reset before its
+ * answer is written; after that see frames.c. On the loop's thread; once per request, by request.c
+ * only.
  */
 #ifndef PARLEY_HTTP_LEAVE_H
 #define PARLEY_HTTP_LEAVE_H

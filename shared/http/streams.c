@@ -413,6 +413,7 @@ void streams_advance(struct connection *c)
         connection_put_aside(c, frames_end_of_heads(c, HEADS_AT_ONCE));
     if (!c->is_body_proven && c->rest == NULL)
         frames_cut(c);
+    frames_note_resets(c);
     if (!connection_pass(c, NULL))
         return;
     streams_write_little(c);

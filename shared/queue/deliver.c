@@ -5,9 +5,9 @@
  * A confirmation waits for a turn that is sent anyway, from a fifth of the delivery lease on, and
  * no longer than three fifths: a call of its own for every claim would be the herd that hand-overs
  * avoid. A claim that ends before needs none: then its lease never has a key, which the
- * confirmation writes (lua/queue/delivered.lua). Nor does one whose client resets its connection
- * before: its bytes may be lost, which the kernel does not report. A claim that is given back does
- * not wait, for its queries shall be Open at once. */
+ * confirmation writes (lua/queue/delivered.lua). Nor does one whose client resets its connection or
+ * its stream of HTTP/2 before: its bytes may be lost, which the kernel does not report. A claim
+ * that is given back does not wait, for its queries shall be Open at once. */
 #include "shared/queue/queue_internal.h"
 
 #include "generated/verbs.h"
@@ -181,7 +181,7 @@ static struct delivered *create(struct queue_shard *part, enum work work, struct
 }
 
 void queue_delivered(struct queue *queue, enum work work, struct str topic, struct str lease,
-                     struct str record, uint64_t connection)
+                     struct str record, uint64_t connection, uint32_t stream)
 {
     struct queue_shard *part = work == WORK_LOOKUPS ? &queue->parts[0] : queue_part(queue, topic);
     if (log_is_on(LOG_DEBUG))
@@ -190,6 +190,7 @@ void queue_delivered(struct queue *queue, enum work work, struct str topic, stru
         metrics_add(queue->metrics, METRIC_CLAIMS, 1);
     struct delivered *one = create(part, work, topic, lease, record);
     one->connection = connection;
+    one->stream = stream;
     put_in(one, &part->delivered);
     if (part->delivered_n == UNCONFIRMED_MAX)
         delivered_report(part);
@@ -197,23 +198,23 @@ void queue_delivered(struct queue *queue, enum work work, struct str topic, stru
         loop_set_deadline(queue->loop, &part->delivered_timer, late_ms(queue));
 }
 
-static void forget_those_of(struct queue_shard *part, uint64_t connection)
+static void forget_those_of(struct queue_shard *part, uint64_t connection, uint32_t stream)
 {
     for (h2o_linklist_t *link = part->delivered.next, *next; link != &part->delivered;
          link = next) {
         struct delivered *one = H2O_STRUCT_FROM_MEMBER(struct delivered, link, link);
         next = link->next;
-        if (one->connection != connection)
+        if (one->connection != connection || (stream != 0 && one->stream != stream))
             continue;
         take_out(one);
         free(one);
     }
 }
 
-void queue_connection_reset(struct queue *queue, uint64_t connection)
+void queue_answer_reset(struct queue *queue, uint64_t connection, uint32_t stream)
 {
     for (unsigned i = 0; i < queue->shards.n; i++)
-        forget_those_of(&queue->parts[i], connection);
+        forget_those_of(&queue->parts[i], connection, stream);
 }
 
 void queue_claim_ended(struct queue *queue, struct str topic, struct str lease)
@@ -260,16 +261,18 @@ void delivered_fini(struct queue_shard *part)
     }
 }
 
-void queue_give_back(struct queue *queue, enum work work, struct str topic, struct str lease)
+void queue_give_back(struct queue *queue, enum work work, struct str topic, struct str lease,
+                     bool sent)
 {
     if (log_is_on(LOG_DEBUG))
         log_write(LOG_DEBUG, "claim not delivered: returning it", LOG_STR("topic", topic),
                   LOG_STR("lease", lease));
     if (work == WORK_LOOKUPS) {
-        call_give_back_lookup(shards_forget(&queue->shards), .fingerprint = topic, .lease = lease);
+        call_give_back_lookup(shards_forget(&queue->shards), .fingerprint = topic, .lease = lease,
+                              .sent = sent);
         return;
     }
     metrics_add(queue->metrics, METRIC_CLAIMS_BACK, 1);
     metrics_add(queue->metrics, METRIC_LEASES_UNDELIVERED, 1);
-    call_give_back(shards_forget(&queue->shards), .topic = topic, .lease = lease);
+    call_give_back(shards_forget(&queue->shards), .topic = topic, .lease = lease, .sent = sent);
 }

@@ -76,7 +76,7 @@ static bool give(struct queue *queue, struct poll_class *class, struct origin or
     }
     if (class != NULL && is_too_early(class))
         return false;
-    queue_give_back(queue, claim.work, claim.topic, claim.lease);
+    queue_give_back(queue, claim.work, claim.topic, claim.lease, false);
     return true;
 }
 

@@ -169,19 +169,22 @@ void queue_end_parked(struct queue *queue);
 
 /* The claim reached its engine: gives it a full lease, unless it ends first. `topic`: for a lookup
  * its fingerprint. `record`: what the lease's key shall say (lua/queue/leases.lua); "" for a
- * lookup. `connection`: a number for queue_connection_reset; 0: none. Copies what it keeps. */
+ * lookup. `connection` and `stream`: for queue_answer_reset; 0: none. Copies what it keeps. */
 void queue_delivered(struct queue *queue, enum work work, struct str topic, struct str lease,
-                     struct str record, uint64_t connection);
-/* A client has reset its connection: claims that went there and are not confirmed yet keep their
- * delivery leases, unless the engine extends or answers them. */
-void queue_connection_reset(struct queue *queue, uint64_t connection);
+                     struct str record, uint64_t connection, uint32_t stream);
+/* A client has reset its connection, or if `stream` is not 0, that stream of it: claims that went
+ * there and are not confirmed yet keep their delivery leases, unless the engine extends or answers
+ * them. */
+void queue_answer_reset(struct queue *queue, uint64_t connection, uint32_t stream);
 /* A claim of queries has ended: nothing is left to confirm. */
 void queue_claim_ended(struct queue *queue, struct str topic, struct str lease);
 /* The engine of a claim of queries is about to give a sign of life with this lease, if it has it:
  * the lease is confirmed first, so that its key is there. */
 void queue_claim_lives(struct queue *queue, struct str topic, struct str lease);
-/* The claim did not reach its engine: its queries are Open again, its lookup can be claimed. */
-void queue_give_back(struct queue *queue, enum work work, struct str topic, struct str lease);
+/* The claim did not reach its engine: its queries are Open again, its lookup can be claimed.
+ * `sent`: bytes of it were, so that it may be what ended the connection. */
+void queue_give_back(struct queue *queue, enum work work, struct str topic, struct str lease,
+                     bool sent);
 /* Reports to Redis immediately what queue_delivered collects, because the node shuts down. */
 void queue_report_delivered(struct queue *queue);
 

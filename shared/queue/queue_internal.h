@@ -56,6 +56,7 @@ struct delivered {
     enum work work;
     uint64_t lease, since_ms;
     uint64_t connection; /* on which it went; 0: not known */
+    uint32_t stream;     /* of HTTP/2; else 0 */
     /* Both are in `text`. */
     struct str claim;  /* "<lease> <topic>" or "<lease> <fingerprint>" */
     struct str record; /* what its lease's key says; empty for a lookup */

@@ -3,6 +3,7 @@
 // Clients that leave while their request is parked: the node hears of it at once, not when it has
 // something to say, so nothing is handed over to nobody and nothing waits for nobody.
 import assert from 'node:assert/strict';
+import { FRAME, frame, get, openFrames } from '../support/frames.mjs';
 import { eventually, suite } from '../support/harness.mjs';
 import { onAll } from '../support/shards.mjs';
 import { holdScripts, parked, stop, topicWithCredit, waiting } from './watch.mjs';
@@ -61,6 +62,39 @@ suite('clients that leave', { nodes: 2, args: ['--delivery-seconds', '60'] }, ({
       await cluster.answer({ Topic, Seq: 1 });
     });
   }
+
+  // Of HTTP/2; `window`: what may be sent on each of its streams.
+  const cancel = (client, stream) => client.write(frame(FRAME.reset, 0, stream, Buffer.from([0, 0, 0, 8])));
+  const pollPath = () => cluster.path('/api/get-new-queries', { as: 'Inference_1', query: { Wait: 120 } });
+
+  test('parked polls, waiters and streams are let go at once when their HTTP/2 streams are reset', async () => {
+    const { Topic } = await cluster.add();
+    await cluster.claim();
+    const checkPath = () => cluster.path('/api/check-query', { as: 'Frontend_1', query: { Topic, Seq: 1, Wait: 120 } });
+    const client = openFrames(cluster.nodes[0].url);
+    client.write(get(1, pollPath()), get(3, checkPath()), get(5, checkPath(), { accept: 'text/event-stream' }));
+    await parked(cluster, 0, 1);
+    await waiting(cluster, 0, 2);
+    for (const stream of [1, 3, 5]) cancel(client, stream);
+    await parked(cluster, 0, 0);
+    await waiting(cluster, 0, 0);
+    await eventually(async () => (await credits(cluster)) === 0, { what: 'its credit is taken back' });
+    client.socket.destroy();
+    await cluster.answer({ Topic, Seq: 1 });
+  });
+
+  test('a claim whose HTTP/2 stream is reset before all of it was sent comes back at once', async () => {
+    const client = openFrames(cluster.nodes[0].url, { window: 7 });
+    client.write(get(1, pollPath()));
+    await parked(cluster, 0, 1);
+    const { Topic } = await cluster.add({ node: 1 });
+    await eventually(() => client.of(1, FRAME.data).length === 1, { what: 'the answer has begun' });
+    cancel(client, 1);
+    const claim = await cluster.claim({ as: 'Inference_2', wait: 30, detail: true, node: 1 });
+    assert.deepEqual([claim.Topic, claim.Attempt], [Topic, 1]);
+    client.socket.destroy();
+    await cluster.answer({ as: 'Inference_2', Topic, Seq: 1 });
+  });
 
   test('a client that only ends its sending side reads the answer of a wait that ended', async () => {
     const { Topic } = await cluster.add();
@@ -152,6 +186,25 @@ suite('an engine that resets its connection when its claim is there', { nodes: 2
       assert.deepEqual([claim.Topic, claim.Attempt], [Topic, 1]);
       await cluster.answer({ as: 'Inference_2', Topic, Seq: 1, Lease: claim.Lease });
     }
+  });
+
+  test('loses it so with its stream of HTTP/2, and other streams keep theirs', async () => {
+    const client = openFrames(cluster.nodes[0].url);
+    const claims = [];
+    for (const stream of [1, 3]) {
+      const { Topic } = await cluster.add();
+      client.write(get(stream, cluster.path('/api/get-new-queries', { as: 'Inference_1', query: { Wait: 0 } })));
+      await eventually(() => client.isEnded(stream), { what: 'the claim is there' });
+      assert.equal(JSON.parse(client.text(stream)).Topic, Topic);
+      claims.push(Topic);
+    }
+    client.write(frame(FRAME.reset, 0, 1, Buffer.from([0, 0, 0, 8])));
+    const claim = await cluster.claim({ as: 'Inference_2', wait: 60, detail: true, node: 1 });
+    assert.deepEqual([claim.Topic, claim.Attempt], [claims[0], 1]);
+    assert.equal((await cluster.claim({ as: 'Inference_2', wait: 8, node: 1 })).Topic, null, 'after the delivery lease');
+    client.socket.destroy();
+    await cluster.answer({ as: 'Inference_2', Topic: claims[0], Seq: 1, Lease: claim.Lease });
+    await cluster.answer({ Topic: claims[1], Seq: 1 });
   });
 
   test('loses one that came with an answer, and a lookup, too', async () => {

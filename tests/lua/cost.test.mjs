@@ -198,7 +198,7 @@ scripts('what a verb costs is linear in what clients sent', ({ test }) => {
       for (let i = 0; i < 10; i++) {
         const claim = await meter.expect(/^claim/, 'claim', 0, 'E|*', '0');
         await meter.expect(/^waiting/, 'add', 0, 't', 'alice', 'F', 'default', 1, 1e6, tailOf(), '', '', '');
-        await meter.expect(/^ok/, 'give_back', 't', leaseOf(claim));
+        await meter.expect(/^ok/, 'give_back', 't', leaseOf(claim), '1');
         await meter.expect(/^Open/, 'check', 0, 't', 500, '', 'position');
         const again = await shard.call('claim', 0, 'E|*', '0');
         const lease = (await shard.cmd('ZRANGE', shard.key('leases'), 0, 0))[0];

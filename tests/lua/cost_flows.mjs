@@ -27,7 +27,7 @@ export const flows = {
     await m.expect(/^Pending/, 'partials', 't', 1, '0-0');
     await m.expect(/^ok/, 'release', 0, 't', '', 'E', m.json(QUERY), '"tired"', 'retry');
     await m.call('claim', 0, 'E|*', '0');
-    await m.expect(/^ok/, 'give_back', 't', '2');
+    await m.expect(/^ok/, 'give_back', 't', '2', '1');
     await m.call('claim', 0, 'E|*', '0');
     await m.expect(/^ok/, 'complete', 0, 't', 1, '', 'E', m.json(QUERY), answer, '1');
     await m.expect(/^same/, 'complete', 0, 't', 1, '', 'E', m.json(QUERY), answer, '1');
@@ -220,7 +220,7 @@ export const flows = {
     await m.expect(/^ok/, ...add(0));
     const [, , , lease] = (await m.expect(/^claim/, 'claim_lookup', 0, 'E|?', '0')).split('\n');
     await m.call('delivered_lookups', `${lease} f0`);
-    await m.call('give_back_lookup', 'f0', lease);
+    await m.call('give_back_lookup', 'f0', lease, '1');
     await m.expect(/^ok/, 'match', 0, 'f0', `[${m.json(ANSWER)}]`);
     for (let i = 1; i < 40; i++) await m.shard.call(...add(i));
     await m.call('list_lookups', 0, 't', '', '0', '');

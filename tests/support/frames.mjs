@@ -35,8 +35,8 @@ export function head(stream, path, fields = {}) {
 }
 
 // A whole request without a body.
-export function get(stream, path) {
-  const opened = head(stream, path, { ':method': 'GET' });
+export function get(stream, path, fields = {}) {
+  const opened = head(stream, path, { ':method': 'GET', ...fields });
   return frame(FRAME.headers, END_HEADERS | END_STREAM, stream, opened.subarray(9));
 }
 

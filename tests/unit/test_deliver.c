@@ -41,7 +41,7 @@ static void deliver(unsigned lease)
 {
     char text[16];
     snprintf(text, sizeof text, "%u", lease);
-    queue_delivered(queue, WORK_QUERIES, STR("t"), str_of(text), STR("E t 1 n1 1"), 0);
+    queue_delivered(queue, WORK_QUERIES, STR("t"), str_of(text), STR("E t 1 n1 1"), 0, 0);
 }
 
 static void end(unsigned lease)

@@ -23,7 +23,7 @@ static bool is_alive(struct poll *poll)
 static void on_claim(struct poll *poll, struct claim *claim)
 {
     H2O_STRUCT_FROM_MEMBER(struct engine, poll, poll)->claim_n++;
-    queue_give_back(queue, claim->work, claim->topic, claim->lease);
+    queue_give_back(queue, claim->work, claim->topic, claim->lease, false);
 }
 
 static void on_end(struct poll *poll, enum err error)

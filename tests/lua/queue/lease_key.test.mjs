@@ -137,9 +137,9 @@ scripts('the key of a lease is deleted with its claim', ({ cases, test }) => {
     { name: 'with the last of three answers', before: three(), calls: [complete(1), complete(2), complete(3)], replies: [ok, ok, ok], after: { ...gone, 't:t': topicOf(['D', 'D', 'D'], { 'a:1': anything, 'a:2': anything, 'a:3': anything }) } },
     { name: 'with a release', before: three(), call: release('retry'), reply: 'ok', after: { ...back(3), ...gone } },
     { name: 'with a release that fails it', before: one, call: release('fail'), reply: 'ok', after: () => ({ ...gone, 't:t': topicOf(['F "tired"'], { 'w:1': '' }), failed: anything, [`stat:${Math.floor(Date.now() / 60_000)}`]: ttl(7200, anything) }) },
-    { name: 'with a claim that is given back', before: one, call: ['give_back', 't', '7'], reply: 'ok', after: { ...back(1, 0), ...gone } },
+    { name: 'with a claim that is given back', before: one, call: ['give_back', 't', '7', ''], reply: 'ok', after: { ...back(1, 0), ...gone } },
     { name: 'with a lease that ended', before: due(three()), call: ['reap'], reply: '\n1\n0', after: { ...back(3), ...gone } },
-    { name: 'with a delivery lease that ended, long before its own time', before: due(one, 1), call: ['reap'], reply: '\n0\n1', after: { ...back(1, 0), ...gone } },
+    { name: 'with a delivery lease that ended, long before its own time', before: due(one, 1), call: ['reap'], reply: '\n0\n1', after: { ...back(1, 0), ...gone, 't:t': { ...back(1, 0)['t:t'], 'b:1': 1 } } },
     { name: 'with the last query that was cancelled under it', before: one, call: ['cancel', 0, 't', 1, '', '"user"'], reply: 'ok\nended', after: { ...gone, 't:t': topicOf(['C "user"'], { 'w:1': '', 'c:7': '1' }) } },
     { name: 'with its topic', before: { ...three(), 'topics:alice': zset({ t: 1 }), 't:t': { ...three()['t:t'], 'u:alice': '1' } }, call: ['delete', 0, 'alice', 't', ''], reply: 'ok', after: { ...gone, 't:t': null, 'topics:alice': null } },
     { name: 'with a topic that is purged', before: { ...one, 'topics:alice': zset({ t: 1 }), users: set('alice'), 't:t': { ...one['t:t'], 'u:alice': '1' } }, call: ['purge', 1, '0'], reply: '0', after: { ...gone, 't:t': null, 'topics:alice': null, users: null } },
@@ -179,7 +179,7 @@ scripts('a claim whose key is gone', ({ cases, test }) => {
     { name: 'of three is returned when its lease ends', before: due(without(three())), call: ['reap'], reply: '\n1\n0', after: back(3) },
     { name: 'is released', before: without(one), call: release('retry'), reply: 'ok', after: back(1) },
     { name: 'of three, one of them answered, is released', before: without(three(['D', 'P 7 1 E 3', 'P 7 1 E 3'])), call: release('retry'), reply: 'ok', after: { ...back(2), 't:t': { ...topicOf(['D', undefined, undefined]), open: openOf([2, 1], [3, 1]) }, 'open:default:alice': zset({ t: 1_001_000 }) } },
-    { name: 'is given back', before: without(one), call: ['give_back', 't', '7'], reply: 'ok', after: back(1, 0) },
+    { name: 'is given back', before: without(one), call: ['give_back', 't', '7', ''], reply: 'ok', after: back(1, 0) },
     { name: 'is still only its own account\'s', before: without(one), calls: [['extend', 0, 't', '7', 'F'], ['release', 0, 't', '7', 'F', '', '"x"', 'retry']], replies: ['lost', 'lost'] },
   ]);
   cases([
@@ -189,7 +189,7 @@ scripts('a claim whose key is gone', ({ cases, test }) => {
       name: 'no verb believes a key that is left after the answer; it expires',
       isBare: true,
       before: { 't:t': topicOf(['D'], { 'a:1': 'x' }), ...KEY },
-      calls: [['extend', 0, 't', '7', 'E'], ['give_back', 't', '7'], release('retry'), ['reap']],
+      calls: [['extend', 0, 't', '7', 'E'], ['give_back', 't', '7', ''], release('retry'), ['reap']],
       replies: ['lost', 'ok', 'lost', ''],
     },
   ]);
