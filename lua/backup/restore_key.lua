@@ -1,7 +1,8 @@
 -- restore_key: restores a part of a key that is copied unchanged.
 -- KEYS: that key; of a workflow file wf_files; of rooms, messages, bots and evaluations what lua/bots/restore.lua says:
---   room:<room>, rooms:<namespace>, rooms_of:<user>, messages_of, stored, room_names, bots:<namespace>, bots_of:<user>,
---   bots_n, evaluation_last:<evaluation>, evaluations_of:<user>, evaluations_open, evaluation_due, evaluations_done.
+--   room:<room>, rooms:<namespace>, rooms_of:<user>, room_members:<room>, messages_of, stored, room_names,
+--   bots:<namespace>, bots_of:<user>, bots_n, evaluation_last:<evaluation>, evaluations_of:<user>, evaluations_open,
+--   evaluation_due, evaluations_done.
 -- Wakes: nobody.
 -- Bound: one piece: 1 MiB, or one value.
 -- Lane: add.  Home: every.  Nonce: no.  Full: refused.
@@ -69,6 +70,7 @@ local function verb(turn, a)
             call('RPUSH', key, unpack(args, piece_from + 1, piece_to))
         end
         if match(name, '^evaluation_turns:') then bots.cut_turns(turn, name) end
+        if match(name, '^room_talk:') then bots.talk(turn, name) end
     elseif of == 'stream' then
         restore_stream(turn, key, piece_from, piece_to, hook_of(name))
     else

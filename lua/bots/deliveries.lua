@@ -6,6 +6,7 @@
 -- within 15 minutes. A bot without an endpoint pulls: its deliveries stay `waiting` until it has answered, are listed
 -- in dlv_pull:<bot>, and nodes take them only to say in the room that the answer is late. The first answer ends a
 -- delivery; the hash is kept for an hour, so that a second one is recognised.
+local rooms = require('bots/rooms')
 local bounds = require('turn/bounds')
 local counters = require('turn/counters')
 local due = require('turn/due')
@@ -148,7 +149,7 @@ end
 -- The conversation of a room with a bot has one more message. root: the first message of its chain of replies.
 local function talk(turn, room, bot, root, message)
     local key = turn.prefix .. 'room_talk:' .. room .. ':' .. bot
-    call('RPUSH', key, root .. ' ' .. message)
+    if call('RPUSH', key, root .. ' ' .. message) == 1 then rooms.join_bot(turn, bot, room) end
     call('LTRIM', key, -TALK_MAX, -1)
     call('EXPIRE', key, TALK_S)
 end

@@ -2,8 +2,8 @@
 -- this shard does not know are returned (`resolve`), unless the names are on this shard: the node looks them up and
 -- calls again.
 -- Stops this race: a bot is registered under the author's name meanwhile (`taken`).
--- KEYS: room:<room>, room_messages:<room>, room_watch:<room>, rooms_of:<user>, messages_of, room_names, room_looks,
---   names_n, names_known, stored, bots/deliveries.lua, turn/made.lua.
+-- KEYS: room:<room>, room_messages:<room>, room_watch:<room>, rooms_of:<user>, room_members:<room>, messages_of,
+--   room_names, room_looks, names_n, names_known, stored, bots/deliveries.lua, turn/made.lua.
 -- Wakes: nodes that watch the room, and those with a poll of a bot that pulls.
 -- Bound: one message: 400 KiB; 10 deliveries; removes 1,500 messages that are too old, and as many bytes as it has.
 -- Lane: add.  Home: room.  Nonce: no.  Full: refused.  Durable: yes.

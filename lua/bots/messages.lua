@@ -2,6 +2,7 @@
 -- replies is one conversation: each message holds the first one's id as `root`. The hash messages_of counts those of
 -- each user.
 local deliveries = require('bots/deliveries')
+local names = require('bots/names')
 local rooms = require('bots/rooms')
 local stored = require('queue/stored')
 local bounds = require('turn/bounds')
@@ -111,7 +112,9 @@ end
 local function count_of(turn, m, delta)
     if m.kind ~= 'u' then return end
     local key = turn.prefix .. 'messages_of'
-    if call('HINCRBY', key, m.name, delta) <= 0 then call('HDEL', key, m.name) end
+    if call('HINCRBY', key, m.name, delta) > 0 then return end
+    call('HDEL', key, m.name)
+    names.leave(turn, m.name)
 end
 
 -- What a removed message counted is given back.
@@ -151,10 +154,11 @@ local function walk_of(turn, room, user, after, most, visit)
 end
 
 -- Removes the messages of a user from a room, as walk_of goes through them. Returns how many are gone, how many were
--- looked at, and the id to go on after.
-local function remove_of(turn, room, user, from, most)
+-- looked at, and the id to go on after. Calls visit(m) for each.
+local function remove_of(turn, room, user, from, most, visit)
     local ids, bytes = {}, 0
     local after, looked = walk_of(turn, room, user, from, most, function(m)
+        visit(m)
         release(turn, m)
         ids[#ids + 1], bytes = m.id, bytes + m.bytes
         return true

@@ -58,14 +58,23 @@ local function claim(turn, name, look, namespace, account)
     return nil
 end
 
--- The name of a user who was deleted is free again. Of a bot nothing changes.
-local function free(turn, name, namespace)
-    local P = turn.prefix
+-- The name of a user is free again. Of a bot nothing changes.
+local function free(turn, name)
+    local P, namespace = turn.prefix, match(name, '^([^~]*)~') or '%'
     local account, look = match(call('HGET', P .. 'room_names', name) or '', '^u (%S+) (%S+)$')
     if not account then return end
     call('HDEL', P .. 'room_names', name)
     share.count(turn.prefix .. 'room_looks', look, -1)
     count(turn, namespace, account, -1)
+end
+
+-- The user has no message left on this shard. Of several shards another one may have some, so the name stays.
+local function leave(turn, name)
+    if turn.is_sharded then
+        call('SREM', turn.prefix .. 'names_known', name)
+    else
+        free(turn, name)
+    end
 end
 
 -- A bot has the name, and all that look like it.
@@ -85,6 +94,6 @@ local function is_look_taken(turn, look)
 end
 
 return {
-    free = free, kind_of = kind_of, mentioned = mentioned, json_of_bot = json_of_bot, claim = claim,
+    free = free, leave = leave, kind_of = kind_of, mentioned = mentioned, json_of_bot = json_of_bot, claim = claim,
     refusal_of = refusal_of, give = give, take_back = take_back, is_look_taken = is_look_taken,
 }

@@ -22,7 +22,7 @@ local function room(turn, name, fields)
     if not was_here then rooms.count(turn, r[4], 1) end
     if not call('HGET', P .. name, 'bytes') then rooms.note_empty(turn, id, turn.now_text) end
     call('ZADD', P .. 'rooms:' .. r[1], r[3], id)
-    if r[2] ~= rooms.NOBODY then call('ZADD', P .. 'rooms_of:' .. r[2], 'LT', r[3], id) end
+    if r[2] ~= rooms.NOBODY then rooms.join_again(turn, r[2], id, r[3]) end
 end
 
 local function message(turn, name, id, fields)
@@ -35,8 +35,13 @@ local function message(turn, name, id, fields)
     call('ZREM', P .. 'rooms_empty', room_id)
     if m.kind ~= 'u' then return end
     call('HINCRBY', P .. 'messages_of', m.name, 1)
-    call('ZADD', P .. 'rooms_of:' .. m.name, 'LT', match(id, '^%d+'), room_id)
+    rooms.join_again(turn, m.name, room_id, match(id, '^%d+'))
     if m.whose ~= '' then stored.count(turn, match(m.whose, '^%S+'), m.whose, stored.whole(tonumber(m.bytes))) end
+end
+
+local function talk(turn, name)
+    local room_id, bot_name = match(name, '^room_talk:([^:]*):(.*)$')
+    rooms.join_bot(turn, bot_name, room_id)
 end
 
 local function bot(turn, name, fields)
@@ -81,4 +86,4 @@ local function cut_turns(turn, name)
     end
 end
 
-return {room = room, message = message, bot = bot, evaluation = evaluation, cut_turns = cut_turns}
+return {room = room, talk = talk, message = message, bot = bot, evaluation = evaluation, cut_turns = cut_turns}

@@ -1,5 +1,5 @@
 -- room_create: creates a room.
--- KEYS: room:<room>, rooms:<namespace>, rooms_of:<user>, rooms_n, rooms_empty; turn/made.lua.
+-- KEYS: room:<room>, rooms:<namespace>, rooms_of:<user>, room_members:<room>, rooms_n, rooms_empty; turn/made.lua.
 -- Wakes: nobody.
 -- Bound: one room: 2 KiB.
 -- Lane: add.  Home: room.  Nonce: yes.  Full: refused.  Durable: yes.

@@ -1,5 +1,5 @@
 -- room_removal: removes a room that is being deleted (rooms_going), a part at a time: its messages, what is counted for
--- them, and their deliveries to bots, which no bot can answer any more.
+-- them, their deliveries to bots, which no bot can answer any more, and its entries in the lists of its members.
 local deliveries = require('bots/deliveries')
 local messages = require('bots/messages')
 local rooms = require('bots/rooms')
@@ -10,30 +10,39 @@ local format, gmatch, match = string.format, string.gmatch, string.match
 local COMMANDS = 8 -- for a message, besides its deliveries
 local STOPPED_MS = 30000 -- after its beginning; a node goes on with it meanwhile
 
--- The conversations with the bots that a message names are over, and those bots need not answer it.
+-- Bots need not answer a message that goes.
 local function drop_calls(turn, room, m)
-    local may_call = m.reply_to ~= ''
+    if m.reply_to ~= '' then return deliveries.drop_of(turn, room, m.id) end
     for tag in gmatch(m.tags, '[^\n]+') do
-        local kind, bot = match(tag, '^(%a)%.(%S+)')
-        if kind == 'b' or kind == 'p' then
-            may_call = true
-            deliveries.forget_talk(turn, room, bot)
-        end
+        if match(tag, '^[bp]%.') then return deliveries.drop_of(turn, room, m.id) end
     end
-    if m.kind == 'b' then deliveries.forget_talk(turn, room, m.name) end
-    if may_call then deliveries.drop_of(turn, room, m.id) end
 end
 
--- Looks at `most` messages, of which a long one counts as several. Returns whether the room is gone.
+-- The room is in no list of its members any more: `most` of them. Returns whether those were all.
+local function drop_members(turn, room, most)
+    local P = turn.prefix
+    local members = call('SPOP', P .. 'room_members:' .. room, most)
+    bounds.note_read(turn, 1 + #members, 0)
+    for i = 1, #members do
+        local kind, name = match(members[i], '^(%a)%.(.+)$')
+        if kind == 'u' then
+            call('ZREM', P .. 'rooms_of:' .. name, room)
+        else
+            deliveries.forget_talk(turn, room, name)
+        end
+    end
+    return #members < most
+end
+
+-- Looks at `most` messages, of which a long one counts as several, or members. Returns whether the room is gone.
 local function remove(turn, room, most)
     local P = turn.prefix
     if not call('ZSCORE', P .. 'rooms_going', room) then return true end
     local is_all = messages.remove_oldest(turn, room, most, function(m)
         bounds.note_read(turn, COMMANDS, 0)
-        if m.kind == 'u' then call('ZREM', P .. 'rooms_of:' .. m.name, room) end
         drop_calls(turn, room, m)
     end)
-    if not is_all then return false end
+    if not is_all or not drop_members(turn, room, most) then return false end
     call('UNLINK', rooms.key_of(turn, room), P .. 'room_messages:' .. room, P .. 'room_watch:' .. room)
     call('ZREM', P .. 'rooms_going', room)
     return true
@@ -46,4 +55,4 @@ local function go_on(turn, most)
     if room then remove(turn, room, most) end
 end
 
-return {STOPPED_MS = STOPPED_MS, remove = remove, go_on = go_on}
+return {STOPPED_MS = STOPPED_MS, drop_calls = drop_calls, remove = remove, go_on = go_on}

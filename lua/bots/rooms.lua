@@ -1,8 +1,10 @@
 -- rooms: the hash room:<room> on the room's shard, the nodes whose clients follow it, the zset room_watch:<room>
--- (node -> until when, ms), and the rooms in which a user has a part, the zset rooms_of:<user> (room -> since, ms). A
--- room belongs to a namespace; to all others it does not exist. The hash rooms_n counts the rooms of an account on this
--- shard. A room without messages is in rooms_empty (room -> since when, ms), and goes after EMPTY_MS. One that is being
--- deleted belongs to no namespace any more, and is in rooms_going until its last message is gone.
+-- (node -> until when, ms), and the rooms in which a user has a part, the zset rooms_of:<user> (room -> since, ms). The
+-- set room_members:<room> says where else the room is known: `u.<user>`, in that user's list, and `b.<bot>`, which has
+-- the list room_talk:<room>:<bot>. A room belongs to a namespace; to all others it does not exist. The hash rooms_n
+-- counts the rooms of an account on this shard. A room without messages is in rooms_empty (room -> since when, ms), and
+-- goes after EMPTY_MS. One that is being deleted belongs to no namespace any more, and is in rooms_going until its last
+-- message is gone.
 local events = require('turn/events')
 local hashes = require('turn/hashes')
 local share = require('turn/share')
@@ -35,7 +37,25 @@ end
 
 -- The user has a part in the room, as its creator or with a message, from then on.
 local function join(turn, user, room, since)
-    call('ZADD', turn.prefix .. 'rooms_of:' .. user, 'NX', since, room)
+    local P = turn.prefix
+    if call('ZADD', P .. 'rooms_of:' .. user, 'NX', since, room) == 0 then return end
+    call('SADD', P .. 'room_members:' .. room, 'u.' .. user)
+end
+
+-- The same out of a backup, in which messages may come before what is older.
+local function join_again(turn, user, room, since)
+    call('ZADD', turn.prefix .. 'rooms_of:' .. user, 'LT', since, room)
+    call('SADD', turn.prefix .. 'room_members:' .. room, 'u.' .. user)
+end
+
+-- The bot has a list of what it was given there.
+local function join_bot(turn, bot, room)
+    call('SADD', turn.prefix .. 'room_members:' .. room, 'b.' .. bot)
+end
+
+local function part(turn, user, room)
+    call('ZREM', turn.prefix .. 'rooms_of:' .. user, room)
+    call('SREM', turn.prefix .. 'room_members:' .. room, 'u.' .. user)
 end
 
 local function watch(turn, room)
@@ -65,15 +85,15 @@ local function note_empty(turn, room, ms)
 end
 
 -- The room goes: nobody finds it any more, and nodes whose clients follow it are notified. Its messages are still there
--- (bots/room_removal.lua).
+-- (bots/room_removal.lua), and so are entries in the lists of its members.
 local function retire(turn, room)
     local P, key = turn.prefix, key_of(turn, room)
     local r = hashes.fields(key, 'namespace', 'account', 'user')
     send(turn, room, 'gone')
     call('ZREM', P .. 'rooms:' .. r.namespace, room)
-    call('ZREM', P .. 'rooms_of:' .. r.user, room)
+    part(turn, r.user, room)
     count(turn, r.account, -1)
-    if call('ZREM', P .. 'rooms_empty', room) == 1 then
+    if call('ZREM', P .. 'rooms_empty', room) == 1 and call('EXISTS', P .. 'room_members:' .. room) == 0 then
         call('UNLINK', key, P .. 'room_messages:' .. room, P .. 'room_watch:' .. room)
     else
         call('HDEL', key, 'namespace')
@@ -82,16 +102,16 @@ local function retire(turn, room)
     end
 end
 
--- The user has no part in the room any more. One that it has created goes if nobody has written there; otherwise it
--- stays, and nobody has created it.
+-- The user has no part in the room any more. One that it has created, or whose creator was deleted, goes if it has no
+-- messages; otherwise it stays, and nobody has created it.
 local function leave(turn, user, room)
     local P, key = turn.prefix, key_of(turn, room)
-    call('ZREM', P .. 'rooms_of:' .. user, room)
+    part(turn, user, room)
     local r = hashes.fields(key, 'namespace', 'account', 'user')
-    if r.user ~= user or not r.namespace then return end
+    if not r.namespace or (r.user ~= user and r.user ~= NOBODY) then return end
     if call('ZSCORE', P .. 'rooms_empty', room) then
         retire(turn, room)
-    else
+    elseif r.user == user then
         count(turn, r.account, -1)
         call('HSET', key, 'account', NOBODY, 'user', NOBODY)
     end
@@ -113,6 +133,7 @@ end
 
 return {
     NOBODY = NOBODY, EMPTY_MS = EMPTY_MS,
-    key_of = key_of, read = read, load_any = load_any, join = join, leave = leave, watch = watch, notify = notify,
+    key_of = key_of, read = read, load_any = load_any, join = join, join_again = join_again, join_bot = join_bot,
+    leave = leave, watch = watch, notify = notify,
     count = count, note_empty = note_empty, retire = retire, age = age,
 }

@@ -99,6 +99,7 @@ static const struct {
     /* from rooms, messages, bots and evaluations (lua/bots/restore.lua) */
     {"rooms", KIND_DERIVED},
     {"rooms_of", KIND_DERIVED},
+    {"room_members", KIND_DERIVED},
     {"rooms_n", KIND_DERIVED},
     {"rooms_empty", KIND_DERIVED},
     {"rooms_going", KIND_DERIVED},

@@ -139,7 +139,6 @@ static void go_on(struct request *r)
         const struct place *place = &deletion->places[i];
         if (deletion->phase == PHASE_ROOMS)
             call_room_forget_user(gather_call(r, i), .user = user,
-                                  .namespace = deletion->person.namespace,
                                   .after = ((struct str){place->text, place->n}));
         else if (deletion->phase == PHASE_EVALUATIONS)
             call_evaluation_forget_user(gather_call(r, i), .user = user);

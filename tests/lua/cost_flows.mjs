@@ -419,30 +419,30 @@ export const flows = {
     const many = (n, of) => Array.from({ length: m.n(n) }, (_, i) => of(i));
     const long = (i) => `${'b'.repeat(400)}${i}`;
     const bots = ['bot', ...many(9, long)], people = many(50, (i) => `${'p'.repeat(400)}${i}`);
-    const register = (bot, endpoint) => ['bot_register', 0, bot, `look-${bot}`, '', '-', 'ab', m.json(1000), m.json(2000), endpoint ? m.text(2000) : '', 'annex', 'F', 'alice', 'frontend'];
+    const register = (bot, endpoint) => ['bot_register', 0, bot, `look-${bot}`, '', '%', 'ab', m.json(1000), m.json(2000), endpoint ? m.text(2000) : '', 'annex', 'F', 'alice', 'frontend'];
     await m.expect(/^ok/, ...register('bot', true));
     await m.expect(/^ok/, ...register('puller', false));
     for (const bot of bots.slice(1)) await m.shard.call(...register(bot, true));
-    await m.expect(/^ok/, 'bot_list', 0, '-', '', '');
+    await m.expect(/^ok/, 'bot_list', 0, '%', '', '');
     await m.expect(/^ok/, 'bot_find', 'bot', '1');
     await m.expect(/^ok/, 'bot_outcome', 'bot', 'ab', '1');
     await m.expect(/^ok/, 'bot_rotate', 0, 'bot', 'F', 'alice', '');
-    await m.expect(/^ok/, 'name_claim', 'alice', 'look-alice', '-', 'F');
-    for (const one of people) await m.shard.call('name_claim', one, `look-${one}`, '-', 'F');
+    await m.expect(/^ok/, 'name_claim', 'alice', 'look-alice', '%', 'F');
+    for (const one of people) await m.shard.call('name_claim', one, `look-${one}`, '%', 'F');
     await m.expect(/^ok/, 'names_find', ...[...bots, ...people].flatMap((one) => [one, `look-${one}`]));
-    await m.expect(/^ok/, 'room_create', 0, R, '-', json, 'F', 'alice', 1e6);
-    for (let i = 0; i < m.n(1000); i++) await m.shard.call('room_create', 0, String(i).padStart(24, '0'), '-', json, 'F', 'alice', 1e6);
-    await m.expect(/^ok/, 'room_list', 0, '-', 1000, '');
-    await m.expect(/^ok/, 'room_watch', R, '-', '');
+    await m.expect(/^ok/, 'room_create', 0, R, '%', json, 'F', 'alice', 1e6);
+    for (let i = 0; i < m.n(1000); i++) await m.shard.call('room_create', 0, String(i).padStart(24, '0'), '%', json, 'F', 'alice', 1e6);
+    await m.expect(/^ok/, 'room_list', 0, '%', 1000, '');
+    await m.expect(/^ok/, 'room_watch', R, '%', '');
     await m.expect(/^ok/, 'room_watch_again', R);
-    const post = (text, names, replyTo = '') => ['message_add', R, '-', 'user', 'alice', 'look-alice', '"alice"', text, replyTo, 'F', 'alice', '1', '1', '', 'x', 100, 1e12, 1e12, '', ...names.flatMap((one) => [one, `look-${one}`, json, '1', 'x'])];
+    const post = (text, names, replyTo = '') => ['message_add', R, '%', 'user', 'alice', 'look-alice', '"alice"', text, replyTo, 'F', 'alice', '1', '1', '', 'x', 100, 1e12, 1e12, '', ...names.flatMap((one) => [one, `look-${one}`, json, '1', 'x'])];
     const posted = (await m.expect(/^ok/, ...post(m.json(400_000), [...bots, ...people]))).split('\n');
     const [delivery, , fence] = posted.slice(4);
     for (let i = 0; i < m.n(90); i++) await m.shard.call(...post(JSON.stringify('x'.repeat(10_000)), ['bot'])); // past 100 it is busy
     for (let i = 0; i < m.n(40); i++) await m.shard.call(...post(JSON.stringify('x'.repeat(300_000)), ['puller']));
     const last = (await m.expect(/^ok/, ...post(m.json(400_000), ['bot', 'puller'], posted[1]))).split('\n');
-    await m.expect(/^ok/, 'message_list', 0, R, '-', '', 1000);
-    await m.expect(/^ok/, 'room_watch', R, '-', '');
+    await m.expect(/^ok/, 'message_list', 0, R, '%', '', 1000);
+    await m.expect(/^ok/, 'room_watch', R, '%', '');
     await m.expect(/^ok/, 'rooms_of_user', 'alice', 0, '');
     // A room that is full.
     await m.cmd('HSET', m.key(`room:${R}`), 'bytes', 64 << 20);
@@ -465,21 +465,21 @@ export const flows = {
     await m.expect(/^ok/, 'room_unwatch', R);
     await m.expect(/^ok/, 'bot_delete', 0, 'puller', 'F', 'alice', '');
     await m.expect(/^done|^more/, 'bot_forget_user', 'alice');
-    await m.expect(/^more|^done/, 'room_forget_user', 0, 'alice', '-', '');
+    await m.expect(/^more|^done/, 'room_forget_user', 0, 'alice', '');
   },
 
   async 'a room that is deleted, with a delivery of each message'(m) {
     const R = 'a'.repeat(24);
-    await m.shard.call('bot_register', 0, 'bot', 'look-bot', '', '-', 'ab', '"bot"', '', 'http://bot.example/', 'annex', 'F', 'alice', 'frontend');
-    await m.shard.call('room_create', 0, R, '-', '"Room"', 'F', 'alice', 1e6);
-    const post = ['message_add', R, '-', 'user', 'alice', 'look-alice', '"alice"', '"Hello"', '', 'F', 'alice', '1', '1', '', 'x', 100, 1e12, 1e12, '', 'bot', 'look-bot', '"bot"', '1', 'x'];
+    await m.shard.call('bot_register', 0, 'bot', 'look-bot', '', '%', 'ab', '"bot"', '', 'http://bot.example/', 'annex', 'F', 'alice', 'frontend');
+    await m.shard.call('room_create', 0, R, '%', '"Room"', 'F', 'alice', 1e6);
+    const post = ['message_add', R, '%', 'user', 'alice', 'look-alice', '"alice"', '"Hello"', '', 'F', 'alice', '1', '1', '', 'x', 100, 1e12, 1e12, '', 'bot', 'look-bot', '"bot"', '1', 'x'];
     for (let i = 0; i < m.n(400); i++) await m.shard.call(...post);
-    await m.expect(/^more|^done/, 'room_delete', 0, R, '-', 'F', 'alice', '', '');
+    await m.expect(/^more|^done/, 'room_delete', 0, R, '%', 'F', 'alice', '', '');
   },
 
   async 'an evaluation with all that it may hold'(m) {
     const E = 'a'.repeat(24);
-    const begin = (evaluation, conversation) => ['evaluation_begin', 0, evaluation, '-', 'F', 'alice', 'bot', m.json(1000), 'cosine', 100, conversation, 1e12, 1e12];
+    const begin = (evaluation, conversation) => ['evaluation_begin', 0, evaluation, '%', 'F', 'alice', 'bot', m.json(1000), 'cosine', 100, conversation, 1e12, 1e12];
     const [, run, fence] = (await m.expect(/^begun/, ...begin(E, m.json(4 << 20)))).split('\n');
     await m.expect(/^known/, ...begin(E, m.json(4 << 20)));
     await m.expect(/^ok/, 'evaluation_load', E, run, fence);

@@ -12,10 +12,10 @@ export const LEASE_MS = 15_000, OPEN_MAX = 10, KEPT_MAX = 1000, KEPT_MS = 30 * 8
 
 export const idOf = (n) => n.toString(16).padStart(16, '0');
 
-export const register = ({ bot = 'echo', namespace = '-', id = idOf(1), username = bot, emulates = '', endpoint = 'https://bot.example/', format = 'annex', account = 'F', user = 'alice', role = 'frontend', key = '', isAsked = false } = {}) =>
+export const register = ({ bot = 'echo', namespace = '%', id = idOf(1), username = bot, emulates = '', endpoint = 'https://bot.example/', format = 'annex', account = 'F', user = 'alice', role = 'frontend', key = '', isAsked = false } = {}) =>
   ['bot_register', 0, bot, lookOf(bot), isAsked ? '1' : '', namespace, id, JSON.stringify(username), emulates && JSON.stringify(emulates), endpoint, format, account, user, role, key];
 
-export const botKeys = ({ bot = 'echo', namespace = '-', id = idOf(1), endpoint = 'https://bot.example/', account = 'F', user = 'alice', created = 1000, ...more } = {}) => ({
+export const botKeys = ({ bot = 'echo', namespace = '%', id = idOf(1), endpoint = 'https://bot.example/', account = 'F', user = 'alice', created = 1000, ...more } = {}) => ({
   [`bot:${bot}`]: {
     id, namespace, username: JSON.stringify(bot), emulates: '', endpoint, format: 'annex', account, user, role: 'frontend', look: lookOf(bot), generation: 1, rotated: created, created,
     failures: 0, open_until: '', trial_until: '', ...more,
@@ -55,7 +55,7 @@ export function botOf(lines) {
 
 export const DIGITS = 'e'.repeat(24);
 
-export const begin = ({ evaluation = DIGITS, namespace = '-', account = 'F', user = 'alice', bot = 'echo', measure = 'cosine', turns = 3, conversation = '[]', max = '', maxOfUser = '', key = '' } = {}) =>
+export const begin = ({ evaluation = DIGITS, namespace = '%', account = 'F', user = 'alice', bot = 'echo', measure = 'cosine', turns = 3, conversation = '[]', max = '', maxOfUser = '', key = '' } = {}) =>
   ['evaluation_begin', 0, evaluation, namespace, account, user, bot, JSON.stringify(bot), measure, turns, conversation, max, maxOfUser, key];
 
 export const turnOf = ({ evaluation = DIGITS, run = 1, fence = 1, at = 0, result = `{"i":${at}}`, status = 'running', summary = `{"n":${at}}` } = {}) =>
@@ -67,7 +67,7 @@ export function runKeys({ evaluation = DIGITS, run = 1, account = 'F', user = 'a
   const bytes = results.join('').length;
   return {
     [`evaluation:${id}`]: {
-      status, namespace: '-', account, user, bot: 'echo', username: '"echo"', measure: 'cosine', turns: 3, at: results.length, created, updated: created, summary: '',
+      status, namespace: '%', account, user, bot: 'echo', username: '"echo"', measure: 'cosine', turns: 3, at: results.length, created, updated: created, summary: '',
       bytes: bytes + (isOver ? 0 : conversation.length), text_bytes: isOver ? 0 : conversation.length, fence: 1, node: 'n1', ...(isCounted ? { is_counted: 1 } : {}), ...more,
     },
     ...(isOver ? {} : { [`evaluation_text:${id}`]: conversation }),

@@ -113,7 +113,7 @@ scripts('evaluation_load and evaluation_read', ({ test, shard }) => {
     for (const as of [{ user: 'bob' }, { account: 'G' }, { user: 'ns~alice' }, { run: 2 }, { evaluation: OTHER }]) assert.equal(await shard.call(...read(as)), 'missing');
     const { word, run } = await pageOf();
     assert.equal(word, 'ok');
-    assert.deepEqual(run, { id: ID, status: 'running', namespace: '-', account: 'F', user: 'alice', bot: 'echo', username: '"echo"', measure: 'cosine', turns: '3', at: '0', created: '1000', updated: '1000', summary: '' });
+    assert.deepEqual(run, { id: ID, status: 'running', namespace: '%', account: 'F', user: 'alice', bot: 'echo', username: '"echo"', measure: 'cosine', turns: '3', at: '0', created: '1000', updated: '1000', summary: '' });
   });
 
   test('two thousand turns come in pages, each once and in order', async () => {

@@ -57,7 +57,7 @@ class World {
     const [account, user] = this.pick(USERS);
     const bot = this.pick(BOTS);
     const again = this.below(4) === 0 && this.bots[bot];
-    const given = again || { bot, namespace: bot.startsWith('ns~') ? 'ns' : '-', id: idOf(++this.ids), endpoint: this.pick(['', 'https://bot.example/']), account, user };
+    const given = again || { bot, namespace: bot.startsWith('ns~') ? 'ns' : '%', id: idOf(++this.ids), endpoint: this.pick(['', 'https://bot.example/']), account, user };
     const reply = await this.cluster(...register(given));
     if (again) return assert.equal(reply, `ok\n${again.generation}`) ?? 'register again';
     if (this.bots[bot] || this.users.includes(bot)) return assert.equal(reply, 'taken') ?? 'register: taken';
@@ -69,7 +69,7 @@ class World {
   // A user posts, perhaps under a name that a bot would like.
   async claim() {
     const name = this.pick([...BOTS, 'alice', 'ns~eve']);
-    const reply = await this.cluster('name_claim', name, lookOf(name), name.startsWith('ns~') ? 'ns' : '-', 'F');
+    const reply = await this.cluster('name_claim', name, lookOf(name), name.startsWith('ns~') ? 'ns' : '%', 'F');
     if (this.bots[name]) return assert.equal(reply, 'taken') ?? 'claim: taken';
     assert.equal(reply, 'ok');
     if (!this.users.includes(name)) this.users.push(name);

@@ -105,7 +105,7 @@ scripts('bot_rotate and bot_delete', ({ cases, test, shard }) => {
     { name: `${verb} of a bot that is not there`, call: change(verb), reply: 'missing' },
     { name: `${verb} of a bot of another namespace's name`, before: registryOf({}), call: change(verb, { bot: 'ns~echo', isOperator: '1' }), reply: 'missing' },
   ]).concat([
-    { name: 'its registrant deletes a bot: its name is free', before: registryOf({}), call: change('bot_delete'), reply: 'ok', after: { 'bot:echo': null, [NAMES]: null, room_looks: null, bots_n: null, 'bots:-': null, 'bots_of:alice': null } },
+    { name: 'its registrant deletes a bot: its name is free', before: registryOf({}), call: change('bot_delete'), reply: 'ok', after: { 'bot:echo': null, [NAMES]: null, room_looks: null, bots_n: null, 'bots:%': null, 'bots_of:alice': null } },
     { name: 'an operator may, too; other bots stay', before: registryOf({}, { bot: 'other', id: idOf(2) }), call: change('bot_delete', { account: 'O', user: 'O', isOperator: '1' }), reply: 'ok', after: { ...registryOf({ bot: 'other', id: idOf(2) }), 'bot:echo': null } },
   ]));
 
@@ -149,7 +149,7 @@ scripts('bot_list', ({ test, shard }) => {
     await shard.seed(registryOf(...all, { bot: 'ns~b1', namespace: 'ns', id: idOf(99) }));
     const names = [];
     for (let cursor = ''; ;) {
-      const got = await page('-', 10, cursor);
+      const got = await page('%', 10, cursor);
       names.push(...got.bots.map(({ name }) => name));
       if (!(cursor = got.cursor)) break;
     }
@@ -160,9 +160,9 @@ scripts('bot_list', ({ test, shard }) => {
 
   test('a page has a hundred bots at most', async () => {
     await shard.seed(registryOf(...Array.from({ length: 150 }, (_, i) => ({ bot: `b${i}`, id: idOf(i + 1), created: i }))));
-    const first = await page('-', 5000);
+    const first = await page('%', 5000);
     assert.equal(first.bots.length, 100);
-    assert.equal((await page('-', '', first.cursor)).bots.length, 50);
+    assert.equal((await page('%', '', first.cursor)).bots.length, 50);
   });
 });
 
@@ -170,7 +170,7 @@ scripts('bot_forget_user', ({ cases, test, shard }) => {
   const forget = (user = 'alice') => ['bot_forget_user', user];
   cases([
     { name: 'a user without bots', before: registryOf({}), call: forget('bob'), reply: lines('done', 0) },
-    { name: 'the bots of a user go, of all accounts, and their names are free', before: registryOf({}, { bot: 'b', id: idOf(2), account: 'G' }), call: forget(), reply: lines('done', 2), after: { 'bot:echo': null, 'bot:b': null, [NAMES]: null, room_looks: null, bots_n: null, 'bots:-': null, 'bots_of:alice': null } },
+    { name: 'the bots of a user go, of all accounts, and their names are free', before: registryOf({}, { bot: 'b', id: idOf(2), account: 'G' }), call: forget(), reply: lines('done', 2), after: { 'bot:echo': null, 'bot:b': null, [NAMES]: null, room_looks: null, bots_n: null, 'bots:%': null, 'bots_of:alice': null } },
     { name: 'those of others stay', before: registryOf({}, { bot: 'b', id: idOf(2), user: 'bob' }), call: forget(), reply: lines('done', 1), after: { ...registryOf({ bot: 'b', id: idOf(2), user: 'bob' }), 'bot:echo': null, 'bots_of:alice': null } },
     { name: 'a name without its bot goes, too', before: { 'bots_of:alice': zset({ gone: 1 }) }, call: forget(), reply: lines('done', 1), after: { 'bots_of:alice': null } },
   ]);

@@ -13,11 +13,11 @@ const room = (shard) => shard.get(`room:${ROOM}`);
 
 scripts('room_create and room_list', ({ cases, test, shard }) => {
   cases([
-    { name: 'a room is stored, and listed in its namespace', call: create(), reply: 'ok', after: () => ({ [`room:${ROOM}`]: { namespace: '-', name: '"Lobby"', account: 'F', user: 'alice', created: ago(), n: 0, last: '', bytes: 0 }, 'rooms:-': zset({ [ROOM]: ago() }), 'rooms_of:alice': zset({ [ROOM]: ago() }), rooms_n: { F: 1 }, rooms_empty: zset({ [ROOM]: ago() }) }) },
+    { name: 'a room is stored, and listed in its namespace', call: create(), reply: 'ok', after: () => ({ [`room:${ROOM}`]: { namespace: '%', name: '"Lobby"', account: 'F', user: 'alice', created: ago(), n: 0, last: '', bytes: 0 }, 'rooms:%': zset({ [ROOM]: ago() }), 'rooms_of:alice': zset({ [ROOM]: ago() }), [`room_members:${ROOM}`]: set('u.alice'), rooms_n: { F: 1 }, rooms_empty: zset({ [ROOM]: ago() }) }) },
     { name: 'the same again changes nothing', before: () => roomKeys(), call: create({ name: 'Other' }), reply: 'ok' },
     { name: 'a namespace that is full refuses it', before: () => roomKeys(), call: create({ room: OTHER, account: 'G', most: 1 }), reply: lines('full', 'namespace') },
     { name: 'an account that has half of them, too', before: () => roomKeys(), call: create({ room: OTHER, most: 2 }), reply: lines('full', 'account') },
-    { name: 'and another account has the other half', before: () => roomKeys(), call: create({ room: OTHER, account: 'G', user: 'bob', most: 2 }), reply: 'ok', after: () => ({ [`room:${OTHER}`]: { ...roomKeys({ room: OTHER, user: 'bob' })[`room:${OTHER}`], account: 'G', created: ago() }, 'rooms:-': zset({ [ROOM]: 1000, [OTHER]: ago() }), 'rooms_of:bob': zset({ [OTHER]: ago() }), rooms_n: { F: 1, G: 1 }, rooms_empty: zset({ [ROOM]: 1000, [OTHER]: ago() }) }) },
+    { name: 'and another account has the other half', before: () => roomKeys(), call: create({ room: OTHER, account: 'G', user: 'bob', most: 2 }), reply: 'ok', after: () => ({ [`room:${OTHER}`]: { ...roomKeys({ room: OTHER, user: 'bob' })[`room:${OTHER}`], account: 'G', created: ago() }, 'rooms:%': zset({ [ROOM]: 1000, [OTHER]: ago() }), 'rooms_of:bob': zset({ [OTHER]: ago() }), [`room_members:${OTHER}`]: set('u.bob'), rooms_n: { F: 1, G: 1 }, rooms_empty: zset({ [ROOM]: 1000, [OTHER]: ago() }) }) },
   ]);
 
   test('a list has the rooms of one namespace, newest first, in pages', async () => {
@@ -25,7 +25,7 @@ scripts('room_create and room_list', ({ cases, test, shard }) => {
     await shard.call(...create({ room: OTHER, namespace: 'acme' }));
     const found = [];
     for (let after = ''; ; ) {
-      const [word, next, ...rest] = (await shard.call('room_list', 0, '-', 10, after)).split('\n');
+      const [word, next, ...rest] = (await shard.call('room_list', 0, '%', 10, after)).split('\n');
       assert.equal(word, 'ok');
       for (let i = 0; i < rest.length; i += 4) found.push(rest[i + 1]);
       if (next === '') break;
@@ -38,14 +38,14 @@ scripts('room_create and room_list', ({ cases, test, shard }) => {
 
 scripts('names_find and name_claim', ({ cases, test, shard }) => {
   const names = namesOf({ alice: 'u', bot: 'b', puller: 'p' });
-  const claim = (name, { namespace = '-', account = 'F' } = {}) => ['name_claim', name, lookOf(name), namespace, account];
+  const claim = (name, { namespace = '%', account = 'F' } = {}) => ['name_claim', name, lookOf(name), namespace, account];
   cases([
     { name: 'whose names are', before: names, call: ['names_find', ...['puller', 'alice', 'nobody', 'bot'].flatMap((one) => [one, lookOf(one)])], reply: lines('ok', 'p', 'u', 'n', 'b') },
     { name: 'a bot is found by what looks like its name, a user is not', before: names, call: ['names_find', ...['Bot', 'Alice', 'BOT'].flatMap((one) => [one, lookOf(one)])], reply: lines('ok', 'b bot', 'n', 'b bot') },
     { name: 'without a look by its own name alone', before: names, call: ['names_find', 'bot', '', 'Bot', ''], reply: lines('ok', 'b', 'n') },
     { name: 'a free name becomes a user\'s', before: names, call: claim('bob'), reply: 'ok', after: namesOf({ alice: 'u', bob: 'u', bot: 'b', puller: 'p' }) },
     { name: 'again: nothing changes', before: names, call: claim('alice'), reply: 'ok' },
-    { name: 'of users several may look alike', before: names, call: claim('ALICE', { account: 'G' }), reply: 'ok', after: { room_names: { ...names.room_names, ALICE: `u G ${lookOf('alice')}` }, room_looks: { ...names.room_looks, [lookOf('alice')]: 2 }, names_n: { '-': 2, '- F': 1, '- G': 1 } } },
+    { name: 'of users several may look alike', before: names, call: claim('ALICE', { account: 'G' }), reply: 'ok', after: { room_names: { ...names.room_names, ALICE: `u G ${lookOf('alice')}` }, room_looks: { ...names.room_looks, [lookOf('alice')]: 2 }, names_n: { '%': 2, '% F': 1, '% G': 1 } } },
     { name: 'a bot\'s name is taken', before: names, call: claim('bot'), reply: 'taken' },
     { name: 'and one that looks like it', before: names, call: claim('Bot'), reply: 'taken' },
     { name: 'a namespace of 100,000 names is full', before: { names_n: { acme: 100_000 } }, call: claim('acme~x', { namespace: 'acme' }), reply: lines('full', 'namespace') },
@@ -54,7 +54,7 @@ scripts('names_find and name_claim', ({ cases, test, shard }) => {
 
   test('a user and a bot want one name: the first has it', async () => {
     assert.deepEqual((await shard.turn([claim('x'), claim('x')])).replies, ['ok', 'ok']);
-    assert.deepEqual(await shard.get('names_n'), { '-': '1', '- F': '1' });
+    assert.deepEqual(await shard.get('names_n'), { '%': '1', '% F': '1' });
   });
 });
 
@@ -64,7 +64,7 @@ scripts('message_add', ({ cases, test, shard }) => {
 
   test('a message is stored, counted for its author, and sent to the nodes that watch', async () => {
     await shard.seed(start());
-    await shard.call('room_watch', ROOM, '-', '');
+    await shard.call('room_watch', ROOM, '%', '');
     const { replies: [reply], events } = await shard.turn([post({ text: 'Hello "you"\n' })]);
     const { id, deliveries } = postedOf(reply);
     assert.deepEqual(deliveries, []);
@@ -112,7 +112,7 @@ scripts('message_add', ({ cases, test, shard }) => {
     await shard.assertKeys(start());
     assert.deepEqual((await say(shard, { name: 'carl', mentions: [['carl']] })).tagged, ['carl']);
     assert.equal((await shard.get('room_names')).carl, `u F ${lookOf('carl')}`);
-    assert.equal((await shard.get('names_n'))['-'], '3');
+    assert.equal((await shard.get('names_n'))['%'], '3');
   });
 
   test('a bot is called by what looks like its name, once, and is tagged by its own', async () => {

@@ -9,7 +9,7 @@ import { create, list, lookOf, messagesOf, namesOf, OTHER, post, postedOf, ROOM,
 const names = namesOf({ alice: 'u', bob: 'u', bot: 'b' });
 const say = async (shard, options) => postedOf(await shard.call(...post(options)));
 const watchers = (...nodes) => ttl(60, zset(Object.fromEntries(nodes.map((node) => [node, soon(60_000)]))));
-const watch = (after = '', namespace = '-') => ['room_watch', ROOM, namespace, after];
+const watch = (after = '', namespace = '%') => ['room_watch', ROOM, namespace, after];
 
 scripts('room_watch', ({ cases, test, shard }) => {
   cases([
@@ -53,10 +53,10 @@ scripts('room_watch', ({ cases, test, shard }) => {
 });
 
 scripts('what a user has in rooms', ({ test, shard }) => {
-  const forgotten = async (user = 'alice', namespace = '-') => {
+  const forgotten = async (user = 'alice') => {
     let gone = 0;
     for (let after = ''; ; ) {
-      const [word, n, next] = (await shard.call('room_forget_user', 0, user, namespace, after)).split('\n');
+      const [word, n, next] = (await shard.call('room_forget_user', 0, user, after)).split('\n');
       gone += Number(n);
       if (word === 'done') return gone;
       after = next;
@@ -91,7 +91,7 @@ scripts('what a user has in rooms', ({ test, shard }) => {
     const left = namesOf({ bob: 'u', bot: 'b' });
     assert.deepEqual(await shard.get('room_names'), left.room_names);
     assert.deepEqual(await shard.get('room_looks'), Object.fromEntries(Object.entries(left.room_looks).map(([look, value]) => [look, `${value}`])));
-    assert.deepEqual(await shard.get('names_n'), { '-': '1', '- F': '1' });
+    assert.deepEqual(await shard.get('names_n'), { '%': '1', '% F': '1' });
     const bytes = (await shard.get(`room_messages:${ROOM}`)).value.reduce((sum, [, m]) => sum + Number(m.bytes), 0);
     assert.equal((await shard.get(`room:${ROOM}`)).bytes, String(bytes));
   });
@@ -99,7 +99,7 @@ scripts('what a user has in rooms', ({ test, shard }) => {
   test('is deleted in parts, which go on where the last one ended', async () => {
     await shard.seed({ ...roomKeys(), ...names });
     for (let i = 0; i < 1500; i += 50) await shard.turn(Array.from({ length: 50 }, (_, k) => post({ name: k % 2 ? 'alice' : 'bob' })));
-    const first = (await shard.call('room_forget_user', 0, 'alice', '-', '')).split('\n');
+    const first = (await shard.call('room_forget_user', 0, 'alice', '')).split('\n');
     assert.deepEqual([first[0], first[1]], ['more', '250']);
     assert.equal(await forgotten(), 500);
     assert.equal(messagesOf(await shard.call(...list({ limit: 1000 }))).length, 750);
@@ -116,7 +116,7 @@ scripts('what a user has in rooms', ({ test, shard }) => {
   test('of long messages fewer are looked at in one call', async () => {
     await shard.call(...create());
     for (let i = 0; i < 40; i++) await say(shard, { name: i % 2 ? 'alice' : 'bob', text: 'x'.repeat(380_000) });
-    const [word, n] = (await shard.call('room_forget_user', 0, 'alice', '-', '')).split('\n');
+    const [word, n] = (await shard.call('room_forget_user', 0, 'alice', '')).split('\n');
     assert.equal(word, 'more');
     assert.ok(Number(n) > 5 && Number(n) < 15, n);
     assert.equal(await forgotten(), 20 - n);
