@@ -10,6 +10,7 @@ local events = require('turn/events')
 local idle = require('queue/idle')
 local call = redis.call
 local find, format, match = string.find, string.format, string.match
+local min = math.min
 
 local HINTS_MAX = 128   -- looked at at once, those first that were stated last
 local HINTS_KEPT = 1000  -- engines choose their lists of models
@@ -47,22 +48,28 @@ local function put_in_turn(nodes, found, offset)
 end
 
 -- Nodes of HINTS_MAX hints, from that place on, that take `model` and are neither of `tried` (",a,b,") nor of `gone`,
--- in turn: first those that have said so lately. One that hangs does not. nil after the last hint.
+-- in turn: first those that have said lately that they have a poll that names it, then the others that have said
+-- something lately. One that hangs does not. nil after the last hint.
 local function nodes_at(turn, from, model, tried, gone)
     local members = call('ZREVRANGE', turn.prefix .. 'hints', from, from + HINTS_MAX - 1, 'WITHSCORES')
     if #members == 0 then return nil end
     bounds.note_read(turn, #members / 5, 0)
-    local fresh, stale, seen, nodes = {}, {}, {}, {}
+    local found, rank_of, ranks, nodes = {}, {}, {{}, {}, {}}, {}
     for i = 1, #members, 2 do
         local node, models = match(members[i], '^(%S+) [^|]+|(%S+)$')
-        local is_out = seen[node] or gone[node] or find(tried, ',' .. node .. ',', 1, true)
+        local is_out = gone[node] or find(tried, ',' .. node .. ',', 1, true)
         if not is_out and idle.takes_model(turn, models, model) then
-            local list = members[i + 1] + FRESH_MS > turn.now_ms and fresh or stale
-            list[#list + 1], seen[node] = node, true
+            local is_fresh = members[i + 1] + FRESH_MS > turn.now_ms
+            local rank = not is_fresh and 3 or idle.is_listed(models, model) and 1 or 2
+            if not rank_of[node] then found[#found + 1] = node end
+            rank_of[node] = min(rank, rank_of[node] or rank)
         end
     end
-    put_in_turn(nodes, fresh, turn.now_us)
-    put_in_turn(nodes, stale, turn.now_us)
+    for _, node in ipairs(found) do
+        local list = ranks[rank_of[node]]
+        list[#list + 1] = node
+    end
+    for _, list in ipairs(ranks) do put_in_turn(nodes, list, turn.now_us) end
     return nodes
 end
 

@@ -5,7 +5,8 @@
 -- it can be recorded as the holder of the lease. Engines take turns in rounds: credits that existed when a round began
 -- are due and are used up before any other. A credit granted during a round is due in the next. The fraction of a score
 -- counts the due ones in millionths: 3.000002 means three credits, two of them due. Nodes serve the poll that has
--- waited longest, so the due polls are their oldest.
+-- waited longest, so the due polls are their oldest. Engines that name a query's model have rounds of their own, before
+-- those that take any.
 -- Credits are hints: a node reports them again every few seconds (queue/sync.lua), a node without a subscriber is
 --   removed, and a claim that reaches a node without a poll is given back.
 local fallback = require('queue/fallback')
@@ -122,15 +123,23 @@ local function has_credit(turn)
     return false
 end
 
+-- Is that model in the list? Engines that take any model ('*') name none, and nobody names `default`.
+local function is_listed(models, model)
+    return find(',' .. models .. ',', ',' .. model .. ',', 1, true) ~= nil
+end
+
 -- Is an engine that asked for `models` one for that model? `default` is for all.
 local function names_model(models, model)
-    if models == '*' or model == 'default' then return true end
-    return find(',' .. models .. ',', ',' .. model .. ',', 1, true) ~= nil
+    return models == '*' or model == 'default' or is_listed(models, model)
 end
 
 -- Does it take queries for that model? With no engine for it any does.
 local function takes_model(turn, models, model)
     return names_model(models, model) or fallback.has_fallen(turn, model) or false
+end
+
+local function lists_model(_, models, model)
+    return is_listed(models, model)
 end
 
 local function is_alive(turn, other)
@@ -144,22 +153,22 @@ local function is_alive(turn, other)
     return alive
 end
 
--- One with a credit that is due: this node's own first, which cost no message.
-local function find_own_due(turn, entries, model)
+-- `takes`: takes_model or lists_model. One with a credit that is due: this node's own first, which cost no message.
+local function find_own_due(turn, entries, model, takes)
     local node = turn.node
     for i = 1, #entries do
         local entry = entries[i]
-        if entry.due > 0 and entry.node == node and takes_model(turn, entry.models, model) then return entry end
+        if entry.due > 0 and entry.node == node and takes(turn, entry.models, model) then return entry end
     end
     return nil
 end
 
-local function find_due(turn, entries, model)
-    local own = find_own_due(turn, entries, model)
+local function find_due(turn, entries, model, takes)
+    local own = find_own_due(turn, entries, model, takes)
     if own then return own end
     for i = 1, #entries do
         local entry = entries[i]
-        if entry.due > 0 and takes_model(turn, entry.models, model) then
+        if entry.due > 0 and takes(turn, entry.models, model) then
             if entry.node == turn.node or is_alive(turn, entry.node) then return entry end
             set_credits(entry, 0)
         end
@@ -168,27 +177,31 @@ local function find_due(turn, entries, model)
 end
 
 -- All that wait for such a query are due now.
-local function begin_round(turn, entries, model)
+local function begin_round(turn, entries, model, takes)
     for i = 1, #entries do
         local entry = entries[i]
-        if entry.due ~= entry.credits and takes_model(turn, entry.models, model) then entry.due = entry.credits end
+        if entry.due ~= entry.credits and takes(turn, entry.models, model) then entry.due = entry.credits end
     end
 end
 
--- Takes the credit whose turn it is, for a query of `model`, or from LOOKUPS ('?'). Returns its entry, nil when nobody
--- waits.
+-- The credit whose turn it is among those that `takes` lets through.
+local function find_waiter(turn, key, entries, model, takes)
+    local entry = find_own_due(turn, entries, model, takes)
+    if entry then return entry end
+    load(turn, key)
+    entry = find_due(turn, entries, model, takes)
+    if entry then return entry end
+    begin_round(turn, entries, model, takes)
+    return find_due(turn, entries, model, takes)
+end
+
+-- Takes the credit whose turn it is, for a query of `model`, or from LOOKUPS ('?'). An engine that names the model
+-- comes before one that takes any, which has other work. Returns its entry, nil when nobody waits.
 local function take_waiter(turn, key, model)
     local entries = entries_of(turn, key)
     read_known(turn, key)
-    local entry = find_own_due(turn, entries, model)
-    if not entry then
-        load(turn, key)
-        entry = find_due(turn, entries, model)
-        if not entry then
-            begin_round(turn, entries, model)
-            entry = find_due(turn, entries, model)
-        end
-    end
+    local entry = model ~= 'default' and find_waiter(turn, key, entries, model, lists_model)
+        or find_waiter(turn, key, entries, model, takes_model)
     if entry then take(entry) end
     return entry
 end
@@ -241,6 +254,6 @@ end
 return {
     QUERIES = QUERIES, LOOKUPS = LOOKUPS, LOOKS_MAX = LOOKS_MAX, is_for_lookups = is_for_lookups, own_entry = own_entry,
     credits_of = credits_of, set_credits = set_credits, grant = grant, take = take, put_back = put_back,
-    has_credit = has_credit, names_model = names_model, takes_model = takes_model, is_alive = is_alive,
-    take_waiter = take_waiter, strike_off = strike_off, flush = flush,
+    has_credit = has_credit, is_listed = is_listed, names_model = names_model, takes_model = takes_model,
+    is_alive = is_alive, take_waiter = take_waiter, strike_off = strike_off, flush = flush,
 }

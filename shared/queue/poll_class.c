@@ -73,11 +73,21 @@ struct poll_class *class_get(struct queue *queue, struct str account, struct str
     return class;
 }
 
+static struct str models_of(const struct poll_class *class)
+{
+    return (struct str){class->name + class->account_n + 1, class->name_n - class->account_n - 1};
+}
+
 bool class_takes_model(const struct poll_class *class, struct str model)
 {
-    struct str models = {class->name + class->account_n + 1, class->name_n - class->account_n - 1};
+    struct str models = models_of(class);
     return str_eq(models, STR("*")) || str_eq(model, STR("default")) ||
            str_is_listed(models, model);
+}
+
+bool class_lists_model(const struct poll_class *class, struct str model)
+{
+    return str_is_listed(models_of(class), model);
 }
 
 /* Of the shards that can be reached: what the others do not hear of now is stated with the next

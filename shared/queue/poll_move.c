@@ -90,15 +90,26 @@ void move_state_hints(struct poll_class *class, unsigned but)
 
 /* --- called to work --------------------------------------------------------------------------- */
 
-/* The class whose oldest poll that may move has waited longest; NULL when there is none. */
+/* One that names the model comes before one that takes any, then the one that has waited longer. */
+static bool is_better(const struct poll_class *class, const struct poll_class *found,
+                      struct str model)
+{
+    if (found == NULL)
+        return true;
+    bool is_listed = class_lists_model(class, model), was_listed = class_lists_model(found, model);
+    if (is_listed != was_listed)
+        return is_listed;
+    return class->parked.first->since_ms < found->parked.first->since_ms;
+}
+
+/* The class of the poll that is to move; NULL when there is none. */
 static struct poll_class *find_idle_class(struct queue *queue, struct str model)
 {
     struct poll_class *found = NULL;
     for (unsigned i = 0; i < CLASS_BUCKET_N; i++)
         for (struct poll_class *class = queue->classes[i]; class != NULL; class = class->next)
             if (class->work == WORK_QUERIES && class_idle_n(class) > 0 &&
-                class_takes_model(class, model) &&
-                (found == NULL || class->parked.first->since_ms < found->parked.first->since_ms))
+                class_takes_model(class, model) && is_better(class, found, model))
                 found = class;
     return found;
 }

@@ -89,6 +89,8 @@ static inline bool class_is_at(const struct poll_class *class, unsigned shard)
 }
 /* Whether it takes queries for that model. */
 bool class_takes_model(const struct poll_class *class, struct str model);
+/* Whether its engines name that model; those that take any model name none. */
+bool class_lists_model(const struct poll_class *class, struct str model);
 void polls_put_last(struct poll_list *list, struct poll *poll);
 void polls_take_off(struct poll_list *list, struct poll *poll);
 /* Writes `first`, `between` and `second`; returns 0 if they do not fit. */

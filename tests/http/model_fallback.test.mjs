@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { parked } from '../cluster/watch.mjs';
 import { assertOk, eventually, suite } from '../support/harness.mjs';
-import { SHARDS } from '../support/shards.mjs';
+import { onAll, SHARDS, topicOn } from '../support/shards.mjs';
 
 const EMPTY = { Topic: null, Queries: null };
 
@@ -116,5 +116,33 @@ suite('a model whose engine has just come', { sweep: false, args: ['--rescan-sec
       await cluster.add({ Query: 'Why?', Model: `parked-${i}` });
       assertOk(await poll.response);
     }
+  });
+});
+
+suite('engines that name a model, and engines that take any', { args: ['--rescan-seconds', '1'] }, ({ test, cluster }) => {
+  test('a question for a model goes to the one that names it, however long the other has waited; one for default to whoever has', async () => {
+    for (const [i, [one, other]] of [[0, 0], [0, 1], [1, 0], [1, 1]].entries()) {
+      const Model = `named-${i}`;
+      const any = cluster.claimOpen({ as: 'Inference_2', wait: 60, node: one });
+      await parked(cluster, one, 1);
+      const naming = cluster.claimOpen({ as: 'Inference_1', wait: 60, detail: true, query: { Models: `x,${Model}` }, node: other });
+      await parked(cluster, other, one === other ? 2 : 1);
+      await isKnownIn(cluster, Model);
+      // Each shard decides among those that wait on it.
+      const waits = (await onAll(cluster.redis, 'ZRANGE', 'idle', 0, -1)).map((members) => members.some((member) => member.endsWith(`|x,${Model}`)));
+      const first = await cluster.add({ Model, Topic: topicOn(waits.indexOf(true)), node: i % 2 });
+      const got = assertOk(await naming.response);
+      assert.deepEqual([got.Topic, got.Details[1].Model], [first.Topic, Model]);
+      const second = await cluster.add({ Model, node: i % 2 }); // that engine is busy now
+      assert.equal(assertOk(await any.response).Topic, second.Topic);
+      for (const { Topic } of [first, second]) await cluster.answerRaw({ as: Topic === first.Topic ? 'Inference_1' : 'Inference_2', Topic, Seq: 1 });
+    }
+  });
+
+  test('an engine that names a model gets questions for default as well', async () => {
+    const naming = cluster.claimOpen({ wait: 60, query: { Models: 'only-this' }, node: 0 });
+    await parked(cluster, 0, 1);
+    const { Topic } = await cluster.add({ node: 1 });
+    assert.equal(assertOk(await naming.response).Topic, Topic);
   });
 });

@@ -49,6 +49,16 @@ scripts('hints', ({ test, shard }) => {
       assert.deepEqual(await called(), []);
     }));
 
+  test('nodes that have a poll of an engine that names the model are called before the others', () =>
+    listening(['n2', 'n3'], async () => {
+      for (let i = 0; i < 20; i++) {
+        await shard.cmd('FLUSHALL');
+        await shard.seed({ hints: zset({ 'n2 E|*': stated(0), 'n3 E|*': stated(0), 'n3 F|small': stated(0) }) });
+        await add('small');
+        assert.deepEqual((await called()).map(([channel]) => channel), ['node:n3']);
+      }
+    }));
+
   test("the node whose turn it is calls itself in its reply", async () => {
     await shard.seed({ hints: zset({ 'n1 E|*': stated(1) }) });
     const { events } = await add();

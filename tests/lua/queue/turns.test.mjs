@@ -98,6 +98,21 @@ scripts('turns of idle engines', ({ test, cases, shard }) => {
     await engines.stop();
   });
 
+  test('a question for a model goes to the engines that name it, while one of them waits', async () => {
+    const engines = new Engines(shard, { 'n1 E|*': 3, 'n2 F|small': 1, 'n3 F|big,small': 1 });
+    await engines.start();
+    const busy = [];
+    for (let i = 0; i < 30; i++) {
+      const got = await engines.ask(`n${1 + (i % 3)}`, { model: 'small' });
+      const isNamed = (where) => !where.endsWith('*');
+      assert.equal(isNamed(got.where), busy.length < 2, JSON.stringify([got, busy]));
+      if (!isNamed(got.where)) await engines.park(got.where, got.engine);
+      else busy.push(got);
+      if (i % 3 === 2) for (const { where, engine } of busy.splice(0)) await engines.park(where, engine);
+    }
+    await engines.stop();
+  });
+
   test('an engine that leaves and returns gains nothing', async () => {
     const engines = new Engines(shard, { 'n1 E|*': 1, 'n2 E|*': 1 });
     await engines.start();
@@ -123,14 +138,18 @@ scripts('turns of idle engines', ({ test, cases, shard }) => {
     await engines.stop();
   });
 
-  const add = ['add', 0, 't', 'alice', 'F', 'default', 1, 1e6, tailOf(), '', '', ''];
+  const addFor = (model) => ['add', 0, 't', 'alice', 'F', model, 1, 1e6, tailOf({ model }), '', '', ''];
+  const add = addFor('default');
   const reported = (cls) => (event) => event.startsWith(`claim\n${cls}\n`);
   const isOk = (reply) => reply.startsWith('ok\n');
   const rest = (idle) => ({ idle, 't:t': (found) => found.seq === '1', 'topics:alice': () => true, users: () => true, leases: () => true, meta: () => true });
   cases([
     { name: 'its own node first, while it is due', before: { idle: zset({ 'n1 E|*': '2.000001', 'n2 E|*': '9.000009' }) }, alive: ['n2'], call: add, reply: isOk, events: [reported('E|*')], after: rest(zset({ 'n1 E|*': 1, 'n2 E|*': credits(9, 9) })) },
     { name: 'another node that is due before its own that is not', before: { idle: zset({ 'n1 E|*': 9, 'n2 E|*': '2.000001' }) }, alive: ['n2'], call: add, reply: isOk, published: [['node:n2', reported('E|*')]], after: rest(zset({ 'n1 E|*': 9, 'n2 E|*': 1 })) },
-    { name: 'nobody is due: a round begins for all that take the query', before: { idle: zset({ 'n1 E|*': 2, 'n2 F|*': 3, 'n2 F|big': 2 }) }, alive: ['n2'], call: ['add', 0, 't', 'alice', 'F', 'small', 1, 1e6, tailOf({ model: 'small' }), '', '', ''], reply: isOk, events: [reported('E|*')], after: rest(zset({ 'n1 E|*': credits(1, 1), 'n2 F|*': credits(3, 3), 'n2 F|big': 2 })) },
+    { name: 'nobody is due: a round begins for all that take the query', before: { idle: zset({ 'n1 E|*': 2, 'n2 F|*': 3, 'n2 F|big': 2 }) }, alive: ['n2'], call: addFor('small'), reply: isOk, events: [reported('E|*')], after: rest(zset({ 'n1 E|*': credits(1, 1), 'n2 F|*': credits(3, 3), 'n2 F|big': 2 })) },
+    { name: 'an engine that names the model before one that takes any, which is due and on this node', before: { idle: zset({ 'n1 E|*': '2.000002', 'n2 F|big,small': 3 }) }, alive: ['n2'], call: addFor('small'), reply: isOk, published: [['node:n2', reported('F|big,small')]], after: rest(zset({ 'n1 E|*': credits(2, 2), 'n2 F|big,small': credits(2, 2) })) },
+    { name: 'the engine that names the model has died: one that takes any', before: { idle: zset({ 'n1 E|*': '2.000002', 'n2 F|small': '1.000001' }) }, call: addFor('small'), reply: isOk, events: [reported('E|*')], after: rest(zset({ 'n1 E|*': credits(1, 1) })) },
+    { name: 'default is named by nobody: whose turn it is', before: { idle: zset({ 'n1 E|*': '2.000002', 'n1 F|small': 1 }) }, call: addFor('default'), reply: isOk, events: [reported('E|*')], after: rest(zset({ 'n1 E|*': credits(1, 1), 'n1 F|small': 1 })) },
     { name: 'race: the node that is due has died: a round begins among the others', before: { idle: zset({ 'n1 E|*': 2, 'n2 E|*': '3.000003' }) }, call: add, reply: isOk, events: [reported('E|*')], after: rest(zset({ 'n1 E|*': credits(1, 1) })) },
     { name: 'a poll that ends leaves those that are due, as far as there are any left', before: { idle: zset({ 'n1 E|*': '3.000002', 'n1 F|*': '2.000002' }) }, calls: [['unpark', 'E|*'], ['unpark', 'F|*']], replies: ['ok', 'ok'], after: { idle: zset({ 'n1 E|*': credits(2, 2), 'n1 F|*': credits(1, 1) }) } },
     { name: 'a whole number: nobody of them is due', before: { idle: zset({ 'n2 E|*': 4 }) }, alive: ['n2'], call: add, reply: isOk, published: [['node:n2', reported('E|*')]], after: rest(zset({ 'n2 E|*': credits(3, 3) })) },
