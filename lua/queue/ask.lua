@@ -17,6 +17,7 @@
 --   weight       text 24
 --   tail         text 4m  lines 3 to 7 of a row
 --   max_waiting  number?  no limit without
+--   max_of_all   number?  of an account that many strangers share: its Open queries; no limit without
 -- Replies: ok/topic (made) | joined/topic | done/topic/outcome as text | no_engine[/seconds until the first one has
 --   rested] | full/depth/eta | waiting/depth/eta. After the topic of the first two a line `maybe`: no engine is there
 --   now, but one was lately and did not say that it leaves: ask again with `engines` a moment later; or a line
@@ -25,10 +26,12 @@ local asks = require('queue/asks')
 local enqueue = require('queue/enqueue')
 local outcomes = require('queue/outcomes')
 local presence = require('queue/presence')
+local rate = require('queue/rate')
+local shares = require('queue/shares')
 local waiters = require('queue/waiters')
 local bounds = require('turn/bounds')
 local call = redis.call
-local byte = string.byte
+local byte, format = string.byte, string.format
 
 local HUGE = 1e15             -- a limit that none reaches
 local SWEEP_BY_ASK = 2        -- more than an ask leaves behind, so they do not pile up
@@ -54,6 +57,13 @@ local function join(turn, topic)
     return with_doubt('joined\n' .. topic, there)
 end
 
+-- The places of strangers. One may have as many as are free, so however many somebody asks, there is room for another.
+local function refusal_of_crowd(turn, account, user, most)
+    local all = shares.open_of_account(turn, account)
+    if shares.open_count(turn, account, user) < most - all then return nil end
+    return 'waiting\n' .. format('%d', all) .. '\n' .. rate.eta_seconds(turn, all)
+end
+
 local function verb(turn, a)
     --- arguments
     local P = turn.prefix
@@ -64,9 +74,11 @@ local function verb(turn, a)
     if reply then return reply end
     local there, seconds = presence.engines_there(turn)
     if not there and not turn.is_sharded then return presence.no_engine(seconds) end
+    local refusal = max_of_all and refusal_of_crowd(turn, account, user, max_of_all)
+    if refusal then return refusal end
     local row = enqueue.row_of(turn, account, user, model, weight, tail)
-    local refusal = enqueue.put(turn, P .. 't:' .. topic, topic, '1', nil, user, account, model, weight,
-                              max_waiting or HUGE, row, 'w:1', turn.node, 'digest', digest)
+    refusal = enqueue.put(turn, P .. 't:' .. topic, topic, '1', nil, user, account, model, weight,
+                          max_waiting or HUGE, row, 'w:1', turn.node, 'digest', digest)
     if refusal then return refusal end
     asks.hold(turn, topic)
     if digest ~= '' then call('SET', P .. 'asked:' .. digest, topic) end

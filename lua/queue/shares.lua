@@ -35,6 +35,12 @@ local function open_count(turn, account, user)
     return (tonumber(call('HGET', turn.prefix .. 'waiting', field)) or 0) + (deltas and deltas[field] or 0)
 end
 
+-- The same of all users of an account.
+local function open_of_account(turn, account)
+    local deltas = turn.share_deltas
+    return (tonumber(call('HGET', turn.prefix .. 'shares', account)) or 0) + (deltas and deltas[account] or 0)
+end
+
 -- How many queries may be Open on this shard: its part of queue_max.
 local function room(turn)
     if not turn.is_sharded then return turn.settings.queue_max end
@@ -74,9 +80,7 @@ end
 local function share_taken(turn, account, model, depth)
     local most = share.of(room(turn))
     if depth >= most then
-        local deltas = turn.share_deltas
-        local mine = (tonumber(call('HGET', turn.prefix .. 'shares', account)) or 0)
-            + (deltas and deltas[account] or 0)
+        local mine = open_of_account(turn, account)
         if mine >= most then return mine end
     end
     if model == 'default' or depth < MODELS_OF_ACCOUNT then return nil end
@@ -89,10 +93,7 @@ end
 -- How many more Open queries the account may have by its share. As above, without a look while there are few.
 local function share_left(turn, account, depth)
     local most = share.of(room(turn))
-    if depth < most then return most - depth end
-    local deltas = turn.share_deltas
-    local mine = (tonumber(call('HGET', turn.prefix .. 'shares', account)) or 0) + (deltas and deltas[account] or 0)
-    return most - mine
+    return most - (depth < most and depth or open_of_account(turn, account))
 end
 
 -- May a query for `model` wait? Looking for work costs a step per model that is waited for, and what
@@ -146,7 +147,7 @@ local function flush(turn)
 end
 
 return {
-    count = count, open_count = open_count, room = room, share_of_lookups = share_of_lookups, share_taken = share_taken,
-    share_left = share_left, is_room_for = is_room_for, forget_model = forget_model, await_vacancy = await_vacancy,
-    flush = flush,
+    count = count, open_count = open_count, open_of_account = open_of_account, room = room,
+    share_of_lookups = share_of_lookups, share_taken = share_taken, share_left = share_left, is_room_for = is_room_for,
+    forget_model = forget_model, await_vacancy = await_vacancy, flush = flush,
 }

@@ -8,7 +8,7 @@
 #include "generated/verbs.h"
 #include "services/documents/library/indexing.h"
 #include "services/documents/search/cache.h"
-#include "services/documents/search/retrieve.h"
+#include "services/documents/search/retrieve_op.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +21,7 @@ void *documents_create(struct server *server, struct queue *queue, const void *d
         abort();
     *documents = (struct documents){.server = server, .queue = queue, .settings = settings};
     documents->cache = cache_create(server->shards, server->metrics, settings->cache_max_bytes);
+    documents->searches = retrieve_turns();
     documents->indexing = indexing_create(documents);
     for (unsigned i = 0; i < settings->map->server_n; i++)
         documents->blocks[i] = blocks_create(server->loop, &settings->map->servers[i]);
@@ -41,6 +42,7 @@ void documents_destroy(void *state)
         blocks_destroy(documents->blocks[i]);
     call_detach(&documents->vectors_call);
     indexing_destroy(documents->indexing);
+    fair_slots_destroy(documents->searches);
     http_client_destroy(documents->client);
     cache_destroy(documents->cache);
     free(documents);

@@ -23,6 +23,7 @@ void requester_put(const struct requester *requester, struct question_settings *
     settings->account = requester->account;
     settings->weight = requester->weight;
     settings->max_waiting = requester->max_waiting;
+    settings->max_of_all = requester->max_of_all;
     settings->traceparent = requester->traceparent;
     settings->request_id = requester->request_id;
 }

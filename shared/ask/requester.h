@@ -18,7 +18,7 @@
 struct requester {
     struct queue *queue;
     struct str user, user_name, account, weight, traceparent, request_id;
-    unsigned max_waiting;
+    unsigned max_waiting, max_of_all;
     struct str scope; /* users that may share its questions */
 };
 

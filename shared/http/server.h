@@ -54,6 +54,7 @@ struct server_websockets { /* websocket.c */
     struct websocket *first;
     size_t open_n;
     size_t queued_bytes; /* that wait for readers */
+    size_t owner_n;
     struct websocket_owner *owners[WEBSOCKET_OWNER_BUCKETS];
 };
 /* Log limits per error code of respond.c and for tokens of authenticate.c, because strangers can

@@ -16,10 +16,9 @@
 #include <stdlib.h>
 
 enum {
-    WRITE_MAX = 64 << 10,    /* one write */
-    QUEUE_BYTES = 1 << 20,   /* that may wait; plus one message */
-    QUEUE_MESSAGES = 1024,   /* the same in messages, however small */
-    QUEUES_BYTES = 64 << 20, /* of all sockets: past it, one message each; past twice of it, none */
+    WRITE_MAX = 64 << 10,  /* one write */
+    QUEUE_BYTES = 1 << 20, /* that may wait; plus one message */
+    QUEUE_MESSAGES = 1024, /* the same in messages, however small */
     HELD_SLACK_BYTES = 8 << 10,
     PING_EVERY_MS = 20000,
     WRITE_LOOKS = 2, /* a write that takes more is cut off */
@@ -60,7 +59,7 @@ static void take_from_server(struct websocket *ws)
     if (ws->next != NULL)
         ws->next->previous = ws->previous;
     server->websockets.open_n--;
-    server->websockets.queued_bytes -= ws->queued_bytes;
+    websocket_owner_count(ws, -(ptrdiff_t)ws->queued_bytes);
     websocket_owner_leave(server, ws->owner);
     metrics_add(server->metrics, METRIC_WEBSOCKETS, -1);
 }
@@ -140,9 +139,9 @@ static void on_look(struct deadline *deadline)
 
 static bool has_room(const struct websocket *ws)
 {
-    size_t all = ws->server->websockets.queued_bytes;
-    size_t most = all < QUEUES_BYTES ? QUEUE_BYTES : 0;
-    return all < 2 * QUEUES_BYTES && wslay_event_get_queued_msg_length(ws->wslay) <= most &&
+    enum websocket_room room = websocket_owner_room(ws);
+    size_t most = room == WEBSOCKET_ROOM ? QUEUE_BYTES : 0;
+    return room != WEBSOCKET_NO_ROOM && wslay_event_get_queued_msg_length(ws->wslay) <= most &&
            wslay_event_get_queued_msg_count(ws->wslay) < QUEUE_MESSAGES;
 }
 

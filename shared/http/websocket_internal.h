@@ -61,7 +61,7 @@ void websocket_begin_closing(struct websocket *ws);
 void websocket_pump(struct websocket *ws);
 /* The same in the next turn of the loop, or after `after_ms`. */
 void websocket_pump_after(struct websocket *ws, uint64_t after_ms);
-/* Updates the server's sum of what waits for readers. */
+/* Updates the sums of what waits for readers. */
 void websocket_count_queued(struct websocket *ws);
 /* Drops the message that is being received. */
 void websocket_drop_message(struct websocket *ws);
@@ -86,5 +86,10 @@ void websocket_deliver_held(struct websocket *ws);
  * NULL: it has its share of this node's connections. */
 struct websocket_owner *websocket_owner_enter(struct request *r) must_check;
 void websocket_owner_leave(struct server *server, struct websocket_owner *owner);
+/* So many bytes more wait for readers, or less. */
+void websocket_owner_count(struct websocket *ws, ptrdiff_t bytes);
+/* What a socket may have waiting, by what its owner has on all of its sockets. */
+enum websocket_room { WEBSOCKET_ROOM, WEBSOCKET_ROOM_FOR_ONE, WEBSOCKET_NO_ROOM };
+enum websocket_room websocket_owner_room(const struct websocket *ws) must_check;
 
 #endif

@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: MIT
- * websocket_owners.c - how many sockets each account has open (websocket_internal.h). A socket
- * keeps its connection for as long as its client likes, and idle connections make room only for
- * others that ask: without a share for each, one account could take all places of a node. */
+ * websocket_owners.c - what each account has of a node's WebSockets (websocket_internal.h):
+ * sockets, and bytes that their clients have not read. A socket keeps its connection for as long as
+ * its client likes, and idle connections make room only for others that ask: without a share for
+ * each, one account could take all places of a node.
+ *
+ * Of the bytes an owner may have as many as are free, so that there are some for whoever comes, and
+ * always its part of half of them. Past that, each of its sockets that has nothing waiting may have
+ * one message, until the owner has QUEUES_BYTES, or all have twice as many. */
 #include "shared/base/hash.h"
 #include "shared/http/websocket_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Of a thread's connections, for one account, provider's user or address. */
-enum { OWNER_SHARE = 4 };
+/* OWNER_SHARE: of a thread's connections, for one account, provider's user or address. */
+enum { OWNER_SHARE = 4, QUEUES_BYTES = 64 << 20 };
 
 struct websocket_owner {
     struct websocket_owner *next; /* of the same bucket */
-    size_t open_n;
+    size_t open_n, queued_bytes;
     struct str name; /* after the struct */
 };
 
@@ -48,8 +53,10 @@ struct websocket_owner *websocket_owner_enter(struct request *r)
     size_t most = r->server->config->connections_max / OWNER_SHARE;
     if (*at != NULL && most > 0 && (*at)->open_n >= most)
         return NULL;
-    if (*at == NULL)
+    if (*at == NULL) {
         *at = create(name);
+        r->server->websockets.owner_n++;
+    }
     (*at)->open_n++;
     return *at;
 }
@@ -59,5 +66,22 @@ void websocket_owner_leave(struct server *server, struct websocket_owner *owner)
     if (--owner->open_n > 0)
         return;
     *place_of(server, owner->name) = owner->next;
+    server->websockets.owner_n--;
     free(owner);
+}
+
+void websocket_owner_count(struct websocket *ws, ptrdiff_t bytes)
+{
+    ws->owner->queued_bytes += (size_t)bytes;
+    ws->server->websockets.queued_bytes += (size_t)bytes;
+}
+
+enum websocket_room websocket_owner_room(const struct websocket *ws)
+{
+    size_t all = ws->server->websockets.queued_bytes, mine = ws->owner->queued_bytes;
+    size_t always = QUEUES_BYTES / 2 / ws->server->websockets.owner_n;
+    if (mine <= always || mine + all <= QUEUES_BYTES)
+        return WEBSOCKET_ROOM;
+    return mine < QUEUES_BYTES && all < 2 * QUEUES_BYTES ? WEBSOCKET_ROOM_FOR_ONE
+                                                         : WEBSOCKET_NO_ROOM;
 }

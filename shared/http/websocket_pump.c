@@ -35,7 +35,7 @@ bool websocket_is_behind(const struct websocket *ws)
 void websocket_count_queued(struct websocket *ws)
 {
     size_t queued = wslay_event_get_queued_msg_length(ws->wslay) + ws->sending.cap;
-    ws->server->websockets.queued_bytes += queued - ws->queued_bytes;
+    websocket_owner_count(ws, (ptrdiff_t)queued - (ptrdiff_t)ws->queued_bytes);
     ws->queued_bytes = queued;
 }
 

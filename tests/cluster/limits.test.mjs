@@ -7,10 +7,12 @@
 // Shards: 1, because what one account may have is divided by the number of shards.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { ACCOUNTS, assertOk, assertProblem, newTopic, suite } from '../support/harness.mjs';
+import { openLibrary } from '../support/asking.mjs';
+import { ACCOUNTS, assertOk, assertProblem, eventually, newTopic, suite } from '../support/harness.mjs';
 
 const SHARED = ['thread', 'process', 'namespace', 'cluster'];
 const QUEUE_MAX = 260;
+const PUBLIC_MAX_WAITING = 6;
 const OTHER_N = 20;
 
 // [what, whose, what one account has] of each row.
@@ -32,6 +34,7 @@ const ELSEWHERE = {
   'exports of users': ['http/users.test.mjs', '32 exports of one account at once on a node are answered'],
   'pages of exports': ['http/users.test.mjs', '32 exports of one account at once on a node are answered'],
   'WebSockets of one account': ['workflow/websocket.test.mjs', 'past it 429, and others still get in'],
+  'WebSockets: what all of a thread': ['unit/test_websocket_limits.c', 'what_two_owners_do_not_read_leaves_room_for_a_third_one'],
   'WebSockets: messages that are being received': ['http/strangers.test.mjs', 'over its bound a node has no time for a large body'],
   'blocks of uploads': ['documents/upload_blocks.test.mjs', 'many at once take turns over one connection, and all are stored'],
   connections: ['http/strangers.test.mjs', 'the address with the most idle connections loses them first'],
@@ -44,7 +47,7 @@ suite('what accounts share', {
   nodes: 1,
   servers: 1,
   accounts: { ...ACCOUNTS, Frontend_1: { ...ACCOUNTS.Frontend_1, max_waiting: 10_000 }, Other: { secret: 'other-secret', role: 'frontend' } },
-  args: ['--queue-max', String(QUEUE_MAX), '--threads', '1'],
+  args: ['--queue-max', String(QUEUE_MAX), '--threads', '1', '--public-max-waiting', String(PUBLIC_MAX_WAITING), '--trusted-proxies', '127.0.0.1'],
 }, ({ test, cluster }) => {
   const post = (as, path, body) => cluster.request('POST', path, { as, body });
   const get = (as, path, query) => cluster.request('GET', path, { as, query });
@@ -90,6 +93,17 @@ suite('what accounts share', {
   const lookup = (as, Topic) => (i) => post(as, '/api/add-lookup', { Topic, Seq: 1, Fragment: `fragment ${as} ${i}`, Count: 1, Threshold: 1 });
   const readsOf = (User, n = 20) => Promise.all(Array.from({ length: n }, () => add('Frontend_1', { User, Query: 'x'.repeat(50_000) })));
 
+  // What is stored for the test's time, and the library that it is stored with.
+  async function withLibrary(documents, body) {
+    const library = await openLibrary(cluster.redis);
+    try {
+      for (const [space, texts] of Object.entries(documents)) await library.store(space, texts);
+      return await body(library);
+    } finally {
+      library.close();
+    }
+  }
+
   // Each takes its pool with Frontend_1 and returns the times of Other.
   const ATTACKS = {
     'Open queries in all': async () => {
@@ -105,6 +119,32 @@ suite('what accounts share', {
       await takeAll(lookup('Frontend_1', mine));
       return asOther(lookup('Other', others));
     },
+    'different questions of': () =>
+      withLibrary({ 'c:public': { 'leases.md': 'A lease lasts 150 seconds.' } }, async (library) => {
+        assertOk(await add('Other'));
+        await cluster.claim(); // an engine is at work, so questions wait
+        const ask = (address, question) => cluster.open('POST', '/ask', { headers: { 'X-Forwarded-For': address }, body: { question } });
+        const open = [];
+        const isIn = async (address, question) => {
+          const one = ask(address, question), before = (await library.questions()).length;
+          open.push(one);
+          const queued = eventually(async () => (await library.questions()).length > before, { what: 'it waits, or is refused' }).then(() => undefined);
+          queued.catch(() => {});
+          const refused = await Promise.race([one.response.catch(() => undefined), queued]);
+          if (refused) assertProblem(refused, 503, 'queue_full');
+          return !refused;
+        };
+        let n = 0;
+        while (await isIn('192.0.2.1', `How long does a lease last, asked for the ${n}th time?`)) n++;
+        assert.ok(n < PUBLIC_MAX_WAITING, `one address has all ${n}`);
+        const began = performance.now();
+        assert.ok(await isIn('192.0.2.2', 'How long does a lease last?'), 'another address has a place');
+        for (const one of open) one.abort();
+        return [performance.now() - began];
+      }),
+    'searches of indexes': () =>
+      withLibrary({ 'o:searched': { 'a.md': `needle ${'and hay '.repeat(20_000)}` }, 'o:searcher': { 'b.md': 'a needle' } }, () =>
+        during(60, () => cluster.request('POST', '/api/rag/retrieve', { as: 'Frontend_1', query: { OnBehalfOf: 'searched' }, body: { query: 'needle' } }), () => cluster.request('POST', '/api/rag/retrieve', { as: 'Other', query: { OnBehalfOf: 'searcher' }, body: { query: 'needle' } }))),
     'searches in texts': async () => {
       await readsOf('searched');
       assertOk(await add('Other', { User: 'searcher' }));

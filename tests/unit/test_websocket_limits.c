@@ -212,6 +212,26 @@ static void one_address_gets_its_share_of_the_connections_as_sockets(void **stat
         await(&closed);
 }
 
+static void what_two_owners_do_not_read_leaves_room_for_a_third_one(void **state)
+{
+    enum { MOST = 150 }; /* half of 64 MiB, and one message for each socket without any */
+    int fds[2 * SHARE], fd;
+    for (int i = 0; i < 2 * SHARE; i++)
+        fds[i] = shake_hands(i < SHARE ? "/crowd?who=first" : "/crowd?who=second");
+    fd = shake_hands("/crowd?who=other");
+    send_text(fd, "fill");
+    await(&full);
+    assert_in_range(crowd_sent_n, 100, MOST);
+    assert_int_equal(other_sent_n, 4);
+    for (int i = 0; i < 4; i++)
+        expect_text(fd, big, MESSAGE_MAX);
+    close(fd);
+    for (int i = 0; i < 2 * SHARE; i++)
+        close(fds[i]);
+    for (int i = 0; i < 2 * SHARE + 1; i++)
+        await(&closed);
+}
+
 /* --- the node's end --------------------------------------------------------------------------- */
 
 static void drain(void *arg)
@@ -280,6 +300,7 @@ int main(void)
         cmocka_unit_test(an_owner_that_is_not_ready_gets_messages_one_at_a_time),
         cmocka_unit_test(long_messages_that_come_at_once_are_handled_in_several_turns),
         cmocka_unit_test(one_address_gets_its_share_of_the_connections_as_sockets),
+        cmocka_unit_test(what_two_owners_do_not_read_leaves_room_for_a_third_one),
         cmocka_unit_test(a_node_that_drains_closes_its_sockets_and_takes_no_more),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);

@@ -215,14 +215,53 @@ static inline void working(struct request *r)
     accept_with(r, &events);
 }
 
-static const struct route routes[] = {
-    {"GET", "/working", ROLES_NONE, working}, {"GET", "/echo", ROLES_NONE, echo},
-    {"GET", "/pages", ROLES_NONE, pages},     {"GET", "/pinged", ROLES_NONE, pinged},
-    {"GET", "/small", ROLES_NONE, small},     {"GET", "/busy", ROLES_NONE, busy},
-    {"GET", "/pausing", ROLES_NONE, pausing}, {0},
-};
-
 enum { CONNECTIONS_MAX = 160, SHARE = CONNECTIONS_MAX / 4 };
+
+/* Sockets of two crowds, and of one other client, who are told apart by the path. All that is sent
+ * in one callback waits until its end. */
+static struct websocket *crowds[2][SHARE], *bystander;
+static size_t crowd_ns[2];
+static unsigned crowd_sent_n, other_sent_n; /* messages of MESSAGE_MAX */
+
+static inline void on_crowd_message(struct websocket *ws, void *arg, struct str text)
+{
+    (void)ws, (void)arg, (void)text;
+    for (unsigned i = 0; i < 2; i++)
+        for (size_t k = 0; k < crowd_ns[i]; k++)
+            while (websocket_send(crowds[i][k], (struct str){big, MESSAGE_MAX}))
+                crowd_sent_n += i == 0;
+    while (other_sent_n < 4 && websocket_send(bystander, (struct str){big, MESSAGE_MAX}))
+        other_sent_n++;
+    sem_post(&full);
+}
+
+static inline void crowd(struct request *r)
+{
+    static const struct websocket_events events = {.on_message = on_crowd_message,
+                                                   .on_closed = on_closed};
+    r->peer = request_param(r, "who");
+    struct websocket *ws = websocket_accept(r, &events, &closed);
+    require(ws != NULL);
+    atomic_fetch_add(&accepted_n, 1);
+    if (str_eq(r->peer, STR("other"))) {
+        bystander = ws;
+    } else {
+        unsigned i = str_eq(r->peer, STR("first")) ? 0 : 1;
+        crowds[i][crowd_ns[i]++] = ws;
+    }
+}
+
+static const struct route routes[] = {
+    {"GET", "/working", ROLES_NONE, working},
+    {"GET", "/echo", ROLES_NONE, echo},
+    {"GET", "/pages", ROLES_NONE, pages},
+    {"GET", "/pinged", ROLES_NONE, pinged},
+    {"GET", "/small", ROLES_NONE, small},
+    {"GET", "/busy", ROLES_NONE, busy},
+    {"GET", "/pausing", ROLES_NONE, pausing},
+    {"GET", "/crowd", ROLES_NONE, crowd},
+    {0},
+};
 
 static const struct server_config config = {.connections_max = CONNECTIONS_MAX,
                                             .cors_origins = "https://a.example,https://b.example",

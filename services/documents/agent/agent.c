@@ -279,6 +279,8 @@ void agent_start(struct agent *agent)
 {
     struct documents *documents = documents_of(agent->r);
     struct retrieve_settings settings = {.space = agent->owner.space,
+                                         .account = agent->r->account->name_token,
+                                         .user = agent->owner.whom.user_name,
                                          .question = agent->question,
                                          .n = AGENT_SEARCH_N,
                                          .nonce = &agent->r->nonce};

@@ -125,8 +125,11 @@ static void search(struct agent *agent, const struct agent_step *chosen)
         fail_call(agent, chosen, "This search has already been made.");
         return;
     }
-    struct retrieve_settings settings = {
-        .space = agent->owner.space, .question = chosen->query, .n = AGENT_SEARCH_N};
+    struct retrieve_settings settings = {.space = agent->owner.space,
+                                         .account = agent->r->account->name_token,
+                                         .user = agent->owner.whom.user_name,
+                                         .question = chosen->query,
+                                         .n = AGENT_SEARCH_N};
     agent_move(agent, AGENT_SEARCHING);
     buf_put(call_line(agent), chosen->query); /* until its outcome is known */
     buf_clear(&agent->pending_notes);

@@ -4,6 +4,7 @@
  *   documents_ask --retrieve--> nothing found, or cited_answer.h --> answered
  *
  * Requests of one address are limited; of an IPv6 client its /64, which is what one household has.
+ * Each is a user of an account that they share: they take turns, and one never has all places.
  * Positions count the list, which stands by score, and marks are positions. A refusal has no
  * sources, so that no page shows references under it; what was read is in `nearest`. */
 #include "services/documents/ask/ask_input.h"
@@ -12,11 +13,17 @@
 #include "services/documents/handlers.h"
 #include "shared/http/peer.h"
 
-enum { ASK_LIMIT_N = 20, ASK_LIMIT_S = 60, CONTEXT_MAX_CHARS = 20000 };
+#include <openssl/sha.h>
+#include <stdio.h>
+
+enum { ASK_LIMIT_N = 20, ASK_LIMIT_S = 60, CONTEXT_MAX_CHARS = 20000, VISITOR_BYTES = 8 };
+
+/* The account of those who have none: no account's name holds a colon. */
+static const char visitors[] = "%3Apublic";
 
 struct ask {
     struct retrieval *retrieval;
-    struct str question, context, space;
+    struct str question, context, space, visitor;
     const struct retrieve_hit *hits[TOP_K_MAX];
     struct cited_answer cited;
 };
@@ -64,18 +71,19 @@ static void put_result(const struct cited_answer *g, const struct cited_answer_r
 
 /* --- the request ------------------------------------------------------------------------------ */
 
-/* Anybody. No account's name holds a colon, so theirs are counted apart. */
-static struct requester public_requester(struct request *r, struct str space)
+/* Engines are told of "public", whoever asks. */
+static struct requester public_requester(struct request *r)
 {
-    return (struct requester){.queue = documents_of(r)->queue,
-                              .user = STR("public"),
-                              .user_name = STR("public"),
-                              .account = STR("%3Apublic"),
-                              .max_waiting = shards_part(
-                                  r->server->shards, documents_of(r)->settings->public_max_waiting),
-                              .traceparent = request_header(r, "traceparent"),
-                              .request_id = r->id,
-                              .scope = space};
+    const struct ask *ask = r->state;
+    return (struct requester){
+        .queue = documents_of(r)->queue,
+        .user = STR("public"),
+        .user_name = ask->visitor,
+        .account = str_of(visitors),
+        .max_of_all = shards_part(r->server->shards, documents_of(r)->settings->public_max_waiting),
+        .traceparent = request_header(r, "traceparent"),
+        .request_id = r->id,
+        .scope = ask->space};
 }
 
 static void on_retrieved(struct retrieval *retrieval, void *context)
@@ -92,7 +100,7 @@ static void on_retrieved(struct retrieval *retrieval, void *context)
     for (size_t i = 0; i < retrieval->all_n; i++)
         ask->hits[i] = &retrieval->hits[i];
     struct cited_answer_settings settings = {
-        .requester = public_requester(r, ask->space),
+        .requester = public_requester(r),
         .question = ask->question,
         .context = ask->context,
         .hits = ask->hits,
@@ -122,12 +130,27 @@ static struct str public_space(struct request *r)
     return copy;
 }
 
+/* Whose turn it is: a digest of the network that `address` is in. */
+static struct str visitor_of(struct request *r, struct str address)
+{
+    unsigned char digest[SHA256_DIGEST_LENGTH];
+    char hex[2 * VISITOR_BYTES + 1], name[sizeof visitors + sizeof hex + 1];
+    struct buf network;
+    buf_init(&network, 4 * PEER_TEXT_MAX);
+    ask_input_put_address(&network, address);
+    SHA256((const unsigned char *)network.at, network.n, digest);
+    buf_fini(&network);
+    str_hex(digest, VISITOR_BYTES, hex);
+    snprintf(name, sizeof name, "%s.%s", visitors, hex);
+    return request_copy(r, str_of(name));
+}
+
 void documents_ask(struct request *r)
 {
     struct ask *ask = request_alloc(r, sizeof *ask);
     unsigned top_k;
     struct buf limits;
-    *ask = (struct ask){.space = public_space(r)};
+    *ask = (struct ask){.space = public_space(r), .visitor = visitor_of(r, peer_address(r))};
     if (!request_body(r) ||
         !ask_input_question(r, "question", QUESTION_MAX_CHARS, &ask->question) ||
         !ask_input_optional_text(r, "context", CONTEXT_MAX_CHARS, &ask->context) ||
@@ -138,6 +161,8 @@ void documents_ask(struct request *r)
     ask_input_put_address(&limits, peer_address(r));
     buf_printf(&limits, ":%d:%d", ASK_LIMIT_N, ASK_LIMIT_S);
     struct retrieve_settings settings = {.space = ask->space,
+                                         .account = str_of(visitors),
+                                         .user = ask->visitor,
                                          .question = ask->question,
                                          .context = ask->context,
                                          .n = top_k,

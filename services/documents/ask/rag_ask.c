@@ -198,8 +198,11 @@ static void on_second(struct retrieval *retrieval, void *context)
 static struct retrieve_settings settings_of(const struct rag_ask *op)
 {
     unsigned n = op->is_reranking ? op->top_k * RERANK_FACTOR : op->top_k;
-    return (struct retrieve_settings){
-        .space = op->owner.space, .question = op->query, .n = n < TOP_K_MAX ? n : TOP_K_MAX};
+    return (struct retrieve_settings){.space = op->owner.space,
+                                      .account = op->requester.account,
+                                      .user = op->requester.user_name,
+                                      .question = op->query,
+                                      .n = n < TOP_K_MAX ? n : TOP_K_MAX};
 }
 
 static void on_rewritten(void *context, struct str query, bool is_fallback)

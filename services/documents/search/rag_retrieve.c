@@ -65,6 +65,8 @@ void documents_retrieve(struct request *r)
         !ask_input_top_k(r, "topK", &settings.n))
         return;
     settings.space = owner.space;
+    settings.account = r->account->name_token;
+    settings.user = owner.whom.user_name;
     settings.question = asked->query;
     r->state = asked;
     r->on_gone = on_gone;

@@ -4,14 +4,14 @@
  *               a server                  vector, or none
  *   STARTING ------------> ADMITTING --> EMBEDDING --> SEARCHING <---------+ what was ranked is
  *       |                                               ^  |  |            | gone: once more
- *       +-- a quick embedder ---------------------------+  |  +---------> READING --> DONE
- *                                                          |                ^
- *                                            newer version +--> LOADING ----+
+ *       +-- a quick embedder ---------------------------+  |  +-> RANKING -+-> READING --> DONE
+ *                                                          |        ^
+ *                                            newer version +--> LOADING
  *
  * A version that is newer still leads from LOADING to SEARCHING again. Each state but the first and
- * the last suspends: for a verb, the embedding model server, or packs. Whatever goes wrong leads
- * to DONE, except with the embedding, which costs its half of the ranking and no more: words are
- * searched all the same. */
+ * the last suspends: for a verb, the embedding model server, packs, or its turn. Whatever goes
+ * wrong leads to DONE, except with the embedding, which costs its half of the ranking and no more:
+ * words are searched all the same. */
 #include "services/documents/search/retrieve_op.h"
 
 #include "generated/verbs.h"
@@ -29,9 +29,10 @@ static const struct sm_state states[] = {
     [RETRIEVE_ADMITTING] = {"ADMITTING", SM(RETRIEVE_EMBEDDING) | SM(RETRIEVE_DONE)},
     [RETRIEVE_EMBEDDING] = {"EMBEDDING", SM(RETRIEVE_SEARCHING) | SM(RETRIEVE_DONE)},
     [RETRIEVE_SEARCHING] = {"SEARCHING",
-                            SM(RETRIEVE_LOADING) | SM(RETRIEVE_READING) | SM(RETRIEVE_DONE)},
+                            SM(RETRIEVE_LOADING) | SM(RETRIEVE_RANKING) | SM(RETRIEVE_DONE)},
     [RETRIEVE_LOADING] = {"LOADING",
-                          SM(RETRIEVE_SEARCHING) | SM(RETRIEVE_READING) | SM(RETRIEVE_DONE)},
+                          SM(RETRIEVE_SEARCHING) | SM(RETRIEVE_RANKING) | SM(RETRIEVE_DONE)},
+    [RETRIEVE_RANKING] = {"RANKING", SM(RETRIEVE_READING) | SM(RETRIEVE_DONE)},
     [RETRIEVE_READING] = {"READING", SM(RETRIEVE_SEARCHING) | SM(RETRIEVE_DONE)},
     [RETRIEVE_DONE] = {"DONE", 0},
 };
@@ -65,6 +66,7 @@ static void let_go(struct retrieve_op *op)
     embed_cancel(documents->settings->embedder, op->embedding);
     op->embedding = NULL;
     cache_stop_waiting(&op->wait);
+    retrieve_end_ranking(op);
     cache_leave(documents->cache, op->cached);
     op->cached = NULL;
     *(op->previous == NULL ? &documents->retrievals : &op->previous->next) = op->next;
@@ -238,6 +240,8 @@ struct retrieval *retrieve_start(struct documents *documents,
     op->start_ms = clock_mono_ms();
     h2o_mem_init_pool(&op->pool);
     op->space = retrieve_keep(op, settings->space);
+    op->account = retrieve_keep(op, settings->account);
+    op->user = retrieve_keep(op, settings->user);
     op->question = retrieve_keep(op, settings->question);
     op->searched = with_context(op, settings->context);
     op->limits = retrieve_keep(op, settings->limits);

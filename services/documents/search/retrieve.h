@@ -7,6 +7,7 @@
  *     embed    computes the question's vector; if the server is down, searches words only
  *     search   otherwise checks nonce and limits; gets the space's version and a vector set's hits
  *     packs*   fetches the indexes of documents that this thread does not have yet (cache.h)
+ *     rank     in turns between accounts, then their users: a large index takes milliseconds
  *     passages reads the texts of the hits; searches once more if one was deleted meanwhile
  *
  * A retrieval has its own memory; its caller owns it. Runs on the loop's thread.
@@ -48,8 +49,9 @@ typedef void retrieve_cb(struct retrieval *retrieval, void *context);
 
 /* Borrowed during retrieve_start only. */
 struct retrieve_settings {
-    struct str space;       /* "o:<name>" or "c:<name>" */
-    struct str question;    /* UTF-8 */
+    struct str space;         /* "o:<name>" or "c:<name>" */
+    struct str account, user; /* whose turn it takes: names */
+    struct str question;      /* UTF-8 */
     struct str context;     /* what the reader selected: searched too, with less weight; or empty */
     unsigned n;             /* passages wanted, 1 to TOP_K_MAX */
     struct nonce_id *nonce; /* the request's; taken over, and unset on return; NULL: none */

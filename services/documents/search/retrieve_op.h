@@ -17,6 +17,7 @@ enum retrieve_state {
     RETRIEVE_EMBEDDING,
     RETRIEVE_SEARCHING,
     RETRIEVE_LOADING,
+    RETRIEVE_RANKING,
     RETRIEVE_READING,
     RETRIEVE_DONE,
     RETRIEVE_STATE_NR
@@ -41,8 +42,10 @@ struct retrieve_op {
     struct embedding *embedding;
     struct cache_space *cached; /* entered from SEARCHING until the hits are ranked */
     struct cache_wait wait;
+    struct fair_entry entry; /* among the searches of its thread, while RANKING */
+    struct steps steps;
     h2o_mem_pool_t pool; /* holds what the members below point to, and the hits */
-    struct str space, limits;
+    struct str space, account, user, limits;
     struct str question, searched; /* searched: the question and the searched part of the context */
     struct terms terms;            /* of both, weighted by their rarity in the index */
     struct nonce_id nonce;
@@ -79,6 +82,10 @@ void retrieve_counted(struct retrieve_op *op, struct str left);
 
 /* Runs the retrieval from SEARCHING on, with the vector if there is one. */
 void retrieve_search(struct retrieve_op *op);
+/* It leaves the searches of its thread; the next one's turn comes. */
+void retrieve_end_ranking(struct retrieve_op *op);
+/* What ranks takes turns there. */
+struct fair_slots *retrieve_turns(void) must_check;
 
 /* --- retrieve_order.c ------------------------------------------------------------------------- */
 

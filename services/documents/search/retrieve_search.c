@@ -117,7 +117,7 @@ static void log_strangers(struct retrieve_op *op, uint64_t embedding)
 static void read_passages(struct retrieve_op *op);
 
 /* The passages to be read, in order; the index is not needed any more after this. */
-static void rank(struct retrieve_op *op)
+static void rank_now(struct retrieve_op *op)
 {
     struct rag_hit hits[TOP_K_MAX];
     struct rag_query query = {.text = op->searched,
@@ -138,7 +138,47 @@ static void rank(struct retrieve_op *op)
                                                .cosine = hits[i].cosine};
     cache_leave(op->documents->cache, op->cached);
     op->cached = NULL;
+    retrieve_end_ranking(op);
     read_passages(op);
+}
+
+/* One index is searched in a step, which may take longer than a pass has: others are served before
+ * the next one. */
+static bool rank_in_step(struct steps *steps)
+{
+    rank_now(H2O_STRUCT_FROM_MEMBER(struct retrieve_op, steps, steps));
+    return false;
+}
+
+static void begin_next(struct documents *documents)
+{
+    struct fair_entry *entry = fair_slots_next(documents->searches);
+    if (entry != NULL)
+        loop_begin_steps(documents->server->loop,
+                         &H2O_STRUCT_FROM_MEMBER(struct retrieve_op, entry, entry)->steps);
+}
+
+struct fair_slots *retrieve_turns(void)
+{
+    return fair_slots_create(&(struct fair_slots_config){.slot_n = 1});
+}
+
+void retrieve_end_ranking(struct retrieve_op *op)
+{
+    if (op->entry.part == NULL)
+        return;
+    loop_end_steps(op->documents->server->loop, &op->steps);
+    fair_slots_leave(op->documents->searches, &op->entry);
+    begin_next(op->documents);
+}
+
+static void rank(struct retrieve_op *op)
+{
+    const struct fair_owner owner = {op->account, op->user, STR("")};
+    retrieve_move(op, RETRIEVE_RANKING);
+    op->steps.step = rank_in_step;
+    fair_slots_wait(op->documents->searches, &op->entry, &owner, 1);
+    begin_next(op->documents);
 }
 
 /* False when the passage is gone. */

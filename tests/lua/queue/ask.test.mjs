@@ -8,8 +8,8 @@ import { ago, agoUs, anything, lines, openOf, rowOf, scripts, set, soon, tailOf,
 const MAX_MS = 1_800_000;
 const KEEP_MS = 60_000;
 const USER = { user: 'alice', model: 'default' };
-const ask = ({ digest = 'd1', topic = 'a1', max } = {}) =>
-  ['ask', digest, topic, USER.user, 'Frontend_1', USER.model, 1, tailOf({ ...USER, query: 'Q1' }), ...(max === undefined ? [] : [max])];
+const ask = ({ digest = 'd1', topic = 'a1', user = USER.user, max = '', maxOfAll = '' } = {}) =>
+  ['ask', digest, topic, user, 'Frontend_1', USER.model, 1, tailOf({ ...USER, query: 'Q1' }), max, maxOfAll];
 const leave = (topic = 'a1', keep = 0) => ['ask_leave', topic, keep];
 const row = (found) => {
   const [ms, ...rest] = found.split('\n');
@@ -96,6 +96,22 @@ scripts('ask', ({ cases, test, shard }) => {
     })),
     { name: 'a digest whose topic is gone', before: () => ({ 'asked:d1': 'gone', ...ENGINE }), call: ask(), reply: lines('ok', 'a1', 'maybe'), after: { ...made, ...queued } },
   ]);
+
+  test('a stranger has as many places as are free, so each who comes has one, until all are taken', async () => {
+    await shard.seed(ENGINE);
+    let n = 0;
+    const put = async (user) => (await shard.call(...ask({ digest: `d${n}`, topic: `a${n++}`, user, maxOfAll: 6 }))).split('\n').slice(0, 2);
+    for (let i = 0; i < 3; i++) assert.equal((await put('one'))[0], 'ok');
+    assert.deepEqual(await put('one'), ['waiting', '3'], 'half of them');
+    assert.equal((await put('two'))[0], 'ok');
+    assert.deepEqual(await put('one'), ['waiting', '4']);
+    assert.equal((await put('two'))[0], 'ok');
+    assert.deepEqual(await put('two'), ['waiting', '5']);
+    assert.equal((await put('three'))[0], 'ok');
+    for (const user of ['one', 'three', 'four']) assert.deepEqual(await put(user), ['waiting', '6']);
+    await shard.call(...leave('a0'));
+    assert.equal((await put('four'))[0], 'ok', 'a place that is free again');
+  });
 
   test('an answer finds all the nodes that wait, and each of them its own copy', async () => {
     await shard.seed(pending());
