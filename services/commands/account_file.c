@@ -115,18 +115,6 @@ bool account_file_open(struct account_file *file, const char *path, bool may_mak
     return read_text(file);
 }
 
-static bool write_all(int fd, struct str text)
-{
-    while (text.n > 0) {
-        ssize_t n = write(fd, text.at, text.n);
-        if (n < 0 && errno != EINTR)
-            return false;
-        if (n > 0)
-            text = (struct str){text.at + n, text.n - (size_t)n};
-    }
-    return true;
-}
-
 static bool keep_owner(struct account_file *file, int fd)
 {
     struct stat new;
@@ -152,7 +140,7 @@ bool account_file_write(struct account_file *file, struct str text, struct whole
                                                     "the file where it comes from")
                             : complain_errno(file->given, "a file beside it cannot be made");
     }
-    if (!write_all(ret_new->fd, text))
+    if (!whole_file_write(ret_new, text))
         return complain_errno(file->given, "the new file cannot be written");
     return keep_owner(file, ret_new->fd);
 }
@@ -188,7 +176,7 @@ bool secret_file_write(struct whole_file *ret_file, const char *path, bool may_r
                                   "it first");
         return complain_errno(path, "the secret cannot be written");
     }
-    if (write_all(ret_file->fd, str_of(secret)) && write_all(ret_file->fd, STR("\n")))
+    if (whole_file_write(ret_file, str_of(secret)) && whole_file_write(ret_file, STR("\n")))
         return true;
     return complain_errno(path, "the secret cannot be written");
 }

@@ -3,9 +3,11 @@
  * if asked to. */
 #include "services/commands/commands.h"
 
+#include "shared/auth/login.h"
 #include "shared/auth/signed.h"
 #include "shared/base/clock.h"
 #include "shared/base/shown.h"
+#include "shared/base/trust.h"
 #include "shared/base/utc.h"
 #include "shared/http/node_calls.h"
 
@@ -247,6 +249,7 @@ const struct command audit_command = {
             "  parley audit --user Operator_1 --secret-file operator.secret --since 7d\n"
             "  parley audit --user Operator_1 --secret-file operator.secret --follow --json |\n"
             "      jq -c 'select(.Class == \"refused\")'\n",
-    .groups = (const struct config_group *const[]){&audit_options, &signed_options, NULL},
+    .groups = (const struct config_group *const[]){&audit_options, &signed_options,
+                                                   &login_file_options, &trust_options, NULL},
     .run = run_audit,
 };

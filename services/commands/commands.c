@@ -3,6 +3,7 @@
 #include "services/commands/commands.h"
 
 #include "services/node/service.h"
+#include "shared/auth/login.h"
 #include "shared/base/config_environment.h"
 #include "shared/base/nearest.h"
 #include "shared/base/trust.h"
@@ -131,8 +132,10 @@ static int run(const struct command *command, int argc, char **argv)
     case CONFIG_WRONG: break;
     case CONFIG_READY:
         if (check_words(command, &config) &&
-            (command->groups == NULL || trust_read_options(&config)))
+            (command->groups == NULL ||
+             (trust_read_options(&config) && (command->has_own_login || login_use(&config)))))
             code = command->run(&config);
+        login_forget();
     }
     config_fini(&config);
     return code;

@@ -20,6 +20,7 @@ struct command {
     const char *more;    /* after them: signals, exit codes, examples */
     /* Its options; ends with NULL. NULL: it has none, and `run` gets its arguments alone. */
     const struct config_group *const *groups;
+    bool has_own_login; /* it reads or writes the login file itself (shared/auth/login.h) */
     /* The services whose options and names it takes too; ends with NULL. NULL: none. */
     const struct service *const *services;
     /* Returns the exit code: 0 fine, 1 failed, 2 wrong usage (after one clear line on standard

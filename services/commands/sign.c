@@ -2,11 +2,14 @@
  * sign.c - `parley sign`: prints a URL with User, Nonce and Hash added, so that curl and scripts
  * can talk to a node without a line of cryptography. The signature proves who sends a request; it
  * covers neither the method nor the path nor the body (docs/openapi.yaml), so the URL is kept as it
- * is except for the three parameters. Nothing is sent from here. */
+ * is except for the three parameters. Nothing is sent from here. A path alone is put after the node
+ * of --url or of the login, if there is one. */
 #include "services/commands/commands.h"
 
+#include "shared/auth/login.h"
 #include "shared/auth/signed.h"
 #include "shared/base/config.h"
+#include "shared/http/endpoint.h"
 
 #include <errno.h>
 #include <openssl/crypto.h>
@@ -17,6 +20,12 @@ enum { URL_MAX_BYTES = 65536, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 static const struct config_group sign_options = {
     "Flags", (const struct config_option[]){
+                 {.name = "url",
+                  .kind = CONFIG_TEXT,
+                  .metavar = "URL[,URL...]",
+                  .help = "The node that is put in front of a path: the first, if there are "
+                          "several. Unset: that of parley login, and without one a path is printed "
+                          "as a path."},
                  {.name = "method",
                   .kind = CONFIG_TEXT,
                   .choices = "GET|POST|PUT|DELETE|DEL",
@@ -107,9 +116,10 @@ static void put_signed(struct buf *out, struct str url, struct str user, struct 
     buf_put_char(out, '\n');
 }
 
-static int print_signed(struct str url, struct str user, const char *secret_file)
+static int print_signed(const struct config *config, struct str url)
 {
-    char *secret = config_read_secret(secret_file);
+    char *secret = login_read_secret(config);
+    struct str user = str_of(config_text(config, "user"));
     if (secret == NULL)
         return EXIT_FAILED;
     struct buf out;
@@ -124,54 +134,68 @@ static int print_signed(struct str url, struct str user, const char *secret_file
     return ok ? 0 : EXIT_FAILED;
 }
 
+/* The argument, after the node if it is a path. */
+static void put_whole(struct buf *whole, const struct config *config)
+{
+    struct str url = str_of(config->arguments[0]);
+    const char *node = config_text(config, "url");
+    struct str rest = str_of(node == NULL ? "" : node);
+    if (str_has_prefix(url, STR("/")))
+        buf_put(whole, http_base_url(str_trim(str_cut(&rest, ','))));
+    buf_put(whole, url);
+}
+
 static int run_sign(const struct config *config)
 {
-    const char *user = config_text(config, "user");
-    const char *secret_file = config_text(config, "secret-file");
-    if (user == NULL || *user == 0 || strlen(user) > ACCOUNT_NAME_MAX_BYTES)
-        return refuse("--user takes a name of 1 to 128 bytes");
-    if (secret_file == NULL || *secret_file == 0)
-        return refuse("--secret-file takes the path of a file that holds the secret");
+    struct buf whole;
     if (config->argument_n != 1)
         return refuse(config->argument_n == 0 ? "which URL?" : "give one URL at a time");
-    struct str url = str_of(config->arguments[0]);
+    buf_init(&whole, URL_MAX_BYTES);
+    put_whole(&whole, config);
+    struct str base, query, fragment, url = buf_str(&whole);
     const char *fault = find_fault(url);
-    return fault != NULL ? refuse(fault) : print_signed(url, str_of(user), secret_file);
+    if (fault == NULL) {
+        split_url(url, &base, &query, &fragment);
+        bool is_path = str_has_prefix(base, STR("/"));
+        fault = login_fault_of_url(config, is_path ? STR("") : base);
+    }
+    int code = fault != NULL ? refuse(fault) : print_signed(config, url);
+    buf_fini(&whole);
+    return code;
 }
 
 const struct command sign_command = {
     .name = "sign",
     .summary = "print a URL with User, Nonce and Hash added",
     .about =
-        "usage: parley sign --user NAME --secret-file FILE [--method METHOD] URL\n"
+        "usage: parley sign [--user NAME --secret-file FILE] URL\n"
         "\n"
         "Prints URL with the query parameters User, Nonce and Hash added. The result is a signed\n"
         "request that can be used once. Hash is the SHA-256 of \"User Nonce secret\", Nonce is\n"
         "random. Existing query parameters are kept, and a fragment stays at the end. Nothing is\n"
         "sent.\n"
         "\n"
-        "URL is absolute (http://host:8080/api/login) or a path (/api/login). Percent-encode\n"
-        "characters that a URL cannot contain, and quote the URL, because the shell interprets\n"
-        "'&' and '?'.\n"
+        "URL is absolute (http://host:8080/api/login) or a path (/api/login), which is put after\n"
+        "the node of --url or of parley login. Percent-encode characters that a URL cannot\n"
+        "contain, and quote the URL, because the shell interprets '&' and '?'.\n"
         "\n",
     .more =
         "\n"
         "Examples:\n"
-        "  Sign in and get a token:\n"
-        "    curl \"$(parley sign --user User_1 --secret-file user.secret \\\n"
-        "        http://127.0.0.1:8080/api/login)\"\n"
+        "  Get a token, after parley login:\n"
+        "    curl \"$(parley sign /api/login)\"\n"
         "  Ask a question and wait up to 30 seconds for its answer:\n"
         "    curl -d '{\"Topic\":\"t1\",\"User\":\"User_1\",\"Query\":\"What is a lease?\"}' \\\n"
-        "        \"$(parley sign --user User_1 --secret-file user.secret --method POST \\\n"
-        "        'http://127.0.0.1:8080/api/add-query?Wait=30')\"\n"
-        "  Get the answer of an earlier question:\n"
-        "    curl \"$(parley sign --user User_1 --secret-file user.secret \\\n"
+        "        \"$(parley sign '/api/add-query?Wait=30')\"\n"
+        "  Get the answer of an earlier question, as another account:\n"
+        "    curl \"$(parley sign --user User_2 --secret-file user_2.secret \\\n"
         "        'http://127.0.0.1:8080/api/check-query?Topic=t1&Seq=1&Wait=30')\"\n"
         "  Read the secret from a pipe, so that it is in no file:\n"
         "    pass show parley/user_1 | parley sign --user User_1 --secret-file /dev/stdin /api/me\n"
         "\n"
         "Exit status: 0 printed; 1 the secret cannot be read or the result cannot be written;\n"
         "2 wrong usage.\n",
-    .groups = (const struct config_group *const[]){&signed_options, &sign_options, NULL},
+    .groups = (const struct config_group *const[]){&signed_options, &login_file_options,
+                                                   &sign_options, NULL},
     .run = run_sign,
 };

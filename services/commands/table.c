@@ -6,6 +6,9 @@
 #include <stddef.h>
 
 #define COMMANDS(ROW)                                                                              \
+    ROW(ask)                                                                                       \
+    ROW(login)                                                                                     \
+    ROW(logout)                                                                                    \
     ROW(serve)                                                                                     \
     ROW(engine)                                                                                    \
     ROW(ingest)                                                                                    \

@@ -52,9 +52,9 @@ static enum verdict judge_node(struct node_check *node, const struct link_reply 
     if (reply->verdict == LINK_OK && role != NULL)
         SAY("--user %s: the account has the role %s at %s: it must be engine", s->user, role, url);
     else if (reply->status == 401)
-        SAY("--secret-file %s: %s refused the signature of --user %s: the account is unknown there "
-            "or has another secret",
-            s->secret_file, url, s->user);
+        SAY("%s: %s refused the signature of --user %s: the account is unknown there or has "
+            "another secret",
+            s->secret_source, url, s->user);
     else if (reply->status == 403)
         SAY("--user %s: %s refused the account: %s", s->user, url, reply->reason);
     else if (reply->verdict == LINK_REFUSED || reply->verdict == LINK_OK ||

@@ -12,7 +12,7 @@
 
 struct check_settings {
     struct engine *engine; /* its client, link and back end */
-    const char *user, *secret_file, *llm,
+    const char *user, *secret_source, *llm,
         *llm_key_file;   /* for the lines; the last two may be NULL */
     const char *models;  /* of --models; NULL */
     uint64_t patience_s; /* what is not reachable may come so late */

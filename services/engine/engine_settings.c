@@ -2,7 +2,7 @@
  * engine_settings.c - see engine_settings.h. */
 #include "services/engine/engine_settings.h"
 
-#include "shared/auth/accounts.h"
+#include "shared/auth/login.h"
 #include "shared/http/endpoint.h"
 
 #include <stdio.h>
@@ -82,12 +82,9 @@ bool engine_settings_check(const struct config *config)
     struct stat info;
     if (config_text(config, "url") == NULL)
         return complain("--url is missing: the nodes to pull from");
-    if (config_text(config, "user") == NULL)
-        return complain("--user is missing: the account that signs the requests");
-    if (strlen(config_text(config, "user")) > ACCOUNT_NAME_MAX_BYTES)
-        return complain("--user takes at most 128 bytes");
-    if (config_text(config, "secret-file") == NULL)
-        return complain("--secret-file is missing: the file with the account's secret");
+    const char *fault = login_fault(config);
+    if (fault != NULL)
+        return complain(fault);
     if (llm != NULL && !http_is_base_url(str_of(llm)))
         return complain("--llm takes a URL such as http://127.0.0.1:11434/v1, without user "
                         "information or a query");

@@ -3,6 +3,7 @@
 #include "services/commands/commands.h"
 #include "services/engine/engine_run.h"
 
+#include "shared/auth/login.h"
 #include "shared/auth/signed.h"
 #include "shared/base/log_options.h"
 #include "shared/base/trust.h"
@@ -195,7 +196,8 @@ const struct command engine_command = {
             "  PARLEY_LLM_URL=http://127.0.0.1:8000/v1 PARLEY_MODEL=qwen3 parley engine \\\n"
             "      --config engine.yaml\n"
             "      reads the other settings from a file with lines such as `user: Inference_1`.\n",
-    .groups = (const struct config_group *const[]){&pull_options, &signed_options, &model_options,
+    .groups = (const struct config_group *const[]){&pull_options, &signed_options,
+                                                   &login_file_options, &model_options,
                                                    &corpus_options, &embed_options, &trust_options,
                                                    &log_options, &config_check_options, NULL},
     .run = engine_run,

@@ -10,6 +10,7 @@
 #include "services/engine/engine_settings.h"
 #include "services/engine/index_file.h"
 
+#include "shared/auth/login.h"
 #include "shared/base/clock.h"
 #include "shared/base/log.h"
 #include "shared/base/log_options.h"
@@ -72,7 +73,7 @@ static bool read_settings(struct app *app)
     const char *embeddings_key_file = config_text(config, "embeddings-key-file");
     if (!engine_settings_check(config))
         return false;
-    app->secret = config_read_secret(config_text(config, "secret-file"));
+    app->secret = login_read_secret(config);
     if (app->secret == NULL)
         return false;
     if (key_file != NULL && (app->llm_key = config_read_secret(key_file)) == NULL)
@@ -183,7 +184,7 @@ static enum check_result check_start(struct app *app)
     struct check_settings settings = {
         .engine = &app->engine,
         .user = config_text(config, "user"),
-        .secret_file = config_text(config, "secret-file"),
+        .secret_source = login_source(config),
         .llm = engine_settings_llm_url(config),
         .llm_key_file = config_text(config, "llm-key-file"),
         .models = config_text(config, "models"),

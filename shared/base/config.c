@@ -127,6 +127,22 @@ static bool check_value(const struct config_option *option, struct str text, str
     return is_choice(option->choices, text);
 }
 
+static bool is_flag_again(const struct config_value *value, const char *source)
+{
+    return value->source != NULL && strcmp(value->source, "flag") == 0 &&
+           strcmp(source, "flag") == 0;
+}
+
+/* Frees `text`. */
+static char *join_lines(const char *before, char *text)
+{
+    char *lines;
+    if (asprintf(&lines, "%s\n%s", before, text) < 0)
+        abort();
+    free(text);
+    return lines;
+}
+
 /* Checks and stores one value; takes over `text`, which lives until config_fini. */
 static bool set(struct config *config, size_t at, char *text, const char *source)
 {
@@ -138,6 +154,8 @@ static bool set(struct config *config, size_t at, char *text, const char *source
     bool is_good = check_value(option, str_of(text), &what, &number) ||
                    refuse_value(option, &what, text, source);
     buf_fini(&what);
+    if (is_good && option->is_list && is_flag_again(value, source))
+        text = join_lines(value->text, text);
     free(is_good ? (char *)value->text : text);
     if (is_good)
         *value = (struct config_value){.text = text, .number = number, .source = source};
@@ -366,6 +384,14 @@ const char *config_text(const struct config *config, const char *name)
 uint64_t config_number(const struct config *config, const char *name)
 {
     return config_get(config, name)->number;
+}
+
+void config_fill(struct config *config, const char *name, const char *text, const char *source)
+{
+    const struct config_option *option;
+    size_t at = find(config, str_of(name), &option);
+    if (option == NULL || !set(config, at, str_copy(str_of(text)), source))
+        abort();
 }
 
 bool config_wrong(const char *flag, const char *reason)

@@ -23,6 +23,7 @@ struct config_option {
     uint64_t min, max;    /* CONFIG_NUMBER */
     const char *help;     /* one or more sentences */
     const char *choices;  /* "json|text": the only values; NULL: any */
+    bool is_list;         /* CONFIG_TEXT: each further flag adds a line to the value */
 };
 
 /* Must outlive the configuration that is read with it. */
@@ -37,7 +38,7 @@ extern const struct config_group config_check_options;
 struct config_value {
     const char *text;   /* NULL when unset; else NUL-terminated */
     uint64_t number;    /* CONFIG_NUMBER; CONFIG_BOOL: 0 or 1 */
-    const char *source; /* "flag", "environment", "file", "default" or NULL */
+    const char *source; /* "flag", "environment", "file", "default", of config_fill, or NULL */
 };
 
 struct config {
@@ -70,6 +71,10 @@ bool config_has(const struct config *config, const char *name);
 const struct config_value *config_get(const struct config *config, const char *name);
 const char *config_text(const struct config *config, const char *name);
 uint64_t config_number(const struct config *config, const char *name);
+
+/* Sets an option to a copy of `text`, which must be valid for it; anything else is our own bug and
+ * aborts. */
+void config_fill(struct config *config, const char *name, const char *text, const char *source);
 
 /* Writes the options of a --help page to standard output: group by group, then --check-config (if
  * the command has it) and --config. */

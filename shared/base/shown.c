@@ -33,14 +33,30 @@ static bool is_unseen(uint32_t c)
     return false;
 }
 
-void buf_put_shown(struct buf *b, struct str s)
+static bool is_of_text(uint32_t c)
+{
+    return c == '\n' || c == '\t' || c == 0x200c || c == 0x200d;
+}
+
+static void put(struct buf *b, struct str s, bool is_text)
 {
     while (s.n > 0) {
         size_t n = char_length(s), step = n == 0 ? 1 : n;
         if (n == 0)
             buf_lit(b, "\xef\xbf\xbd");
-        else if (!is_unseen(code_of((struct str){s.at, n})))
+        else if (!is_unseen(code_of((struct str){s.at, n})) ||
+                 (is_text && is_of_text(code_of((struct str){s.at, n}))))
             buf_put(b, (struct str){s.at, n});
         s = (struct str){s.at + step, s.n - step};
     }
+}
+
+void buf_put_shown(struct buf *b, struct str s)
+{
+    put(b, s, false);
+}
+
+void buf_put_shown_text(struct buf *b, struct str s)
+{
+    put(b, s, true);
 }

@@ -15,5 +15,8 @@
  * order marks, tags. Bytes that are not UTF-8 become U+FFFD. The result is at most three times as
  * long. */
 void buf_put_shown(struct buf *b, struct str s);
+/* The same for a text of several lines: line feeds and tabs stay, and the joiners that scripts and
+ * emoji need. */
+void buf_put_shown_text(struct buf *b, struct str s);
 
 #endif

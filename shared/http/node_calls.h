@@ -25,8 +25,17 @@ struct pollfd;
 enum { NODE_URLS_MAX = 16 };
 
 /* --url, --on-behalf-of, --patience-seconds, for commands that list signed_options too. A command
- * may have options of its own instead, with another default for the last or without the second. */
+ * may have options of its own instead, with another default for the last, or without the last
+ * two. */
 extern const struct config_group node_calls_options;
+
+/* Why node_calls_ask has failed. */
+enum node_calls_fault {
+    NODE_CALLS_NONE,
+    NODE_CALLS_AWAY,    /* no node served it in time: `status` is the last one, 0: none answered */
+    NODE_CALLS_REFUSED, /* `status`, or 0: what answers is no Parley node */
+    NODE_CALLS_ENDED,   /* a signal, or the deadline */
+};
 
 struct node_calls {
     const struct config *config;
@@ -35,12 +44,16 @@ struct node_calls {
     struct status_line progress; /* removed before any line */
     struct str urls[NODE_URLS_MAX];
     unsigned url_n, url; /* `url`: index of the current one */
+    bool is_anonymous;   /* set by the caller: nothing is signed, and no account is needed */
     const char *user, *on_behalf_of;
     char *secret;
     char agent[64];
     struct http_client *client;
     int signal_fd;
-    bool is_interrupted;
+    bool is_interrupted, is_late; /* a signal has come; `deadline_ms` has passed */
+    uint64_t deadline_ms;         /* by the monotonic clock; set by the caller; 0: none */
+    enum node_calls_fault fault;
+    int status;
 };
 
 /* Reads --url, --user and --secret-file, without opening anything. `config`, `command` and
@@ -58,21 +71,42 @@ bool node_calls_complain(struct node_calls *calls, const char *format, ...)
 bool node_calls_refuse(struct node_calls *calls, const char *reason);
 
 /* Waits for the descriptor `fd` (may be NULL) or a signal, at most `ms` milliseconds. Returns false
- * after a signal: the command must end. */
+ * after a signal or the deadline: the command must end. */
 bool node_calls_wait(struct node_calls *calls, struct pollfd *fd, int ms) must_check;
+
+/* Of a response that is a stream of events. It is asked for again, from another node if need be,
+ * until it is whole; patience begins again with each attempt that got further. */
+struct node_stream {
+    void (*begin)(void *context); /* an attempt begins; it may change the call's headers */
+    /* A piece of the body. False: it is whole, or no stream of a Parley node. */
+    bool (*on_body)(void *context, struct str bytes);
+    bool (*is_whole)(void *context);
+    uint64_t (*progress)(void *context); /* grows when something new has come */
+    void *context;
+};
+
+/* Forgets the signal or the deadline that has ended a call, for what must be cleaned up within `ms`
+ * milliseconds. Another signal ends that, too. */
+void node_calls_go_on(struct node_calls *calls, uint64_t ms);
 
 /* All is borrowed until node_calls_ask returns. */
 struct node_call {
     const char *method;
-    const char *path;     /* with its query, if it has one */
-    struct str body;      /* JSON; `at == NULL`: none */
-    size_t max_bytes;     /* of the response; 0: 1 MiB */
+    const char *path;      /* with its query, if it has one */
+    struct str body;       /* JSON; `at == NULL`: none */
+    const char *body_type; /* "Content-Type: ..." of a body that is not JSON; NULL: it is JSON */
+    const char *const *headers;       /* more of them, at most 2, read at each attempt; NULL ends */
+    const struct node_stream *stream; /* NULL: the response is one object */
+    size_t max_bytes;                 /* of the response; 0: 1 MiB */
+    uint64_t attempt_ms;  /* for one attempt; 0: a minute; of a stream: without an event */
+    bool is_once;         /* no patience: each node is tried once */
     bool tries_all;       /* each node is tried once before the patience counts, without a pause */
     bool *ret_is_missing; /* if not NULL, a 404 of a node sets it and is not a failure */
 };
 
-/* Sends the request until a node serves it. The response is a JSON object, which the caller owns.
- * Returns false after a line, or without one after a signal. */
+/* Sends the request until a node serves it. The response is a JSON object, which the caller owns;
+ * NULL of a stream. Returns false after a line, or without one after a signal or the deadline;
+ * `fault` says which. */
 bool node_calls_ask(struct node_calls *calls, const struct node_call *call,
                     json_t **ret_json) must_check;
 

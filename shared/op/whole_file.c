@@ -2,8 +2,6 @@
  * whole_file.c - see whole_file.h. */
 #include "shared/op/whole_file.h"
 
-#include "shared/base/str.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -35,6 +33,18 @@ bool whole_file_open(struct whole_file *ret_file, const char *path, bool may_rep
     }
     ret_file->fd = fd;
     ret_file->temporary = temporary;
+    return true;
+}
+
+bool whole_file_write(struct whole_file *file, struct str bytes)
+{
+    while (bytes.n > 0) {
+        ssize_t n = write(file->fd, bytes.at, bytes.n);
+        if (n < 0 && errno != EINTR)
+            return false;
+        if (n > 0)
+            bytes = (struct str){bytes.at + n, bytes.n - (size_t)n};
+    }
     return true;
 }
 
@@ -83,4 +93,15 @@ void whole_file_leave(struct whole_file *file)
         file->temporary = NULL;
     }
     errno = saved;
+}
+
+void whole_file_make_folders(const char *path)
+{
+    char *folder = str_copy(str_of(path));
+    for (char *slash = strchr(folder + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = 0;
+        (void)!mkdir(folder, 0700);
+        *slash = '/';
+    }
+    free(folder);
 }

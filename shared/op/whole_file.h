@@ -8,7 +8,7 @@
 #ifndef PARLEY_OP_WHOLE_FILE_H
 #define PARLEY_OP_WHOLE_FILE_H
 
-#include <stdbool.h>
+#include "shared/base/str.h"
 
 struct whole_file {
     const char *path; /* borrowed until the end */
@@ -22,6 +22,9 @@ struct whole_file {
  * ENOTSUP (it is not a regular file), or the error for the folder of `ret_file->temporary`. */
 bool whole_file_open(struct whole_file *ret_file, const char *path, bool may_replace)
     __attribute__((warn_unused_result));
+/* Writes all of `bytes`. On failure returns false with errno. */
+bool whole_file_write(struct whole_file *file, struct str bytes)
+    __attribute__((warn_unused_result));
 /* Syncs the file to disk and renames it to `path`; without `may_replace` only if `path` still does
  * not exist (EEXIST). On failure returns false with errno; nothing has changed, and the caller
  * calls whole_file_leave. */
@@ -29,5 +32,9 @@ bool whole_file_settle(struct whole_file *file) __attribute__((warn_unused_resul
 /* Removes a file that was not settled. Accepts a zeroed, settled or unopened one. Preserves
  * errno. */
 void whole_file_leave(struct whole_file *file);
+
+/* Makes the folders of `path` that are missing, as `mkdir -p` does, with mode 0700. What fails is
+ * found out by whole_file_open. */
+void whole_file_make_folders(const char *path);
 
 #endif

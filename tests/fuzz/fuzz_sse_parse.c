@@ -55,7 +55,7 @@ static void feed(struct run *run, struct str in, size_t step)
     struct think_split split = {.where = THINK_START};
     struct cite_filter cite = {.source_n = 3};
     bool goes_on = true;
-    sse_init(&sse);
+    sse_init(&sse, 1 << 20);
     for (size_t at = 0; at < in.n; at += step) {
         struct str piece = {in.at + at, in.n - at < step ? in.n - at : step};
         goes_on = goes_on && sse_feed(&sse, piece, on_event, run);

@@ -79,10 +79,10 @@ describe('the command line', () => {
 
   it('an option that several commands take reads the same in all of them', async () => {
     const texts = new Map(); // the option with its default -> what its help says
-    for (const command of ['serve', 'engine', 'ingest', 'reindex', 'backup', 'restore', 'sign']) {
+    for (const command of ['ask', 'login', 'logout', 'serve', 'engine', 'ingest', 'reindex', 'backup', 'restore', 'sign']) {
       const { stdout } = await runParley([command, '--help']);
       for (const [, flag, text] of stdout.matchAll(/^  --(\S+)[^\n]*\n((?: {8}[^\n]*\n)+)/gm)) {
-        if (!/^(redis|key-prefix|log-|embeddings|vectors|owner-max|job-lease|user|secret-file|check-config)/.test(flag)) continue;
+        if (!/^(redis|key-prefix|log-|embeddings|vectors|owner-max|job-lease|user|secret-file|login-file|check-config)/.test(flag)) continue;
         const key = `${flag} ${/Default: (.*)\.$/m.exec(text)?.[1]}`;
         assert.equal(texts.get(key) ?? text, text, `--${flag} of ${command}`);
         texts.set(key, text);
@@ -231,7 +231,7 @@ describe('parley completion', () => {
 
   it('offers commands, then their flags, then the values of a flag', async () => {
     assert.deepEqual(await offered('re'), ['reindex', 'restore', 'recommendations']);
-    assert.deepEqual(await offered('sign', '--'), ['--user', '--secret-file', '--method', '--config', '--help']);
+    assert.deepEqual(await offered('sign', '--'), ['--user', '--secret-file', '--login-file', '--url', '--method', '--config', '--help']);
     assert.deepEqual(await offered('evaluate', '--measure', ''), ['cosine', 'dot', 'euclidean']);
     assert.deepEqual(await offered('serve', '--log-level', ''), ['debug', 'info', 'warn', 'error']);
     assert.deepEqual(await offered('serve', '--log-level', '=', 'w'), ['warn'], '--log-level=w, as bash takes it apart');
@@ -294,6 +294,15 @@ suite('parley sign', { sweep: false }, ({ test, cluster }) => {
     const other = await signUrl(`${cluster.nodes[0].url}/api/topic?OnBehalfOf=User_1&Topic=${Topic}`, ['--method', 'DELETE']);
     const target = new URL(other.stdout.trim());
     assertOk(await openRequest(target.origin, 'DELETE', target.pathname + target.search).response);
+  });
+
+  test('a path is put after the node of --url, the first of several', async () => {
+    const { code, stdout, stderr } = await signUrl('/api/me', ['--url', `${cluster.nodes[1].url}/,http://127.0.0.1:1`]);
+    assert.equal(code, 0, stderr);
+    const url = new URL(stdout.trim());
+    assert.equal(url.origin, cluster.nodes[1].url);
+    assert.equal(assertOk(await openRequest(url.origin, 'GET', url.pathname + url.search).response).id, 'User_1');
+    assert.match((await signUrl('/api/me')).stdout, /^\/api\/me\?User=User_1&/);
   });
 
   test('a different nonce each time', async () => {

@@ -8,7 +8,7 @@ use warnings;
 use File::Find;
 
 # Those whose --help is enough: no node and no engine takes their flags.
-my %is_left_to_help = map { $_ => 1 } qw(bench extract sign);
+my %is_left_to_help = map { $_ => 1 } qw(bench extract logout sign);
 
 sub slurp {
     open(my $in, '<:raw', $_[0]) or die "$_[0]: $!\n";

@@ -70,9 +70,10 @@ export function writeAccounts(accounts = ACCOUNTS) {
   return { path: write(accounts), write, remove: folder.remove };
 }
 
-// The test's environment without anybody's PARLEY_* settings. Clusters have as many shards as world.mjs says.
+// The test's environment without anybody's PARLEY_* settings and login. Clusters have as many shards as world.mjs says.
 export function cleanEnvironment(extra) {
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('PARLEY_')));
+  env.XDG_CONFIG_HOME = '/nonexistent'; // nobody's login
   if (process.env.PARLEY_TEST_SHARDS) env.PARLEY_SHARDS = process.env.PARLEY_TEST_SHARDS;
   env.ASAN_OPTIONS ??= 'exitcode=99:malloc_context_size=8'; // 30 frames of each allocation take 7 % of all processor time
   env.UBSAN_OPTIONS ??= 'print_stacktrace=1';

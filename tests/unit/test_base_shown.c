@@ -61,12 +61,23 @@ static void bytes_that_are_no_text_are_shown_as_such(void **state)
     expect(STR("\xed\xa0\x80"), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"); /* half of a pair */
 }
 
+static void a_text_keeps_its_lines_and_joiners_and_nothing_that_moves_a_cursor(void **state)
+{
+    struct buf b;
+    buf_init(&b, 1024);
+    buf_put_shown_text(&b, STR("a\tb\r\n\x1b[2Jc\xe2\x80\x8d\xe2\x80\xae\xc2\x85\x07\x7f."));
+    buf_terminate(&b);
+    assert_string_equal(b.at, "a\tb\n[2Jc\xe2\x80\x8d.");
+    buf_fini(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(letters_of_all_scripts_stay),
         cmocka_unit_test(letters_that_nobody_sees_are_left_out),
         cmocka_unit_test(bytes_that_are_no_text_are_shown_as_such),
+        cmocka_unit_test(a_text_keeps_its_lines_and_joiners_and_nothing_that_moves_a_cursor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

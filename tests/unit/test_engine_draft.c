@@ -4,12 +4,15 @@
 #include "services/engine/models/stream.h"
 #include "services/engine/slots/claim.h"
 #include "services/engine/slots/draft.h"
+#include "shared/http/sse.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
+
+enum { SSE_EVENT_MAX_BYTES = 1 << 20 };
 
 /* A node as give-partial describes it: overlap is ignored, a gap is refused. */
 struct node {
@@ -206,7 +209,7 @@ static void run_filter(enum filter_kind kind, struct str in, size_t step, struct
     struct think_split split = {.where = THINK_START};
     struct cite_filter cite = {.source_n = 3};
     struct buf think;
-    sse_init(&sse);
+    sse_init(&sse, SSE_EVENT_MAX_BYTES);
     buf_init(&think, 4096);
     for (size_t at = 0; at < in.n; at += step) {
         struct str piece = {in.at + at, in.n - at < step ? in.n - at : step};
@@ -247,7 +250,7 @@ static void events_are_read_however_they_are_cut(void **state)
                  "<x ><{\"a\": 1}>");
     struct sse sse;
     struct buf out, big;
-    sse_init(&sse);
+    sse_init(&sse, SSE_EVENT_MAX_BYTES);
     buf_init(&out, 100);
     buf_init(&big, SSE_EVENT_MAX_BYTES + 10);
     while (big.n <= SSE_EVENT_MAX_BYTES)
@@ -255,6 +258,22 @@ static void events_are_read_however_they_are_cut(void **state)
     assert_false(sse_feed(&sse, buf_str(&big), put_event, &out));
     sse_fini(&sse);
     buf_fini(&big);
+    buf_fini(&out);
+}
+
+static void an_events_id_outlives_a_stream_that_breaks_off(void **state)
+{
+    struct sse sse;
+    struct buf out;
+    sse_init(&sse, 100);
+    buf_init(&out, 100);
+    assert_true(sse_feed(&sse, STR("id: 1-7\ndata: a\n\nid: 1-8\ndata: half of"), put_event, &out));
+    sse_begin_again(&sse);
+    assert_true(sse_feed(&sse, STR("data: b\n\n"), put_event, &out));
+    assert_memory_equal(sse.id.at, "1-7", 3);
+    assert_int_equal(sse.id.n, 3);
+    assert_memory_equal(out.at, "<a><b>", 6);
+    sse_fini(&sse);
     buf_fini(&out);
 }
 
@@ -328,6 +347,7 @@ int main(void)
         cmocka_unit_test(offsets_beyond_the_text_and_long_texts),
         cmocka_unit_test(claims_are_read_or_refused),
         cmocka_unit_test(events_are_read_however_they_are_cut),
+        cmocka_unit_test(an_events_id_outlives_a_stream_that_breaks_off),
         cmocka_unit_test(thinking_is_kept_apart),
         cmocka_unit_test(marks_in_other_brackets_are_marks),
         cmocka_unit_test(marks_without_a_passage_are_stripped),

@@ -14,10 +14,9 @@
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-enum { DIGEST_BYTES = 16, FOLDER_MODE = 0700, FOLDER_MAX_BYTES = 3072 };
+enum { DIGEST_BYTES = 16, FOLDER_MAX_BYTES = 3072 };
 
 static bool put_folder(struct buf *folder)
 {
@@ -53,16 +52,6 @@ static void put_digest(struct buf *path, const struct evaluate_cli *cli)
     buf_printf(path, "evaluation-%s", hex);
 }
 
-/* Every folder on the way, as mkdir -p. */
-static void make_folders(char *path)
-{
-    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-        *slash = 0;
-        (void)!mkdir(path, FOLDER_MODE);
-        *slash = '/';
-    }
-}
-
 void evaluate_cli_recall(struct evaluate_cli *cli)
 {
     struct buf path;
@@ -89,7 +78,7 @@ void evaluate_cli_remember(const struct evaluate_cli *cli)
     struct whole_file file;
     if (cli->begun_path == NULL)
         return;
-    make_folders(cli->begun_path);
+    whole_file_make_folders(cli->begun_path);
     if (!whole_file_open(&file, cli->begun_path, true))
         return;
     if (dprintf(file.fd, "%s\n", cli->id) < 0 || !whole_file_settle(&file))

@@ -5,6 +5,7 @@
 #include "services/bots/cli/conversation_file.h"
 #include "services/bots/cli/report.h"
 #include "services/commands/commands.h"
+#include "shared/auth/login.h"
 #include "shared/auth/signed.h"
 #include "shared/base/shown.h"
 #include "shared/base/trust.h"
@@ -166,18 +167,6 @@ static bool compare(struct evaluate_cli *cli)
 
 /* --- the report ------------------------------------------------------------------------------- */
 
-static bool write_all(int fd, struct str bytes)
-{
-    while (bytes.n > 0) {
-        ssize_t n = write(fd, bytes.at, bytes.n);
-        if (n < 0 && errno != EINTR)
-            return false;
-        if (n > 0)
-            bytes = (struct str){bytes.at + n, bytes.n - (size_t)n};
-    }
-    return true;
-}
-
 static bool write_report(struct evaluate_cli *cli)
 {
     struct whole_file file = {.fd = -1};
@@ -189,7 +178,7 @@ static bool write_report(struct evaluate_cli *cli)
     if (page.is_over)
         errno = EFBIG;
     bool ok = !page.is_over && whole_file_open(&file, cli->report, true) &&
-              write_all(file.fd, buf_str(&page)) && whole_file_settle(&file);
+              whole_file_write(&file, buf_str(&page)) && whole_file_settle(&file);
     const char *reason = ok                 ? ""
                          : errno == ENOTSUP ? "exists and is not a regular file"
                                             : strerror(errno);
@@ -305,6 +294,7 @@ const struct command evaluate_command = {
             "  parley evaluate --bot ann-bot --conversation ann.jsonl --json \\\n"
             "      --against 0123456789abcdef01234567-1 --user User_1 --secret-file user.secret\n",
     .groups = (const struct config_group *const[]){&evaluate_options, &node_calls_options,
-                                                   &signed_options, &trust_options, NULL},
+                                                   &signed_options, &login_file_options,
+                                                   &trust_options, NULL},
     .run = run_evaluate,
 };

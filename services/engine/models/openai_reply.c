@@ -11,6 +11,7 @@
 
 enum {
     OBJECT_MAX_BYTES = 8 << 20, /* 1 MiB of text with much around it */
+    EVENT_MAX_BYTES = 1 << 20,
     TEXT_MAX_BYTES = 1 << 20,
     REFUSAL_MAX_BYTES = 4 * ERROR_TEXT_MAX_BYTES,
 };
@@ -18,7 +19,7 @@ enum {
 void reply_init(struct openai_reply *reply, reply_callback on_text, void *context)
 {
     *reply = (struct openai_reply){.on_text = on_text, .context = context};
-    sse_init(&reply->sse);
+    sse_init(&reply->sse, EVENT_MAX_BYTES);
     buf_init(&reply->object, OBJECT_MAX_BYTES);
     buf_init(&reply->think, TEXT_MAX_BYTES);
     buf_init(&reply->answer, TEXT_MAX_BYTES);

@@ -1,32 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * stream: three filters for a model's output, which arrives in pieces cut anywhere. They extract
- * the data of server-sent events, separate <think>...</think> from the answer, and remove citation
- * marks that name no passage. Their output does not depend on where the pieces were cut. Pure,
- * single thread.
+ * stream: two filters for a model's text, which arrives in pieces cut anywhere. They separate
+ * <think>...</think> from the answer, and remove citation marks that name no passage. Their output
+ * does not depend on where the pieces were cut. Pure, single thread.
  */
 #ifndef PARLEY_SERVICES_ENGINE_MODELS_STREAM_H
 #define PARLEY_SERVICES_ENGINE_MODELS_STREAM_H
 
 #include "shared/text/marks.h"
-
-enum { SSE_EVENT_MAX_BYTES = 1 << 20 };
-
-/* Receives one event: its type, empty unless the server named one, and its data, the lines joined
- * by newlines. Return false to stop. */
-typedef bool (*sse_callback)(void *context, struct str type, struct str data);
-
-struct sse {
-    struct buf line, type, data;
-    bool has_data, is_after_cr;
-};
-
-void sse_init(struct sse *sse);
-void sse_fini(struct sse *sse);
-/* Returns false if the callback stopped it or an event exceeds SSE_EVENT_MAX_BYTES. */
-bool sse_feed(struct sse *sse, struct str bytes, sse_callback callback, void *context) must_check;
-/* The whole body has come: its last event counts even if no empty line follows. */
-void sse_finish(struct sse *sse, sse_callback callback, void *context);
 
 enum think_where { THINK_START, THINK_INSIDE, THINK_BEHIND, THINK_OVER };
 

@@ -10,6 +10,7 @@
  * left, the others read. */
 #include "services/users/cli/cli.h"
 
+#include "shared/auth/login.h"
 #include "shared/auth/signed.h"
 #include "shared/base/clock.h"
 #include "shared/base/shown.h"
@@ -74,9 +75,9 @@ static void refuse(struct attempt *a, int status, struct str detail)
         *a->request->ret_is_missing = true;
     } else if (status == 401)
         cli_complain(cli,
-                     "--secret-file %s: %.*s refused the signature of --user %s: the account is "
-                     "unknown there or has another secret",
-                     config_text(cli->config, "secret-file"), URL(cli), account);
+                     "%s: %.*s refused the signature of --user %s: the account is unknown there or "
+                     "has another secret",
+                     login_source(cli->config), URL(cli), account);
     else if (status == 403 && a->request->path != NULL)
         cli_complain(cli, "--user %s: %.*s requires an account with the role operator (%s)",
                      account, URL(cli), a->reason);

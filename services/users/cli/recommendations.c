@@ -4,6 +4,7 @@
 #include "services/users/cli/cli.h"
 
 #include "services/commands/commands.h"
+#include "shared/auth/login.h"
 #include "shared/auth/signed.h"
 #include "shared/base/shown.h"
 #include "shared/base/trust.h"
@@ -279,6 +280,6 @@ const struct command recommendations_command = {
             "  parley recommendations remove 1742864523000-0 --user Operator_1 \\\n"
             "      --secret-file operator.secret --url http://10.0.0.5:8080\n",
     .groups = (const struct config_group *const[]){&recommendations_options, &signed_options,
-                                                   &trust_options, NULL},
+                                                   &login_file_options, &trust_options, NULL},
     .run = run_recommendations,
 };

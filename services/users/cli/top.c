@@ -7,8 +7,10 @@
 
 #include "services/commands/commands.h"
 #include "services/users/cli/cli.h"
+#include "shared/auth/login.h"
 #include "shared/auth/signed.h"
 #include "shared/base/clock.h"
+#include "shared/base/trust.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -259,6 +261,7 @@ const struct command top_command = {
             "  parley top --user Operator_1 --secret-file operator.secret\n"
             "  parley top --once --json --user Operator_1 --secret-file operator.secret \\\n"
             "      --url http://10.0.0.5:8080 | jq .Depth.Models\n",
-    .groups = (const struct config_group *const[]){&top_options, &signed_options, NULL},
+    .groups = (const struct config_group *const[]){&top_options, &signed_options,
+                                                   &login_file_options, &trust_options, NULL},
     .run = run_top,
 };

@@ -4,6 +4,7 @@
 #include "services/users/cli/cli.h"
 
 #include "services/commands/commands.h"
+#include "shared/auth/login.h"
 #include "shared/auth/signed.h"
 #include "shared/base/shown.h"
 #include "shared/base/trust.h"
@@ -161,14 +162,8 @@ static bool read_words(struct cli *cli, run_word *run)
 
 bool cli_check_account(struct cli *cli)
 {
-    const char *user = config_text(cli->config, "user");
-    const char *secret_file = config_text(cli->config, "secret-file");
-    if (user == NULL || *user == 0 || strlen(user) > ACCOUNT_NAME_MAX_BYTES)
-        return cli_refuse(cli, "--user takes a name of 1 to 128 bytes: the account that signs");
-    if (secret_file == NULL || *secret_file == 0)
-        return cli_refuse(cli, "--secret-file takes the path of a file that holds the account's "
-                               "secret");
-    return true;
+    const char *fault = login_fault(cli->config);
+    return fault == NULL || cli_refuse(cli, fault);
 }
 
 static bool check_settings(struct cli *cli, run_word *run)
@@ -257,7 +252,7 @@ int cli_usage(struct cli *cli)
 int cli_run(struct cli *cli, run_word *run)
 {
     static const struct http_client_settings http = {.user_agent = "parley-user/" PARLEY_VERSION};
-    cli->secret = config_read_secret(config_text(cli->config, "secret-file"));
+    cli->secret = login_read_secret(cli->config);
     if (cli->secret == NULL)
         return EXIT_FAILED;
     cli->client = http_client_create(&http);
@@ -323,7 +318,7 @@ const struct command user_command = {
         "  parley user export alice -o alice.zip --user Operator_1 --secret-file operator.secret\n"
         "  parley user delete acme~alice --yes --json --user Operator_1 \\\n"
         "      --secret-file operator.secret --url http://10.0.0.5:8080,http://10.0.0.6:8080\n",
-    .groups =
-        (const struct config_group *const[]){&user_options, &signed_options, &trust_options, NULL},
+    .groups = (const struct config_group *const[]){&user_options, &signed_options,
+                                                   &login_file_options, &trust_options, NULL},
     .run = run_user,
 };

@@ -9,6 +9,7 @@
 
 #include "services/workflow/cli/cli.h"
 #include "services/workflow/trees/trees.h"
+#include "shared/auth/login.h"
 #include "shared/auth/signed.h"
 #include "shared/base/clock.h"
 #include "shared/http/client.h"
@@ -199,9 +200,9 @@ static bool is_worth_retrying(struct run_cli *run, const struct websocket_client
     if (fault->status == 0 || fault->status == 429 || fault->status >= 500)
         return true;
     if (fault->status == 401)
-        return run_complain("--secret-file %s: %.*s refused the signature of --user %s: the "
-                            "account is unknown there or has another secret",
-                            config_text(run->config, "secret-file"), STR_ARG(url), run->user);
+        return run_complain("%s: %.*s refused the signature of --user %s: the account is unknown "
+                            "there or has another secret",
+                            login_source(run->config), STR_ARG(url), run->user);
     if (fault->status == 404)
         return run_complain("--url %.*s: not a Parley node, or one without the service `workflow` "
                             "(--target)",
@@ -423,10 +424,9 @@ static bool read_settings(struct run_cli *run)
     run->is_terminal = !run->is_json && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
     if (approves && rejects)
         return refuse("--approve and --reject exclude each other");
-    if (run->user == NULL || *run->user == 0 || strlen(run->user) > ACCOUNT_NAME_MAX_BYTES)
-        return refuse("--user takes a name of 1 to 128 bytes: the account that signs");
-    if (!is_given(c, "secret-file"))
-        return refuse("--secret-file takes the path of a file that holds the account's secret");
+    const char *fault = login_fault(c);
+    if (fault != NULL)
+        return refuse(fault);
     return read_words(run) && read_urls(run) &&
            read_id(c, "session", run->session, sizeof run->session) &&
            read_id(c, "request", run->request, sizeof run->request);
@@ -437,7 +437,7 @@ static int run_workflow(const struct config *config)
     struct run_cli run = {.config = config, .code = WORKFLOW_EXIT_FAILED};
     if (!read_settings(&run))
         return WORKFLOW_EXIT_USAGE;
-    run.secret = config_read_secret(config_text(config, "secret-file"));
+    run.secret = login_read_secret(config);
     if (run.secret == NULL)
         return WORKFLOW_EXIT_FAILED;
     run.signal_fd = signals_catch();

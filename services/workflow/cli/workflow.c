@@ -4,6 +4,7 @@
 #include "services/workflow/cli/cli.h"
 
 #include "services/commands/commands.h"
+#include "shared/auth/login.h"
 #include "shared/auth/signed.h"
 #include "shared/base/trust.h"
 
@@ -74,6 +75,6 @@ const struct command workflow_command = {
             "  parley workflow run RULE 'run Show patterns' --user User_1 \\\n"
             "      --secret-file user.secret\n",
     .groups = (const struct config_group *const[]){&options, &workflow_run_options, &signed_options,
-                                                   &trust_options, NULL},
+                                                   &login_file_options, &trust_options, NULL},
     .run = run_workflow,
 };
