@@ -75,39 +75,55 @@ fill_public() {
         warn "the handbook is not, or not whole, in the collection public"
 }
 
-random_hex() {
-    od -An -v -tx1 -N"$1" /dev/urandom | tr -d ' \n'
+# What `. var/env` gives a shell: `parley` on its path, and the node and account that its commands use.
+write_env() {
+    local bin
+    bin=$(dirname "$(readlink -f "$PARLEY")")
+    cat >var/env.new <<TEXT
+# Written by $DEV up and $DEV cluster, for shells: . $(printf '%q' "$PWD/var/env")
+export PARLEY_URL=http://127.0.0.1:$(port_of node1)
+export PARLEY_USER=User_1
+export PARLEY_SECRET_FILE=$(printf '%q' "$PWD/$SECRETS/User_1")
+case ":\$PATH:" in *:$(printf '%q' "$bin"):*) ;; *) PATH=$(printf '%q' "$bin"):\$PATH ;; esac
+TEXT
+    mv var/env.new var/env
 }
 
 # Each line to paste is one line, and works in any folder.
 first_steps() {
-    local url topic parley secret
+    local url env
     url=http://127.0.0.1:$(port_of node1)
-    topic=first-steps-$(random_hex 3)
-    parley=$(printf '%q' "$(readlink -f "$PARLEY")")
-    secret=$(printf '%q' "$PWD/$SECRETS/User_1")
+    env=$(printf '%q' "$PWD/var/env")
     cat <<TEXT
 
 Parley answers at $url (metrics at $url/metrics).
 
+In this shell, from now on: where Parley is, and an account to use it with
+
+  . $env
+
 Ask the handbook, as anybody may, and get an answer that names its sources:
 
-  curl -sw '\\n' $url/ask -d '{"question":"What happens when an engine dies?"}'
+  parley ask --public "What happens when an engine dies?"
 
 Read the handbook, where these sources lead to: $url/handbook
 
-Put a question into the queue as User_1, and wait for the answer of an engine:
+Put a question into the queue as User_1, and get the answer of an engine:
 
-  curl -sw '\\n' "\$($parley sign --user User_1 --secret-file $secret --method POST '$url/api/add-query?Wait=60')" -d '{"Topic":"$topic","User":"User_1","Query":"How long does a lease last?"}'
+  parley ask "How long does a lease last?"
+
+Ask a document of your own:
+
+  parley ask --file $(printf '%q' "$PWD/docs/architecture.md") "What does a turn of a node collect?"
 
 Run a workflow of models, SQL and, where a model says no, you:
 
-  $parley workflow run --url $url --user User_1 --secret-file $secret RULE 'run Show patterns'
+  parley workflow run RULE 'run Show patterns'
 
 Register a bot that answers from the engines, and ask it in a room:
 
-  curl -sw '\\n' "\$($parley sign --user User_1 --secret-file $secret $url/api/bots)" -d '{"username":"librarian","endpoint":"parley:default"}'
-  curl -sw '\\n' "\$($parley sign --user User_1 --secret-file $secret $url/api/rooms/\$(curl -s "\$($parley sign --user User_1 --secret-file $secret $url/api/rooms)" -d '{"name":"Tea kitchen"}' | cut -d'"' -f4)/messages)" -d '{"text":"@librarian How long does a lease last?"}'
+  curl -sw '\\n' "\$(parley sign /api/bots)" -d '{"username":"librarian","endpoint":"parley:default"}'
+  curl -sw '\\n' "\$(parley sign /api/rooms/\$(curl -s "\$(parley sign /api/rooms)" -d '{"name":"Tea kitchen"}' | cut -d'"' -f4)/messages)" -d '{"text":"@librarian How long does a lease last?"}'
 
 and read the answer there a moment later: $url/handbook/rooms says how
 
@@ -151,12 +167,14 @@ start_all() {
 
 up() {
     start_all 1
+    write_env
     first_steps
 }
 
 cluster() {
     local n=${words[0]:-2} i
     start_all "$n"
+    write_env
     say
     say "$n nodes behave as one; put any load balancer in front, or send each request to any of them:"
     for ((i = 1; i <= n; i++)); do say "  node$i  http://127.0.0.1:$(port_of "node$i")"; done
@@ -166,6 +184,7 @@ cluster() {
 # Engines first (they give claims back through a node), then nodes, then Redis.
 down() {
     local name stopped=no
+    rm -f var/env
     for name in engine $(names_running node) bench-node redis bench-redis; do
         pid_of "$name" >/dev/null && stopped=yes
         stop "$name"

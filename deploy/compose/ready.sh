@@ -28,7 +28,7 @@ Read the handbook, where these sources lead to: $url/handbook
 
 Put a question into the queue as User_1, and wait for the answer of an engine:
 
-  curl -sw '\\n' "\$($sign --method POST '$url/api/add-query?Wait=60')" -d '{"Topic":"$topic","User":"User_1","Query":"How long does a lease last?"}'
+  curl -sw '\\n' "\$($sign '$url/api/add-query?Wait=60')" -d '{"Topic":"$topic","User":"User_1","Query":"How long does a lease last?"}'
 
 Run a workflow of models, SQL and, where a model says no, you:
 

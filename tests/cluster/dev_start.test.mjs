@@ -51,23 +51,29 @@ describe('./dev up and the ports that it is given', TIMEOUT, () => {
 
   it('lines to paste are one line each and work in any folder, from wherever it was called', async () => {
     const said = assertDone(await checkout.dev('up', { cwd: '/' }));
-    const lines = [...said.matchAll(/^ {2}(curl .*)$/gm)].map(([, line]) => line);
-    assert.equal(lines.length, 4, said);
-    const [asked, queued, bot, message] = lines.map((line) => JSON.parse(checkout.paste(line, '/')));
-    assert.ok(asked.sources.length > 0 && asked.answer.includes('[1]'), JSON.stringify(asked));
-    assert.match(queued.Answer[0], /150 seconds/);
-    assert.equal(bot.username, 'librarian');
-    assert.deepEqual(message.tagged, ['librarian']);
+    const [env, ...lines] = [...said.matchAll(/^ {2}((?:\.|curl|parley) .*)$/gm)].map(([, line]) => line);
+    assert.equal(env, `. ${checkout.dir}/var/env`);
+    assert.equal(lines.length, 6, said);
+    const [asked, queued, file, run, bot, message] = lines.map((line) => checkout.paste(`${env}\n${line}`, '/'));
+    assert.match(asked, /\[1\][^]*^Sources:\n\[1\] http:\S+\/handbook\//m);
+    assert.match(queued, /150 seconds/);
+    assert.match(file, /^\[\d\] architecture\.md$/m);
+    assert.match(run, /^The run is done\.$/m);
+    assert.equal(JSON.parse(bot).username, 'librarian');
+    assert.deepEqual(JSON.parse(message).tagged, ['librarian']);
     assert.ok(said.includes(`${checkout.dir}/dev down stops it all`), said);
     assert.ok(said.includes(`${checkout.dir}/var/accounts.yaml`), said);
   });
 
-  it('the first example of the README is one line, and gets an answer with its sources', () => {
-    const [line] = /^curl .*$/m.exec(readFileSync(join(ROOT, 'README.md'), 'utf8'));
-    assert.ok(!line.endsWith('\\'), line);
-    const { answer, sources } = JSON.parse(checkout.paste(line.replace('http://127.0.0.1:8080/', `${checkout.url('node1')}/`)));
-    assert.match(answer, /\[1\]/);
-    assert.ok(sources[0].url.startsWith(`${checkout.url('node1')}/handbook/`), sources[0].url);
+  it('the first example of the README is one line, and gets an answer with its sources, on this port too', () => {
+    const [line] = /^parley ask .*$/m.exec(readFileSync(join(ROOT, 'README.md'), 'utf8'));
+    const said = checkout.paste(`. ${checkout.dir}/var/env\n${line}`);
+    assert.match(said, new RegExp(`\\[1\\][^]*^\\[1\\] ${checkout.url('node1')}/handbook/`, 'm'));
+  });
+
+  it('var/env may be read again and again, and its commands are those of the node that runs', () => {
+    const twice = `. ${checkout.dir}/var/env\n. ${checkout.dir}/var/env\n`;
+    assert.equal(checkout.paste(`${twice}echo "$PARLEY_URL $PARLEY_USER"; tr ':' '\n' <<<"$PATH" | grep -cx "$(dirname "$(command -v parley)")"; parley sign /api/me | cut -d '?' -f 1`), `${checkout.url('node1')} User_1\n1\n${checkout.url('node1')}/api/me\n`);
   });
 
   it('a file that is named from where one is, is that file', async () => {
@@ -99,9 +105,9 @@ describe('./dev up and the ports that it is given', TIMEOUT, () => {
     assert.equal(redisPort(), ports[3]);
     assert.notEqual(checkout.url('node2'), at(ports[2]));
     const topics = assertOk(await openRequest(at(ports[2]), 'GET', withQuery('/api/user-topics', sign('User_1', checkout.secret('User_1')))).response);
-    assert.match(JSON.stringify(topics), /first-steps-/);
-    const [line] = /^ {2}curl .*\/ask .*$/m.exec(said);
-    assert.ok(JSON.parse(checkout.paste(line)).sources.length > 0);
+    assert.match(JSON.stringify(topics), /"ask-[0-9a-f]{12}"/);
+    const [line] = /^ {2}parley ask --public .*$/m.exec(said);
+    assert.match(checkout.paste(`. ${checkout.dir}/var/env\n${line}`), /^Sources:$/m);
   });
 
   it('the port of another node of the cluster is free for the first one', async () => {

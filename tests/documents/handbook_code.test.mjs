@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // The examples of the handbook and of README.md work: each page's shell commands run from top to bottom in one shell, in a folder
-// that looks as `./dev up` leaves a checkout. Commands that build or start something are parsed, and their flags looked up.
+// that looks as `./dev up` leaves a checkout, with its var/env: so the port is any, and not 8080. Commands that build or start
+// something are parsed, and their flags looked up.
 import assert from 'node:assert/strict';
 import { execFile, execFileSync } from 'node:child_process';
 import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -17,11 +18,12 @@ const ACCOUNTS_OF_UP = ['Frontend_1', 'User_1', 'Inference_1', 'Operator_1'];
 const REFUSALS = { 'docs/handbook/limits.md': [400] };
 // What the output of a page must contain.
 const RESULTS = {
-  'README.md': [/A lease lasts 150 seconds/, /"sources":\[\{/, /"documentId":/, /"citations":/],
+  'README.md': [/^When an engine dies,[^]*^Sources:\n\[1\] http:\S+\/handbook\//m, /^A lease lasts 150 seconds/m, /^\[1\] architecture\.md$/m, /"sources":\[\{/, /"Answer":\["A lease lasts 150 seconds/],
   'docs/handbook/accounts.md': [/"Depth":/],
   'docs/handbook/agent.md': [/"citations":/, /^event: complete$/m],
   'docs/handbook/asking-questions.md': [/"Answer":\["[^"]*`Think` are null/, /"Status":"Done"/],
   'docs/handbook/bots.md': [/"from":"librarian"[^\n]*150 seconds/, /"text":"You said: Hello, @parrot and @python!"[^]*"from":"python"/],
+  'docs/handbook/command-line.md': [/^logged in at http:\S+ as User_1 \(role user\)/m, /^User_1\n {2}topics/m, /^\[1\] architecture\.md$/m, /"Answer":\[/],
   'docs/handbook/cluster.md': [/^parley_queries_added_total \d/m],
   'docs/handbook/documents.md': [/"citations":\[\{/],
   'docs/handbook/engines.md': [/"Answer":\["42"\]/],
@@ -41,7 +43,7 @@ const PAGE_MS = 170_000;
 
 // [{kind, text}] of a page, in order.
 const blocksOf = (name) => [...readFileSync(join(ROOT, name), 'utf8').matchAll(/^```(\w*)\n([^]*?)^```$/gm)].map(([, kind, text]) => ({ kind, text }));
-const isRun = ({ kind, text }) => kind === 'sh' && !/^(\.\/dev|parley|build\/release\/parley engine|npm install)\b/m.test(text);
+const isRun = ({ kind, text }) => kind === 'sh' && !/^(\.\/dev|parley (account|engine|reindex|serve|top)|npm install)\b/m.test(text);
 // A program that is to be saved begins with its name.
 const filesOf = (name) => blocksOf(name).flatMap(({ kind, text }) => (['js', 'python'].includes(kind) ? [...text.matchAll(/^(?:\/\/|#) (\w+\.(?:mjs|py))\n/g)].map(([, file]) => ({ file, text })) : []));
 // JSON that is shown on several lines for people to read has newlines in its strings.
@@ -75,18 +77,15 @@ suite('the code of the handbook', { args: ['--target=all'] }, ({ test, cluster }
   }
 
   // As in a checkout, but on the test's node and Redis.
-  const here = (text) =>
-    text
-      .replaceAll('http://127.0.0.1:8080', cluster.nodes[0].url)
-      .replaceAll('"redis://127.0.0.1:$(cat var/run/redis.port)"', `'${cluster.redis.url}'`);
+  const here = (text) => text.replaceAll('"redis://127.0.0.1:$(cat var/run/redis.port)"', `'${cluster.redis.url}'`);
 
   // Runs the page's commands; resolves with {code, stdout, stderr, statuses} of its requests.
   function run(text) {
     rmSync(at('heads'), { force: true });
-    const env = { ...cleanEnvironment(), PATH: `${at('bin')}:${process.env.PATH}`, HEADS: at('heads'), PARLEY_URL: cluster.nodes[0].url };
+    const env = { ...cleanEnvironment({ XDG_CONFIG_HOME: at('config') }), PATH: `${at('bin')}:${process.env.PATH}`, HEADS: at('heads') };
     return new Promise((resolve) => {
       const options = { cwd: folder.dir, env, timeout: PAGE_MS, maxBuffer: 1 << 24 };
-      execFile('bash', ['-eo', 'pipefail', '-c', text], options, (error, stdout, stderr) => {
+      execFile('bash', ['-eo', 'pipefail', '-c', `. var/env\n${text}`], options, (error, stdout, stderr) => {
         const heads = existsSync(at('heads')) ? readFileSync(at('heads'), 'latin1') : '';
         const statuses = [...heads.matchAll(/^HTTP\/\S+ (\d+)/gm)].map(([, status]) => Number(status)).filter((status) => status >= 200);
         resolve({ code: error ? (error.code ?? error.signal) : 0, stdout, stderr, statuses });
@@ -102,6 +101,8 @@ suite('the code of the handbook', { args: ['--target=all'] }, ({ test, cluster }
     copyFileSync(join(ROOT, 'README.md'), at('README.md'));
     copyFileSync(cluster.accountsFile, at('var/accounts.yaml'));
     for (const name of ACCOUNTS_OF_UP) writeFileSync(at(`var/secrets/${name}`), cluster.accounts[name].secret);
+    const env = { PARLEY_URL: cluster.nodes[0].url, PARLEY_USER: 'User_1', PARLEY_SECRET_FILE: at('var/secrets/User_1'), PATH: `${at('build/release')}:$PATH` };
+    writeFileSync(at('var/env'), Object.entries(env).map(([name, value]) => `export ${name}="${value}"\n`).join(''));
     const curl = execFileSync('which', ['curl'], { encoding: 'utf8' }).trim();
     writeFileSync(at('bin/curl'), `#!/bin/sh\nhead=$(mktemp)\n${curl} -D "$head" --max-time 150 "$@"\ncode=$?\ncat "$head" >>"$HEADS"\nrm "$head"\nexit $code\n`);
     chmodSync(at('bin/curl'), 0o755);
@@ -145,7 +146,7 @@ suite('the code of the handbook', { args: ['--target=all'] }, ({ test, cluster }
       for (const block of blocksOf(name).filter((one) => one.kind === 'sh' && !isRun(one))) {
         execFileSync('bash', ['-n', '-c', block.text]);
         for (const line of commandsOf(block.text)) {
-          const [, command] = /^(?:build\/release\/)?parley (\w+)/.exec(line) ?? [];
+          const [, command] = /^parley (\w+)/.exec(line) ?? [];
           if (!command) continue;
           if (!help.has(command)) help.set(command, (await runParley([command, '--help'])).stdout);
           for (const [flag] of line.matchAll(/(?<=\s)--[a-z0-9-]+/g)) {

@@ -3,7 +3,7 @@
 # prose.pl - phrases that a native engineer would not write, in Markdown, in the help and error texts of C,
 # Lua and ./dev, and in openapi.yaml. Only phrases without an honest use are listed, so each finding is one to
 # rewrite. Code in Markdown is not read, nor are the changelog's entries of former releases.
-# `prose.pl FILE...` reads those files only.
+# `prose.pl FILE...` reads those files only. README.md fits on two screens.
 use strict;
 use warnings;
 use utf8;
@@ -102,6 +102,15 @@ if (@ARGV) {
         return unless -f and (/\.md$/ or m{^(?:shared|services)/.*\.[ch]$} or m{^docs/openapi\.yaml$|^dev$});
         look_at_file($_);
     }}, glob('*.md'), grep { -e } qw(dev cmake docs services shared tests));
+}
+# README is what a newcomer reads first: two screens of it.
+my ($lines_max, $columns_max) = (100, 100);
+if (!@ARGV) {
+    my @lines = split /\n/, slurp('README.md');
+    my @wide = grep { length $lines[$_ - 1] > $columns_max } 1 .. @lines;
+    $bad += @wide + (@lines > $lines_max);
+    print STDERR "README.md:$_: wider than $columns_max columns\n" for @wide;
+    print STDERR "README.md: " . @lines . " lines are more than two screens ($lines_max)\n" if @lines > $lines_max;
 }
 die "prose: found no file to look at\n" unless $file_n;
 exit 1 if $bad;

@@ -17,7 +17,7 @@ const folder = makeFolder();
 
 suite('the run that the handbook shows', { args: ['--target=all'], env: { PARLEY_SQL_URL: `sqlite:${join(folder.dir, 'workflow.db')}` }, sweep: false }, ({ test, cluster }) => {
   test('a terminal shows the lines of the page, up to where a person corrects the request, and on', async () => {
-    const [, shown] = /^```console\n\$ run ([^]*?)^```$/m.exec(PAGE);
+    const [, shown] = /^```console\n\$ parley workflow run ([^]*?)^```$/m.exec(PAGE);
     const [command, ...lines] = shown.trimEnd().split('\n');
     const at = lines.findIndex((line) => line.startsWith(PROMPT));
     assert.ok(at > 0, 'the page shows the prompt');
