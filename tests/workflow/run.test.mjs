@@ -59,7 +59,7 @@ suite('a run', { args }, ({ test, cluster }) => {
       assert.deepEqual(shown([stop]), [['model.second', 'no', 'sendMessageToChat', 0, 2]]);
       const { id: question, ...rest } = stop.hitl;
       assert.match(question, /^[0-9a-f]{32}\.\d+\.2$/);
-      assert.deepEqual([stop.reason, rest], ['Which table?', { deadline: null, form: null, approvals: 0, quorum: 1 }]);
+      assert.deepEqual([stop.reason, rest], ['Which table?', { deadline: null, form: null, approvals: 0, quorum: 1, self: true, approvers: [] }]);
       assert.equal((await history(cluster, { request_id: id }))[0].final_status, 'waiting');
       await first.close();
 

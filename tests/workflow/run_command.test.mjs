@@ -13,6 +13,9 @@ const TREES = `WORKFLOWS:
   CONTENT:
     model.Capo: {yes: model.verifyUpsert, no: sendMessageToChat}
     model.verifyUpsert: {yes: null, no: sendMessageToChat}
+  GUARDED:
+    model.Capo: {yes: model.verifyUpsert, no: sendMessageToChat}
+    model.verifyUpsert: {yes: null, no: sendMessageToChat, hitl: {approvers: [User_2, 'role:operator'], quorum: 2, self: false}}
 AGENTS:
   model.Capo: {kind: model, prompt: Is this a request?}
   model.verifyUpsert: {kind: model, prompt: Is the SQL right?}
@@ -47,7 +50,7 @@ suite('parley workflow run', { nodes: 0, sweep: false }, ({ test, cluster }) => 
     terminal.sees = (pattern) => waitForOutput(terminal, ({ stdout }) => pattern.exec(stdout), 60_000, String(pattern));
     return terminal;
   }
-  const openQuestions = async () => assertOk(await cluster.request('GET', '/api/workflows/questions', { as: 'User_1' })).questions;
+  const openQuestions = async (as = 'User_1') => assertOk(await cluster.request('GET', '/api/workflows/questions', { as })).questions;
 
   test('each step is a line, and a run that is done ends with 0', () => withEngine(async () => {
     const { code, stdout, stderr } = await run(['RULE', 'run Show patterns']);
@@ -63,16 +66,44 @@ suite('parley workflow run', { nodes: 0, sweep: false }, ({ test, cluster }) => 
     assert.equal(frames[0].messageBody.raw_text, 'run Show patterns');
   }));
 
-  test('without a terminal a run that stops ends the command with 4 and names the question; it can be followed to its end', () => withEngine(async () => {
-    const ids = ['--session', 's2', '--request', 'r2'];
-    const stopped = await run([...ids, 'CONTENT', 'extract something']);
+  // Runs a command line of the program's output in a shell, with the program under test as `parley`.
+  const inShell = (line, more = {}) => {
+    const running = startProcess(['-c', `parley() { '${BIN}' "$@"; }; ${line}`], { bin: 'bash', ...more });
+    return running.exit().then(({ code }) => ({ code, stdout: running.stdout, stderr: running.stderr }));
+  };
+
+  test('without a terminal a run that stops ends the command with 4, says who may answer and prints the command that approves', () => withEngine(async () => {
+    for (const session of ['s2', "it's 2 & more"]) {
+      const stopped = await run(['--session', session, '--request', 'r2', 'CONTENT', 'extract something']);
+      assert.equal(stopped.code, 4, stopped.stderr);
+      assert.match(stopped.stdout, NO_SQL);
+      const [who, next, ...rest] = stopped.stderr.split('\n');
+      assert.deepEqual([who, rest], ['parley: the run waits for a person: User_1, who began it, may answer', ['']]);
+      const [, command] = /^parley: to approve: (parley workflow run .+ --approve) \(--reject rejects; neither asks, on a terminal\)$/.exec(next);
+      const approved = await inShell(command);
+      assert.equal(approved.code, 0, approved.stderr);
+      assert.match(approved.stdout, /model\.verifyUpsert +yes .*\nThe run is done\.\n$/);
+    }
+  }));
+
+  test('a run that others must approve names them, and prints a command for them instead of asking', () => withEngine(async () => {
+    const stopped = await run(['GUARDED', 'extract something']);
     assert.equal(stopped.code, 4, stopped.stderr);
-    assert.match(stopped.stdout, NO_SQL);
-    const [, id] = /POST \/api\/workflows\/questions\/(\S+)\)/.exec(stopped.stderr);
-    assertOk(await cluster.request('POST', `/api/workflows/questions/${id}`, { as: 'User_1', body: { approved: true } }));
-    const followed = await run(ids);
-    assert.equal(followed.code, 0, followed.stderr);
-    assert.match(followed.stdout, /model\.verifyUpsert +yes .*\nThe run is done\.\n$/);
+    const [who, next] = stopped.stderr.split('\n');
+    assert.equal(who, 'parley: the run waits for a person: User_2 or any operator may answer, but not User_1, who began it; 2 of them must approve');
+    const [, command] = /^parley: to approve, as one of them: (curl .+)$/.exec(next);
+    for (const [name, status] of [['User_2', 'open'], ['Operator_1', 'approved']]) {
+      const answered = await inShell(`curl() { command curl -s "$@"; }; ${command.replace('User_2', name).replace('FILE', folder.file(`${name}.secret`, ACCOUNTS[name].secret))}`);
+      assert.equal(JSON.parse(answered.stdout).status, status, answered.stdout + answered.stderr);
+    }
+    const terminal = onTerminal(['GUARDED', 'extract something else']);
+    await terminal.sees(/waits for a person: User_2 or any operator may answer[^]*as one of them: curl [^]*goes on once they have answered/);
+    assert.ok(!terminal.stdout.includes('Approve?'));
+    const [question] = (await openQuestions('Operator_1')).filter(({ messageBody }) => messageBody.raw_text === 'extract something else');
+    assertOk(await cluster.request('POST', `/api/workflows/questions/${question.id}`, { as: 'Operator_1', body: { approved: false } }));
+    await terminal.sees(/The run has ended without success\./);
+    terminal.child.stdin.end();
+    assert.equal((await terminal.exit()).code, 3, terminal.stdout);
   }));
 
   test('--approve and --reject answer for scripts', () => withEngine(async () => {

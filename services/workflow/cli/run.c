@@ -331,6 +331,16 @@ static bool turn(struct run_cli *run)
     return is_open;
 }
 
+static void say_it_goes_on(const struct run_cli *run)
+{
+    struct buf command;
+    buf_init(&command, LINE_MAX_BYTES);
+    run_put_command(&command, run);
+    run_complain("the run goes on without this command; to follow it: %.*s",
+                 STR_ARG(buf_str(&command)));
+    buf_fini(&command);
+}
+
 static int follow(struct run_cli *run)
 {
     while (!run->is_over && !run->is_interrupted) {
@@ -342,9 +352,7 @@ static int follow(struct run_cli *run)
     if (run->is_over)
         return run->code;
     if (run->is_begun || run->verb == NULL)
-        run_complain("the run goes on without this command: parley workflow run --session %s "
-                     "--request %s follows it",
-                     run->session, run->request);
+        say_it_goes_on(run);
     return WORKFLOW_EXIT_FAILED;
 }
 

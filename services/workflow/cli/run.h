@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * run: `parley workflow run` in parts: run.c (settings, the connection, the loop), run_talk.c (what
- * is sent and received), run_show.c (what people see and type). One per process, single thread.
+ * is sent and received), run_show.c (what people see and type), run_next.c (who may answer, and the
+ * commands that go on). One per process, single thread.
  */
 #ifndef PARLEY_SERVICES_WORKFLOW_CLI_RUN_H
 #define PARLEY_SERVICES_WORKFLOW_CLI_RUN_H
@@ -59,8 +60,21 @@ void run_take_stop(struct run_cli *run);
 void run_take_line(struct run_cli *run, struct str line);
 
 void run_show_step(const json_t *frame);
-void run_show_stop(const json_t *frame);
+/* Who may answer, until when, and the request. */
+void run_show_stop(const struct run_cli *run);
 void run_show_prompt(void);
 void run_show_end(const json_t *frame);
+
+/* --- run_next.c ------------------------------------------------------------------------------- */
+
+/* Puts the command that follows this run, with its flags. */
+void run_put_command(struct buf *b, const struct run_cli *run);
+/* The run has stopped. Whether this command's user may answer, as far as is known here: of a role
+ * the node decides. */
+bool run_may_answer(const struct run_cli *run);
+/* Puts "Ann or any operator may answer; 2 of them must approve". */
+void run_put_who(struct buf *b, const struct run_cli *run);
+/* Puts the command that answers: this one, or an approver's. */
+void run_put_next(struct buf *b, const struct run_cli *run);
 
 #endif

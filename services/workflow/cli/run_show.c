@@ -81,17 +81,18 @@ static void print_body(const json_t *body)
     }
 }
 
-void run_show_stop(const json_t *frame)
+void run_show_stop(const struct run_cli *run)
 {
-    const json_t *hitl = json_object_get(frame, "hitl");
+    const json_t *frame = run->stop, *hitl = json_object_get(frame, "hitl");
     const json_t *form = json_object_get(json_object_get(hitl, "form"), "properties");
-    long long quorum = (long long)json_integer_value(json_object_get(hitl, "quorum"));
     struct str deadline = json_member_str(hitl, "deadline");
     const char *name;
     json_t *field;
-    printf("\nThe run waits for a person");
-    if (quorum > 1)
-        printf(", %lld of them must approve", quorum);
+    struct buf who;
+    buf_init(&who, SHOWN_MAX_BYTES);
+    run_put_who(&who, run);
+    printf("\nThe run waits for a person: %.*s", STR_ARG(buf_str(&who)));
+    buf_fini(&who);
     if (deadline.at != NULL) {
         printf(", until ");
         print_shown(deadline);

@@ -177,24 +177,40 @@ static void end_with(struct run_cli *run, int code)
     run->code = code;
 }
 
+/* Lines for those who read no terminal, or are no approvers. */
+static void say_what_next(const struct run_cli *run)
+{
+    struct buf who, next;
+    buf_init(&who, ENVELOPE_BYTES);
+    buf_init(&next, ENVELOPE_BYTES);
+    run_put_who(&who, run);
+    run_put_next(&next, run);
+    if (!run->is_terminal)
+        run_complain("the run waits for a person: %.*s", STR_ARG(buf_str(&who)));
+    run_complain("%.*s", STR_ARG(buf_str(&next)));
+    buf_fini(&who);
+    buf_fini(&next);
+}
+
 void run_take_stop(struct run_cli *run)
 {
-    const json_t *frame = run->stop;
     run->stop_ms = 0;
     if (run->reply != RUN_ASK) {
         run_take_line(run, run->reply == RUN_APPROVE ? STR("y") : STR("n"));
         return;
     }
     if (!run->is_json)
-        run_show_stop(frame);
-    if (run->is_terminal) {
+        run_show_stop(run);
+    if (run->is_terminal && run_may_answer(run)) {
         run_show_prompt();
         return;
     }
-    run_complain("the run waits for a person: answer with --approve or --reject, on a terminal, or "
-                 "over HTTP (POST /api/workflows/questions/%s)",
-                 json_string_value(json_object_get(json_object_get(frame, "hitl"), "id")));
-    end_with(run, RUN_EXIT_WAITS);
+    fflush(stdout);
+    say_what_next(run);
+    if (!run->is_terminal)
+        end_with(run, RUN_EXIT_WAITS);
+    else
+        puts("This command goes on once they have answered; Ctrl-C leaves the run as it is.");
 }
 
 static void take_step(struct run_cli *run, json_t *frame, struct str text)

@@ -13,7 +13,8 @@
 
 enum {
     RECORD_MAX_BYTES = 16 << 10,
-    STOP_MAX_BYTES = FORM_MAX_BYTES + 1024,
+    LISTED_MAX_BYTES = 12 << 10, /* of the approvers in a frame, which has a limit of its own */
+    STOP_MAX_BYTES = FORM_MAX_BYTES + LISTED_MAX_BYTES + 2048,
     QUESTION_MAX_BYTES = 64 << 10,
     NAME_MAX_BYTES = 512,
     NAMES_MAX_BYTES = 128 << 10,
@@ -51,6 +52,19 @@ static void put_form(struct buf *b, const struct hitl *hitl)
         buf_put_json_value(b, hitl->form);
 }
 
+/* Who may answer, as the workflow file has it: as many as fit. */
+static void put_listed(struct buf *b, const struct hitl *hitl)
+{
+    buf_printf(b, ",\"self\":%s,\"approvers\":[", hitl->is_self_allowed ? "true" : "false");
+    size_t start = b->n;
+    for (size_t i = 0; i < hitl->approver_n && b->n - start < LISTED_MAX_BYTES; i++) {
+        if (i > 0)
+            buf_put_char(b, ',');
+        buf_put_json(b, hitl->approvers[i]);
+    }
+    buf_put_char(b, ']');
+}
+
 /* The member `hitl` of the frame that stops. */
 static void put_stop(struct buf *b, const struct run *run)
 {
@@ -64,7 +78,9 @@ static void put_stop(struct buf *b, const struct run *run)
     else
         buf_put_json_time(b, clock_wall_ms() + hitl->timeout_ms);
     put_form(b, hitl);
-    buf_printf(b, ",\"approvals\":0,\"quorum\":%u}", quorum_of(hitl));
+    buf_printf(b, ",\"approvals\":0,\"quorum\":%u", quorum_of(hitl));
+    put_listed(b, hitl);
+    buf_put_char(b, '}');
 }
 
 /* What approvers are shown. */
@@ -78,14 +94,9 @@ static void put_question(struct buf *b, const struct run *run, struct str reason
     buf_lit(b, ",\"reason\":");
     buf_put_json(b, reason);
     put_form(b, hitl);
-    buf_printf(b, ",\"quorum\":%u,\"self\":%s,\"on_timeout\":\"%s\",\"approvers\":[",
-               quorum_of(hitl), hitl->is_self_allowed ? "true" : "false", words[hitl->on_timeout]);
-    for (size_t i = 0; i < hitl->approver_n; i++) {
-        if (i > 0)
-            buf_put_char(b, ',');
-        buf_put_json(b, hitl->approvers[i]);
-    }
-    buf_lit(b, "]}");
+    buf_printf(b, ",\"quorum\":%u,\"on_timeout\":\"%s\"", quorum_of(hitl), words[hitl->on_timeout]);
+    put_listed(b, hitl);
+    buf_put_char(b, '}');
 }
 
 static void put_approvers(struct verb_writer *verb, const struct run *run)
