@@ -13,6 +13,7 @@
 #include "services/indexer/progress.h"
 
 #include "shared/base/log_options.h"
+#include "shared/base/repeats.h"
 #include "shared/base/shown.h"
 #include "shared/embed/embed_options.h"
 #include "shared/extract/extract.h"
@@ -27,7 +28,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 30000, REASON_MAX = 512, READ_STEP_BYTES = 1 << 16, URL_MAX_BYTES = 4096 };
+enum {
+    PATIENCE_MS = 30000,
+    REASON_MAX = 512,
+    READ_STEP_BYTES = 1 << 16,
+    URL_MAX_BYTES = 4096,
+    NAMES_MAX_BYTES = 1000 /* as a line of progress takes it */
+};
 
 /* What became of the files, by the word that is printed. */
 enum tally { INDEXED, UNCHANGED, FAILED, REMOVED, TALLY_NR };
@@ -42,7 +49,8 @@ struct ingest {
     struct collection collection;
     struct progress progress;
     size_t tally[TALLY_NR];
-    size_t old_n; /* of the unchanged: those whose vectors are of another model */
+    struct repeats failures; /* by the names of files */
+    size_t old_n;            /* of the unchanged: those whose vectors are of another model */
     bool is_dry, is_interrupted;
 };
 
@@ -155,9 +163,32 @@ static bool read_file(const struct file *file, struct buf *bytes, const char **r
 static void end_file(struct ingest *in, const struct file *file, enum tally tally,
                      const char *reason)
 {
+    bool is_again = tally == FAILED && repeats_add(&in->failures, reason, file->name) > 1;
     in->tally[tally]++;
     progress_end(&in->progress, tally_names[tally], file->name, file->size_bytes, reason,
-                 tally == UNCHANGED);
+                 tally == UNCHANGED || is_again);
+}
+
+/* The files that failed like one that was printed when it did. */
+static void print_repeats(struct ingest *in)
+{
+    for (size_t i = 0; i < in->failures.n && !in->progress.is_json; i++) {
+        const struct repeat *one = &in->failures.at[i];
+        struct buf names;
+        if (one->n == 1)
+            continue;
+        buf_init(&names, NAMES_MAX_BYTES);
+        buf_printf(&names, "%llu more %s (", COUNTED(one->n - 1, "file"));
+        repeat_put_names(&names, one, 1);
+        buf_put_char(&names, ')');
+        if (names.is_over) { /* long ones */
+            buf_clear(&names);
+            buf_printf(&names, "%llu more %s", COUNTED(one->n - 1, "file"));
+        }
+        buf_terminate(&names);
+        progress_note(&in->progress, tally_names[FAILED], names.at, one->text);
+        buf_fini(&names);
+    }
 }
 
 /* False when the run cannot go on. */
@@ -287,6 +318,7 @@ static void sum_up(struct ingest *in, bool is_whole)
     const size_t *t = in->tally;
     const char *end = is_whole ? "" : in->is_interrupted ? ", interrupted" : ", Redis lost";
     progress_clear(&in->progress);
+    print_repeats(in);
     if (in->progress.is_json)
         printf("{\"files\":%zu,\"indexed\":%zu,\"unchanged\":%zu,\"failed\":%zu,"
                "\"removed\":%zu,\"passedOver\":%zu,\"otherModel\":%zu,\"dryRun\":%s,\"complete\":%"
@@ -343,6 +375,7 @@ int ingest_run(const struct config *config)
         code = redis_check_start(&in.map) && redis_await_agreement(&in.map, true, PATIENCE_MS)
                    ? run(&in)
                    : 1;
+    repeats_fini(&in.failures);
     embed_destroy(in.settings.embedder);
     files_fini(&in.files);
     return code;

@@ -263,6 +263,14 @@ suite('parley evaluate', { args: ['--allow-private-endpoints'], sweep: false }, 
     for (const { distance } of turns) assert.ok(distance < 0.001);
   });
 
+  test('thirteen turns that fail for one reason are one line', async () => {
+    const bot = await newBot(() => ({ status: 404 }));
+    const { code, stdout } = await evaluate(bot, [], { path: longFile(13) });
+    assert.equal(code, 3);
+    assert.match(stdout, /^[^\n]+\n 1-13 +failed 13 turns: [^\n]*404[^\n]*\n\nno turn was measured \(0 of 13 turns measured, 13 failed\)\n$/);
+    assert.equal((JSON.parse((await evaluate(bot, ['--json'], { path: longFile(13) })).stdout)).turns.length, 13, 'programs get each of them');
+  });
+
   test('no turn could be measured: exit code 3', async () => {
     const bot = await newBot(() => ({ status: 404 }));
     const { code, stdout } = await evaluate(bot, ['--report', commands.file('none.html')], { path: longFile(2) });
@@ -336,14 +344,13 @@ suite('parley evaluate', { args: ['--allow-private-endpoints'], sweep: false }, 
       at(3, '`from` must be a text of 1 to 128 bytes: who wrote the message'),
       at(4, 'not JSON: invalid token at column 5'),
       at(5, 'a line must be an object such as {"from":"Ann","text":"Hello"}'),
-      at(6, '`text` must be a text of 1 byte to 64 KiB'),
+      at(6, '`text` must be a text of 1 byte to 64 KiB (2 lines: 6, 10)'),
       at(7, '`tagged` must be a list of at most 20 texts of at most 128 bytes'),
       at(8, '`id` must be a text of 1 to 128 bytes without quotes and backslashes, or a number'),
       at(9, '`timestamp` must be a text of at most 128 bytes'),
-      at(10, '`text` must be a text of 1 byte to 64 KiB'),
       at(11, 'not JSON: end of file expected at column 27'),
     ].join(''));
-    for (const [content, reason] of [['', /: no messages: each line is one/], ['\n'.repeat(9), /: no messages/], ['x\n'.repeat(1000), /:1: not JSON[^]*:20: not JSON[^]*\nparley: and 980 more\n$/], [Buffer.from([0x7b, 0xff]), /:1: not UTF-8/], [' '.repeat((4 << 20) + 1), /: larger than 4 MiB/]]) {
+    for (const [content, reason] of [['', /: no messages: each line is one/], ['\n'.repeat(9), /: no messages/], ['x\n'.repeat(1000), /^parley: [^\n]*:1: not JSON[^\n]* \(1000 lines: 1, 2, 3, 4, 5, \.\.\.\)\n$/], [Array.from({ length: 100 }, (_, i) => `[${'1,'.repeat(i + 1)}x`).join('\n'), /:1: not JSON[^]*:20: not JSON[^\n]*\nparley: and 80 more\n$/], [Buffer.from([0x7b, 0xff]), /:1: not UTF-8/], [' '.repeat((4 << 20) + 1), /: larger than 4 MiB/]]) {
       writeFileSync(path, content);
       const one = await run(path);
       assert.equal(one.code, 1);

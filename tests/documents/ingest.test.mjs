@@ -274,6 +274,17 @@ suite('parley ingest', { nodes: 0, sweep: false }, ({ test, cluster }) => {
     assert.doesNotMatch(shown.stdout, /unchanged +docs/);
   });
 
+  test('files that fail for one reason are named together, and one by one with --json', async () => {
+    for (let i = 0; i < 13; i++) book.write(`docs/empty-${String(i).padStart(2, '0')}.md`, '');
+    const { code, stdout } = await runParley(book.args('docs'), { cwd: book.cwd });
+    assert.equal(code, 1);
+    assert.deepEqual(stdout.split('\n').filter((line) => line.startsWith('failed')), [
+      'failed    docs/empty-00.md: The file is empty.',
+      'failed    12 more files (docs/empty-01.md, docs/empty-02.md, docs/empty-03.md, docs/empty-04.md, ...): The file is empty.',
+    ]);
+    assert.equal((await book.run('docs')).files.filter(({ outcome }) => outcome === 'failed').length, 13);
+  });
+
   test('names that hold control characters or no UTF-8 harm neither the terminal nor the collection', async () => {
     const bad = Buffer.concat([Buffer.from(`${book.cwd}/docs/`), Buffer.from([0x1b, 0x5b, 0x41, 0xff]), Buffer.from('.md')]);
     writeFileSync(bad, 'A strange name.');

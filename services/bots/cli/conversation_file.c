@@ -4,6 +4,7 @@
 #include "services/bots/cli/conversation_file.h"
 
 #include "services/bots/evaluate/conversation.h"
+#include "shared/base/repeats.h"
 #include "shared/base/shown.h"
 
 #include <errno.h>
@@ -13,20 +14,40 @@ enum { REASON_BYTES = 300, READ_BYTES = 64 << 10 };
 
 struct reading {
     const char *path;
-    struct buf *faults;
+    struct repeats faults; /* by their lines */
     size_t line, fault_n;
 };
 
-static void put_fault(struct reading *r, const char *text)
+static void note_fault(struct reading *r, const char *text)
 {
-    if (r->fault_n++ >= CONVERSATION_FAULTS_MAX)
-        return;
-    buf_put_shown(r->faults, str_of(r->path));
-    buf_printf(r->faults, ":%zu: %s\n", r->line, text);
+    char line[24];
+    snprintf(line, sizeof line, "%zu", r->line);
+    (void)repeats_add(&r->faults, text, line);
+    r->fault_n++;
+}
+
+/* A line for each text: of the first line that it is about, and with the others. */
+static void put_faults(struct reading *r, struct buf *faults)
+{
+    size_t shown_n = 0;
+    for (size_t i = 0; i < r->faults.n && i < CONVERSATION_FAULTS_MAX; i++) {
+        const struct repeat *fault = &r->faults.at[i];
+        buf_put_shown(faults, str_of(r->path));
+        buf_printf(faults, ":%s: %s", fault->names[0], fault->text);
+        if (fault->n > 1) {
+            buf_printf(faults, " (%llu %s: ", COUNTED(fault->n, "line"));
+            repeat_put_names(faults, fault, 0);
+            buf_put_char(faults, ')');
+        }
+        buf_put_char(faults, '\n');
+        shown_n += fault->n;
+    }
+    if (shown_n < r->fault_n)
+        buf_printf(faults, "and %zu more\n", r->fault_n - shown_n);
 }
 
 /* json_parse names a line and a column of what it was given, which is one line here. */
-static void put_syntax_fault(struct reading *r, char reason[REASON_BYTES])
+static void note_syntax_fault(struct reading *r, char reason[REASON_BYTES])
 {
     char text[REASON_BYTES + 32];
     unsigned line, column = 0;
@@ -34,7 +55,7 @@ static void put_syntax_fault(struct reading *r, char reason[REASON_BYTES])
     if (place != NULL && sscanf(place, " (line %u, column %u)", &line, &column) == 2)
         *place = 0;
     snprintf(text, sizeof text, "not JSON: %s at column %u", reason, column);
-    put_fault(r, text);
+    note_fault(r, text);
 }
 
 static bool is_given(const json_t *value)
@@ -96,16 +117,16 @@ static void read_line(struct reading *r, struct str line, json_t *messages)
     if (str_trim(line).n == 0)
         return;
     if (!str_is_utf8(line)) {
-        put_fault(r, "not UTF-8");
+        note_fault(r, "not UTF-8");
         return;
     }
     if (!json_parse(line, reason, sizeof reason, &message)) {
-        put_syntax_fault(r, reason);
+        note_syntax_fault(r, reason);
         return;
     }
     const char *fault = find_fault(message);
     if (fault != NULL)
-        put_fault(r, fault);
+        note_fault(r, fault);
     else
         json_array_append(messages, message);
     json_decref(message);
@@ -114,7 +135,7 @@ static void read_line(struct reading *r, struct str line, json_t *messages)
 bool conversation_file_parse(const char *path, struct str text, struct buf *faults,
                              json_t **ret_messages)
 {
-    struct reading r = {.path = path, .faults = faults};
+    struct reading r = {.path = path};
     json_t *messages = json_array();
     if (str_has_prefix(text, STR("\xef\xbb\xbf")))
         text = (struct str){text.at + 3, text.n - 3};
@@ -123,9 +144,9 @@ bool conversation_file_parse(const char *path, struct str text, struct buf *faul
         read_line(&r, str_cut(&text, '\n'), messages);
     }
     if (json_array_size(messages) > CONVERSATION_MESSAGES_MAX)
-        put_fault(&r, "a conversation has at most 20000 messages");
-    if (r.fault_n > CONVERSATION_FAULTS_MAX)
-        buf_printf(faults, "and %zu more\n", r.fault_n - CONVERSATION_FAULTS_MAX);
+        note_fault(&r, "a conversation has at most 20000 messages");
+    put_faults(&r, faults);
+    repeats_fini(&r.faults);
     if (r.fault_n == 0 && json_array_size(messages) == 0) {
         buf_put_shown(faults, str_of(path));
         buf_lit(faults, ": no messages: each line is one, such as "

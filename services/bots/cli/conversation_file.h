@@ -13,13 +13,13 @@
 
 enum {
     CONVERSATION_FILE_MAX_BYTES = 4 << 20,
-    CONVERSATION_FAULTS_MAX = 20, /* lines; a last one counts the others */
+    CONVERSATION_FAULTS_MAX = 20, /* different ones; a last line counts the others */
     CONVERSATION_FAULTS_BYTES = 64 << 10
 };
 
 /* Reads the file. On success *ret_messages is a list of the lines' objects, the caller's to free.
  * Otherwise returns false with lines in `faults`, an initialised buf: "PATH:LINE: what is wrong"
- * each, or one about the file. */
+ * each, with the other lines of which the same is wrong, or one about the file. */
 bool conversation_file_read(const char *path, struct buf *faults, json_t **ret_messages) must_check;
 /* The same for the content of a file; `path` is for the lines alone. */
 bool conversation_file_parse(const char *path, struct str text, struct buf *faults,

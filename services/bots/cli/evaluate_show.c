@@ -23,6 +23,7 @@ enum {
     MS_PER_S = 1000,
     SECONDS = 60,
     TENTHS = 10,
+    EQUAL_MIN = 3, /* turns in a row that fail alike: one line */
     SHOWN_MAX_BYTES = 1 << 20
 };
 
@@ -165,6 +166,31 @@ static void print_turn(const struct evaluate_cli *cli, size_t i, unsigned width)
     putchar('\n');
 }
 
+/* How many turns from that one on have failed for one reason. */
+static size_t count_equal(const struct evaluate_cli *cli, size_t from)
+{
+    struct str reason = evaluated_turn(&cli->run, from).reason;
+    size_t i = from;
+    while (reason.n > 0 && i < json_array_size(cli->run.turns) &&
+           str_eq(evaluated_turn(&cli->run, i).reason, reason))
+        i++;
+    return i - from;
+}
+
+/* "1-13  failed  13 turns: the reason", which is the same for all and not cut. */
+static void print_equal(const struct evaluate_cli *cli, size_t from, size_t n)
+{
+    struct buf shown;
+    buf_init(&shown, SHOWN_MAX_BYTES);
+    buf_put_shown(&shown, evaluated_turn(&cli->run, from).reason);
+    char turns[48];
+    snprintf(turns, sizeof turns, "%zu-%zu", from + 1, from + n);
+    printf("%5s ", turns);
+    print_number(NAN, false, "failed");
+    printf("%llu %s: %.*s\n", COUNTED(n, "turn"), STR_ARG(buf_str(&shown)));
+    buf_fini(&shown);
+}
+
 static void print_table(const struct evaluate_cli *cli)
 {
     bool has_other = cli->pair.other != NULL;
@@ -181,8 +207,15 @@ static void print_table(const struct evaluate_cli *cli)
     print_cut(STR("answer"), width, false);
     print_cut(STR("original"), width, true);
     putchar('\n');
-    for (size_t i = 0; i < json_array_size(cli->run.turns); i++)
-        print_turn(cli, i, width);
+    for (size_t i = 0, n; i < json_array_size(cli->run.turns); i += n) {
+        n = count_equal(cli, i);
+        if (n >= EQUAL_MIN) {
+            print_equal(cli, i, n);
+        } else {
+            n = 1;
+            print_turn(cli, i, width);
+        }
+    }
 }
 
 static void print_interval(bool has_one, const struct interval *interval)
