@@ -38,6 +38,7 @@ describe('the words of ./dev', TIMEOUT, () => {
       [['logs', 'node7'], new RegExp(`^no log of that name in ${checkout.dir}/var/log/ \\(.*\\)$`)],
       [['fmt', 'dev'], "fmt takes --check or nothing, not 'dev'"],
       [['deps', 'tests'], "deps takes test, containers or nothing, not 'tests'"],
+      [['restore'], 'restore takes a file: ./dev restore FILE'],
       [['release', 'now'], "release takes --dry-run and --without package|image, not 'now'"],
       [['release', '--without', 'notes'], "--without takes package or image, not 'notes'"],
       [['upp'], 'no such command: upp (see ./dev help)'],
