@@ -1,8 +1,9 @@
 -- bots_look: is there anything on this shard for delivery_take or evaluation_take? Nodes ask with turns that are sent
 -- anyway, so that idle nodes cost Redis no call of their own.
--- KEYS: turn/due.lua with dlv_due and evaluation_due; dlv_done, rooms_empty, rooms_going, evaluations_done.
+-- KEYS: turn/due.lua with dlv_due and evaluation_due; dlv_done, rooms_empty, rooms_going, evaluations_done, clock;
+--   dlv:<delivery>.
 -- Wakes: nobody.
--- Bound: one; 20 turns of turn/due.lua each.
+-- Bound: one; 20 turns of turn/due.lua each; once after Redis's clock went back, LATE_MAX rows of each.
 -- Lane: first.  Home: every.  Nonce: no.  Full: runs.
 -- Repeatable: yes.
 -- Arguments: none.
@@ -12,6 +13,7 @@ local evaluations = require('bots/evaluations')
 local removal = require('bots/room_removal')
 local rooms = require('bots/rooms')
 local due = require('turn/due')
+local instants = require('turn/instants')
 local call = redis.call
 local format = string.format
 
@@ -19,8 +21,16 @@ local function has_until(turn, name, ms)
     return #call('ZRANGEBYSCORE', turn.prefix .. name, '-inf', format('%d', ms), 'LIMIT', 0, 1) > 0
 end
 
+-- A node that has died holds nothing for longer than it could have.
+local function end_leases(turn)
+    due.end_leases(turn, 'dlv_due', deliveries.LEASE_MS, function(id) return deliveries.is_leased(turn, id) end)
+    due.end_leases(turn, 'evaluation_due', evaluations.LEASE_MS)
+end
+
 local function verb(turn, _)
     local now = turn.now_ms
+    if instants.has_gone_back(turn, 'bots') then end_leases(turn) end
+    instants.pull_in(turn, turn.prefix .. 'rooms_going', 0)
     local d = due.is_any(turn, 'dlv_due', deliveries.ANSWER_MS) or has_until(turn, 'dlv_done', now - deliveries.KEPT_MS)
         or has_until(turn, 'rooms_empty', now - rooms.EMPTY_MS)
         or has_until(turn, 'rooms_going', now - removal.STOPPED_MS)

@@ -119,6 +119,12 @@ local function is_held(d, fence)
     return not OVER[d.state] and d.fence == fence
 end
 
+-- Does some node hold it? Then its time in `dlv_due` is the end of a lease.
+local function is_leased(turn, id)
+    local fence = call('HGET', key_of(turn, id), 'fence')
+    return fence and fence ~= ''
+end
+
 -- The delivery is over: `done` or `failed`. answered: the id of the reply, or ''.
 local function finish(turn, d, state, answered)
     local P = turn.prefix
@@ -158,5 +164,6 @@ return {
     LEASE_MS = LEASE_MS, OF_MESSAGE = OF_MESSAGE, CALL_MS = CALL_MS, ATTEMPTS = ATTEMPTS, ANSWER_MS = ANSWER_MS,
     PULLS = PULLS, PULL_MS = PULL_MS, POLL_S = POLL_S, KEPT_MS = KEPT_MS, OVER = OVER,
     asker_of = asker_of, key_of = key_of, read = read, look_at = look_at, lease = lease, create = create,
-    task_of = task_of, is_held = is_held, finish = finish, drop_of = drop_of, forget_talk = forget_talk, talk = talk,
+    task_of = task_of, is_held = is_held, is_leased = is_leased, finish = finish, drop_of = drop_of,
+    forget_talk = forget_talk, talk = talk,
 }

@@ -22,7 +22,7 @@ local function verb(turn, a)
     local d = deliveries.read(turn, delivery)
     if not d or d.state ~= 'leased' or d.fence ~= fence then return 'lost' end
     if d.is_busy then return 'busy' end
-    local n, age_ms = tonumber(attempt), turn.now_ms - d.created
+    local n, age_ms = tonumber(attempt), math.max(0, turn.now_ms - d.created)
     if n ~= d.attempt + 1 and n ~= tonumber(d.attempt) then return 'lost' end
     if n > deliveries.ATTEMPTS or age_ms > deliveries.CALL_MS then return 'over' end
     call('HSET', d.key, 'attempt', attempt)

@@ -21,7 +21,7 @@ local due = require('turn/due')
 local call = redis.call
 local format = string.format
 local concat = table.concat
-local min = math.min
+local max, min = math.max, math.min
 
 local TAKE_MAX, DROP_MAX = 100, 200
 local COMMANDS = 6 -- for a delivery
@@ -44,7 +44,7 @@ local function verb(turn, a)
         local d = deliveries.read(turn, id)
         bounds.note_read(turn, COMMANDS, 0)
         if not d or deliveries.OVER[d.state] then return false end
-        local task, age = deliveries.task_of(d), format('%d', turn.now_ms - d.created)
+        local task, age = deliveries.task_of(d), format('%d', max(0, turn.now_ms - d.created))
         text[#text + 1] = concat({d.id, deliveries.lease(turn, d), d.bot, task, d.attempt, age, d.account, d.user},
                                  '\n')
         return true

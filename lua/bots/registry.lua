@@ -36,7 +36,7 @@ end
 
 -- Is the key of the generation before the newest one still good?
 local function is_former_good(turn, b)
-    return b.generation ~= '1' and turn.now_ms < b.rotated + FORMER_MS
+    return b.generation ~= '1' and instants.is_near(turn, b.rotated, FORMER_MS)
 end
 
 -- Does the bot rest: `closed` (it is called), `open` (it is not), `half` (one delivery at a time tries).

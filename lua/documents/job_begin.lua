@@ -22,6 +22,7 @@
 local job_queue = require('documents/job_queue')
 local jobs = require('documents/jobs')
 local counters = require('turn/counters')
+local instants = require('turn/instants')
 local call = redis.call
 local format = string.format
 local concat = table.concat
@@ -37,7 +38,7 @@ end
 -- May a job that runs be taken over?
 local function is_forsaken(turn, j, entry, consumer, idle_ms)
     if j.stolen == consumer then return true end
-    return entry == '' and idle_ms ~= nil and turn.now_ms - call('HGET', j.key, 'updated') >= idle_ms
+    return entry == '' and idle_ms ~= nil and not instants.is_near(turn, call('HGET', j.key, 'updated'), idle_ms)
 end
 
 local function verb(turn, a)

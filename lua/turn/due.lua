@@ -15,6 +15,7 @@ local max = math.max
 local LOOKS_MAX = 200 -- of a call that takes; each counts as a microsecond, so that they are in order
 local COMMANDS = 10   -- for one of them, besides what is done with the row
 local FEW = 20        -- looks of a call that only wants to know
+local LEASE_COMMANDS = 4 -- for one that ends since the clock went back
 
 -- whose: a table with its account and user.
 local function keys_of(turn, set, whose)
@@ -104,4 +105,23 @@ local function is_any(turn, set, longest_ms)
     return true
 end
 
-return {put = put, drop = drop, take = take, is_any = is_any}
+-- The clock has gone back: leases end in `ms` at most, and what else is there keeps its time. is_lease(row): which of
+-- both is it? Without it all are leases.
+local function end_leases(turn, set, ms, is_lease)
+    local accounts, left = turn.prefix .. set, instants.LATE_MAX
+    for _, account in ipairs(call('ZRANGE', accounts, 0, left)) do
+        local users = accounts .. ':' .. account
+        for _, user in ipairs(call('ZRANGE', users, 0, left)) do
+            local rows = instants.late_ones(turn, users .. ':' .. user, ms, left)
+            left = max(0, left - 1 - #rows)
+            bounds.note_read(turn, 1 + LEASE_COMMANDS * #rows, 0)
+            for _, row in ipairs(rows) do
+                if not is_lease or is_lease(row) then
+                    put(turn, set, {account = account, user = user}, row, turn.now_ms + ms)
+                end
+            end
+        end
+    end
+end
+
+return {put = put, drop = drop, take = take, is_any = is_any, end_leases = end_leases}

@@ -6,6 +6,8 @@ local format = string.format
 local abs = math.abs
 
 local PULLED_MAX = 100 -- of a call; the next one goes on
+local BACK_MS = 1000   -- less is not noticed, and nobody waits longer for it
+local LATE_MAX = 5000  -- looked at once the clock has gone back
 
 -- Is that instant within `ms` of now? What was stated before the clock went back further than that is void, as what is
 -- that old: those who live state it again.
@@ -38,4 +40,20 @@ local function bring_here(turn, key, ms)
     for i = 1, #late do call('ZADD', key, turn.now_text, late[i]) end
 end
 
-return {is_near = is_near, is_ahead = is_ahead, pull_in = pull_in, bring_here = bring_here}
+-- Has the clock gone back since this was asked last under that name? The hash `clock` has when that was.
+local function has_gone_back(turn, name)
+    local key = turn.prefix .. 'clock'
+    local last = call('HGET', key, name)
+    call('HSET', key, name, turn.now_text)
+    return last and last - turn.now_ms > BACK_MS
+end
+
+-- Then: the members of a zset of deadlines that are further away than `ms`, `most` of them.
+local function late_ones(turn, key, ms, most)
+    return call('ZRANGEBYSCORE', key, format('(%d', turn.now_ms + ms), '+inf', 'LIMIT', 0, most)
+end
+
+return {
+    LATE_MAX = LATE_MAX, is_near = is_near, is_ahead = is_ahead, pull_in = pull_in, bring_here = bring_here,
+    has_gone_back = has_gone_back, late_ones = late_ones,
+}

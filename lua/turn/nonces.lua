@@ -8,6 +8,7 @@ local call, floor, format = redis.call, math.floor, string.format
 
 local DAY_MS, DAY_S = 86400000, 86400
 local KEPT_DAYS = 3 -- a nonce is looked for on two
+local BROUGHT_MAX = 5000
 
 local NONE = {} -- is never written
 
@@ -48,11 +49,20 @@ local function give_back(turn, names, places)
     if #fresh > 0 then call('SREM', turn.prefix .. 'nonces:' .. floor(turn.now_ms / DAY_MS), unpack(fresh)) end
 end
 
+-- Nonces that were used on a day that has not come yet, since the clock went back, count for today.
+local function bring_back(turn, day)
+    for of = day + 1, day + KEPT_DAYS do
+        local used = call('SPOP', turn.prefix .. 'nonces:' .. format('%d', of), BROUGHT_MAX)
+        if #used > 0 then call('SADD', turn.prefix .. 'nonces:' .. day, unpack(used)) end
+    end
+end
+
 -- Runs with each sync. Drops sets that no turn reads any more with UNLINK, which frees them in a background thread.
 -- Redis frees a set that expires in its main thread, which takes 1 s for a million nonces; so sets expire a day later,
 -- in case no node runs.
 local function sweep(turn)
     local day = floor(turn.now_ms / DAY_MS)
+    bring_back(turn, day)
     call('UNLINK', turn.prefix .. 'nonces:' .. (day - 2))
     for of = day - 1, day do
         call('EXPIREAT', turn.prefix .. 'nonces:' .. of, format('%d', (of + KEPT_DAYS) * DAY_S))

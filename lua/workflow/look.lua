@@ -1,15 +1,17 @@
 -- workflow_look: is there anything for workflow_take on this shard? Nodes ask every second or two, with a turn that is
 -- sent anyway, so that idle nodes cost Redis no call of their own.
--- KEYS: turn/due.lua with wf_due, wf_done, wf_files.
+-- KEYS: turn/due.lua with wf_due, wf_done, wf_files, clock; wfr:<session>.<run>.
 -- Wakes: nobody.
--- Bound: one; 20 turns of turn/due.lua.
+-- Bound: one; 20 turns of turn/due.lua; once after Redis's clock went back, LATE_MAX rows.
 -- Lane: first.  Home: every.  Nonce: no.  Full: runs.
 -- Repeatable: yes.
 -- Arguments:
 --   keep_ms  number?  as for workflow_take
 -- Replies: 0 | 1
 local files = require('workflow/files')
+local runs = require('workflow/runs')
 local due = require('turn/due')
+local instants = require('turn/instants')
 local call = redis.call
 local format = string.format
 
@@ -20,6 +22,9 @@ end
 local function verb(turn, a)
     --- arguments
     local P = turn.prefix
+    if instants.has_gone_back(turn, 'workflow') then
+        due.end_leases(turn, 'wf_due', runs.LEASE_MS, function(id) return runs.is_driven(turn, id) end)
+    end
     local is_due = due.is_any(turn, 'wf_due', nil) or has_until(P .. 'wf_files', turn.now_ms - files.UNUSED_MS)
     local is_old = keep_ms and has_until(P .. 'wf_done', turn.now_ms - keep_ms)
     return (is_due or is_old) and '1' or '0'

@@ -79,6 +79,11 @@ local function lease(turn, r, ms)
     return fence
 end
 
+-- Does some node drive it? Then its time in `wf_due` is the end of a lease, not the deadline of a question.
+local function is_driven(turn, id)
+    return DRIVEN[call('HGET', turn.prefix .. 'wfr:' .. id, 'status')]
+end
+
 -- The same of a run whose time has passed. One that was taken TAKES times without a step may end its drivers: from then
 -- on each take lasts twice as long as the one before, until the new driver's first sign of life.
 local function take(turn, r)
@@ -137,6 +142,7 @@ return {
     LEASE_MS = LEASE_MS, OPEN_MAX = OPEN_MAX, SESSION_MAX = SESSION_MAX, NAMES_MAX = NAMES_MAX, STEPS_MAX = STEPS_MAX,
     RUN_BYTES = RUN_BYTES, LOG_BYTES = LOG_BYTES, DRIVEN = DRIVEN, OPEN = OPEN,
     key_of = key_of, read = read, split = split, count_open = count_open, open_n = open_n, look_at = look_at,
-    forget_time = forget_time, lease = lease, take = take, grow = grow, finish = finish, stop_waiting = stop_waiting,
-    start_waiting = start_waiting, newest_waiting = newest_waiting, run_of = run_of, shown_status = shown_status,
+    forget_time = forget_time, lease = lease, take = take, is_driven = is_driven, grow = grow, finish = finish,
+    stop_waiting = stop_waiting, start_waiting = start_waiting, newest_waiting = newest_waiting, run_of = run_of,
+    shown_status = shown_status,
 }

@@ -124,6 +124,7 @@ static const struct {
     {"room_watch", KIND_PASSING},
     {"deleting", KIND_PASSING}, /* the request that is sent again finds its place again */
     {"served", KIND_PASSING},
+    {"clock", KIND_PASSING},
     {"leases", KIND_PASSING},
     {"lease", KIND_PASSING},
     {"partials", KIND_PASSING},

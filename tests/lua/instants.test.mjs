@@ -3,8 +3,10 @@
 // Redis's clock went back by eleven minutes: what was stored before is of the future. Nobody waits for more than one window, lease
 // or rest because of that, and who has died is not taken for alive.
 import assert from 'node:assert/strict';
-import { assertFits, scripts, soon, tailOf, topicOf, ttl, zset } from '../support/lua.mjs';
-import { botOf, FAILURES, registryOf, REST_MS, TRIAL_MS } from '../support/lua_bots.mjs';
+import { eventually } from '../support/harness.mjs';
+import { ago, anything, assertFits, lines, scripts, set, soon, stream, tailOf, topicOf, ttl, zset } from '../support/lua.mjs';
+import { botOf, FAILURES, HOUR_MS, registryOf, REST_MS, TRIAL_MS } from '../support/lua_bots.mjs';
+import { BINARY, Indexer, upload } from '../support/lua_documents.mjs';
 
 const BACK_MS = 660_000;
 const LEASE_MS = 150_000;
@@ -46,13 +48,69 @@ scripts('after the clock went back', ({ cases, test, shard }) => {
       after: () => ({ 'dlv_pull:echo': zset({ one: soon(30_000) }) }),
     },
     {
-      name: 'what was leased to drivers of bots ends as late as a lease may',
-      before: () => ({ 'dlv_due:F:1': zset({ one: then(900_000) }), 'evaluation_due:F:alice': zset({ two: then(3_840_000) }) }),
+      name: 'deliveries and evaluations of a driver that has died come back with one lease, and a bot that will answer later has its time',
+      before: () => ({
+        clock: { bots: then() },
+        'dlv_due:F:1': zset({ called: then(15_000), accepted: then(900_000) }),
+        'dlv:called': { fence: 7 },
+        'dlv:accepted': { fence: '' },
+        'evaluation_due:F:alice': zset({ two: then(15_000), three: then(3_840_000) }),
+      }),
       call: ['bots_look'],
       reply: 'none',
-      after: () => ({ 'dlv_due:F:1': zset({ one: soon(900_000) }), 'evaluation_due:F:alice': zset({ two: soon(3_840_000) }) }),
+      after: () => ({ clock: { bots: ago() }, 'dlv_due:F:1': zset({ called: soon(15_000), accepted: soon(BACK_MS + 900_000) }), 'evaluation_due:F:alice': zset({ two: soon(15_000), three: soon(15_000) }) }),
+    },
+    {
+      name: 'and in no less than what they were given while the clock goes on as it should',
+      before: () => ({ clock: { bots: Date.now() - 1000 }, 'dlv_due:F:1': zset({ one: Date.now() + 70_000 }), 'dlv:one': { fence: 7 }, 'evaluation_due:F:alice': zset({ two: Date.now() + 3_800_000 }) }),
+      call: ['bots_look'],
+      reply: 'none',
+      after: () => ({ clock: { bots: ago() }, 'dlv_due:F:1': zset({ one: soon(70_000) }), 'evaluation_due:F:alice': zset({ two: soon(3_800_000) }) }),
+    },
+    {
+      name: 'a room whose deletion has stopped is deleted, as soon as any other',
+      before: () => ({ rooms_going: zset({ den: then() }) }),
+      call: ['bots_look'],
+      reply: 'none',
+      after: () => ({ rooms_going: zset({ den: soon(0) }) }),
+    },
+    {
+      name: 'a run of a driver that has died comes back with one lease, and a question has the time that it had',
+      before: () => ({ clock: { workflow: then() }, 'wf_due:F:alice': zset({ 'a.1': then(6000), 'a.2': then(60_000) }), 'wfr:a.1': { status: 'running' }, 'wfr:a.2': { status: 'waiting' } }),
+      call: ['workflow_look', ''],
+      reply: '0',
+      after: () => ({ clock: { workflow: ago() }, 'wf_due:F:alice': zset({ 'a.1': soon(6000), 'a.2': soon(BACK_MS + 60_000) }) }),
+    },
+    {
+      name: 'a job that waits for its indexer to be able to read it waits for one lease of it',
+      before: () => ({ clock: { jobs: then() }, delayed_jobs: zset({ one: then(10_000) }) }),
+      call: ['job_steal', 'i1', 30_000],
+      reply: 'none',
+      after: () => ({ clock: { jobs: ago() }, delayed_jobs: zset({ one: soon(30_000) }), jobs: stream() }),
+    },
+    {
+      name: 'a delivery that is taken is as old as its message, and not younger than nothing',
+      before: () => ({ 'dlv_due:F:x': zset({ one: 1 }), 'dlv:one': { state: 'waiting', kind: 'b', bot: 'echo', attempt: 0, created: then(), account: 'F', user: 'x' } }),
+      call: ['delivery_take', 1],
+      reply: lines('one', 1, 'echo', 'call', 0, 0, 'F', 'x'),
+      after: () => ({ 'dlv_due:F:x': zset({ one: soon(15_000) }), 'dlv:one': { state: 'leased', kind: 'b', bot: 'echo', attempt: 0, created: anything, account: 'F', user: 'x', fence: 1, node: 'n1' }, meta: { lease: 1, depth: 0, vt: '0.000000' } }),
     },
   ]);
+
+  test('a nonce that was used tomorrow is used', async () => {
+    const day = Math.floor(Date.now() / 86_400_000);
+    await shard.seed({ [`nonces:${day + 1}`]: set('sixteen bytes 01') });
+    await shard.turn([['sync', '{}', '', 0, 0, 0]]);
+    assert.equal((await shard.turn([['nonce', 1]], { nonces: ['sixteen bytes 01'] })).replies[0], 'replay');
+  });
+
+  test('the former key of a bot is not good for longer', async () => {
+    await shard.seed(registryOf({ generation: 2, rotated: then(HOUR_MS) }));
+    const isGood = async () => botOf((await shard.call('bot_find', 'echo', '')).split('\n').slice(2)).isFormerGood;
+    assert.equal(await isGood(), '0');
+    await shard.cmd('HSET', shard.key('bot:echo'), 'rotated', Date.now());
+    assert.equal(await isGood(), '1');
+  });
 
   test('leases end in two leases at most, and one that no engine had stays so', async () => {
     const t = topicOf([`P 7 1 E 1 n2`, `P 8 1 E 1 n2`]);
@@ -95,3 +153,47 @@ scripts('after the clock went back', ({ cases, test, shard }) => {
     assert.equal((await found()).may, 'wait', 'by one at a time');
   });
 });
+
+// The checksum of what DUMP returns: CRC-64 with the polynomial of Jones, bits in reverse.
+function checksumOf(bytes) {
+  let sum = 0n;
+  for (const byte of bytes) {
+    sum ^= BigInt(byte);
+    for (let bit = 0; bit < 8; bit++) sum = sum & 1n ? (sum >> 1n) ^ 0x95ac9329ac4bc9b5n : sum >> 1n;
+  }
+  return sum;
+}
+
+// An entry of the stream was read at that time: Redis takes no time of the future, except in a restored key.
+async function readAt(shard, entry, ms) {
+  const dump = Buffer.from(await shard.cmd('DUMP', shard.key('jobs')), 'latin1');
+  const id = Buffer.alloc(16);
+  entry.split('-').forEach((part, i) => id.writeBigUInt64BE(BigInt(part), 8 * i));
+  let at = dump.indexOf(id);
+  while (Math.abs(Number(dump.readBigUInt64LE(at + 16)) - Date.now()) > 60_000) at = dump.indexOf(id, at + 1);
+  dump.writeBigUInt64LE(BigInt(ms), at + 16);
+  dump.writeBigUInt64LE(checksumOf(dump.subarray(0, -8)), dump.length - 8);
+  await shard.cmd('RESTORE', shard.key('jobs'), 0, dump.toString('latin1'), 'REPLACE');
+}
+
+scripts('a job that is indexed when the clock goes back', ({ test }) => {
+  test('is taken over after one lease of an indexer that has died', async (shard) => {
+    await upload(shard);
+    const { entry, job } = await new Indexer(shard).take();
+    await readAt(shard, entry, then());
+    const silent = () => shard.cmd('XPENDING', shard.key('jobs'), 'indexers', 'IDLE', 1, '-', '+', 10);
+    assert.deepEqual(await silent(), [], 'for as long as the clock went back');
+    await shard.cmd('HSET', shard.key('clock'), 'jobs', then());
+    const other = new Indexer(shard, 'i2');
+    assert.equal(await other.steal(600_000), undefined);
+    await eventually(async () => (await silent()).length === 1, { what: 'its silence is counted' });
+    assert.deepEqual(await other.steal(1), { entry, job });
+  });
+
+  test('and so is one that was begun without its entry', async (shard) => {
+    await upload(shard);
+    const { job } = await new Indexer(shard).take();
+    await shard.cmd('HSET', shard.key(`job:${job}`), 'updated', then());
+    assert.match(await shard.call('job_begin', '', job, 'i2', 30_000), /^ok\n2\n2\n/);
+  });
+}, BINARY);
