@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #define V "3"
-_Static_assert(DATA_VERSION == 2, "write the new data version in V");
+_Static_assert(DATA_VERSION == 3, "write the new data version in V");
 
 static char reason[256];
 
