@@ -68,6 +68,18 @@ struct outcome lines_next_outcome(struct lines *lines)
     return o;
 }
 
+struct str outcome_cut_by(const struct outcome *outcome)
+{
+    static const struct {
+        struct str facts, reason;
+    } cuts[] = {{STR("\"FinishReason\":\"length\""), STR("length")},
+                {STR("\"FinishReason\":\"content_filter\""), STR("content_filter")}};
+    for (size_t i = 0; i < sizeof cuts / sizeof cuts[0]; i++)
+        if (str_has_prefix(outcome->facts, cuts[i].facts))
+            return cuts[i].reason;
+    return STR("");
+}
+
 void buf_put_json_texts(struct buf *b, struct str list)
 {
     struct json_span text, whole = {.kind = JSON_SPAN_LIST, .raw = list};

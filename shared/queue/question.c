@@ -137,7 +137,8 @@ static void end_with_outcome(struct question *q, struct str text)
 {
     struct lines lines = lines_of(text);
     struct outcome o = lines_next_outcome(&lines);
-    struct question_end end = {.outcome = o.answer.n > 0 ? QUESTION_DONE : QUESTION_FAILED};
+    struct question_end end = {.outcome = o.answer.n > 0 ? QUESTION_DONE : QUESTION_FAILED,
+                               .cut_by = outcome_cut_by(&o)};
     struct buf answer, think, model, reason;
     buf_init(&answer, TEXT_MAX);
     buf_init(&think, TEXT_MAX);

@@ -30,6 +30,7 @@ enum question_outcome {
 struct question_end {
     enum question_outcome outcome;
     struct str answer, think, model; /* texts, of DONE; model may be empty */
+    struct str cut_by;               /* of DONE: outcome_cut_by, a constant */
     struct str reason;               /* for people, of FAILED */
     uint64_t depth;                  /* of FULL */
     unsigned shard;                  /* of FULL: that is */

@@ -44,6 +44,16 @@ suite('bots that are models', {}, ({ test, cluster }) => {
     });
   });
 
+  test('a reply that its model did not end says so', async () => {
+    await withEngine(cluster, ({ query }) => ({ text: 'It begins with', finish: query.includes('whole') ? 'stop' : 'length' }), async () => {
+      const username = newBot('model');
+      await registerBot(cluster, username, 'parley:default');
+      const room = await openRoom(cluster);
+      assert.equal((await room.replyTo(await room.say(`@${username} tell me all`))).text, 'It begins with […]');
+      assert.equal((await room.replyTo(await room.say(`@${username} tell me the whole`))).text, 'It begins with');
+    });
+  });
+
   test('the model is asked as its registrant, with what was said before as a chat', async () => {
     await withEngine(cluster, () => 'It does.', async (engine) => {
       const username = newBot('model');

@@ -134,6 +134,10 @@ suite('agent', {}, ({ test, cluster }) => {
     assert.equal(json.citations.length, 2);
   });
 
+  test('an answer that its model did not end says why', () =>
+    withEngine(cluster, model({ answer: { text: 'It lasts [1].', finish: 'length' } }), async () =>
+      assert.equal(assertOk(await run()).finish_reason, 'length')));
+
   test('broken JSON is asked for again once, and then a plain search answers', async () => {
     let plans = 0;
     const again = await runWith({ plan: () => ((plans += 1) === 1 ? '{"steps":["one"' : PLAN) });

@@ -102,6 +102,18 @@ suite('ask', { args: ['--trusted-proxies', '127.0.0.1'] }, ({ test, cluster }) =
     }
   });
 
+  test('an answer that its model did not end says why, plain and as a stream, and a whole one does not', () =>
+    withEngine(cluster, ({ query }) => ({ text: 'It lasts [1].', finish: /\((.*)\)/.exec(query)[1] }), async () => {
+      for (const [finish, shown] of [['length', 'length'], ['content_filter', 'content_filter'], ['stop', undefined], ['length of it', undefined]]) {
+        const question = `How long does a lease last? (${finish})`;
+        const plain = assertOk(await ask({ question }));
+        assert.equal(plain.finish_reason, shown);
+        const { events } = await postStream(cluster, '/ask', { body: { question: `${question} ` } });
+        assert.deepEqual([events.at(-1).event, events.at(-1).data.finish_reason], ['done', shown]);
+        if (!shown) assertAnswer(plain, question);
+      }
+    }));
+
   test('a mark is the position of its source, whatever the order in which the model cites', () =>
     withEngine(cluster, ({ user }) => {
       const fruit = Object.entries(passagesOf(user)).find(([, text]) => text.includes('Bananas'))[0];

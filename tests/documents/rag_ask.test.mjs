@@ -63,6 +63,12 @@ suite('rag ask', {}, ({ test, cluster }) => {
       assert.equal(details.User, 'User_1');
     }));
 
+  test('an answer that its model did not end says why', () =>
+    withEngine(cluster, ({ query }) => ({ text: 'It lasts [1].', finish: query.includes('whole') ? 'stop' : 'length' }), async () => {
+      assert.equal(assertOk(await ask()).finish_reason, 'length');
+      assert.equal('finish_reason' in assertOk(await ask({ question: 'How long does a whole lease last?' })), false);
+    }));
+
   test('temperature and maxTokens reach the model', () =>
     withEngine(cluster, () => 'Yes [1].', async (engine) => {
       assertOk(await ask({ temperature: 0, maxTokens: 50 }));

@@ -69,9 +69,10 @@ class Engine {
       const [system, user] = (modifiers.Messages ?? []).map(({ content }) => content);
       const prompt = { kind: kindOf(system), system, user, query: Query, modifiers, topic: Topic, lease: Lease, details: Details[Seq] };
       this.prompts.push(prompt);
-      const Answer = await this.reply(prompt, this.prompts.length);
-      if (Answer !== undefined) {
-        const answer = { as: this.as, Topic, Seq: Number(Seq), Query, Answer: [Answer].flat(), Lease, Model: 'scripted' };
+      const reply = await this.reply(prompt, this.prompts.length);
+      if (reply !== undefined) {
+        const { text: Answer, finish: FinishReason } = reply?.text === undefined ? { text: reply } : reply;
+        const answer = { as: this.as, Topic, Seq: Number(Seq), Query, Answer: [Answer].flat(), Lease, Model: 'scripted', FinishReason };
         await this.ask((node) => this.cluster.answerRaw({ ...answer, node }));
       }
     }
@@ -92,7 +93,8 @@ class Engine {
   }
 }
 
-// Runs body(engine) with an engine that answers each prompt with reply(prompt, n); undefined: not at all.
+// Runs body(engine) with an engine that answers each prompt with reply(prompt, n): a text, or {text, finish} with the
+// model's FinishReason; undefined: not at all.
 export async function withEngine(cluster, reply, body, { as = 'Inference_1' } = {}) {
   const engine = new Engine(cluster, reply, as);
   try {

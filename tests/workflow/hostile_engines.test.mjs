@@ -64,6 +64,11 @@ suite('engines that lie', { accounts: ACCOUNTS }, ({ test, cluster }) => {
         assert.equal(asked.length, ATTEMPTS);
       }));
 
+  test('a decision that its model did not end is asked again, and the reason says why it broke off', () =>
+    run({ 'model.Capo': { text: '{"decision":"yes","confid', finish: 'length' } }, ([stop]) => {
+      assert.match(stop.reason, /^model\.Capo: its? .*finish_reason length/);
+    }));
+
   test('a question that has Failed is not asked again: its reason is that of the no', async () => {
     const client = await openWorkflow(cluster, { node: 1 });
     client.request(newId('session'), newId('request'), { verb: 'RULE', messageBody: { raw_text: 'run Show patterns' } });

@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define CUT_MARK " […]"
+
 enum {
     REPLY_TOKENS = 1000,
     SCOPE_MAX = 256,
@@ -43,15 +45,23 @@ static void end_without(struct model_call *call, enum bot_call_outcome outcome, 
     call->on_end(call->context, &end);
 }
 
-static void take_answer(struct model_call *call, struct str answer)
+/* A room shows texts alone: one that its model did not end says so itself. */
+static void take_answer(struct model_call *call, const struct question_end *answered)
 {
-    struct bot_call_end end = {.outcome = BOT_CALL_REPLIED, .text = str_trim(answer)};
+    struct bot_call_end end = {.outcome = BOT_CALL_REPLIED};
+    struct buf text;
+    buf_init(&text, answered->answer.n + sizeof CUT_MARK);
+    buf_put(&text, str_trim(answered->answer));
+    if (text.n > 0 && answered->cut_by.n > 0)
+        buf_lit(&text, CUT_MARK);
+    end.text = buf_str(&text);
     if (end.text.n == 0)
         end_without(call, BOT_CALL_REFUSED, STR("has an empty answer"), 0);
     else if (end.text.n > BOT_ANSWER_MAX_BYTES)
         end_without(call, BOT_CALL_REFUSED, STR("answered with more than 64 KiB"), 0);
     else
         call->on_end(call->context, &end);
+    buf_fini(&text);
 }
 
 static void end_without_room(struct model_call *call, unsigned shard)
@@ -71,7 +81,7 @@ static void on_question_end(void *context, const struct question_end *end)
     struct model_call *call = context;
     char reason[100];
     switch (end->outcome) {
-    case QUESTION_DONE: take_answer(call, end->answer); break;
+    case QUESTION_DONE: take_answer(call, end); break;
     case QUESTION_NO_ENGINE:
         end_without(call, BOT_CALL_FAILED, STR("has no engine that serves its model"), end->eta_s);
         break;

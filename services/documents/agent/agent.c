@@ -125,7 +125,7 @@ static void end_with_nothing(struct agent *agent)
 {
     struct citations none = {.used_n = 0};
     agent_trace_final(agent, STR("No passages were found."), (struct str){NULL, 0});
-    agent_complete(agent, STR(CITATIONS_NOTHING), &none);
+    agent_complete(agent, STR(CITATIONS_NOTHING), STR(""), &none);
 }
 
 void agent_go_on(struct agent *agent)
@@ -193,20 +193,20 @@ static void take_step(struct agent *agent, const struct question_end *end)
     }
 }
 
-static void take_answer(struct agent *agent, struct str text)
+static void take_answer(struct agent *agent, const struct question_end *end)
 {
     struct citations citations;
     struct buf checked, summary;
     buf_init(&checked, 8 << 20);
     buf_init(&summary, AGENT_LINE_MAX_BYTES);
-    citations_check(str_trim(text), agent->found_n, CITATIONS_BY_USE, &checked, &citations);
+    citations_check(str_trim(end->answer), agent->found_n, CITATIONS_BY_USE, &checked, &citations);
     if (citations_says_nothing(buf_str(&checked))) {
         end_with_nothing(agent);
     } else {
         buf_printf(&summary, "Answered from %llu %s, %u of them cited.",
                    COUNTED(agent->found_n, "passage"), citations.used_n);
         agent_trace_final(agent, buf_str(&summary), (struct str){NULL, 0});
-        agent_complete(agent, buf_str(&checked), &citations);
+        agent_complete(agent, buf_str(&checked), end->cut_by, &citations);
     }
     buf_fini(&checked);
     buf_fini(&summary);
@@ -223,7 +223,7 @@ static void on_model_end(void *context, const struct question_end *end)
     else if (agent->state == AGENT_PLANNING)
         take_plan(agent, end->answer);
     else
-        take_answer(agent, end->answer);
+        take_answer(agent, end);
 }
 
 /* What is under way, is not any more. */

@@ -67,7 +67,8 @@ void agent_trace_error(struct agent *agent, struct str tool, const json_t *input
                        const char *error);
 void agent_trace_final(struct agent *agent, struct str summary, struct str notes);
 /* Answers with the checked answer and the passages that it cites, in the order of its marks. */
-void agent_complete(struct agent *agent, struct str answer, const struct citations *citations);
+void agent_complete(struct agent *agent, struct str answer, struct str cut_by,
+                    const struct citations *citations);
 void agent_refuse(struct agent *agent, const struct refusal *refusal);
 /* There is something to report: starts the stream, if any. */
 void agent_begin(struct agent *agent);

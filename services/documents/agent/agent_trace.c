@@ -73,12 +73,14 @@ void agent_begin(struct agent *agent)
     stream_start(&agent->stream);
 }
 
-void agent_complete(struct agent *agent, struct str answer, const struct citations *citations)
+void agent_complete(struct agent *agent, struct str answer, struct str cut_by,
+                    const struct citations *citations)
 {
     struct buf b;
     buf_init(&b, RESULT_MAX_BYTES);
     buf_lit(&b, "{\"answer\":");
     buf_put_json(&b, answer);
+    cited_answer_put_cut(&b, cut_by);
     buf_lit(&b, ",\"citations\":[");
     for (unsigned i = 0; i < citations->used_n; i++) {
         if (i > 0)

@@ -59,6 +59,7 @@ static void put_result(const struct cited_answer *g, const struct cited_answer_r
     buf_put_json(b, ask->question);
     buf_lit(b, ",\"answer\":");
     buf_put_json(b, result->answer);
+    cited_answer_put_cut(b, result->cut_by);
     buf_lit(b, ",\"sources\":");
     put_list(g, result->is_nothing ? 0 : g->settings.hit_n, b);
     if (result->is_nothing && g->settings.all_n > 0) {

@@ -41,11 +41,20 @@ void cited_passages_fini(struct cited_passages *passages)
 
 /* --- results ---------------------------------------------------------------------------------- */
 
-static void put_result(struct cited_answer *g, struct str answer, struct str model, struct buf *b)
+void cited_answer_put_cut(struct buf *b, struct str cut_by)
+{
+    if (cut_by.n == 0)
+        return;
+    buf_put_key(b, "finish_reason");
+    buf_put_json(b, cut_by);
+}
+
+static void put_result(struct cited_answer *g, struct str answer, struct str model,
+                       struct str cut_by, struct buf *b)
 {
     struct buf checked;
-    struct cited_answer_result result = {.model = model,
-                                         .took_ms = (clock_mono_us() - g->start_us) / 1000};
+    struct cited_answer_result result = {
+        .model = model, .cut_by = cut_by, .took_ms = (clock_mono_us() - g->start_us) / 1000};
     buf_init(&checked, ANSWER_MAX);
     struct citations citations;
     citations_check(str_trim(answer), g->settings.hit_n, CITATIONS_AS_GIVEN, &checked, &citations);
@@ -69,11 +78,11 @@ static void respond_nothing(struct cited_answer *g)
         stream_put_buf(stream, "sources", STR(""), &b);
         stream_put(stream, "token", STR("1-1"), STR("{\"text\":\"" CITATIONS_NOTHING "\"}"));
         buf_clear(&b);
-        put_result(g, STR(CITATIONS_NOTHING), STR(""), &b);
+        put_result(g, STR(CITATIONS_NOTHING), STR(""), STR(""), &b);
         stream_put_buf(stream, "done", STR("1-2"), &b);
         stream_end(stream);
     } else {
-        put_result(g, STR(CITATIONS_NOTHING), STR(""), &b);
+        put_result(g, STR(CITATIONS_NOTHING), STR(""), STR(""), &b);
         respond_json(g->r, 200, &b);
     }
     buf_fini(&b);
@@ -107,7 +116,7 @@ static void put_done(struct follow_sse *sse, const struct outcome *outcome, stru
     buf_init(&model, ANSWER_MAX);
     buf_put_json_texts(&answer, outcome->answer);
     buf_put_json_text(&model, outcome->model);
-    put_result(g, buf_str(&answer), buf_str(&model), b);
+    put_result(g, buf_str(&answer), buf_str(&model), outcome_cut_by(outcome), b);
     buf_fini(&answer);
     buf_fini(&model);
 }
@@ -165,7 +174,7 @@ static void on_end(void *context, const struct question_end *end)
     }
     struct buf b;
     buf_init(&b, RESULT_MAX);
-    put_result(g, end->answer, end->model, &b);
+    put_result(g, end->answer, end->model, end->cut_by, &b);
     respond_json(g->r, 200, &b);
     buf_fini(&b);
 }

@@ -23,6 +23,7 @@ struct cited_answer;
 /* What a format writes as the response. */
 struct cited_answer_result {
     struct str answer, model; /* marks are positions in the hits, from 1; model may be empty */
+    struct str cut_by;        /* outcome_cut_by: the answer is not complete; or "" */
     bool is_nothing;          /* the answer says that nothing was found */
     uint64_t took_ms;         /* from the question to the answer */
 };
@@ -76,5 +77,8 @@ struct cited_passages {
 void cited_passages_init(struct cited_passages *passages, const struct retrieve_hit *const *hits,
                          unsigned n);
 void cited_passages_fini(struct cited_passages *passages);
+
+/* Puts the member `finish_reason` after another one, of an answer that is not complete. */
+void cited_answer_put_cut(struct buf *b, struct str cut_by);
 
 #endif

@@ -89,6 +89,7 @@ static void put_result(const struct cited_answer *g, const struct cited_answer_r
     const struct rag_ask *op = g->r->state;
     buf_lit(b, "{\"answer\":");
     buf_put_json(b, result->answer);
+    cited_answer_put_cut(b, result->cut_by);
     buf_lit(b, ",\"citations\":");
     put_citations(g, result->is_nothing ? 0 : g->settings.hit_n, b);
     if (result->is_nothing && g->settings.all_n > 0) {

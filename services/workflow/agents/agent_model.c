@@ -24,6 +24,7 @@ enum {
     REST_MS = 500,
     REPLY_TOKENS = 1000,
     SCOPE_MAX = 128,
+    FAULT_MAX = 1024,
     /* Past the supervisor's deadline: that one says what happened. */
     GRACE_MS = 1000,
 };
@@ -82,12 +83,24 @@ static void end_without(struct model_agent *a, enum agent_outcome outcome, struc
 
 /* --- asking ----------------------------------------------------------------------------------- */
 
-static void take_reply(struct model_agent *a, struct str text)
+/* The reason also says if the model did not come to the end of its reply. */
+static void end_with_fault(struct model_agent *a, const char *fault, struct str cut_by)
+{
+    struct buf b;
+    buf_init(&b, FAULT_MAX);
+    buf_put(&b, str_of(fault));
+    if (cut_by.n > 0)
+        buf_printf(&b, " (its model stopped with finish_reason %.*s)", STR_ARG(cut_by));
+    end_without(a, AGENT_BAD_ANSWER, buf_str(&b));
+    buf_fini(&b);
+}
+
+static void take_reply(struct model_agent *a, const struct question_end *answered)
 {
     struct model_reply reply;
-    const char *fault = model_reply_read(text, &reply);
+    const char *fault = model_reply_read(answered->answer, &reply);
     if (fault != NULL) {
-        end_without(a, AGENT_BAD_ANSWER, str_of(fault));
+        end_with_fault(a, fault, answered->cut_by);
         return;
     }
     struct agent_result result = {.outcome = AGENT_DECIDED,
@@ -113,7 +126,7 @@ static void on_question_end(void *context, const struct question_end *result)
     struct model_agent *a = context;
     a->question = NULL;
     if (result->outcome == QUESTION_DONE) {
-        take_reply(a, result->answer);
+        take_reply(a, result);
     } else if (result->outcome == QUESTION_FAILED) {
         /* It has had its attempts: another question would have as many again. */
         end_without(a, AGENT_REFUSED,
