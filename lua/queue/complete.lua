@@ -4,7 +4,8 @@
 --   differs) or nobody has (taken, also by its text alone), the same answer sent twice after a lost
 --   reply (same).
 -- With a class it then continues like queue/claim.lua.
--- KEYS: t:<topic>, stored, leases, lease:<id>, partials:<topic>:<seq>; with a class those of queue/claim.lua.
+-- KEYS: t:<topic>, stored, leases, lease:<id>, partials:<topic>:<seq>, tokens:<user>, account_tokens:<account>;
+--   with a class those of queue/claim.lua.
 -- Wakes: every node that waits for the query, with the answer; with a class whom queue/claim.lua wakes.
 -- Bound: one query; the states of its claim (CLAIM_MAX) when the last Seq is answered first; the rows of its claim
 --   (REPLY_BYTES), TEXT_LOOK_BACK states and twice LOOK_BYTES of rows, when the text decides; with a class one claim.
@@ -34,6 +35,7 @@ local stored = require('queue/stored')
 local waiters = require('queue/waiters')
 local bounds = require('turn/bounds')
 local parts = require('turn/parts')
+local tokens = require('users/tokens')
 local call = redis.call
 local byte, gmatch, match = string.byte, string.gmatch, string.match
 
@@ -121,12 +123,13 @@ local function complete(turn, topic, seq, lease, holder, query, answer, by_text,
     if holding then
         if by ~= holder or (lease ~= '' and lease ~= holding) then return 'lost' end
     end
-    local created, model = match(row, '^(%d+)\n%S+ %S+ (%S+)')
+    local created, account, user, model = match(row, '^(%d+)\n(%S+) (%S+) (%S+)')
     if is_as_default(key, seq, model, holding) then answer = records.as_default(answer) end
     local said = facts == '' and '' or ' ' .. facts
     local text, is_waited = answer .. '\n' .. turn.now_text .. '\n' .. holder .. said, got[3] and got[3] ~= ''
     local counted = got[4] and stored.add_answer(turn, key, got[4], row, #text)
     write(key, seq, text, is_waited, counted)
+    if facts ~= '' then tokens.add(turn, account, user, facts) end
     local is_ended = holding and outcomes.leave_lease(turn, topic, holding, n)
     if not holding then outcomes.leave_open(turn, topic, seq) end
     if is_waited then

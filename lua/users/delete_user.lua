@@ -6,7 +6,8 @@
 -- KEYS: topics:<user>, names:<user>, users, deleting:<user>; of its topics as delete, lookups:<topic> and
 --   lookup:<fingerprint>; recommendations, unrecommended, recommenders, recommenders:<account>,
 --   recommended:<account>:<user>, judged:<account>:<user>; of its documents as doc_delete, recent_jobs:<space>,
---   job:<job>, trash; limit:<what>:<user>, limit:forget:<digest>; wf_of:<user> and of its runs as workflow_delete.
+--   job:<job>, trash; limit:<what>:<user>, limit:forget:<digest>; tokens:<user>; wf_of:<user> and of its runs as
+--   workflow_delete.
 -- Wakes: nodes that wait for its queries, nodes that watch its documents.
 -- Bound: ROWS_MAX rows, of which a topic counts 10, a document 250; ends with the row that reaches LOOK_BYTES; what one
 --   step of delete takes more; RECOMMENDATIONS_N of an account, JOBS_SHOWN jobs, TRASH_N vectors.
@@ -27,6 +28,7 @@ local leaving = require('topic/leave')
 local part = require('topic/part')
 local users = require('topic/users')
 local bounds = require('turn/bounds')
+local tokens = require('users/tokens')
 local call = redis.call
 local format, match, sub = string.format, string.match, string.sub
 local concat = table.concat
@@ -147,6 +149,7 @@ local function verb(turn, a)
     if not is_more then
         drop_limits(turn, user, gone)
         users.forget(turn, user)
+        tokens.forget(turn, user)
     end
     return concat({
         'ok', is_more and 1 or 0, gone.topics, gone.parts, gone.queries, gone.lookups, gone.recommendations,

@@ -2,7 +2,7 @@
 --   page has the other counts too.
 -- KEYS: topics:<user>, t:<topic>, waiting, stored, recommenders, recommenders:<account>, docs:<space>, space:<space>,
 --   limit:<what>:<user>, wf_of:<user>, rooms_of:<user>, messages_of,
---   bots_of:<user>, evaluations_of:<user>.
+--   bots_of:<user>, evaluations_of:<user>, tokens:<user>, account_tokens:<account>.
 -- Wakes: nobody.
 -- Bound: TOPICS_PAGE topics, of each its last Seq.
 -- Lane: slow.  Home: every.  Nonce: yes.  Full: runs.
@@ -15,8 +15,10 @@
 -- Replies: replay | ok/topics to go on after ('' when there are none)/queries of this page/topics/Open queries of that
 --   account and user/bytes stored for that account and user/for that account/recommendations/documents/bytes of
 --   them/passages of them/uploads in the last minute/in the last hour/questions over documents in the last minute/runs
---   of workflows/rooms in which it has a part/messages/bots/evaluations
+--   of workflows/rooms in which it has a part/messages/bots/evaluations/tokens that models read for the user in the
+--   last 30 days/that they wrote/the same two of the account
 local bounds = require('turn/bounds')
+local tokens = require('users/tokens')
 local call = redis.call
 local format = string.format
 local concat = table.concat
@@ -47,6 +49,8 @@ local function verb(turn, a)
     bounds.note_read(turn, #page, 0)
     local b = call('HMGET', P .. 'stored', account .. ' ' .. user, account)
     local s = call('HMGET', P .. 'space:' .. space, 'bytes', 'chunks')
+    local read, written = tokens.of_user(turn, user)
+    local account_read, account_written = tokens.of_account(turn, account)
     return concat({
         'ok', #page == TOPICS_PAGE and format('%d', from + TOPICS_PAGE) or '', format('%d', queries),
         call('ZCARD', mine), call('HGET', P .. 'waiting', account .. ' ' .. user) or 0,
@@ -55,7 +59,7 @@ local function verb(turn, a)
         used(turn, 'upload', user, 60), used(turn, 'upload', user, 3600), used(turn, 'ask', user, 60),
         call('ZCARD', P .. 'wf_of:' .. user), call('ZCARD', P .. 'rooms_of:' .. user),
         call('HGET', P .. 'messages_of', user) or 0, call('ZCARD', P .. 'bots_of:' .. user),
-        call('ZCARD', P .. 'evaluations_of:' .. user),
+        call('ZCARD', P .. 'evaluations_of:' .. user), read, written, account_read, account_written,
     }, '\n')
 end
 

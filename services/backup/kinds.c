@@ -23,6 +23,8 @@ static const struct {
     {"nonce_counts", KIND_COPIED, HOME_CLUSTER},
     {"limit", KIND_COPIED, HOME_KEPT},
     {"stat", KIND_COUNTED, HOME_DIVIDED},
+    {"tokens", KIND_COUNTED, HOME_DIVIDED},
+    {"account_tokens", KIND_COUNTED, HOME_DIVIDED},
     {"token_key", KIND_COPIED, HOME_CLUSTER},
     {"drained", KIND_COPIED, HOME_EVERY},
     {"recommendations", KIND_COPIED, HOME_CLUSTER},

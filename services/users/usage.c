@@ -8,6 +8,8 @@
 #include "shared/http/gather.h"
 #include "shared/http/respond.h"
 
+enum { TOKEN_DAYS = 30 }; /* lua/users/tokens.lua */
+
 /* In the order of the verb's reply. */
 enum count {
     COUNT_QUERIES,
@@ -27,6 +29,10 @@ enum count {
     COUNT_MESSAGES,
     COUNT_BOTS,
     COUNT_EVALUATIONS,
+    COUNT_TOKENS_READ,
+    COUNT_TOKENS_WRITTEN,
+    COUNT_ACCOUNT_TOKENS_READ,
+    COUNT_ACCOUNT_TOKENS_WRITTEN,
     COUNT_NR
 };
 
@@ -76,6 +82,18 @@ static void put_stored(struct buf *b, const struct request *r, const uint64_t *n
     buf_put_char(b, '}');
 }
 
+static void put_tokens(struct buf *b, const uint64_t *n, bool has_account)
+{
+    put_pair(b, "Tokens", "Prompt", n[COUNT_TOKENS_READ], "Completion", n[COUNT_TOKENS_WRITTEN]);
+    if (has_account)
+        buf_printf(b, ",\"AccountPrompt\":%llu,\"AccountCompletion\":%llu",
+                   (unsigned long long)n[COUNT_ACCOUNT_TOKENS_READ],
+                   (unsigned long long)n[COUNT_ACCOUNT_TOKENS_WRITTEN]);
+    else
+        buf_lit(b, ",\"AccountPrompt\":null,\"AccountCompletion\":null");
+    buf_printf(b, ",\"Days\":%u}", TOKEN_DAYS);
+}
+
 static void answer(struct request *r, const struct counting *counting)
 {
     struct buf *b = &r->server->scratch;
@@ -93,6 +111,7 @@ static void answer(struct request *r, const struct counting *counting)
                    (unsigned long long)n[COUNT_QUERIES]);
     }
     put_stored(b, r, n);
+    put_tokens(b, n, has_open);
     buf_printf(b, ",\"Recommendations\":{\"Count\":%llu}",
                (unsigned long long)n[COUNT_RECOMMENDATIONS]);
     buf_printf(b, ",\"Runs\":{\"Count\":%llu}", (unsigned long long)n[COUNT_RUNS]);

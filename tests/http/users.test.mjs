@@ -470,6 +470,25 @@ suite('users', { args: SLOW_RESCUE, accounts: { ...ACCOUNTS, ...NAMESPACES } }, 
     await remove(User);
   });
 
+  test('usage adds up the tokens that engines report, for a user and its account, on all shards', async () => {
+    const [User, other] = [newUser(), newUser()];
+    const mine = (whose, options) => usage(whose, options).then(({ Tokens }) => Tokens);
+    const { AccountPrompt, AccountCompletion } = await mine(User);
+    for (const [who, prompt_tokens, completion_tokens] of [[User, 100, 20], [User, 1, 2], [User, 30, 0], [other, 1000, 5]]) {
+      const { Topic, Seq } = await cluster.add({ User: who, Query: 'Why?' });
+      await cluster.claim();
+      await cluster.answer({ Topic, Seq, Query: 'Why?', Usage: { prompt_tokens, completion_tokens } });
+    }
+    await done({ User, Query: 'without' });
+    const account = { AccountPrompt: AccountPrompt + 1131, AccountCompletion: AccountCompletion + 27 };
+    assert.deepEqual(await mine(User), { Prompt: 131, Completion: 22, ...account, Days: 30 });
+    assert.deepEqual(await mine(other), { Prompt: 1000, Completion: 5, ...account, Days: 30 });
+    assert.deepEqual(await mine(User, { as: 'Operator_1' }), { Prompt: 131, Completion: 22, AccountPrompt: null, AccountCompletion: null, Days: 30 });
+    await remove(User);
+    assert.deepEqual(await mine(User), { Prompt: 0, Completion: 0, ...account, Days: 30 });
+    await remove(other);
+  });
+
   test('usage counts over many topics', async () => {
     const User = newUser();
     const Topic = newTopic();

@@ -8,6 +8,7 @@ import { scripts } from '../support/lua.mjs';
 
 // What stays for a while, and why, and what belongs to no user.
 const STAYS = {
+  account_tokens: 'sums of an account, 30 days',
   audit: 'who did what, 90 days',
   drained: 'accounts that operators have drained',
   engines: 'which engines were there, a day',

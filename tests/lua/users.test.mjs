@@ -230,10 +230,11 @@ scripts('delete_user', ({ cases, test, shard }) => {
 });
 
 scripts('usage', ({ cases }) => {
+  const day = (ago) => Math.floor(Date.now() / 86_400_000) - ago;
   const usage = (from = 0) => ['usage', 0, 'alice', 'F', ALICE, from];
   const found = (next, queries, topics, ...rest) => lines('ok', next, queries, topics, ...rest);
   cases([
-    { name: 'a user of whom nothing is stored', call: usage(), reply: found('', ...Array(17).fill(0)) },
+    { name: 'a user of whom nothing is stored', call: usage(), reply: found('', ...Array(21).fill(0)) },
     {
       name: 'counts what is the user’s',
       before: () => ({
@@ -243,12 +244,13 @@ scripts('usage', ({ cases }) => {
         ...keysOf({ n: 1, state: 'INDEXED' }, { n: 2, space: BOB }), 'wf_of:alice': zset({ 's.1': 1, 's.2': 2 }), 'wf_of:bob': zset({ 's.3': 3 }),
         'rooms_of:alice': zset({ a: 1, b: 2, c: 3 }), 'rooms_of:bob': zset({ a: 1 }), messages_of: { alice: '7', bob: '9' },
         'bots_of:alice': zset({ bot: 1 }), 'bots_of:bob': zset({ x: 1, y: 2 }), 'evaluations_of:alice': zset({ e: 1, f: 2 }),
+        'tokens:alice': { [`${day(0)} p`]: '30', [`${day(0)} c`]: '4', [`${day(29)} p`]: '3', [`${day(30)} p`]: '500' }, 'account_tokens:F': { [`${day(1)} p`]: '99', [`${day(1)} c`]: '9' }, 'account_tokens:G': { [`${day(0)} p`]: '1' },
         'limit:upload:alice': zset({ a: (Date.now() - 5_000) * 1000, b: (Date.now() - 90_000) * 1000 }), 'limit:ask:alice': zset({ a: (Date.now() - 5_000) * 1000 }),
       }),
       call: usage(),
-      reply: (text) => /^ok\n\n3\n3\n2\n8192\n131072\n3\n1\n\d+\n1\n1\n2\n1\n2\n3\n7\n1\n2$/.test(text),
+      reply: (text) => /^ok\n\n3\n3\n2\n8192\n131072\n3\n1\n\d+\n1\n1\n2\n1\n2\n3\n7\n1\n2\n33\n4\n99\n9$/.test(text),
     },
-    { name: 'from a later topic on', before: { 't:a': topicOf(['C "no"']), 't:b': topicOf(['C "no"']), 'topics:alice': zset({ a: 1, b: 2 }) }, call: usage(1), reply: found('', 1, 2, ...Array(15).fill(0)) },
+    { name: 'from a later topic on', before: { 't:a': topicOf(['C "no"']), 't:b': topicOf(['C "no"']), 'topics:alice': zset({ a: 1, b: 2 }) }, call: usage(1), reply: found('', 1, 2, ...Array(19).fill(0)) },
   ]);
 });
 

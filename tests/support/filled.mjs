@@ -9,7 +9,7 @@ import { lines, tailOf } from './lua.mjs';
 import { create, lookOf, post, postedOf } from './lua_rooms.mjs';
 import { answer, began, frameOf, stepped } from './lua_workflow.mjs';
 
-const ANSWER = lines('["yes"]', 'null', 'null');
+const ANSWER = lines('["yes"]', 'null', 'null'), FACTS = '"FinishReason":"stop","Usage":{"prompt_tokens":7,"completion_tokens":2}';
 export const ANY_BYTES = String.fromCharCode(...Array(256).keys());
 
 export const add = (shard, topic, { user = 'alice', account = 'Frontend_1', model = 'default', query = 'Why?', idem = '', digest = '' } = {}) =>
@@ -25,7 +25,7 @@ export async function take(shard, models = '*') {
 }
 
 export const complete = (shard, topic, seq, lease, query = 'Why?') =>
-  shard.call('complete', 0, topic, seq, lease, 'Inference_1', JSON.stringify(query), ANSWER, '');
+  shard.call('complete', 0, topic, seq, lease, 'Inference_1', JSON.stringify(query), ANSWER, '', '', '', '', '', FACTS);
 
 // Topics in each state, with everything that hangs on them.
 export async function fillQueue(shard) {

@@ -225,6 +225,8 @@ void cli_print_usage(const struct cli *cli, const json_t *usage)
             member(usage, "Documents", "Count"), member(usage, "Documents", "CountMax"),
             member(usage, "Documents", "Bytes"), member(usage, "Documents", "BytesMax"),
             member(usage, "Documents", "Passages"));
+    put_row("tokens", "%lld read, %lld written within %lld days", member(usage, "Tokens", "Prompt"),
+            member(usage, "Tokens", "Completion"), member(usage, "Tokens", "Days"));
     print_rates(usage, "Uploads", "uploads");
     print_rates(usage, "Questions", "questions over documents");
 }

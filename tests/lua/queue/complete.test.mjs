@@ -2,7 +2,7 @@
 //
 // complete, cancel: how a query ends, once. Races by name.
 import assert from 'node:assert/strict';
-import { ago, lines, openOf, rowOf, scripts, set, topicOf, ttl, zset } from '../../support/lua.mjs';
+import { ago, anything, lines, openOf, rowOf, scripts, set, topicOf, ttl, zset } from '../../support/lua.mjs';
 
 const ANSWER = lines('["42"]', '["hm"]', '"big"');
 const complete = ({ topic = 't', seq = 1, lease = '', holder = 'E', query = 'Q1', answer = ANSWER, dialect = '', poll = [] } = {}) =>
@@ -13,6 +13,8 @@ const stored = (found) => {
   return parts.slice(0, 3).join('\n') === ANSWER && ago()(parts[3]) && parts[4] === 'E' && parts.length === 5;
 };
 const FACTS = '"FinishReason":"stop","Usage":{"prompt_tokens":1,"completion_tokens":2}';
+const TODAY = Math.floor(Date.now() / 86_400_000), DAYS_S = 30 * 86_400;
+const tokens = (p, c) => Object.fromEntries(['tokens:alice', 'account_tokens:Frontend_1'].map((key) => [key, ttl(DAYS_S, { [`${TODAY} p`]: String(p), [`${TODAY} c`]: String(c) })]));
 const STORED = lines(ANSWER, 1500, 'E');
 const LATER = 9e12;
 
@@ -47,7 +49,21 @@ scripts('complete', ({ cases }) => {
       before: pending(),
       calls: [[...complete(), '', '', '', '', FACTS], complete(), [...complete(), '', '', '', '', '"FinishReason":"length"']],
       replies: [ok(), (reply) => reply.startsWith('same\n1\n'), (reply) => reply.startsWith('same\n1\n')],
-      after: { 't:t': { ...topicOf(['D']), 'a:1': (found) => found.endsWith(`\nE ${FACTS}`) && found.split('\n').length === 5 }, leases: null },
+      after: { 't:t': { ...topicOf(['D']), 'a:1': (found) => found.endsWith(`\nE ${FACTS}`) && found.split('\n').length === 5 }, leases: null, ...tokens(1, 2) },
+    },
+    {
+      name: 'its tokens are added up for its user and its account, and days that do not count any more go',
+      before: () => ({ ...pending(), 'tokens:alice': ttl(60, { [`${TODAY - 30} p`]: '5', [`${TODAY - 30} c`]: '5', [`${TODAY - 29} p`]: '7' }), 'account_tokens:Frontend_1': ttl(60, { [`${TODAY} p`]: '10', [`${TODAY} c`]: '20' }) }),
+      call: [...complete(), '', '', '', '', FACTS],
+      reply: ok(),
+      after: { 't:t': { ...topicOf(['D']), 'a:1': anything }, leases: null, 'tokens:alice': ttl(DAYS_S, { [`${TODAY - 29} p`]: '7', [`${TODAY} p`]: '1', [`${TODAY} c`]: '2' }), 'account_tokens:Frontend_1': ttl(60, { [`${TODAY} p`]: '11', [`${TODAY} c`]: '22' }) },
+    },
+    {
+      name: 'of one answer a billion at most, whatever its engine says',
+      before: pending(),
+      call: [...complete(), '', '', '', '', '"Usage":{"prompt_tokens":18446744073709551615,"completion_tokens":0}'],
+      reply: ok(),
+      after: { 't:t': { ...topicOf(['D']), 'a:1': anything }, leases: null, ...tokens(1e9, 0) },
     },
     { name: 'the holder with its lease', before: pending(), call: complete({ lease: '7' }), reply: ok(), after: endedWith() },
     {
