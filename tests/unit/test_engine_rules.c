@@ -1,152 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * test_engine_rules.c - the built-in model's rules for workflow prompts. */
 #include "services/engine/models/prompt.h"
-#include "services/engine/models/rules.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
-static const char tables[] = "{\"cards\":[\"id\",\"pattern_id\",\"title\",\"body\"],"
-                             "\"episodes\":[\"id\",\"card_id\",\"title\",\"happened_on\"],"
-                             "\"patterns\":[\"id\",\"name\",\"description\",\"kind\"],"
-                             "\"Order\":[\"id\",\"unit price\"]}";
-
-static json_t *decide(const char *task, const char *prompt)
-{
-    struct buf first, second;
-    char reason[100];
-    json_t *json;
-    buf_init(&first, 256 << 10);
-    buf_init(&second, 256 << 10);
-    rules_decide(str_of(task), str_of(prompt), &first);
-    rules_decide(str_of(task), str_of(prompt), &second);
-    assert_true(str_eq(buf_str(&first), buf_str(&second)));
-    assert_true(json_parse(buf_str(&first), reason, sizeof reason, &json));
-    assert_true(json_number_value(json_object_get(json, "confidence")) >= 0.5);
-    assert_true(json_number_value(json_object_get(json, "confidence")) <= 0.95);
-    assert_true(json_is_object(json_object_get(json, "output")));
-    assert_non_null(strstr(json_string_value(json_object_get(json, "reason")), "Built-in rule: "));
-    buf_fini(&first);
-    buf_fini(&second);
-    return json;
-}
-
-static json_t *ask(const char *agent, const char *verb, const char *body, const char *request)
-{
-    char prompt[64 << 10];
-    snprintf(prompt, sizeof prompt, "Agent: %s\nVerb: %s\nTables: %s\nBody: %s\nRequest: %s\n",
-             agent, verb, tables, body, request);
-    return decide("", prompt);
-}
-
-/* After objections and what people said to them. */
-static json_t *ask_corrected(const char *agent, const char *verb, const char *corrections,
-                             const char *request)
-{
-    char prompt[64 << 10];
-    snprintf(prompt, sizeof prompt, "Agent: %s\nVerb: %s\nTables: %s\n%s\nBody: {}\nRequest: %s\n",
-             agent, verb, tables, corrections, request);
-    return decide("", prompt);
-}
-
-static const char *decision(const json_t *json)
-{
-    return json_string_value(json_object_get(json, "decision"));
-}
-
-static const char *reason(const json_t *json)
-{
-    return json_string_value(json_object_get(json, "reason"));
-}
-
-static const char *sql_of(const json_t *json)
-{
-    return json_string_value(json_object_get(json_object_get(json, "output"), "sql_query"));
-}
-
-static bool passes(const char *agent, const char *verb, const char *sql)
-{
-    char body[32 << 10];
-    struct buf text;
-    buf_init(&text, sizeof body);
-    buf_put_json(&text, str_of(sql));
-    snprintf(body, sizeof body, "{\"sql_query\":%.*s}", STR_ARG(buf_str(&text)));
-    buf_fini(&text);
-    json_t *json = ask(agent, verb, body, "run it");
-    bool is_yes = strcmp(decision(json), "yes") == 0;
-    json_decref(json);
-    return is_yes;
-}
-
-/* ---- corrections in words ---- */
-
-static void a_correction_in_words_changes_the_request(void **state)
-{
-    static const struct {
-        const char *request, *correction, *sql;
-    } cases[] = {
-        {"run Show ghosts", "Yes, it should be pattern", "FROM patterns ORDER BY id LIMIT 100"},
-        {"run Show ghosts", "Yes, it should be pattern.", "FROM patterns ORDER BY id LIMIT 100"},
-        {"run Show ghosts", "not ghosts but cards", "FROM cards ORDER BY id LIMIT 100"},
-        {"run Show cards", "it should be pattern", "FROM patterns ORDER BY id LIMIT 100"},
-        {"run Show the newest 5 ghosts", "episodes",
-         "FROM episodes ORDER BY happened_on DESC LIMIT 5"},
-        {"run Show patterns", "only the first 3", "FROM patterns ORDER BY id LIMIT 3"},
-        {"run Show ghosts", "run Show cards of pattern 3", "WHERE pattern_id = 3"},
-        {"patterns", "it should be RULE", "FROM patterns ORDER BY id LIMIT 100"},
-        {"run Show ghosts", "ok", NULL},
-        {"run Show ghosts", "they are hungry", NULL},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char lines[1000];
-        snprintf(lines, sizeof lines,
-                 "Objection: model.verifyRequest: there is none.\n"
-                 "Correction: %s",
-                 cases[i].correction);
-        json_t *json = ask_corrected("model.ruleToSQL", "RULE", lines, cases[i].request);
-        const char *sql = sql_of(json);
-        if ((sql == NULL) != (cases[i].sql == NULL) ||
-            (sql != NULL && strstr(sql, cases[i].sql) == NULL))
-            fail_msg("%s + %s: %s", cases[i].request, cases[i].correction,
-                     sql == NULL ? reason(json) : sql);
-        json_decref(json);
-    }
-}
-
-static void corrections_count_one_after_the_other(void **state)
-{
-    json_t *json = ask_corrected("model.ruleToSQL", "RULE",
-                                 "Objection: a: b\nCorrection: it should be pattern\n"
-                                 "Objection: a: b\nCorrection: no, cards",
-                                 "run Show ghosts");
-    assert_string_equal(sql_of(json), "SELECT id, pattern_id, title, body FROM cards ORDER BY id "
-                                      "LIMIT 100");
-    json_decref(json);
-    json = ask_corrected("model.LanguageCapo", "GENERIC", "Correction: run", "patterns");
-    assert_string_equal(json_string_value(json_object_get(json_object_get(json, "output"), "verb")),
-                        "RULE");
-    json_decref(json);
-}
-
-/* Words about a request do not become a part of what it stores. */
-static void a_correction_is_never_stored(void **state)
-{
-    json_t *json = ask_corrected("model.requestToExtractEntities", "CONTENT",
-                                 "Correction: Yes, it should be card",
-                                 "extract Add a ghost \"A\" to pattern 2: text");
-    assert_non_null(strstr(sql_of(json), "INSERT INTO cards"));
-    assert_non_null(strstr(sql_of(json), "'text'"));
-    json_decref(json);
-    json = ask_corrected("model.requestToExtractEntities", "CONTENT", "Correction: in red, please",
-                         "extract Add a card \"A\" to pattern 2: text");
-    assert_string_equal(decision(json), "no");
-    assert_non_null(strstr(reason(json), "whole request again"));
-    json_decref(json);
-}
+#include "tests/unit/rules_fixture.h"
 
 /* ---- prompts of any kind ---- */
 
@@ -464,93 +319,6 @@ static void the_entities_are_those_of_the_statement(void **state)
     json_decref(json);
 }
 
-/* ---- statements ---- */
-
-static void a_statement_may_only_do_what_its_verb_may(void **state)
-{
-    static const char *const reading[] = {
-        "SELECT * FROM patterns",
-        "select p.name, count(c.id) as n from patterns p left join cards c on c.pattern_id = p.id "
-        "group by p.name having count(c.id) > 1 order by n desc limit 10;",
-        "WITH x AS (SELECT id FROM cards) SELECT * FROM x",
-        "WITH c AS (SELECT 1 AS x) SELECT x FROM c",
-        "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 3), d AS NOT "
-        "MATERIALIZED (SELECT n FROM c) SELECT count(*) FROM d",
-        "VALUES (1), (2)",
-        "SELECT name FROM patterns WHERE name = 'DELETE; --' OR name IS NULL",
-        "SELECT \"unit price\" FROM \"Order\"",
-        "SELECT extract(year FROM happened_on) FROM episodes",
-        "SELECT CASE WHEN id > 3 THEN 'a' ELSE 'b' END FROM cards",
-    };
-    static const char *const wrong_reading[] = {
-        "",
-        "SELECT",
-        "DELETE FROM patterns",
-        "DROP TABLE patterns",
-        "SELECT * FROM customers",
-        "SELECT colour FROM patterns",
-        "SELECT body FROM patterns",
-        "SELECT * FROM patterns; DELETE FROM patterns",
-        "SELECT load_extension('x')",
-        "SELECT * INTO cards FROM patterns",
-        "WITH x AS (DELETE FROM cards RETURNING id) SELECT 1",
-        "WITH x AS (UPDATE cards SET title = 'a') SELECT 1",
-        "WITH x AS (SELECT 1 AS y) SELECT z FROM x",
-        "WITH x(y) AS (SELECT 1) SELECT readfile(y) FROM x",
-        "SELECT * FROM patterns -- x",
-        "SELECT * FROM patterns /* x */",
-        "SELECT 'a",
-        "SELECT $1 FROM patterns",
-        "PRAGMA table_info(patterns)",
-        "ATTACH 'x' AS y",
-        "INSERT INTO patterns (name) VALUES ('a')",
-        "SELECT pg_sleep(100)",
-        "SELECT \"a",
-        "SELECT readfile('/etc/passwd') FROM patterns",
-        "SELECT name FROM pg_catalog.pg_user",
-    };
-    static const char *const writing[] = {
-        "INSERT INTO patterns (name) VALUES ('a'), ('b')",
-        "INSERT INTO patterns (id, name) VALUES (1, 'a') ON CONFLICT (id) DO UPDATE SET name = "
-        "excluded.name",
-        "UPDATE cards SET title = upper(title) WHERE id = 3",
-    };
-    static const char *const wrong_writing[] = {
-        "SELECT * FROM patterns",
-        "UPDATE cards SET title = 'x'",
-        "DELETE FROM cards",
-        "INSERT OR REPLACE INTO patterns (name) VALUES ('a')",
-        "REPLACE INTO patterns VALUES (1)",
-        "UPDATE OR REPLACE patterns SET id = 1 WHERE id = 2",
-        "INSERT INTO customers VALUES (1)",
-        "INSERT INTO patterns (colour) VALUES ('red')",
-        "UPDATE cards SET colour = 1 WHERE id = 1",
-        "INSERT INTO patterns (name) VALUES ('a'); DROP TABLE cards",
-    };
-#define EACH(list, agent, verb, expected)                                                          \
-    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {                                      \
-        if (passes(agent, verb, list[i]) != (expected))                                            \
-            print_message("%s\n", list[i]);                                                        \
-        assert_true(passes(agent, verb, list[i]) == (expected));                                   \
-    }
-    EACH(reading, "model.verifySQL", "RULE", true)
-    EACH(wrong_reading, "model.verifySQL", "RULE", strcmp(wrong_reading[i], "SELECT") == 0)
-    EACH(writing, "model.verifyUpsert", "CONTENT", true)
-    EACH(wrong_writing, "model.verifyUpsert", "CONTENT", false)
-}
-
-static void the_fault_of_a_statement_is_named(void **state)
-{
-    json_t *json =
-        ask("model.verifySQL", "RULE", "{\"sql_query\":\"SELECT x FROM customers\"}", "");
-    assert_string_equal(decision(json), "no");
-    assert_non_null(strstr(reason(json), "\"x\""));
-    json_decref(json);
-    json = ask("model.verifySQL", "RULE", "{}", "run Show patterns");
-    assert_non_null(strstr(reason(json), "no sql_query"));
-    json_decref(json);
-}
-
 static void the_largest_and_oddest_requests_are_answered(void **state)
 {
     static const char *const requests[] = {"パターンを見せて",
@@ -601,9 +369,6 @@ static void the_largest_and_oddest_requests_are_answered(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_correction_in_words_changes_the_request),
-        cmocka_unit_test(corrections_count_one_after_the_other),
-        cmocka_unit_test(a_correction_is_never_stored),
         cmocka_unit_test(any_workflow_prompt_gets_a_decision),
         cmocka_unit_test(an_agent_of_a_users_file_gets_what_its_prompt_wants),
         cmocka_unit_test(an_agents_prompt_may_name_what_other_prompts_name),
@@ -615,8 +380,6 @@ int main(void)
         cmocka_unit_test(a_correction_counts),
         cmocka_unit_test(content_becomes_an_insert_or_update),
         cmocka_unit_test(the_entities_are_those_of_the_statement),
-        cmocka_unit_test(a_statement_may_only_do_what_its_verb_may),
-        cmocka_unit_test(the_fault_of_a_statement_is_named),
         cmocka_unit_test(the_largest_and_oddest_requests_are_answered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
