@@ -40,10 +40,14 @@ settings_of() {
     tr '\n\0' ' \n' | grep -E "^($names)=." | sort || true
 }
 
-# changed_settings COMMAND PID: the names of the variables that the process has otherwise than this shell, "A, B".
+# changed_settings PID COMMAND FLAGS...: the names of the variables that the process has otherwise than this shell,
+# "A, B"; those that a flag outdoes do not count.
 changed_settings() {
-    comm -3 <(settings_of "$1" <"/proc/$2/environ") <(env -0 | settings_of "$1") |
-        sed 's/^\t//; s/=.*//' | sort -u | paste -s -d ',' | sed 's/,/, /g'
+    local pid=$1 flags
+    shift
+    flags=$(printf '%s\n' "$@" | sed -n 's/^--\([a-z0-9-]*\).*/PARLEY_\1/p' | tr 'a-z-' 'A-Z_')
+    comm -3 <(settings_of "$1" <"/proc/$pid/environ") <(env -0 | settings_of "$1") |
+        sed 's/^\t//; s/=.*//' | sort -u | comm -23 - <(sort -u <<<"$flags") | paste -s -d ',' | sed 's/,/, /g'
 }
 
 # runs_as NAME COMMAND...: whether NAME runs, with that very command line, the same settings in its environment,
@@ -52,7 +56,7 @@ runs_as() {
     local name=$1 pid changed
     shift
     pid=$(pid_of "$name") || return 1
-    changed=$(changed_settings "$2" "$pid")
+    changed=$(changed_settings "$pid" "${@:2}")
     if [[ $(readlink "/proc/$pid/exe") == *' (deleted)' ]]; then
         changed="an older build"
     elif [ "$(tr '\0' ' ' <"/proc/$pid/cmdline")" != "$* " ]; then

@@ -2,6 +2,15 @@
 #
 # words.sh - the words and variables that `./dev` was called with.
 
+readonly COMMANDS="up down cluster engine logs trace build package release test fuzz bench fmt lint deps help"
+
+# nearest NAME NAMES...: ": did you mean X?", or nothing.
+nearest() {
+    local found
+    found=$(perl -Icmake -MNearest=nearest -e 'print nearest(@ARGV)' -- "$@" 2>/dev/null) || return 0
+    printf '%s' "${found:+: did you mean $found?}"
+}
+
 # read_ports COMMAND ARGS...: --port N and --redis-port N, wherever they stand. What else was given is in `words`.
 read_ports() {
     local command=$1 flag
@@ -19,7 +28,7 @@ read_ports() {
             ;;
         --port) node_port=${2:-} ;;
         --redis-port) redis_port=${2:-} ;;
-        -*) die "$command has no flag $flag (see $DEV help)" ;;
+        -*) die "$command has no flag $flag$(nearest "$flag" --port --redis-port) (see $DEV help)" ;;
         *)
             words+=("$flag")
             shift
@@ -63,11 +72,12 @@ check_words() {
     backup | restore) [ $# -gt 0 ] || die "$command takes a file: $DEV $command FILE" ;;
     package) [ $# -eq 0 ] || die "package takes no '$1'" ;;
     logs) [ $# -le 1 ] || die "logs takes one name, or none for all of them" ;;
-    build) [ $# -eq 0 ] || is_preset "$1" || die "no such preset: $1 (CMakePresets.json has: $(presets))" ;;
+    build) [ $# -eq 0 ] || is_preset "$1" || die "no such preset: $1$(nearest "$1" $(presets)) (CMakePresets.json has: $(presets))" ;;
     fmt) [ "$*" = '' ] || [ "$*" = --check ] || die "fmt takes --check or nothing, not '$*'" ;;
     deps) [ "$*" = '' ] || [ "$*" = test ] || [ "$*" = containers ] || die "deps takes test, containers or nothing, not '$*'" ;;
     engine | trace | bench | test | fuzz | lint) ;;
-    *) die "no such command: $command (see $DEV help)" ;;
+    # shellcheck disable=SC2086
+    *) die "no such command: $command$(nearest "$command" $COMMANDS) (see $DEV help)" ;;
     esac
 }
 

@@ -316,7 +316,7 @@ static bool change_secret(struct account_run *x, char *reason)
     const struct account *account = accounts_find(accounts, x->name);
     bool ok = account != NULL;
     if (!ok) {
-        snprintf(reason, ACCOUNTS_REASON_BYTES, "there is no account '%.*s'", STR_ARG(x->name));
+        accounts_explain_missing(accounts, x->name, reason);
     } else if (make_secret(x, config_number(x->config, "hashed") || account->is_hashed)) {
         size_t n = put_former_members(x, account, members);
         n += put_secret_members(x, members + n);

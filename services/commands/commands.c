@@ -158,6 +158,25 @@ static void print_commands(FILE *out)
           out);
 }
 
+static const struct command *find_command(const char *name)
+{
+    for (const struct command *const *command = commands; *command != NULL; command++)
+        if (strcmp(name, (*command)->name) == 0)
+            return *command;
+    return NULL;
+}
+
+static int refuse_command(const char *name)
+{
+    struct nearest nearest = nearest_begin(str_of(name));
+    for (const struct command *const *command = commands; *command != NULL; command++)
+        nearest_try(&nearest, str_of((*command)->name));
+    nearest_try(&nearest, STR("--help"));
+    nearest_try(&nearest, STR("--version"));
+    (void)usage_unknown("", "command", "", str_of(name), nearest_end(&nearest));
+    return EXIT_USAGE;
+}
+
 int commands_run(int argc, char **argv)
 {
     if (argc < 1) {
@@ -165,16 +184,17 @@ int commands_run(int argc, char **argv)
         return EXIT_USAGE;
     }
     const char *name = strcmp(argv[0], "--version") == 0 ? "version" : argv[0];
-    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
+    bool is_help =
+        strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0;
+    if (is_help && argc == 1) {
         print_commands(stdout);
         return 0;
     }
-    for (const struct command *const *command = commands; *command != NULL; command++)
-        if (strcmp(name, (*command)->name) == 0)
-            return run(*command, argc - 1, argv + 1);
-    struct nearest nearest = nearest_begin(str_of(name));
-    for (const struct command *const *command = commands; *command != NULL; command++)
-        nearest_try(&nearest, str_of((*command)->name));
-    (void)usage_unknown("", "command", "", str_of(name), nearest_end(&nearest));
-    return EXIT_USAGE;
+    const struct command *command = find_command(is_help ? argv[1] : name);
+    if (command == NULL)
+        return refuse_command(is_help ? argv[1] : name);
+    if (!is_help)
+        return run(command, argc - 1, argv + 1);
+    print_help(command);
+    return 0;
 }

@@ -3,17 +3,34 @@
 #include "services/engine/engine_settings.h"
 
 #include "shared/auth/login.h"
+#include "shared/base/nearest.h"
 #include "shared/http/endpoint.h"
 
 #include <stdio.h>
 #include <sys/stat.h>
 
 /* As nodes take them: as they are given, and as names. */
+enum { LINE_MAX_BYTES = 1024 };
 enum { MODELS_MAX_BYTES = 256, MODELS_NAMES_MAX_BYTES = 512 };
 
 static bool complain(const char *line)
 {
     fprintf(stderr, "parley: %s (see parley engine --help)\n", line);
+    return false;
+}
+
+static bool refuse(const char *flag, const char *what, const char *value)
+{
+    struct buf b;
+    buf_init(&b, LINE_MAX_BYTES);
+    buf_printf(&b, "--%s %s", flag, what);
+    if (config_may_show(value)) {
+        buf_lit(&b, ", not ");
+        buf_put_typed(&b, "", str_of(value));
+    }
+    buf_terminate(&b);
+    complain(b.at);
+    buf_fini(&b);
     return false;
 }
 
@@ -86,19 +103,21 @@ bool engine_settings_check(const struct config *config)
     if (fault != NULL)
         return complain(fault);
     if (llm != NULL && !http_is_base_url(str_of(llm)))
-        return complain("--llm takes a URL such as http://127.0.0.1:11434/v1, without user "
-                        "information or a query");
+        return refuse("llm",
+                      "takes a URL such as http://127.0.0.1:11434/v1, without user information or "
+                      "a query",
+                      llm);
     if (llm != NULL && config_text(config, "model") == NULL)
         return complain("--llm needs --model: the model to request from the server");
     if (!check_embeddings(config))
         return false;
     if (id != NULL && !engine_settings_is_id(id))
-        return complain("--engine-id takes 1 to 60 letters, digits, '-', '_' and '.'");
+        return refuse("engine-id", "takes 1 to 60 letters, digits, '-', '_' and '.'", id);
     if (models != NULL && !is_model_list(str_of(models)))
         return complain("--models takes at most 256 bytes of UTF-8, and 512 when everything except "
                         "letters, digits, '-', '_' and '.' is written as %XX");
     if (corpus != NULL && (stat(corpus, &info) != 0 || !S_ISDIR(info.st_mode)))
-        return complain("--corpus is not a readable folder");
+        return refuse("corpus", "takes a folder that can be read", corpus);
     return true;
 }
 

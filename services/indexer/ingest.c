@@ -88,7 +88,8 @@ static bool check_settings(struct ingest *in)
     const char *collection = config_text(c, "collection"), *base = config_text(c, "base-url");
     if (collection == NULL)
         return complain("--collection is missing: the collection to fill");
-    if (strlen(collection) > COLLECTION_NAME_MAX_BYTES || !str_is_utf8(str_of(collection)))
+    if (*collection == 0 || strlen(collection) > COLLECTION_NAME_MAX_BYTES ||
+        !str_is_utf8(str_of(collection)))
         return complain("--collection takes 1 to 64 bytes of UTF-8");
     if (!is_all_seen(str_of(collection)))
         return complain("--collection contains an invisible character, such as a control character "

@@ -39,7 +39,7 @@ static bool read_accounts(struct settings *s)
     char reason[REASON_MAX];
     if (file == NULL)
         return config_wrong("accounts",
-                            "is required: a YAML file of accounts (see docs/operations.md)");
+                            "is missing: a YAML file of accounts, which parley account add makes");
     if (account_book_init(&s->accounts, file, reason, sizeof reason))
         return true;
     fprintf(stderr, "parley: --accounts %s: %s\n", file, reason);
@@ -143,7 +143,7 @@ static bool read_tls(struct settings *s)
     s->tls = tls_create(certificate, key, reason, sizeof reason);
     if (s->tls != NULL)
         return true;
-    fprintf(stderr, "parley: cannot use the certificate: %s\n", reason);
+    fprintf(stderr, "parley: cannot use --tls-cert and --tls-key: %s\n", reason);
     return false;
 }
 

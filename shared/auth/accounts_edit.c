@@ -6,6 +6,7 @@
  * own) is not foreseen here but found by reading the result again. */
 #include "shared/auth/accounts_edit.h"
 
+#include "shared/base/nearest.h"
 #include "shared/base/yaml_tree.h"
 
 #include <stdio.h>
@@ -361,6 +362,15 @@ static bool has_members(const struct tree *before, const struct tree *after, str
 }
 
 /* `members` NULL: the account is gone. */
+/* The line is one of the changed text, which nobody has seen. */
+static bool fail_without_line(char *reason)
+{
+    const char *end = strncmp(reason, "line ", 5) == 0 ? strstr(reason, ": ") : NULL;
+    if (end != NULL)
+        memmove(reason, end + 2, strlen(end + 2) + 1);
+    return false;
+}
+
 static bool check(struct str text, const struct accounts *before, struct str name,
                   const struct account_member *members, size_t member_n, const struct buf *out,
                   char *reason)
@@ -370,7 +380,7 @@ static bool check(struct str text, const struct accounts *before, struct str nam
     if (out->is_over)
         return fail(reason, "the file would be larger than an accounts file may be");
     if (!accounts_parse(buf_str(out), reason, ACCOUNTS_REASON_BYTES, &after))
-        return members == NULL ? fail(reason, TOO_UNUSUAL) : false;
+        return members == NULL ? fail(reason, TOO_UNUSUAL) : fail_without_line(reason);
     bool ok = are_others_same(before, after, name) &&
               (accounts_find(after, name) == NULL) == (members == NULL);
     accounts_destroy(after);
@@ -413,9 +423,18 @@ static bool open_both(struct str text, bool may_be_empty, struct tree *tree,
     return false;
 }
 
-static bool fail_unknown(char *reason, struct str name)
+bool accounts_explain_missing(const struct accounts *accounts, struct str name, char *reason)
 {
-    snprintf(reason, ACCOUNTS_REASON_BYTES, "there is no account '%.*s'", STR_ARG(name));
+    struct nearest nearest = nearest_begin(name);
+    struct buf b;
+    buf_init(&b, ACCOUNTS_REASON_BYTES - 1);
+    for (size_t i = 0; i < accounts_count(accounts); i++)
+        nearest_try(&nearest, accounts_at(accounts, i)->name);
+    buf_lit(&b, "there is no account ");
+    buf_put_typed(&b, "", name);
+    buf_put_nearest(&b, "", nearest_end(&nearest));
+    snprintf(reason, ACCOUNTS_REASON_BYTES, "%.*s", STR_ARG(buf_str(&b)));
+    buf_fini(&b);
     return false;
 }
 
@@ -428,7 +447,8 @@ bool accounts_edit_add(struct str text, struct str name, const struct account_me
         return false;
     bool ok = before == NULL || accounts_find(before, name) == NULL;
     if (!ok)
-        snprintf(reason, ACCOUNTS_REASON_BYTES, "there is an account '%.*s' already",
+        snprintf(reason, ACCOUNTS_REASON_BYTES,
+                 "there is an account '%.*s' already: parley account rotate gives it a new secret",
                  STR_ARG(name));
     ok = ok && put_added(&tree, name, members, member_n, out, reason) &&
          check(text, before, name, members, member_n, out, reason);
@@ -462,7 +482,7 @@ bool accounts_edit_set(struct str text, struct str name, const struct account_me
     if (!open_both(text, false, &tree, &before, reason))
         return false;
     close_tree(&tree);
-    bool ok = accounts_find(before, name) != NULL || fail_unknown(reason, name);
+    bool ok = accounts_find(before, name) != NULL || accounts_explain_missing(before, name, reason);
     buf_init(&one, out->max);
     buf_init(&other, out->max);
     buf_put(&one, text);
@@ -488,7 +508,7 @@ bool accounts_edit_remove(struct str text, struct str name, struct buf *out, cha
     struct accounts *before;
     if (!open_both(text, false, &tree, &before, reason))
         return false;
-    bool ok = accounts_find(before, name) != NULL || fail_unknown(reason, name);
+    bool ok = accounts_find(before, name) != NULL || accounts_explain_missing(before, name, reason);
     if (ok && accounts_count(before) == 1)
         ok = fail(reason, "this is the only account, and nodes need one: add another one first");
     if (ok && is_flow(tree.list))

@@ -30,4 +30,7 @@ bool accounts_edit_set(struct str text, struct str name, const struct account_me
 bool accounts_edit_remove(struct str text, struct str name, struct buf *out,
                           char *reason) must_check;
 
+/* The reason for a name that none of them has, with the nearest one; false. */
+bool accounts_explain_missing(const struct accounts *accounts, struct str name, char *reason);
+
 #endif

@@ -24,6 +24,9 @@ const struct config_group config_check_options = {
                                             "name, prints what would run, and exits."},
                                    {0}}};
 
+/* The last that was read: config_wrong repeats its values. */
+static const struct config *latest;
+
 /* --- options ---------------------------------------------------------------------------------- */
 
 bool config_is_repeated(const struct config_group *const *groups,
@@ -86,22 +89,28 @@ static bool parse_bool(struct str text, uint64_t *ret_number)
     return true;
 }
 
+/* Where a value was set, unless by a flag. */
+static void put_source(struct buf *b, const char *option, const char *source)
+{
+    char name[CONFIG_ENV_NAME_MAX];
+    config_put_env_name(&(struct config_option){.name = option}, name);
+    if (strcmp(source, "environment") == 0)
+        buf_printf(b, " (%s in the environment)", name);
+    else if (strcmp(source, "file") == 0)
+        buf_lit(b, " (in the configuration file)");
+}
+
 /* "--threads takes <what>, not 'many'", and where that was set, unless by a flag. Returns false. */
 static bool refuse_value(const struct config_option *option, const struct buf *what,
                          const char *text, const char *source)
 {
     struct buf b;
-    char name[CONFIG_ENV_NAME_MAX];
     buf_init(&b, LINE_MAX_BYTES);
     buf_printf(&b, "parley: --%s takes %.*s, not ", option->name, STR_ARG(buf_str(what)));
     buf_put_typed(&b, "", str_of(text));
     if (option->choices != NULL)
         buf_put_nearest(&b, "", nearest_of(str_of(text), option->choices));
-    config_put_env_name(option, name);
-    if (strcmp(source, "environment") == 0)
-        buf_printf(&b, " (%s in the environment)", name);
-    else if (strcmp(source, "file") == 0)
-        buf_lit(&b, " (in the configuration file)");
+    put_source(&b, option->name, source);
     fprintf(stderr, "%.*s\n", STR_ARG(buf_str(&b)));
     buf_fini(&b);
     return false;
@@ -334,6 +343,7 @@ enum config_outcome config_read(struct config *config, const struct config_group
     size_t option_n = 0;
     *config = (struct config){.options = config_list_options(groups),
                               .arguments = calloc((size_t)argc + 1, sizeof *config->arguments)};
+    latest = config;
     while (config->options[option_n] != NULL)
         option_n++;
     config->values = calloc(option_n + 1, sizeof *config->values);
@@ -358,6 +368,7 @@ void config_fini(struct config *config)
     free(config->values);
     free(config->arguments);
     *config = (struct config){0};
+    latest = NULL;
 }
 
 bool config_has(const struct config *config, const char *name)
@@ -394,8 +405,26 @@ void config_fill(struct config *config, const char *name, const char *text, cons
         abort();
 }
 
+bool config_may_show(const char *text)
+{
+    return text != NULL && strchr(text, '@') == NULL && strstr(text, "password") == NULL;
+}
+
 bool config_wrong(const char *flag, const char *reason)
 {
-    fprintf(stderr, "parley: --%s: %s\n", flag, reason);
+    bool says_what = strncmp(reason, "takes ", 6) == 0 || strncmp(reason, "names ", 6) == 0;
+    const struct config_value *value =
+        says_what && latest != NULL && config_has(latest, flag) ? config_get(latest, flag) : NULL;
+    struct buf b;
+    buf_init(&b, LINE_MAX_BYTES);
+    buf_printf(&b, "parley: --%s: %s", flag, reason);
+    if (value != NULL && config_may_show(value->text)) {
+        buf_lit(&b, ", not ");
+        buf_put_typed(&b, "", str_of(value->text));
+    }
+    if (value != NULL && value->source != NULL)
+        put_source(&b, flag, value->source);
+    fprintf(stderr, "%.*s\n", STR_ARG(buf_str(&b)));
+    buf_fini(&b);
     return false;
 }

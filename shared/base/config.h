@@ -80,7 +80,10 @@ void config_fill(struct config *config, const char *name, const char *text, cons
  * the command has it) and --config. */
 void config_print_help(const struct config_group *const *groups);
 
-/* Writes "parley: --<flag>: <reason>" to standard error; false. */
+/* Whether a value may be repeated: a URL with user information may hold a password. */
+bool config_may_show(const char *text);
+/* Writes "parley: --<flag>: <reason>" to standard error, with the value that was read last, if the
+ * reason begins with "takes" or "names"; false. A value that may hold a password is left out. */
 bool config_wrong(const char *flag, const char *reason);
 
 /* Reads a secret file and trims surrounding white space. Returns NULL, with a line on standard

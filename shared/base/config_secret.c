@@ -21,11 +21,11 @@ char *config_read_secret(const char *path)
     fclose(file);
     struct str secret = str_trim((struct str){bytes, n});
     if (wrong == NULL && n == sizeof bytes)
-        wrong = "larger than 4095 bytes";
+        wrong = "it is larger than 4095 bytes";
     if (wrong == NULL && secret.n == 0)
-        wrong = "empty";
+        wrong = "it is empty";
     if (wrong == NULL && memchr(secret.at, 0, secret.n) != NULL)
-        wrong = "the file contains a NUL byte";
+        wrong = "it contains a NUL byte";
     char *twin = NULL;
     if (wrong != NULL)
         fprintf(stderr, "parley: cannot use the secret file %s: %s\n", path, wrong);

@@ -58,5 +58,7 @@ bool usage_flags_only(const char *command, const char *given)
     buf_put_typed(&b, "", str_of(given));
     if (*given == '-')
         buf_lit(&b, ": flags begin with two dashes");
+    else
+        buf_lit(&b, "; a switch takes on or off");
     return end_line(&b, command);
 }

@@ -242,6 +242,9 @@ void call_finish(struct http_call *call, CURLcode code)
                                      .body = without_mark(buf_str(&call->body)),
                                      .content_type = content_type_of(call->easy),
                                      .reason = ""};
+    if (response.outcome == HTTP_ANSWERED && response.status == 400 &&
+        client_wants_tls(call->easy, response.body, reason))
+        response.outcome = HTTP_UNREACHABLE;
     curl_easy_getinfo(call->easy, CURLINFO_RETRY_AFTER, &retry_after_s);
     response.retry_after_s = retry_after_s > 0 ? (uint64_t)retry_after_s : 0;
     if (response.outcome == HTTP_REFUSED_PEER)

@@ -12,6 +12,7 @@ struct failed {
     CURL *easy;
     const char *error;
     char place[PLACE_BYTES]; /* HOST:PORT */
+    char host[PLACE_BYTES];
     bool is_tls;
 };
 
@@ -28,6 +29,7 @@ static void read_place(struct failed *f)
         curl_url_get(parts, CURLUPART_HOST, &host, 0) == CURLUE_OK &&
         curl_url_get(parts, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) == CURLUE_OK) {
         snprintf(f->place, sizeof f->place, "%.255s:%s", host, port);
+        snprintf(f->host, sizeof f->host, "%.255s", host);
         f->is_tls = strcmp(scheme, "https") == 0;
     }
     curl_free(scheme);
@@ -109,6 +111,21 @@ static void put_no_http(const struct failed *f, const char *what, char *reason)
              f->is_tls ? "" : ": if it takes TLS, use https:// instead of http://");
 }
 
+bool client_wants_tls(CURL *easy, struct str body, char reason[CLIENT_REASON_BYTES])
+{
+    static const char *const words[] = {"takes HTTPS only", "sent to HTTPS port",
+                                        "to an SSL-enabled server port"};
+    struct failed f = {.easy = easy, .error = ""};
+    bool is_there = false;
+    for (size_t i = 0; body.n > 0 && i < sizeof words / sizeof *words; i++)
+        is_there = is_there || memmem(body.at, body.n, words[i], strlen(words[i])) != NULL;
+    read_place(&f);
+    if (is_there)
+        snprintf(reason, CLIENT_REASON_BYTES, "%s takes TLS: use https:// instead of http://",
+                 f.place);
+    return is_there && !f.is_tls;
+}
+
 void client_put_reason(CURL *easy, CURLcode code, const char *error,
                        char reason[CLIENT_REASON_BYTES])
 {
@@ -122,7 +139,7 @@ void client_put_reason(CURL *easy, CURLcode code, const char *error,
         break;
     case CURLE_COULDNT_RESOLVE_HOST:
         snprintf(reason, CLIENT_REASON_BYTES,
-                 "the host name of %s is unknown: correct it, or its entry in DNS", f.place);
+                 "the host name %s is unknown: correct it, or its entry in DNS", f.host);
         break;
     case CURLE_COULDNT_CONNECT: put_connect(&f, reason); break;
     case CURLE_OPERATION_TIMEDOUT: put_timeout(&f, reason); break;

@@ -148,14 +148,14 @@ static bool read_cluster(struct str rest, struct redis_address *address)
 }
 
 #define USUAL_FORMS                                                                                \
-    "expected redis://[user:password@]host:port[/db], unix:/path[?db=N], "                         \
+    "takes redis://[user:password@]host:port[/db], unix:/path[?db=N], "                            \
     "redis+sentinel://[user:password@]host:port,host:port/name[/db] or "                           \
     "redis+cluster://[user:password@]host:port,host:port"
 #define SENTINEL_FORM                                                                              \
     "://[user:password@]host:port,host:port/name[/db], with the name of the master in Sentinel"
 #define CLUSTER_FORM "://[user:password@]host:port,host:port; a Redis Cluster has only database 0"
 #define NO_LIST                                                                                    \
-    "takes one Redis, not a list of servers: make them one Redis Cluster, and set "                \
+    "is one Redis, not a list of servers: make them one Redis Cluster, and set "                   \
     "redis+cluster://host:port,host:port"
 
 static const struct {
@@ -166,11 +166,11 @@ static const struct {
 } schemes[] = {
     {"redis://", read_authority, USUAL_FORMS, false},
     {"unix:", read_path, USUAL_FORMS, false},
-    {"redis+sentinel://", read_sentinel, "expected redis+sentinel" SENTINEL_FORM, false},
-    {"redis+cluster://", read_cluster, "expected redis+cluster" CLUSTER_FORM, false},
-    {"rediss://", read_authority, "expected rediss://[user:password@]host:port[/db]", true},
-    {"rediss+sentinel://", read_sentinel, "expected rediss+sentinel" SENTINEL_FORM, true},
-    {"rediss+cluster://", read_cluster, "expected rediss+cluster" CLUSTER_FORM, true},
+    {"redis+sentinel://", read_sentinel, "takes redis+sentinel" SENTINEL_FORM, false},
+    {"redis+cluster://", read_cluster, "takes redis+cluster" CLUSTER_FORM, false},
+    {"rediss://", read_authority, "takes rediss://[user:password@]host:port[/db]", true},
+    {"rediss+sentinel://", read_sentinel, "takes rediss+sentinel" SENTINEL_FORM, true},
+    {"rediss+cluster://", read_cluster, "takes rediss+cluster" CLUSTER_FORM, true},
 };
 enum { SCHEME_N = sizeof schemes / sizeof schemes[0] };
 

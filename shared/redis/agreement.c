@@ -460,7 +460,13 @@ enum agreed agreement_look(struct shard_map *map, struct agreement_server *serve
     if (agreed == AGREED) {
         read_all(&asking);
         unsigned known = first_known(&asking);
-        agreed = known == map->server_n ? AGREED_NOT_YET : compare_all(&asking, known);
+        unsigned away = 0;
+        while (away < map->server_n && asking.servers[away].answer != AGREEMENT_AWAY)
+            away++;
+        if (known < map->server_n)
+            agreed = compare_all(&asking, known);
+        else
+            agreed = away < map->server_n ? wait_for(&asking, away) : AGREED_NOT_YET;
         memcpy(servers, asking.servers, map->server_n * sizeof *servers);
     }
     close_all(&asking);

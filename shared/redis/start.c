@@ -321,9 +321,15 @@ bool redis_await_agreement(struct shard_map *map, bool may_write, uint64_t patie
     char reason[REASON_BYTES];
     const struct timespec pause = {.tv_nsec = AGREE_EVERY_MS * 1000000};
     enum agreed agreed = map->is_agreed ? AGREED : AGREED_NOT_YET;
+    bool is_said = false;
     uint64_t end_ms = clock_mono_ms() + patience_ms;
     while (agreed == AGREED_NOT_YET) {
         agreed = agreement_make(map, may_write, reason, sizeof reason);
+        if (agreed == AGREED_NOT_YET && patience_ms >= 1000 && !is_said) {
+            fprintf(stderr, "parley: %s (waiting for %llu s)\n", reason,
+                    (unsigned long long)patience_ms / 1000);
+            is_said = true;
+        }
         if (agreed == AGREED_NOT_YET &&
             (is_interrupted || clock_mono_ms() >= end_ms || nanosleep(&pause, NULL) != 0))
             break;

@@ -152,7 +152,7 @@ describe('./dev engine after ./dev up', TIMEOUT, () => {
     assertRefused(await checkout.dev('engine', '--llm', llm.url), /^parley: --llm needs --model/, goesOn);
     assertRefused(await checkout.dev('engine', '--model', 'llama3'), /^dev: --model needs --llm URL.*; the one that runs goes on$/);
     assertRefused(await checkout.dev('engine', '--llm', 'http://127.0.0.1:1/v1', '--model', 'a'), /^parley: --llm http:\S+: the model server does not respond/, goesOn);
-    assertRefused(await checkout.dev('engine', '--corpus', 'nowhere'), /^parley: --corpus is not a readable folder/, goesOn);
+    assertRefused(await checkout.dev('engine', '--corpus', 'nowhere'), /^parley: --corpus takes a folder that can be read, not 'nowhere'/, goesOn);
     assert.equal(checkout.pid('engine'), pid);
     assert.deepEqual(await ask(4), ['stub']);
   });

@@ -183,6 +183,9 @@ describe('./dev cluster and settings in the environment', TIMEOUT, () => {
     for (const name of ['node1', 'node2']) assert.match(said, new RegExp(`^${name} runs already at \\S+, with these settings$`, 'm'));
     assert.match(said, /^engine runs already: /m);
     assert.deepEqual(pids(), before);
+    const exported = { PARLEY_URL: checkout.url('node1'), PARLEY_USER: 'User_1', PARLEY_SECRET_FILE: `${checkout.dir}/var/secrets/User_1` };
+    assertDone(await cluster(exported));
+    assert.deepEqual(pids(), before, 'what a client of the nodes has exported is outdone by the flags of the engine');
   });
 
   it('a node that runs with others is replaced, which is said, and the engine that has none of them stays', async () => {

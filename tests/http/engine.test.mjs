@@ -238,7 +238,7 @@ suite('the engine with its built-in model', {}, ({ test, cluster }) => {
       [['--url', 'ftp://x', ...account], /--url takes http:\/\/HOST/],
       [['--url', 'http://u:p@x', ...account], /--url takes http:\/\/HOST/],
       [['--url', 'http://x', '--user', 'u', '--secret-file', '/dev/null'], /secret file .*empty/],
-      [['--url', 'http://x', ...account, '--corpus', '/nonexistent'], /--corpus is not a readable folder/],
+      [['--url', 'http://x', ...account, '--corpus', '/nonexistent'], /--corpus takes a folder that can be read, not '\/nonexistent'/],
       [['--url', 'http://x', ...account, '--engine-id', 'a b'], /--engine-id takes/],
       [['--url', 'http://x', ...account, '--engine-id', 'e'.repeat(61)], /--engine-id takes/],
       [['--url', 'http://x', ...account, '--models', 'm'.repeat(257)], /--models takes at most 256 bytes/],

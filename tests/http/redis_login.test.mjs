@@ -113,7 +113,7 @@ describe('logins to Redis', () => {
         `redis://:s3cret@${host()},${host()}/0`,
       ]) {
         const { code, stderr } = await runParley([...command, '--redis', url]);
-        assert.deepEqual([code, stderr], [2, 'parley: --redis: takes one Redis, not a list of servers: make them one Redis Cluster, and set redis+cluster://host:port,host:port\n'], url);
+        assert.deepEqual([code, stderr], [2, 'parley: --redis: is one Redis, not a list of servers: make them one Redis Cluster, and set redis+cluster://host:port,host:port\n'], url);
       }
     }
   });

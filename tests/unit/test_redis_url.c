@@ -183,7 +183,7 @@ static void a_list_of_servers_is_refused_by_name(void **state)
     };
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         assert_false(parse(lists[i]));
-        assert_non_null(strstr(reason, "takes one Redis, not a list of servers"));
+        assert_non_null(strstr(reason, "is one Redis, not a list of servers"));
         assert_int_equal((unsigned char)address.host[0], 0xee);
     }
     assert_true(parse("unix:/a,b"));

@@ -4,6 +4,7 @@
 #include "services/bots/cli/conversation_file.h"
 
 #include "services/bots/evaluate/conversation.h"
+#include "shared/base/nearest.h"
 #include "shared/base/repeats.h"
 #include "shared/base/shown.h"
 
@@ -110,6 +111,25 @@ static const char *find_fault(const json_t *message)
     return NULL;
 }
 
+/* Members that it does not know are left alone, but not where one that must be there is missing. */
+static bool put_misspelt(struct reading *r, json_t *message, const char *member)
+{
+    const char *name;
+    json_t *value;
+    char text[REASON_BYTES];
+    if (!json_is_object(message) || json_object_get(message, member) != NULL)
+        return false;
+    json_object_foreach(message, name, value)
+    {
+        if (!nearest_is_word(str_of(name)) || nearest_of(str_of(name), member).at == NULL)
+            continue;
+        snprintf(text, sizeof text, "`%s` is missing: there is `%s`", member, name);
+        note_fault(r, text);
+        return true;
+    }
+    return false;
+}
+
 static void read_line(struct reading *r, struct str line, json_t *messages)
 {
     char reason[REASON_BYTES];
@@ -125,9 +145,9 @@ static void read_line(struct reading *r, struct str line, json_t *messages)
         return;
     }
     const char *fault = find_fault(message);
-    if (fault != NULL)
+    if (fault != NULL && !put_misspelt(r, message, "from") && !put_misspelt(r, message, "text"))
         note_fault(r, fault);
-    else
+    if (fault == NULL)
         json_array_append(messages, message);
     json_decref(message);
 }

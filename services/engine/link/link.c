@@ -52,10 +52,11 @@ static bool put_node(struct link *link, struct str url)
 {
     url = http_base_url(str_trim(url));
     if (!http_is_base_url(url) || url.n > NODE_URL_MAX_BYTES) {
+        bool is_shown = memchr(url.at, '@', url.n) == NULL; /* it may hold a password */
         fprintf(stderr,
                 "parley: --url takes http://HOST[:PORT] or https://HOST[:PORT], without user "
-                "information or a query, not '%.*s'\n",
-                STR_ARG(url));
+                "information or a query%s%.*s\n",
+                is_shown ? ", not " : "", is_shown ? (int)url.n : 0, url.at);
         return false;
     }
     if (link->node_n == LINK_URLS_MAX) {

@@ -31,8 +31,8 @@ static int run_workflow(const struct config *config)
         abort(); /* not one of workflow_command.words */
     size_t n = config->argument_n - 1;
     if (n < (*word)->min || n > (*word)->max) {
-        fprintf(stderr, "parley: usage: parley workflow %s %s (see parley workflow --help)\n",
-                (*word)->name, (*word)->usage);
+        fprintf(stderr, "parley: usage: parley workflow %s%s%s (see parley workflow --help)\n",
+                (*word)->name, *(*word)->usage == 0 ? "" : " ", (*word)->usage);
         return WORKFLOW_EXIT_USAGE;
     }
     return (*word)->run(config);
