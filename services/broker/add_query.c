@@ -15,6 +15,7 @@
 #include "shared/ask/room.h"
 #include "shared/auth/signed.h"
 #include "shared/base/json.h"
+#include "shared/http/explain.h"
 #include "shared/http/stream.h"
 #include "shared/queue/row.h"
 #include "shared/text/text.h"
@@ -186,14 +187,14 @@ static bool check_modifiers(struct request *r)
     struct buf *compact = &r->server->scratch;
     if (modifiers == NULL)
         return true;
-    if (modifiers->kind != JSON_SPAN_OBJECT) {
-        respond_error(r, ERR_BAD_REQUEST, "Modifiers must be a JSON object.");
-        return false;
-    }
+    if (modifiers->kind != JSON_SPAN_OBJECT)
+        return explain_member(r, "Modifiers", "an object");
     buf_clear(compact);
     buf_put_span(compact, modifiers);
     if (compact->n > MODIFIERS_MAX) {
-        respond_error(r, ERR_BAD_REQUEST, "Modifiers must be at most 64 KiB as compact JSON.");
+        explain(r, ERR_BAD_REQUEST,
+                "Modifiers must be at most 64 KiB as compact JSON, not %llu %s.",
+                COUNTED(compact->n, "byte"));
         return false;
     }
     return true;
@@ -298,11 +299,13 @@ void broker_add_query(struct request *r)
         !on_behalf_of(r, user, &whom))
         return;
     if (request_header(r, "idempotency-key").n > IDEMPOTENCY_MAX) {
-        respond_error(r, ERR_BAD_REQUEST, "Idempotency-Key must be 1 to 128 bytes.");
+        explain(r, ERR_BAD_REQUEST, "Idempotency-Key must be 1 to 128 bytes, not %zu.",
+                request_header(r, "idempotency-key").n);
         return;
     }
     if (r->account->is_deployed && text_length(query) < DEPLOYED_QUERY_MIN_CHARS) {
-        respond_error(r, ERR_BAD_REQUEST, "Query must be at least 10 characters.");
+        explain(r, ERR_BAD_REQUEST, "Query must be at least %d characters, not %zu.",
+                DEPLOYED_QUERY_MIN_CHARS, text_length(query));
         return;
     }
     if (!check_modifiers(r) || !read_wait(r, adding))

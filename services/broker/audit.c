@@ -5,6 +5,7 @@
 
 #include "generated/verbs.h"
 #include "shared/base/utc.h"
+#include "shared/http/explain.h"
 
 enum { LIMIT_MAX = 250, LIMIT = 100, PAGE_MAX_BYTES = 4 << 20 };
 
@@ -63,12 +64,11 @@ void broker_audit(struct request *r)
     if (!request_param_u64(r, "Limit", 1, LIMIT_MAX, LIMIT, &limit))
         return;
     if (after.n > 0 && !is_cursor(after)) {
-        respond_error(r, ERR_BAD_REQUEST, "After takes the Id of an entry, or a page's Next.");
+        (void)explain_param(r, "After", "the Id of an entry, or a page's Next");
         return;
     }
     if (since.n > 0 && !utc_parse(since, &since_s)) {
-        respond_error(r, ERR_BAD_REQUEST,
-                      "Since takes a time in UTC, such as 2026-11-24T01:02:03Z.");
+        (void)explain_param(r, "Since", "a time in UTC, such as 2026-11-24T01:02:03Z");
         return;
     }
     call_audit_list(request_call(r, on_listed), .after = after.at == NULL ? STR("") : after,

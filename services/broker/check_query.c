@@ -15,6 +15,7 @@
  * step in which it looks or adds, so no outcome is lost in between. Of a query that is being added
  * the watch does not know the Seq: what it hears before the verb's reply makes it look again. */
 #include "services/broker/handlers.h"
+#include "shared/http/explain.h"
 #include "shared/http/stream.h"
 
 #include "generated/verbs.h"
@@ -233,7 +234,7 @@ void broker_check_query(struct request *r)
         !params_wait(r, WAIT_FOR_OUTCOME, &wait_s))
         return;
     if (seq == 0) {
-        respond_error(r, ERR_BAD_REQUEST, "Seq takes a whole number from 1.");
+        (void)explain_param(r, "Seq", "a whole number from 1: that of add-query's response");
         return;
     }
     r->about.seq = seq;

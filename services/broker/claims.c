@@ -4,6 +4,9 @@
 #include "services/broker/handlers.h"
 
 #include "generated/verbs.h"
+#include "shared/base/json_fault.h"
+#include "shared/http/explain.h"
+
 #include <stdio.h>
 
 enum {
@@ -20,10 +23,8 @@ static bool read_lease(struct request *r, struct str *ret_lease)
     const struct json_span *lease = request_member(r, "Lease");
     uint64_t number;
     if (lease == NULL || (lease->kind != JSON_SPAN_TEXT && lease->kind != JSON_SPAN_NUMBER) ||
-        lease->raw.n > LEASE_MAX_BYTES || !str_parse_u64(lease->raw, &number)) {
-        respond_error(r, ERR_BAD_REQUEST, "Lease must be the Lease value of a claim.");
-        return false;
-    }
+        lease->raw.n > LEASE_MAX_BYTES || !str_parse_u64(lease->raw, &number))
+        return explain_member(r, "Lease", "the Lease of a claim, a string of digits");
     *ret_lease = lease->raw;
     return true;
 }
@@ -36,6 +37,17 @@ static void note_beat(struct request *r)
         queue_note_beat(broker_of(r)->queue, r->account->name_token, names_of(r, engine));
 }
 
+static void explain_gap(struct request *r, struct str expected)
+{
+    char detail[192], members[64];
+    snprintf(detail, sizeof detail,
+             "Text is missing before Offset %.*s: the node has %.*s bytes of this claim. Send "
+             "again from `expected`.",
+             STR_ARG(request_member(r, "Offset")->raw), STR_ARG(expected));
+    snprintf(members, sizeof members, "\"expected\":%.*s", STR_ARG(expected));
+    respond_error_more(r, ERR_PARTIAL_GAP, detail, members, 0);
+}
+
 static void on_partial(struct request *r, enum err error, struct str reply)
 {
     struct lines lines = lines_of(reply);
@@ -44,8 +56,7 @@ static void on_partial(struct request *r, enum err error, struct str reply)
     bool is_cancelled = str_eq(tag, STR("cancelled"));
     if (error == ERR_OK && str_eq(tag, STR("gap"))) {
         struct str expected = lines_next(&lines);
-        snprintf(text, sizeof text, "\"expected\":%.*s", STR_ARG(expected));
-        respond_error_more(r, ERR_PARTIAL_GAP, NULL, text, 0);
+        explain_gap(r, expected);
         return;
     }
     if (!(error == ERR_OK && is_cancelled) && reply_refuse(r, error, tag, &lines))
@@ -60,6 +71,26 @@ static void on_partial(struct request *r, enum err error, struct str reply)
     respond_json_fixed(r, 200, (struct str){text, (size_t)n});
 }
 
+/* A partial answer without text is a heartbeat, unless it has text by another name, which would be
+ * lost. */
+static bool check_text(struct request *r)
+{
+    static const char *const known[] = {"Topic",  "Seq",   "Lease", "Offset", "Think",
+                                        "Answer", "Query", "Model", NULL};
+    if (request_member(r, "Think") != NULL || request_member(r, "Answer") != NULL)
+        return true;
+    struct buf unknown;
+    buf_init(&unknown, 1024);
+    size_t n = json_put_unknown(&unknown, r->members, r->member_n, known);
+    if (n > 0)
+        explain(r, ERR_BAD_REQUEST,
+                "There is neither Think nor Answer, but %.*s, which this route does not know: new "
+                "text must be in Think or Answer.",
+                STR_ARG(buf_str(&unknown)));
+    buf_fini(&unknown);
+    return n == 0;
+}
+
 void broker_give_partial(struct request *r)
 {
     struct str topic, lease, think, answer;
@@ -68,7 +99,7 @@ void broker_give_partial(struct request *r)
     if (!request_body(r) || !names_topic_member(r, &topic) || !params_seq(r, 1, &seq) ||
         !read_lease(r, &lease) || !request_number(r, "Offset", 0, PARTIALS_MAX_BYTES, &offset) ||
         !request_optional_text(r, "Think", PARTIALS_MAX_BYTES, &think) ||
-        !request_optional_text(r, "Answer", PARTIALS_MAX_BYTES, &answer))
+        !request_optional_text(r, "Answer", PARTIALS_MAX_BYTES, &answer) || !check_text(r))
         return;
     queue_claim_lives(broker_of(r)->queue, topic, lease);
     call_partial(request_call(r, on_partial), .topic = topic, .seq = seq, .lease = lease,

@@ -4,6 +4,7 @@
 #include "services/broker/handlers.h"
 
 #include "generated/verbs.h"
+#include "shared/http/explain.h"
 #include "shared/http/gather.h"
 #include "shared/queue/depth.h"
 
@@ -87,7 +88,7 @@ void broker_depth(struct request *r)
 {
     struct str model = request_param(r, "Model"), *only = request_alloc(r, sizeof *only);
     if (model.at != NULL && (model.n == 0 || model.n > MODEL_MAX_BYTES || !str_is_utf8(model))) {
-        respond_error(r, ERR_BAD_REQUEST, "Model must be the name of a model.");
+        (void)explain_param(r, "Model", "the name of a model, 1 to 128 bytes");
         return;
     }
     *only = model.n == 0 ? STR("") : names_of(r, model);

@@ -14,6 +14,7 @@
 
 #include "generated/verbs.h"
 #include "shared/http/connection.h"
+#include "shared/http/explain.h"
 #include "shared/http/pages.h"
 #include "shared/text/text.h"
 
@@ -222,10 +223,7 @@ static bool read_cursor(struct request *r, struct search *search)
     if (is_good && rest.n > 0)
         is_good = str_parse_u64(str_cut(&rest, '.'), &n) && n > 0 && n <= INT32_MAX &&
                   str_parse_u64(str_cut(&rest, '.'), &n) && rest.n > 0;
-    if (!is_good)
-        respond_error(r, ERR_BAD_REQUEST,
-                      "after must be the cursor from the Link header of an earlier response.");
-    return is_good;
+    return is_good || explain_param(r, "after", PAGES_CURSOR);
 }
 
 /* A text as it stands within a JSON string. `is_escaped`: what is not ASCII as \u, as some clients
@@ -297,7 +295,7 @@ void broker_find_topics(struct request *r)
     if (!on_behalf_of(r, request_param(r, "OnBehalfOf"), &whom))
         return;
     if (text.n < 1 || text.n > TEXT_MAX_BYTES) {
-        respond_error(r, ERR_BAD_REQUEST, "Text must be 1 to 256 bytes.");
+        (void)explain_param(r, "Text", "1 to 256 bytes");
         return;
     }
     if (!request_param_u64(r, "limit", 1, LIMIT_MAX, LIMIT_USUAL, &search->left) ||

@@ -13,6 +13,7 @@
 #include "services/broker/handlers.h"
 
 #include "generated/verbs.h"
+#include "shared/http/explain.h"
 enum { REST_MAX_S = 86400, REST_REASON_MAX_BYTES = 200 };
 
 struct get_new_queries {
@@ -94,7 +95,8 @@ static void take_away(struct request *r, struct str engine, struct str models)
         return;
     }
     if (reason.n > REST_REASON_MAX_BYTES || !str_is_utf8(reason)) {
-        respond_error(r, ERR_BAD_REQUEST, "Reason must be at most 200 bytes of UTF-8.");
+        explain(r, ERR_BAD_REQUEST, "Reason must be at most 200 bytes of UTF-8, not %zu.",
+                reason.n);
         return;
     }
     if (!request_param_is_true(r, "Leave") &&
@@ -134,7 +136,7 @@ void broker_get_new_queries(struct request *r)
     if (!params_wait(r, WAIT_FOR_CLAIM, &wait_s) || !params_models(r, &models))
         return;
     if (engine.n > ENGINE_MAX_BYTES) {
-        respond_error(r, ERR_BAD_REQUEST, "Engine must be at most 64 bytes.");
+        explain(r, ERR_BAD_REQUEST, "Engine must be at most 64 bytes, not %zu.", engine.n);
         return;
     }
     bool is_away = request_param_is_true(r, "Leave") || request_param(r, "Rest").at != NULL;

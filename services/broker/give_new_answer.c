@@ -5,6 +5,8 @@
 #include "services/broker/handlers.h"
 
 #include "generated/verbs.h"
+#include "shared/base/json_fault.h"
+#include "shared/http/explain.h"
 #include "shared/http/rates.h"
 
 enum {
@@ -169,6 +171,31 @@ static void put_text_list(struct buf *b, const struct json_span *value)
     }
 }
 
+/* What may hold the text that Answer should. */
+static size_t put_unknown(struct buf *b, struct request *r)
+{
+    static const char *const known[] = {"Query", "Topic", "Seq",          "Think", "Answer",
+                                        "Lease", "Model", "FinishReason", "Usage", NULL};
+    buf_init(b, 1024);
+    return json_put_unknown(b, r->members, r->member_n, known);
+}
+
+static bool refuse_answer(struct request *r)
+{
+    static const char expected[] = "a non-empty list of strings, or a string";
+    struct buf unknown;
+    if (request_member(r, "Answer") != NULL)
+        return explain_member(r, "Answer", expected);
+    size_t n = put_unknown(&unknown, r);
+    if (n > 0)
+        explain(r, ERR_BAD_REQUEST,
+                "Answer is missing, but there is %.*s, which this route does not know. Answer must "
+                "be %s.",
+                STR_ARG(buf_str(&unknown)), expected);
+    buf_fini(&unknown);
+    return n == 0 ? explain_member(r, "Answer", expected) : false;
+}
+
 /* "answer\nthink\nmodel" as lua/queue/complete.lua stores it. False after a 400. */
 static bool put_answer(struct buf *b, struct request *r)
 {
@@ -177,15 +204,10 @@ static bool put_answer(struct buf *b, struct request *r)
     struct str model;
     size_t n;
     bool is_list = is_text_list(answer, &n) && n > 0;
-    if (!is_list && (answer == NULL || answer->kind != JSON_SPAN_TEXT)) {
-        respond_error(r, ERR_BAD_REQUEST,
-                      "Answer must be a non-empty array of strings, or a string.");
-        return false;
-    }
-    if (think != NULL && think->kind != JSON_SPAN_TEXT && !is_text_list(think, &n)) {
-        respond_error(r, ERR_BAD_REQUEST, "Think must be null, a string or an array of strings.");
-        return false;
-    }
+    if (!is_list && (answer == NULL || answer->kind != JSON_SPAN_TEXT))
+        return refuse_answer(r);
+    if (think != NULL && think->kind != JSON_SPAN_TEXT && !is_text_list(think, &n))
+        return explain_member(r, "Think", "null, a string or a list of strings");
     if (!request_optional_text(r, "Model", MODEL_MAX_BYTES, &model))
         return false;
     put_text_list(b, answer);
@@ -225,9 +247,9 @@ static bool put_usage(struct buf *b, struct request *r)
     if (!json_scan_object(usage->raw, members, MEMBERS_MAX, &n, &reason, &at, &is_object) ||
         n > MEMBERS_MAX || !read_tokens(members, n, "prompt_tokens", &prompt) ||
         !read_tokens(members, n, "completion_tokens", &completion)) {
-        respond_error(r, ERR_BAD_REQUEST,
-                      "Usage must be an object with prompt_tokens and completion_tokens, whole "
-                      "numbers from 0.");
+        explain(r, ERR_BAD_REQUEST,
+                "Usage must be an object in which prompt_tokens and completion_tokens are whole "
+                "numbers from 0.");
         return false;
     }
     buf_printf(b, "\"Usage\":{\"prompt_tokens\":%llu,\"completion_tokens\":%llu}",
@@ -255,9 +277,15 @@ static bool put_facts(struct buf *b, struct request *r)
 static bool is_deployed_release(struct request *r, uint64_t seq)
 {
     const struct json_span *answer = request_member(r, "Answer");
+    struct buf unknown;
     size_t n;
-    return r->account->is_deployed && seq == 0 &&
-           (answer == NULL || (is_text_list(answer, &n) && n == 0));
+    if (!r->account->is_deployed || seq != 0)
+        return false;
+    if (answer != NULL)
+        return is_text_list(answer, &n) && n == 0;
+    n = put_unknown(&unknown, r);
+    buf_fini(&unknown);
+    return n == 0;
 }
 
 static void release(struct request *r, struct str topic, struct str query)
@@ -312,7 +340,9 @@ void broker_give_new_answer(struct request *r)
     if (!put_facts(b, r))
         return;
     if (b->is_over || answer_n > ANSWER_MAX_BYTES) {
-        respond_error(r, ERR_TOO_LARGE, "Answer, Think and Model are larger than 8 MiB as JSON.");
+        explain(r, ERR_TOO_LARGE,
+                "Answer, Think and Model take %llu %s as JSON: at most 8 MiB are stored.",
+                COUNTED(answer_n, "byte"));
         return;
     }
     r->state = op;

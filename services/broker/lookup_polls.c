@@ -4,6 +4,7 @@
 #include "services/broker/handlers.h"
 
 #include "generated/verbs.h"
+#include "shared/http/explain.h"
 enum { MATCHES_MAX = 100, MATCHES_MAX_BYTES = 1 << 20 /* as lua/lookup/match.lua takes them */ };
 
 static void answer_none(struct request *r)
@@ -46,7 +47,12 @@ void broker_get_new_lookup(struct request *r)
 static void on_matched(struct request *r, enum err error, struct str reply)
 {
     struct lines lines = lines_of(reply);
-    if (!reply_refuse(r, error, lines_next(&lines), &lines))
+    struct str tag = lines_next(&lines);
+    if (error == ERR_OK && str_eq(tag, STR("missing")))
+        (void)explain_missing(r, "lookup with the Fingerprint",
+                              request_member_text(r, "Fingerprint"),
+                              "It may have been answered, or its topic deleted.");
+    else if (!reply_refuse(r, error, tag, &lines))
         respond_json_fixed(r, 200, STR("{\"status\":\"OK\"}"));
 }
 
@@ -62,14 +68,15 @@ void broker_give_new_matches(struct request *r)
     for (struct str rest = json_list_inside(matches); json_next_item(&rest, &item); n++)
         is_good = is_good && item.kind == JSON_SPAN_TEXT && n < MATCHES_MAX;
     if (!is_good) {
-        respond_error(r, ERR_BAD_REQUEST, "Matches must be an array of at most 100 strings.");
+        (void)explain_member(r, "Matches", "a list of at most 100 strings");
         return;
     }
     struct buf *b = &r->server->scratch;
     buf_clear(b);
     buf_put_span(b, matches);
     if (b->is_over || b->n > MATCHES_MAX_BYTES) {
-        respond_error(r, ERR_TOO_LARGE, "Matches are larger than 1 MiB as JSON.");
+        explain(r, ERR_TOO_LARGE, "Matches take %llu %s as JSON: at most 1 MiB is stored.",
+                COUNTED(b->n, "byte"));
         return;
     }
     struct str name = names_of(r, print);

@@ -5,6 +5,7 @@
 
 #include "generated/verbs.h"
 #include "shared/ask/room.h"
+#include "shared/http/explain.h"
 #include "shared/http/once.h"
 
 #include <openssl/sha.h>
@@ -118,10 +119,8 @@ static bool read_threshold(struct request *r, char ret_text[32])
     double value = 1.0;
     bool is_number = threshold == NULL || (threshold->kind == JSON_SPAN_NUMBER &&
                                            str_parse_double(threshold->raw, &value));
-    if (!is_number || value < 0 || value > 2) {
-        respond_error(r, ERR_BAD_REQUEST, "Threshold must be a number from 0 to 2.");
-        return false;
-    }
+    if (!is_number || value < 0 || value > 2)
+        return explain_member(r, "Threshold", "a number from 0 to 2");
     snprintf(ret_text, 32, "%.6g", value);
     return true;
 }

@@ -2,7 +2,7 @@
  * names.c - maps users and topics between requests and Redis (ADR 16). */
 #include "services/broker/broker.h"
 
-#include <stdio.h>
+#include "shared/http/explain.h"
 
 struct str names_of(struct request *r, struct str s)
 {
@@ -31,24 +31,21 @@ static bool is_topic(struct str topic)
 
 /* Engines and operators are in no namespace: they send a topic of one as they got it, with the
  * namespace in front. Nobody else may: such a topic would look the same to an engine. */
-static bool check_topic(struct request *r, struct str topic, struct str *ret_name)
+static bool check_topic(struct request *r, struct str topic, explain_cb *explain_topic,
+                        struct str *ret_name)
 {
     const struct account *account = r->account;
     bool sees_all = account->role == ROLE_ENGINE || account->role == ROLE_OPERATOR;
     struct str namespace = {NULL, 0}, plain = topic;
     bool is_of_namespace =
         account->namespace.n == 0 && split_namespace(r, topic, &namespace, &plain);
-    if (!is_topic(plain)) {
-        respond_error(r, ERR_BAD_REQUEST, "Topic must be 1 to 128 bytes without white space.");
-        return false;
-    }
+    if (!is_topic(plain))
+        return explain_topic(r, "Topic", "1 to 128 bytes without white space");
     if (is_of_namespace && !sees_all) {
-        char detail[160];
-        snprintf(detail, sizeof detail,
-                 "Topic must not begin with '%.*s~', because that is another namespace: choose "
-                 "another name.",
-                 STR_ARG(namespace));
-        respond_error(r, ERR_BAD_REQUEST, detail);
+        explain(r, ERR_BAD_REQUEST,
+                "Topic must not begin with '%.*s~', because that is another namespace: choose "
+                "another name.",
+                STR_ARG(namespace));
         return false;
     }
     *ret_name = on_behalf_name(r, is_of_namespace ? namespace : account->namespace, plain);
@@ -63,12 +60,12 @@ void names_put_topic(struct buf *b, struct request *r, struct str topic)
 
 bool names_topic_param(struct request *r, struct str *ret_name)
 {
-    return check_topic(r, request_param_plus(r, "Topic"), ret_name);
+    return check_topic(r, request_param_plus(r, "Topic"), explain_param, ret_name);
 }
 
 bool names_topic_member(struct request *r, struct str *ret_name)
 {
-    return check_topic(r, request_member_text(r, "Topic"), ret_name);
+    return check_topic(r, request_member_text(r, "Topic"), explain_member, ret_name);
 }
 
 bool names_topic_either(struct request *r, struct str *ret_name)

@@ -4,6 +4,7 @@
 #include "services/broker/handlers.h"
 
 #include "generated/verbs.h"
+#include "shared/http/explain.h"
 
 enum { ACCOUNT_MAX_BYTES = 128 };
 
@@ -42,7 +43,9 @@ void broker_drain_engine(struct request *r)
         return;
     const struct account *engine = accounts_find(gate_accounts(&r->server->gate), user);
     if (engine == NULL || engine->role != ROLE_ENGINE) {
-        respond_error(r, ERR_NOT_FOUND, "No engine account has this name.");
+        explain(r, ERR_NOT_FOUND,
+                "There is no account %s of role engine: GET /api/status lists the engines.",
+                explain_quoted(r, user));
         return;
     }
     call_drain(request_call(r, on_drained), .account = engine->name_token,

@@ -2,6 +2,8 @@
  * params.c - parameters and members that several routes take. */
 #include "services/broker/broker.h"
 
+#include "shared/http/explain.h"
+
 bool params_seq(struct request *r, int64_t min, uint64_t *ret_seq)
 {
     int64_t seq;
@@ -32,7 +34,7 @@ bool params_models(struct request *r, struct str *ret_models)
     if (given.at == NULL || str_trim(given).n == 0)
         return true;
     if (given.n > MODELS_MAX_BYTES / 2) {
-        respond_error(r, ERR_BAD_REQUEST, "Models must be at most 256 bytes.");
+        explain(r, ERR_BAD_REQUEST, "Models must be at most 256 bytes, not %zu.", given.n);
         return false;
     }
     struct buf list;

@@ -7,6 +7,7 @@
 
 #include "generated/verbs.h"
 #include "services/broker/merged_pages.h"
+#include "shared/http/explain.h"
 #include "shared/http/gather.h"
 
 enum { PAGE = 100, PAGE_BYTES = 1 << 20 };
@@ -155,7 +156,7 @@ void broker_queue(struct request *r)
     struct listing *listing = r->state = request_alloc(r, sizeof *listing);
     *listing = (struct listing){.user = STR("")};
     if (!read_state(r, &listing->state)) {
-        respond_error(r, ERR_BAD_REQUEST, "State must be Open, Pending or Failed.");
+        (void)explain_param(r, "State", "Open, Pending or Failed");
         return;
     }
     /* User is also who signs: the one to look for stands in OnBehalfOf, or in a second User. */
@@ -167,7 +168,7 @@ void broker_queue(struct request *r)
     if (wanted.n > 0 && !on_behalf_any_name(r, wanted, &listing->user))
         return;
     if (!read_after(r, listing)) {
-        respond_error(r, ERR_BAD_REQUEST, "After must be the Next value of an earlier response.");
+        (void)explain_param(r, "After", "the Next of an earlier response");
         return;
     }
     struct gather *all = gather_begin_partial(r, on_list);

@@ -5,6 +5,7 @@
 
 #include "generated/verbs.h"
 #include "shared/ask/room.h"
+#include "shared/http/explain.h"
 #include "shared/http/once.h"
 #include "shared/text/marks.h"
 #include "shared/text/text.h"
@@ -105,9 +106,9 @@ void broker_recommend(struct request *r)
         !on_behalf_of(r, user, &whom) || !request_text(r, "Type", 1, 64, &type))
         return;
     if (!is_recommendation_type(type)) {
-        respond_error(r, ERR_BAD_REQUEST,
-                      "Type must be one of Suggest Improvement, Promote Answer, Make Correction, "
-                      "Add Missing Info, Clarify Phrasing, Flag as Off Topic.");
+        (void)explain_member(r, "Type",
+                             "Suggest Improvement, Promote Answer, Make Correction, Add Missing "
+                             "Info, Clarify Phrasing or Flag as Off Topic");
         return;
     }
     struct buf *b = &r->server->scratch;
@@ -201,9 +202,7 @@ static bool read_after(struct request *r, struct str *ret_after)
 {
     struct str after = request_param(r, "After");
     *ret_after = after.n == 0 ? STR("0-0") : after;
-    if (!is_cursor(*ret_after))
-        respond_error(r, ERR_BAD_REQUEST, "After must be the Next value of an earlier response.");
-    return is_cursor(*ret_after);
+    return is_cursor(*ret_after) || explain_param(r, "After", "the Next of an earlier response");
 }
 
 void broker_get_recommendations(struct request *r)
@@ -267,7 +266,10 @@ void broker_list_recommendations(struct request *r)
 static void on_removed(struct request *r, enum err error, struct str reply)
 {
     struct lines lines = lines_of(reply);
-    if (!reply_refuse(r, error, lines_next(&lines), &lines))
+    struct str tag = lines_next(&lines);
+    if (error == ERR_OK && str_eq(tag, STR("missing")))
+        (void)explain_missing(r, "recommendation with the Id", request_param(r, "Id"), NULL);
+    else if (!reply_refuse(r, error, tag, &lines))
         respond_json_fixed(r, 200, STR("{\"status\":\"OK\"}"));
 }
 
@@ -275,7 +277,7 @@ void broker_remove_recommendation(struct request *r)
 {
     struct str id = request_param(r, "Id");
     if (!is_cursor(id)) {
-        respond_error(r, ERR_BAD_REQUEST, "Id must be the Id of a listed recommendation.");
+        (void)explain_param(r, "Id", "the Id of a listed recommendation");
         return;
     }
     call_unrecommend(request_call(r, on_removed), .id = id);

@@ -7,12 +7,14 @@
 
 #include "generated/verbs.h"
 #include "services/broker/merged_pages.h"
+#include "shared/http/explain.h"
 #include "shared/http/gather.h"
 #include "shared/http/pages.h"
 
 struct reading {
     struct pages pages;
     struct str name; /* of the topic, or of the user */
+    struct str user; /* as the request names it */
     bool is_detail;
 };
 
@@ -140,7 +142,7 @@ static void on_user_topics(struct request *r, enum err error, const struct gathe
     if (pages_go_on(&reading->pages, r, next, n, ask_for_topics))
         return;
     if (b->n == 0 && reading->pages.after.n == 0 && !r->account->is_deployed) {
-        respond_error(r, ERR_NOT_FOUND, "This user has no topics.");
+        explain(r, ERR_NOT_FOUND, "The user %s has no topics.", explain_quoted(r, reading->user));
         return;
     }
     buf_put(b, b->n == 0 ? STR("{}") : STR("}"));
@@ -167,7 +169,10 @@ static bool is_topic_cursor(struct str after)
 void broker_user_topics(struct request *r)
 {
     struct on_behalf whom;
-    if (on_behalf_of(r, request_param(r, "OnBehalfOf"), &whom) &&
-        begin(r, whom.user_name, STR(""), is_topic_cursor) != NULL)
-        ask_for_topics(r);
+    struct reading *reading;
+    if (!on_behalf_of(r, request_param(r, "OnBehalfOf"), &whom) ||
+        (reading = begin(r, whom.user_name, STR(""), is_topic_cursor)) == NULL)
+        return;
+    reading->user = whom.user;
+    ask_for_topics(r);
 }

@@ -4,6 +4,8 @@
 #include "services/broker/handlers.h"
 
 #include "generated/verbs.h"
+#include "shared/http/explain.h"
+
 enum { DESCRIPTION_MAX_BYTES = 1024, REASON_MAX_BYTES = 1024 };
 
 static void on_ok(struct request *r, enum err error, struct str reply)
@@ -75,7 +77,7 @@ void broker_rename_topic(struct request *r)
     if (!read_user_and_topic(r, &user, &topic) || !read_either(r, "Description", &description))
         return;
     if (description.n < 1 || description.n > DESCRIPTION_MAX_BYTES) {
-        respond_error(r, ERR_BAD_REQUEST, "Description must be 1 to 1024 bytes.");
+        (void)explain_either(r, "Description", "a string of 1 to 1024 bytes");
         return;
     }
     struct buf *b = &r->server->scratch;

@@ -102,8 +102,9 @@ struct requester owner_requester(struct request *r, const struct owner *owner);
 
 /* --- ids.c ------------------------------------------------------------------------------------ */
 
-/* The path's `{id}`: a document's id, 24 lower-case hex digits. Answers 404 and returns false for
- * anything else. */
+/* Answers 404 for a document that does not exist, or that is another owner's; returns false. */
+bool ids_refuse(struct request *r, struct str id);
+/* The path's `{id}`: a document's id, a UUID. Answers 404 and returns false for anything else. */
 bool ids_param(struct request *r, struct str *ret_id) must_check;
 /* A new id, in the request's pool. */
 struct str ids_new(struct request *r);

@@ -2,13 +2,18 @@
  * ids.c - ids of documents and jobs: UUIDs. */
 #include "services/documents/documents.h"
 
+#include "shared/http/explain.h"
+
+bool ids_refuse(struct request *r, struct str id)
+{
+    return explain_missing(r, "document", id, "GET /api/docs lists those that exist.");
+}
+
 bool ids_param(struct request *r, struct str *ret_id)
 {
     struct str id = request_path_param(r, "id");
-    if (!str_is_uuid(id)) {
-        respond_error(r, ERR_NOT_FOUND, NULL);
-        return false;
-    }
+    if (!str_is_uuid(id))
+        return ids_refuse(r, id);
     *ret_id = id;
     return true;
 }

@@ -2,14 +2,15 @@
  * person.c - the user whose data a request concerns, and the check of access. */
 #include "services/users/users.h"
 
-#include "shared/http/respond.h"
+#include "shared/http/explain.h"
 
 bool person_of_path(struct request *r, struct person *ret_person)
 {
     struct person person;
     struct str user = request_path_param(r, "user"), given = request_param(r, "OnBehalfOf");
     if (given.at != NULL && !str_eq(given, user)) {
-        respond_error(r, ERR_FORBIDDEN, "OnBehalfOf differs from the user in the path: omit it.");
+        explain(r, ERR_FORBIDDEN, "OnBehalfOf is %s, and the path names %s: omit OnBehalfOf.",
+                explain_quoted(r, given), explain_quoted(r, user));
         return false;
     }
     if (r->account->role == ROLE_OPERATOR) {

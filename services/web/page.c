@@ -7,6 +7,7 @@
  * may stand side by side: so caches ask each time, and get 304 by the hash of the bytes. */
 #include "services/web/page.h"
 #include "services/web/web.h"
+#include "shared/http/explain.h"
 #include "shared/http/respond.h"
 
 #include <stdio.h>
@@ -35,8 +36,8 @@ static void send_page(struct request *r, struct str name)
 {
     const struct web_page *page = find_page(name);
     if (page == NULL) {
-        respond_error(r, ERR_NOT_FOUND,
-                      "The handbook has no such page: see its table of contents.");
+        explain(r, ERR_NOT_FOUND, "The handbook has no page %s: /handbook lists its pages.",
+                explain_quoted(r, name));
         return;
     }
     web_put_policy(r, web_style_hash);

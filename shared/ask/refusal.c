@@ -15,6 +15,19 @@ unsigned refusal_retry_s(bool is_known, uint64_t eta_s)
     return eta_s < 1 ? 1 : eta_s > RETRY_MAX_S ? RETRY_MAX_S : (unsigned)eta_s;
 }
 
+static const char *timeout_text(enum question_progress progress)
+{
+    switch (progress) {
+    case QUESTION_CLAIMED:
+        return "An engine is working on this question, but has not answered in time: send the "
+               "same request again to keep waiting for it.";
+    case QUESTION_OPEN:
+        return "No engine has taken this question in time, since all are busy: send the same "
+               "request again to keep its place.";
+    default: return err_info(ERR_NO_ANSWER)->text;
+    }
+}
+
 void refusal_of(const struct question_end *end, struct refusal *ret_refusal)
 {
     *ret_refusal = (struct refusal){.error = ERR_REDIS_LOST, .retry_after_s = TIMEOUT_RETRY_S};
@@ -33,7 +46,11 @@ void refusal_of(const struct question_end *end, struct refusal *ret_refusal)
         snprintf(ret_refusal->members, sizeof ret_refusal->members, "\"depth\":%llu",
                  (unsigned long long)end->depth);
         break;
-    case QUESTION_TIMEOUT: ret_refusal->error = ERR_NO_ANSWER; break;
+    case QUESTION_TIMEOUT:
+        ret_refusal->error = ERR_NO_ANSWER;
+        snprintf(ret_refusal->detail, sizeof ret_refusal->detail, "%s",
+                 timeout_text(end->progress));
+        break;
     case QUESTION_FAILED:
         ret_refusal->error = ERR_ENGINE_FAILED;
         ret_refusal->retry_after_s = FAILED_RETRY_S;

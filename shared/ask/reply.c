@@ -3,10 +3,11 @@
 #include "shared/ask/reply.h"
 
 #include "shared/ask/refusal.h"
+#include "shared/http/explain.h"
 
 #include <stdio.h>
 
-enum { LIMITED_RETRY_MAX_S = 3600, STORED_RETRY_S = 60 };
+enum { LIMITED_RETRY_MAX_S = 3600, STORED_RETRY_S = 60, NAME_MAX_BYTES = 1024 };
 
 /* Tags without more: what each of them is answered with; NULL: in the error's own words. */
 static const struct {
@@ -14,32 +15,101 @@ static const struct {
     enum err error;
     const char *detail;
 } refusals[] = {
-    {STR("missing"), ERR_NOT_FOUND, NULL},
-    {STR("forbidden"), ERR_FORBIDDEN, "This user has no such topic."},
     {STR("mismatch"), ERR_QUERY_MISMATCH, NULL},
     {STR("reused"), ERR_IDEMPOTENCY, NULL}, /* the key (lua/turn/made.lua) */
-    {STR("done"), ERR_ALREADY_DONE, NULL},
-    {STR("cancelled"), ERR_CANCELLED, NULL},
-    {STR("failed"), ERR_FAILED, NULL},
     {STR("lost"), ERR_LEASE_LOST, NULL},
-    {STR("large"), ERR_TOO_LARGE, NULL},
-    {STR("pending"), ERR_CONFLICT, NULL},
+    {STR("large"), ERR_TOO_LARGE,
+     "The partial text of this claim is larger than 1 MiB: send the whole answer with "
+     "give-new-answer."},
     {STR("gone"), ERR_NOTHING_KEPT, NULL},
 };
+
+/* What has become of the query that the request is about, for its engine and for others. */
+static const struct {
+    struct str tag;
+    enum err error;
+    const char *for_engine, *for_others;
+} ends[] = {
+    {STR("done"), ERR_ALREADY_DONE, "has already been answered: drop this answer",
+     "has already been answered"},
+    {STR("cancelled"), ERR_CANCELLED, "was cancelled: drop this answer", "was cancelled"},
+    {STR("failed"), ERR_FAILED, "has failed: drop this answer",
+     "has failed: an operator can open it again (POST /api/retry-query)"},
+    {STR("pending"), ERR_CONFLICT, "is open or claimed",
+     "is open or claimed: only one that has failed or was cancelled is opened again"},
+};
+
+/* --- the query or topic of the request -------------------------------------------------------- */
+
+/* As its client names it. */
+static const char *topic_of(struct request *r)
+{
+    struct str name = r->about.topic;
+    char bytes[NAME_MAX_BYTES];
+    struct buf plain = {.at = bytes, .cap = sizeof bytes, .max = sizeof bytes};
+    if (r->account != NULL && r->account->namespace.n > 0)
+        name = lines_name_within(name);
+    struct str rest = name, first = str_cut(&rest, NAMESPACE_MARK);
+    if (rest.at != NULL) {
+        buf_put(&plain, first);
+        buf_put_char(&plain, NAMESPACE_MARK);
+    }
+    (void)!buf_put_unnamed(&plain, rest.at == NULL ? name : rest);
+    return explain_quoted(r, buf_str(&plain));
+}
+
+static void refuse_missing(struct request *r)
+{
+    if (r->about.topic.at == NULL)
+        respond_error(r, ERR_NOT_FOUND, NULL);
+    else if (r->about.seq > 0)
+        explain(r, ERR_NOT_FOUND,
+                "There is no query %llu in a topic %s for this account: check Topic and Seq.",
+                (unsigned long long)r->about.seq, topic_of(r));
+    else
+        explain(r, ERR_NOT_FOUND, "There is no topic %s for this account.", topic_of(r));
+}
+
+/* False: it is none of these tags. */
+static bool refuse_ended(struct request *r, struct str tag)
+{
+    bool is_engine = r->account != NULL && r->account->role == ROLE_ENGINE;
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        if (!str_eq(tag, ends[i].tag))
+            continue;
+        const char *what = is_engine ? ends[i].for_engine : ends[i].for_others;
+        if (r->about.topic.at == NULL)
+            respond_error(r, ends[i].error, NULL);
+        else
+            explain(r, ends[i].error, "Query %llu of topic %s %s.",
+                    (unsigned long long)r->about.seq, topic_of(r), what);
+        return true;
+    }
+    return false;
+}
+
+/* --- limits ----------------------------------------------------------------------------------- */
 
 /* waiting/<depth>/<eta>, full/<depth>/<eta>: how much waits, and when to try again. */
 static void refuse_full(struct request *r, enum err error, struct lines *rest)
 {
-    char members[96];
+    char detail[256], members[96];
     uint64_t depth = lines_next_u64(rest), eta_s = 0;
     bool has_eta = str_parse_u64(lines_next(rest), &eta_s);
+    snprintf(detail, sizeof detail,
+             error == ERR_QUEUE_FULL
+                 ? "The queue of the whole cluster is full: %llu %s. Retry later, or let an "
+                   "operator add engines or raise --queue-max."
+                 : "This user or account has as many waiting as it may: %llu %s (max_waiting of "
+                   "the account, for each user). Retry when some are answered.",
+             COUNTED_AS(depth, "is waiting", "are waiting"));
     if (has_eta)
         snprintf(members, sizeof members, "\"depth\":%llu,\"eta_seconds\":%llu",
                  (unsigned long long)depth, (unsigned long long)eta_s);
     else
         snprintf(members, sizeof members, "\"depth\":%llu,\"eta_seconds\":null",
                  (unsigned long long)depth);
-    respond_error_more(r, error, NULL, members, refusal_retry_s(has_eta, eta_s));
+    respond_error_more(r, error, detail, members, refusal_retry_s(has_eta, eta_s));
 }
 
 /* stored/<bytes>/<limit>/<user or account>: whose room is used up, and what makes room again. */
@@ -93,11 +163,14 @@ void reply_put_quota(struct request *r, const struct quota *quota)
 
 void reply_refuse_limited(struct request *r, uint64_t retry_ms, uint64_t limit, uint64_t window_s)
 {
-    char detail[160];
+    char detail[192];
     uint64_t retry_s = retry_ms / 1000 + (retry_ms % 1000 != 0);
     retry_s = retry_s < 1 ? 1 : retry_s > LIMITED_RETRY_MAX_S ? LIMITED_RETRY_MAX_S : retry_s;
-    snprintf(detail, sizeof detail, "Too many requests: at most %llu in %llu %s. Retry in %llu %s.",
-             (unsigned long long)limit, COUNTED(window_s, "second"), COUNTED(retry_s, "second"));
+    snprintf(detail, sizeof detail,
+             "Too many requests of this kind from this %s: at most %llu in %llu %s. Retry in %llu "
+             "%s.",
+             r->account == NULL ? "address" : "user", (unsigned long long)limit,
+             COUNTED(window_s, "second"), COUNTED(retry_s, "second"));
     put_quota_headers(r, limit, 0, retry_s);
     respond_error_more(r, ERR_RATE_LIMITED, detail, NULL, (unsigned)retry_s);
 }
@@ -123,6 +196,16 @@ bool reply_refuse(struct request *r, enum err error, struct str tag, struct line
         reply_refuse_limited(r, retry_ms, limit, lines_next_u64(rest));
         return true;
     }
+    if (str_eq(tag, STR("missing"))) {
+        refuse_missing(r);
+        return true;
+    }
+    if (str_eq(tag, STR("forbidden"))) {
+        explain(r, ERR_FORBIDDEN, "This user has no topic %s.", topic_of(r));
+        return true;
+    }
+    if (refuse_ended(r, tag))
+        return true;
     for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++)
         if (str_eq(tag, refusals[i].tag)) {
             respond_error(r, refusals[i].error, refusals[i].detail);

@@ -2,6 +2,7 @@
  * shard_list.c - see shard_list.h. */
 #include "shared/ask/shard_list.h"
 
+#include "shared/http/explain.h"
 #include "shared/http/pages.h"
 #include "shared/http/respond.h"
 
@@ -132,11 +133,8 @@ bool shard_list_cursor(struct request *r, bool (*is_id)(struct str id), struct s
     struct str after = request_param(r, "after"), rest = after;
     uint64_t ms;
     if (after.n > 0 &&
-        (!str_parse_u64(str_cut(&rest, '.'), &ms) || rest.at == NULL || !is_id(rest))) {
-        respond_error(r, ERR_BAD_REQUEST,
-                      "after must be the cursor from the Link header of an earlier response.");
-        return false;
-    }
+        (!str_parse_u64(str_cut(&rest, '.'), &ms) || rest.at == NULL || !is_id(rest)))
+        return explain_param(r, "after", PAGES_CURSOR);
     *ret_after = after.at == NULL ? STR("") : after;
     return true;
 }

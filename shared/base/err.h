@@ -30,8 +30,8 @@
     X(ALREADY_DONE,     409, "already_done",     LOG_INFO,  "The query has already been answered.") \
     X(CANCELLED,        409, "cancelled",        LOG_INFO,  "The query was cancelled.")            \
     X(FAILED,           409, "failed",           LOG_INFO,  "The query has failed.")               \
-    X(LEASE_LOST,       409, "lease_lost",       LOG_INFO,  "The lease has expired: another engine may hold the query.") \
-    X(QUERY_MISMATCH,   409, "query_mismatch",   LOG_INFO,  "None of the queries you hold in this topic has this Query text.") \
+    X(LEASE_LOST,       409, "lease_lost",       LOG_INFO,  "The lease has expired or is of another claim, and another engine may hold the query: drop this answer.") \
+    X(QUERY_MISMATCH,   409, "query_mismatch",   LOG_INFO,  "None of the queries you hold in this topic has this Query text: send it as the claim has it.") \
     X(PARTIAL_GAP,      409, "partial_gap",      LOG_INFO,  "Text is missing before this Offset: send again from `expected`.") \
     X(CONFLICT,         409, "conflict",         LOG_DEBUG, "The request conflicts with what is stored.") \
     X(NAME_TAKEN,       409, "name_taken",       LOG_DEBUG, "This name is taken: users and bots share one set of names.") \

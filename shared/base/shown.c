@@ -60,3 +60,20 @@ void buf_put_shown_text(struct buf *b, struct str s)
 {
     put(b, s, true);
 }
+
+void buf_put_quoted(struct buf *b, struct str s)
+{
+    size_t n = 0, step;
+    buf_put_char(b, '\'');
+    for (; n < s.n; n += step) {
+        struct str rest = {s.at + n, s.n - n};
+        step = char_length(rest) == 0 ? 1 : char_length(rest);
+        if (n + step > QUOTED_MAX_BYTES)
+            break;
+        if (*rest.at == '<' || *rest.at == '>')
+            buf_put(b, *rest.at == '<' ? STR("\xe2\x80\xb9") : STR("\xe2\x80\xba"));
+        else
+            buf_put_shown(b, (struct str){rest.at, step});
+    }
+    buf_put(b, n < s.n ? STR("...'") : STR("'"));
+}

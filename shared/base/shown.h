@@ -19,4 +19,11 @@ void buf_put_shown(struct buf *b, struct str s);
  * emoji need. */
 void buf_put_shown_text(struct buf *b, struct str s);
 
+/* Puts what a client sent as error messages repeat it: between single quotes, as buf_put_shown
+ * writes it, with `<` and `>` as U+2039 and U+203A, so that a page that shows the message does not
+ * run it, and at most QUOTED_MAX_BYTES of it, then `...`. The only way to repeat input. Never for
+ * credentials. */
+enum { QUOTED_MAX_BYTES = 64 };
+void buf_put_quoted(struct buf *b, struct str s);
+
 #endif

@@ -14,6 +14,8 @@
 #include "generated/verbs.h"
 #include "shared/base/clock.h"
 #include "shared/http/audit.h"
+#include "shared/http/auth_fault.h"
+#include "shared/http/explain.h"
 #include "shared/http/failures.h"
 #include "shared/http/oidc.h"
 #include "shared/http/peer.h"
@@ -31,56 +33,64 @@ static void refuse_failures(struct request *r, uint64_t left_ms)
     respond_error_more(r, ERR_TOO_MANY_FAILURES, NULL, NULL, (unsigned)((left_ms + 999) / 1000));
 }
 
+/* A failed login, while it is counted. */
+struct failing {
+    struct failures_slots slots;
+    const char *detail; /* for its sender, a constant */
+};
+
 static void on_counted(struct request *r, enum err error, struct str reply)
 {
     uint64_t count = 0, left_ms = 0;
-    const struct failures_slots *slots = r->state;
+    const struct failing *failing = r->state;
     struct str counted = str_cut(&reply, '\n');
     bool is_known =
         error == ERR_OK && str_parse_u64(counted, &count) && str_parse_u64(reply, &left_ms);
     if (!is_known || count <= FAILURES_MAX || left_ms == 0) {
-        respond_error(r, ERR_UNAUTHORIZED, NULL);
+        respond_error(r, ERR_UNAUTHORIZED, failing->detail);
         return;
     }
-    failures_refuse(r->server->gate.failures, *slots, clock_mono_ms(), left_ms);
+    failures_refuse(r->server->gate.failures, failing->slots, clock_mono_ms(), left_ms);
     refuse_failures(r, left_ms);
 }
 
 /* `account`: as claimed, whether there is one or not: nothing here may show that. */
-static bool fail(struct request *r, struct str account)
+static bool fail(struct request *r, struct str account, const char *detail)
 {
     struct server *server = r->server;
     struct buf network;
-    struct failures_slots *slots = request_alloc(r, sizeof *slots);
+    struct failing *failing = request_alloc(r, sizeof *failing);
     metrics_add(server->metrics, METRIC_LOGIN_FAILURES, 1);
     buf_init(&network, PEER_TEXT_MAX);
     peer_put_network(&network, peer_address(r));
-    *slots = failures_slots(&server->gate.token_key, buf_str(&network), account);
+    *failing = (struct failing){failures_slots(&server->gate.token_key, buf_str(&network), account),
+                                detail};
     buf_fini(&network);
-    uint64_t left_ms = failures_count(server->gate.failures, *slots, clock_mono_ms());
+    uint64_t left_ms = failures_count(server->gate.failures, failing->slots, clock_mono_ms());
     if (left_ms > 0) {
         refuse_failures(r, left_ms);
         return false;
     }
-    r->state = slots;
+    r->state = failing;
     struct buf row;
     buf_init(&row, AUDIT_ROW_MAX_BYTES);
     audit_put_refused(&row, r, account);
-    call_failure(request_call(r, on_counted), .slot = slots->of[0], .other_slot = slots->of[1],
-                 .limit = FAILURES_MAX, .row = row.is_over ? STR("") : buf_str(&row));
+    call_failure(request_call(r, on_counted), .slot = failing->slots.of[0],
+                 .other_slot = failing->slots.of[1], .limit = FAILURES_MAX,
+                 .row = row.is_over ? STR("") : buf_str(&row));
     buf_fini(&row);
     return false;
 }
 
 /* A token names an account only once it is proven: those that fail are counted together. */
-static bool fail_token(struct request *r)
+static bool fail_token(struct request *r, struct str token)
 {
-    return fail(r, STR(""));
+    return fail(r, STR(""), auth_fault_of_token(token));
 }
 
-void authenticate_fail(struct request *r)
+void authenticate_fail(struct request *r, const char *detail)
 {
-    (void)fail_token(r);
+    (void)fail(r, STR(""), detail);
 }
 
 /* `Authorization: Bearer <token>`, else the parameter `token` where the route takes it, for
@@ -103,7 +113,7 @@ static bool check_own_token(struct request *r, struct str token)
     }
     enum err error = gate_check_token(&r->server->gate, token, &r->account, &r->expires_s);
     if (error == ERR_UNAUTHORIZED)
-        return fail_token(r);
+        return fail_token(r, token);
     if (error != ERR_OK)
         respond_error(r, error, NULL);
     return error == ERR_OK;
@@ -154,13 +164,13 @@ static void become(struct request *r, const struct jwt_claims *claims)
     r->expires_s = claims->expires_s;
 }
 
-static bool accept_claims(struct request *r, const struct jwt_claims *claims)
+static bool accept_claims(struct request *r, struct str token, const struct jwt_claims *claims)
 {
     const struct accounts *accounts = gate_accounts(&r->server->gate);
     if (accounts_find(accounts, claims->sub) != NULL) { /* no stranger: the provider signed it */
         log_write(LOG_INFO, "token refused", LOG_STR("id", r->id),
                   LOG_S("reason", "its sub equals the name of a configured account"));
-        return fail_token(r);
+        return fail_token(r, token);
     }
     become(r, claims);
     return true;
@@ -197,7 +207,7 @@ static bool check_provider_token(struct request *r, struct str token, bool may_w
     struct jwt_claims claims;
     enum jwt_fault fault = oidc_verify(oidc, token, &claims);
     if (fault == JWT_GOOD) {
-        bool ok = accept_claims(r, &claims);
+        bool ok = accept_claims(r, token, &claims);
         jwt_claims_fini(&claims);
         return ok;
     }
@@ -212,7 +222,7 @@ static bool check_provider_token(struct request *r, struct str token, bool may_w
         respond_error(r, ERR_TOKEN_EXPIRED, NULL);
         return false;
     }
-    return fail_token(r);
+    return fail_token(r, token);
 }
 
 /* --- all together ----------------------------------------------------------------------------- */
@@ -248,10 +258,7 @@ static bool check_rate(struct request *r)
 
 static bool check_role(struct request *r)
 {
-    if ((r->route->roles & 1u << r->account->role) != 0)
-        return true;
-    respond_error(r, ERR_FORBIDDEN, NULL);
-    return false;
+    return (r->route->roles & 1u << r->account->role) != 0 || explain_role(r);
 }
 
 static void on_keys_fetched(struct oidc_waiter *waiter)
@@ -278,19 +285,26 @@ static bool check_token(struct request *r, struct str token)
 
 static bool check_signed(struct request *r)
 {
-    struct str user = request_param(r, "User");
+    struct auth_signed given = {.user = request_param(r, "User")};
     const struct account *account;
-    if (user.at == NULL && r->route->takes_signed_body && r->h2o->entity.len > 0) {
+    bool is_in_body =
+        given.user.at == NULL && r->route->takes_signed_body && r->h2o->entity.len > 0;
+    if (is_in_body) {
         if (!request_body(r))
             return false;
-        user = request_member_text(r, "User");
-        account = proof_of_signature(r->server, user, request_member_text(r, "Nonce"),
-                                     request_member_text(r, "Hash"), &r->nonce);
+        given =
+            (struct auth_signed){request_member_text(r, "User"), request_member_text(r, "Nonce"),
+                                 request_member_text(r, "Hash")};
+        account = proof_of_signature(r->server, given.user, given.nonce, given.hash, &r->nonce);
     } else {
         account = proof_of_query(r->server, r->query, &r->nonce);
     }
-    if (account == NULL)
-        return fail(r, user);
+    if (account == NULL) {
+        if (!is_in_body)
+            given = (struct auth_signed){given.user, request_param(r, "Nonce"),
+                                         request_param(r, "Hash")};
+        return fail(r, given.user, auth_fault_of_signed(r, &given));
+    }
     r->account = account;
     r->is_signed = true;
     return true;
@@ -298,11 +312,10 @@ static bool check_signed(struct request *r)
 
 static bool check_api_key(struct request *r)
 {
-    struct str name;
-    const struct account *account =
-        proof_of_api_key(r->server, request_header(r, "x-api-key"), &name);
+    struct str name, key = request_header(r, "x-api-key");
+    const struct account *account = proof_of_api_key(r->server, key, &name);
     if (account == NULL)
-        return fail(r, name);
+        return fail(r, name, auth_fault_of_key(key));
     r->account = account;
     return true;
 }
@@ -314,7 +327,7 @@ static bool check_basic(struct request *r, struct str authorization)
     buf_init(&text, BASIC_MAX_BYTES);
     const struct account *account =
         proof_of_basic(r->server, basic_value(authorization), &text, &name);
-    bool is_good = account != NULL || fail(r, name);
+    bool is_good = account != NULL || fail(r, name, auth_fault_of_basic(buf_str(&text)));
     if (text.at != NULL)
         OPENSSL_cleanse(text.at, text.n);
     buf_fini(&text);

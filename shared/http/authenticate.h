@@ -15,8 +15,8 @@
 bool authenticate(struct request *r) must_check;
 
 /* For credentials that a route checks itself (struct route's is_open) and finds wrong: counts the
- * failure as that of a token, and answers 401 or 429. */
-void authenticate_fail(struct request *r);
+ * failure as that of a token, and answers 401 with `detail`, a constant, or 429. */
+void authenticate_fail(struct request *r, const char *detail);
 
 /* Whether the request has credentials, valid or not, or a body that may contain some. The route is
  * known. */

@@ -113,6 +113,7 @@ struct refusal {
     bool is_unread;     /* there was no head to read: the request is a stand-in */
     enum err error;     /* ERR_OK: normal processing answers, without the body */
     const char *detail; /* static; NULL for that of the error table */
+    uint64_t length;    /* of a body that is too large; 0: not known */
 };
 struct refusal connections_take_refusal(struct connections *connections);
 

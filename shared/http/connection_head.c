@@ -22,7 +22,7 @@ static void refuse_unread(struct connection *c, enum err error, const char *deta
     h2o_iovec_t room = h2o_buffer_reserve(input, c->head_n);
     memcpy(room.base, stand_in, c->head_n);
     (*input)->size = c->head_n;
-    connection_pass_refused(c, (struct refusal){true, true, error, detail});
+    connection_pass_refused(c, (struct refusal){true, true, error, detail, 0});
 }
 
 struct refusal connection_refusal(enum err error, const char *detail)
@@ -53,7 +53,8 @@ static struct refusal judge(struct connection *c, const struct head *head)
                             .length = is_known ? head->length : UINT64_MAX};
     struct admission admission = admit(c->all->server, &ask);
     if (admission.is_refused)
-        return connection_refusal(admission.error, NULL);
+        return (struct refusal){
+            .is_set = true, .error = admission.error, .length = is_known ? head->length : 0};
     c->most_n = head->n + admission.most;
     bool is_large = is_known && head->length > ADMIT_UNASKED_BYTES;
     if (!connection_charge(c, is_large ? head->length : 0, admission.is_proven))

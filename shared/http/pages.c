@@ -3,6 +3,7 @@
 #include "shared/http/pages.h"
 
 #include "shared/http/connection.h"
+#include "shared/http/explain.h"
 #include "shared/http/respond.h"
 #include "shared/redis/verb.h"
 
@@ -19,11 +20,8 @@ bool pages_init(struct pages *pages, struct request *r, struct str first,
     pages->left = limit;
     if (after.n == 0)
         return true;
-    if (after.n > PAGES_AFTER_MAX_BYTES || !is_cursor(after)) {
-        respond_error(r, ERR_BAD_REQUEST,
-                      "after must be the cursor from the Link header of an earlier response.");
-        return false;
-    }
+    if (after.n > PAGES_AFTER_MAX_BYTES || !is_cursor(after))
+        return explain_param(r, "after", PAGES_CURSOR);
     pages->after = after;
     return true;
 }

@@ -11,6 +11,7 @@
 #include "shared/base/trace.h"
 #include "shared/http/authenticate.h"
 #include "shared/http/connection.h"
+#include "shared/http/explain.h"
 #include "shared/http/gather.h"
 #include "shared/http/held_nonces.h"
 #include "shared/http/leave.h"
@@ -158,11 +159,13 @@ static void look_for_objections(struct request *r)
     h2o_req_t *h2o = r->h2o;
     size_t head_max = r->server->config->header_max_bytes;
     if (header_bytes(h2o) > head_max) {
-        object(r, h2o->path.len > head_max / 2 ? ERR_URI_TOO_LONG : ERR_HEADERS_TOO_LARGE, NULL);
+        bool is_path = h2o->path.len > head_max / 2;
+        object(r, is_path ? ERR_URI_TOO_LONG : ERR_HEADERS_TOO_LARGE,
+               explain_long_head(r, is_path ? "request line" : "headers"));
     } else if (r->route == NULL || r->objection != ERR_OK) {
         return;
     } else if (h2o->entity.len > server_body_max(r->server, r->route)) {
-        object(r, server_too_large(r->route), NULL);
+        object(r, server_too_large(r->route), explain_too_large(r, h2o->entity.len));
     } else if (is_encoded(r)) {
         object(r, ERR_ENCODED, NULL);
     } else if (r->route->takes_key && request_header(r, "idempotency-key").n > ONCE_KEY_MAX_BYTES) {
@@ -180,12 +183,12 @@ static void answer_without_route(struct request *r, struct str method, const cha
     if (r->objection != ERR_OK) {
         respond_error(r, r->objection, r->objection_detail);
     } else if (allow == NULL) {
-        respond_error(r, ERR_NO_ROUTE, NULL);
+        explain_no_route(r);
     } else if (str_eq(method, STR("OPTIONS"))) {
         answer_preflight(r, allow);
     } else {
         respond_header(r, "allow", str_of(allow));
-        respond_error(r, ERR_METHOD, NULL);
+        explain_method(r, allow);
     }
 }
 
@@ -205,7 +208,9 @@ static bool begin_refusal(struct request *r, const struct refusal *refusal)
         respond_error(r, refusal->error, refusal->detail);
         return true;
     }
-    if (refusal->error != ERR_OK)
+    if (r->route != NULL && err_info(refusal->error)->status == 413)
+        object(r, refusal->error, explain_too_large(r, refusal->length));
+    else if (refusal->error != ERR_OK)
         object(r, refusal->error, refusal->detail);
     else if (r->route != NULL)
         object(r, ERR_BUSY, "The body was not read: send the request again.");
@@ -453,11 +458,10 @@ bool request_param_u64(struct request *r, const char *name, uint64_t min, uint64
     struct str text = request_param(r, name);
     uint64_t value = fallback;
     if (text.at != NULL && (!str_parse_u64(text, &value) || value < min || value > max)) {
-        char detail[128];
-        snprintf(detail, sizeof detail, "%s takes a whole number from %llu to %llu.", name,
+        char expected[80];
+        snprintf(expected, sizeof expected, "a whole number from %llu to %llu",
                  (unsigned long long)min, (unsigned long long)max);
-        respond_error(r, ERR_BAD_REQUEST, detail);
-        return false;
+        return explain_param(r, name, expected);
     }
     *ret_value = value;
     return true;

@@ -2,6 +2,7 @@
  * request_body.c - the JSON body of a request (request.h): one object, scanned in place, whose
  * members are looked at as handlers ask for them. Its last member of a name counts. */
 #include "shared/base/buf.h"
+#include "shared/http/explain.h"
 #include "shared/http/respond.h"
 
 #include <stdio.h>
@@ -10,7 +11,6 @@ enum { MEMBERS_USUAL = 12 };
 
 bool request_body(struct request *r)
 {
-    char detail[192];
     const char *reason;
     size_t at, most = MEMBERS_USUAL;
     bool is_object;
@@ -29,10 +29,12 @@ bool request_body(struct request *r)
         r->members = members;
         return true;
     }
-    snprintf(detail, sizeof detail, "The body is not %s: %s (at byte %zu).",
-             str_eq(str_of(reason), STR("it is not an object")) ? "a JSON object" : "valid JSON",
-             reason, at);
-    respond_error(r, ERR_BAD_JSON, detail);
+    if (entity.n == 0)
+        explain(r, ERR_BAD_JSON, "The body is empty: it must be a JSON object.");
+    else if (str_eq(str_of(reason), STR("it is not an object")))
+        explain(r, ERR_BAD_JSON, "The body is JSON, but not an object such as {\"name\": 1}.");
+    else
+        explain(r, ERR_BAD_JSON, "The body is not valid JSON: %s (at byte %zu).", reason, at);
     return false;
 }
 
@@ -67,10 +69,9 @@ struct str request_member_text(struct request *r, const char *name)
 static bool refuse_member(struct request *r, const char *name, const char *what, long long min,
                           long long max, const char *unit)
 {
-    char detail[192];
-    snprintf(detail, sizeof detail, "%s must be a %s %lld to %lld%s.", name, what, min, max, unit);
-    respond_error(r, ERR_BAD_REQUEST, detail);
-    return false;
+    char expected[96];
+    snprintf(expected, sizeof expected, "a %s %lld to %lld%s", what, min, max, unit);
+    return explain_member(r, name, expected);
 }
 
 bool request_text(struct request *r, const char *name, size_t min, size_t max, struct str *ret_text)
@@ -118,12 +119,8 @@ bool request_number(struct request *r, const char *name, int64_t min, int64_t ma
 bool request_optional_bool(struct request *r, const char *name, bool fallback, bool *ret_value)
 {
     const struct json_span *span = request_member(r, name);
-    if (span != NULL && span->kind != JSON_SPAN_BOOL) {
-        char detail[96];
-        snprintf(detail, sizeof detail, "%s must be true or false.", name);
-        respond_error(r, ERR_BAD_REQUEST, detail);
-        return false;
-    }
+    if (span != NULL && span->kind != JSON_SPAN_BOOL)
+        return explain_member(r, name, "true or false");
     *ret_value = span == NULL ? fallback : span->raw.at[0] == 't';
     return true;
 }

@@ -6,6 +6,7 @@
 #include "shared/http/router.h"
 
 #include "shared/base/hash.h"
+#include "shared/base/nearest.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -142,4 +143,74 @@ const struct route *router_find(const struct router *router, struct str method, 
         if (takes(slot->routes[i], method))
             return slot->routes[i];
     return NULL;
+}
+
+/* --- misspelt paths --------------------------------------------------------------------------- */
+
+/* Without "/api/" and a slash at the end. */
+static struct str middle_of(struct str path)
+{
+    struct str prefix = str_has_prefix(path, STR("/api/")) ? STR("/api/") : STR("/");
+    size_t n = str_has_prefix(path, prefix) ? prefix.n : 0;
+    while (path.n > n && path.at[path.n - 1] == '/')
+        path.n--;
+    return (struct str){path.at + n, path.n - n};
+}
+
+static unsigned segments_of(struct str path)
+{
+    unsigned n = 0;
+    while (path.at != NULL) {
+        (void)str_cut(&path, '/');
+        n++;
+    }
+    return n;
+}
+
+/* Puts the pattern with what `path` has in place of its `{name}` segments. */
+static void put_filled(struct buf *b, struct str pattern, struct str path)
+{
+    while (pattern.at != NULL) {
+        struct str wanted = str_cut(&pattern, '/'), segment = str_cut(&path, '/');
+        buf_put(b, is_name(wanted) && segment.n > 0 ? segment : wanted);
+        if (pattern.at != NULL)
+            buf_put_char(b, '/');
+    }
+}
+
+struct search {
+    struct nearest nearest;
+    struct str path;
+    unsigned segment_n;
+    const char *best;
+};
+
+/* Only paths of as many segments and about the same length are compared: anybody may ask for what
+ * does not exist. */
+static void try_slot(struct search *search, const struct slot *slot)
+{
+    char bytes[NEAREST_NAME_MAX];
+    struct buf b = {.at = bytes, .cap = sizeof bytes, .max = sizeof bytes};
+    unsigned before = search->nearest.distance;
+    if (slot->path == NULL)
+        return;
+    put_filled(&b, middle_of(str_of(slot->path)), search->path);
+    size_t given_n = search->path.n, longer = b.n > given_n ? b.n - given_n : given_n - b.n;
+    if (b.is_over || longer > given_n / 3 || segments_of(buf_str(&b)) != search->segment_n)
+        return;
+    nearest_try(&search->nearest, buf_str(&b));
+    if (search->nearest.distance < before)
+        search->best = slot->path;
+}
+
+const char *router_nearest(const struct router *router, struct str path)
+{
+    struct str given = middle_of(path);
+    struct search search = {
+        .nearest = nearest_begin(given), .path = given, .segment_n = segments_of(given)};
+    for (unsigned i = 0; i < SLOT_N; i++)
+        try_slot(&search, &router->slots[i]);
+    for (unsigned i = 0; i < router->pattern_n; i++)
+        try_slot(&search, &router->patterns[i]);
+    return nearest_end(&search.nearest).at == NULL ? NULL : search.best;
 }

@@ -24,6 +24,11 @@ void router_destroy(struct router *router);
 const struct route *router_find(const struct router *router, struct str method, struct str path,
                                 const char **ret_allow);
 
+/* The path, as its table has it, that somebody probably meant by a `path` that no route has; NULL:
+ * none is close. "/api/" in front and a slash at the end are no matter. Takes time that grows with
+ * the routes of about the same length. */
+const char *router_nearest(const struct router *router, struct str path);
+
 /* The part of `path` that matches `{name}` in the pattern, as sent; `at == NULL` if the pattern has
  * no such segment. */
 struct str router_segment(struct str pattern, struct str path, struct str name);

@@ -8,6 +8,7 @@
 #include "shared/base/clock.h"
 #include "shared/http/authenticate.h"
 #include "shared/http/connection.h"
+#include "shared/http/explain.h"
 #include "shared/http/held_nonces.h"
 #include "shared/http/linger.h"
 #include "shared/http/listen.h"
@@ -88,6 +89,20 @@ static enum err err_of_status(int status, const struct route *route)
     return status >= 500 ? ERR_INTERNAL : ERR_BAD_REQUEST;
 }
 
+/* In the request's pool, or a constant. */
+static const char *detail_of(const struct server *server, h2o_req_t *h2o, const struct route *route,
+                             const struct err_info *info)
+{
+    struct buf detail;
+    if (route == NULL || info->status != 413)
+        return info->text;
+    buf_init(&detail, PROBLEM_MAX);
+    explain_put_too_large(&detail, server, route, false, 0);
+    const char *text = h2o_strdup(&h2o->pool, detail.at, detail.n).base;
+    buf_fini(&detail);
+    return text;
+}
+
 static void on_setup(h2o_filter_t *self, h2o_req_t *h2o, h2o_ostream_t **slot)
 {
     ssize_t type = h2o_find_header(&h2o->res.headers, H2O_TOKEN_CONTENT_TYPE, -1);
@@ -113,10 +128,12 @@ static void on_setup(h2o_filter_t *self, h2o_req_t *h2o, h2o_ostream_t **slot)
         struct buf body = {.at = h2o_mem_alloc_pool(&h2o->pool, PROBLEM_MAX),
                            .cap = PROBLEM_MAX,
                            .max = PROBLEM_MAX};
-        const char *written = problem_write(
-            &body, route == NULL ? NULL : route->put_problem,
-            &(struct problem){
-                .info = info, .status = h2o->res.status, .detail = info->text, .instance = id});
+        const char *written =
+            problem_write(&body, route == NULL ? NULL : route->put_problem,
+                          &(struct problem){.info = info,
+                                            .status = h2o->res.status,
+                                            .detail = detail_of(server, h2o, route, info),
+                                            .instance = id});
         problem->body = buf_str(&body);
         problem->super.do_send = send_problem;
         h2o->res.content_length = body.n;

@@ -98,7 +98,10 @@ static void refuse(struct connection *c, h2o_http2_stream_t *stream, enum err er
     connections_free_later(c->all, STREAM_BYTES + body_n(stream));
     h2o_buffer_dispose(&stream->_req_body);
     stream->req.entity = h2o_iovec_init(NULL, 0);
-    c->all->refusal = (struct refusal){.is_set = true, .error = error};
+    c->all->refusal =
+        (struct refusal){.is_set = true,
+                         .error = error,
+                         .length = is_length_known(stream) ? stream->_expected_content_length : 0};
     c->unanswered_n++;
     h2o_process_request(&stream->req);
     c->all->refusal.is_set = false;

@@ -40,6 +40,7 @@ enum {
     TEXT_MAX = 4 << 20,
     DOUBT_MS = 5000, /* engines poll again at once, after a trouble with a node within seconds */
     DOUBT_AGAIN_MS = 200,
+    LAST_LOOK_MS = 500, /* after the deadline, to find out whether an engine has it */
 };
 
 enum state { ASKING, WAITING, LOOKING, ENDED };
@@ -65,6 +66,7 @@ struct question {
     char topic[TOPIC_BYTES + 1];
     char digest[2 * DIGEST_BYTES + 1]; /* "": not shared */
     bool is_in_queue, is_followed, is_again, is_new;
+    bool is_over;      /* its deadline has passed: it looks once more */
     bool is_announced; /* its owner knows that it is in the queue */
     /* While it is in doubt whether an engine is there: */
     struct engines_check check;
@@ -118,9 +120,9 @@ static void end_with(struct question *q, const struct question_end *end)
     events->on_end(context, end);
 }
 
-static void end_plain(struct question *q, enum question_outcome outcome)
+static void end_timeout(struct question *q, enum question_progress progress)
 {
-    struct question_end end = {.outcome = outcome};
+    struct question_end end = {.outcome = QUESTION_TIMEOUT, .progress = progress};
     end_with(q, &end);
 }
 
@@ -163,13 +165,28 @@ static void end_with_outcome(struct question *q, struct str text)
 
 static void look(struct question *q);
 
+/* The last look: an answer that came just now, or what its client reads instead. */
+static void end_late(struct question *q, enum err error, struct str tag, struct str reply)
+{
+    if (error != ERR_OK)
+        end_timeout(q, QUESTION_UNKNOWN);
+    else if (str_eq(tag, STR("Pending")))
+        end_timeout(q, QUESTION_CLAIMED);
+    else if (str_eq(tag, STR("Open")))
+        end_timeout(q, QUESTION_OPEN);
+    else
+        end_with_outcome(q, reply);
+}
+
 static void on_looked(struct call *call, enum err error, struct str reply)
 {
     struct question *q = H2O_STRUCT_FROM_MEMBER(struct question, call, call);
     struct lines lines = lines_of(reply);
     struct str tag = lines_next(&lines);
     move(q, WAITING);
-    if (err_is_outage(error)) { /* looked for again once the connection stands */
+    if (q->is_over && !str_eq(tag, STR("missing"))) {
+        end_late(q, error, tag, reply);
+    } else if (err_is_outage(error)) { /* looked for again once the connection stands */
         q->is_again = false;
     } else if (error != ERR_OK) {
         end_lost(q, error);
@@ -189,7 +206,7 @@ static void look(struct question *q)
     move(q, LOOKING);
     q->is_again = false;
     call_check(shards_call(queue_shards(q->queue), &q->call, on_looked), .topic = q->watch.topic,
-               .seq = 1, .user = STR(""), .look = CHECK_WAIT);
+               .seq = 1, .user = STR(""), .look = q->is_over ? CHECK_BRIEF : CHECK_WAIT);
 }
 
 static void on_outcome(struct watch *watch, struct str outcome)
@@ -209,7 +226,14 @@ static void on_changed(struct watch *watch)
 
 static void on_deadline(struct deadline *deadline)
 {
-    end_plain(H2O_STRUCT_FROM_MEMBER(struct question, deadline, deadline), QUESTION_TIMEOUT);
+    struct question *q = H2O_STRUCT_FROM_MEMBER(struct question, deadline, deadline);
+    if (q->is_over || q->is_followed || call_is_under_way(&q->call)) {
+        end_timeout(q, QUESTION_UNKNOWN);
+        return;
+    }
+    q->is_over = true;
+    loop_set_deadline(q->queue->loop, &q->deadline, LAST_LOOK_MS);
+    look(q);
 }
 
 /* --- is an engine there? ---------------------------------------------------------------------- */

@@ -27,6 +27,9 @@ enum question_outcome {
     QUESTION_NR
 };
 
+/* What was seen last of a question that has not been answered in time. */
+enum question_progress { QUESTION_UNKNOWN, QUESTION_OPEN, QUESTION_CLAIMED };
+
 struct question_end {
     enum question_outcome outcome;
     struct str answer, think, model; /* texts, of DONE; model may be empty */
@@ -34,6 +37,7 @@ struct question_end {
     struct str reason;               /* for people, of FAILED */
     uint64_t depth;                  /* of FULL */
     unsigned shard;                  /* of FULL: that is */
+    enum question_progress progress; /* of TIMEOUT */
     uint64_t eta_s; /* of FULL; of NO_ENGINE: when the first engine ends its rest; 0: unknown */
     enum err error; /* of LOST: ERR_REDIS_LOST, or what Redis refused it for */
 };

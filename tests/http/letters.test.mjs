@@ -38,9 +38,9 @@ suite("BossBot's document: user routes", {}, ({ test, cluster }) => {
   test("DEL api/topic is 403 for a topic that the user does not have, and the reason is the topic, not the account's role", async () => {
     await asks('DGQIn+5troxI', QUESTION);
     for (const query of [{ OnBehalfOf: 'John_Doe', Topic: 'DGQIn+5troxI' }, { OnBehalfOf: 'Calico_Seders', Topic: newTopic() }]) {
-      for (const method of ['DEL', 'DELETE']) assert.equal(assertProblem(await remove(method, query), 403, 'forbidden').detail, 'This user has no such topic.');
+      for (const method of ['DEL', 'DELETE']) assert.equal(assertProblem(await remove(method, query), 403, 'forbidden').detail, `This user has no topic '${query.Topic}'.`);
       const renamed = await cluster.request('PUT', '/api/rename-topic', { as: 'Frontend_1', query: { ...query, Description: 'Mine' } });
-      assert.equal(assertProblem(renamed, 403, 'forbidden').detail, 'This user has no such topic.');
+      assert.equal(assertProblem(renamed, 403, 'forbidden').detail, `This user has no topic '${query.Topic}'.`);
     }
     const own = await cluster.request('DEL', '/api/topic', { as: 'User_1', query: { OnBehalfOf: 'User_2', Topic: 'DGQIn+5troxI' } });
     assert.doesNotMatch(assertProblem(own, 403, 'forbidden').detail, /role/);

@@ -4,6 +4,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
@@ -71,6 +72,37 @@ static void a_text_keeps_its_lines_and_joiners_and_nothing_that_moves_a_cursor(v
     buf_fini(&b);
 }
 
+static void expect_quoted(struct str name, const char *expected)
+{
+    struct buf b;
+    buf_init(&b, 1024);
+    buf_put_quoted(&b, name);
+    buf_terminate(&b);
+    assert_string_equal(b.at, expected);
+    buf_fini(&b);
+}
+
+static void what_is_repeated_is_short_and_no_HTML(void **state)
+{
+    (void)state;
+    char longest[QUOTED_MAX_BYTES + 2], expected[QUOTED_MAX_BYTES + 8];
+    memset(longest, 'x', sizeof longest);
+    expect_quoted(STR(""), "''");
+    expect_quoted(STR("a b"), "'a b'");
+    expect_quoted(STR("<b>&'"), "'\xe2\x80\xb9"
+                                "b\xe2\x80\xba&''");
+    expect_quoted(STR("a\n\xe2\x80\xae"
+                      "b\xff"),
+                  "'ab\xef\xbf\xbd'");
+    snprintf(expected, sizeof expected, "'%.*s'", QUOTED_MAX_BYTES, longest);
+    expect_quoted((struct str){longest, QUOTED_MAX_BYTES}, expected);
+    snprintf(expected, sizeof expected, "'%.*s...'", QUOTED_MAX_BYTES, longest);
+    expect_quoted((struct str){longest, QUOTED_MAX_BYTES + 1}, expected);
+    memcpy(longest + QUOTED_MAX_BYTES - 1, "\xc3\xa4", 2); /* not cut in its middle */
+    snprintf(expected, sizeof expected, "'%.*s...'", QUOTED_MAX_BYTES - 1, longest);
+    expect_quoted((struct str){longest, QUOTED_MAX_BYTES + 1}, expected);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -78,6 +110,7 @@ int main(void)
         cmocka_unit_test(letters_that_nobody_sees_are_left_out),
         cmocka_unit_test(bytes_that_are_no_text_are_shown_as_such),
         cmocka_unit_test(a_text_keeps_its_lines_and_joiners_and_nothing_that_moves_a_cursor),
+        cmocka_unit_test(what_is_repeated_is_short_and_no_HTML),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

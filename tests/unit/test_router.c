@@ -213,6 +213,46 @@ static void a_target_in_absolute_form_has_its_path(void **state)
     }
 }
 
+static void a_misspelt_path_gets_the_closest_one(void **state)
+{
+    static const struct route routes[] = {
+        {"POST", "/api/add-query", 0, handle, false},
+        {"GET", "/api/docs", 0, handle, false},
+        {"GET", "/api/docs/{id}", 0, handle, false},
+        {"GET", "/api/docs/{id}/text", 0, handle, false},
+        {"GET", "/api/docs/{id}/text/", 0, handle, false},
+        {"GET", "/ask", 0, handle, false},
+        {0},
+    };
+    static const char *const cases[][2] = {
+        {"/api/ad-query", "/api/add-query"},
+        {"/api/ADD_QUERY/", "/api/add-query"},
+        {"/add-query", "/api/add-query"},
+        {"/api/doc", "/api/docs"},
+        {"/api/doc/0123", "/api/docs/{id}"},
+        {"/api/docs/0123/texts", "/api/docs/{id}/text"},
+        {"/asks", "/ask"},
+        {"/api", NULL},
+        {"/", NULL},
+        {"", NULL},
+        {"*", NULL},
+        {"/api/", NULL},
+        {"/api/add-query/now", NULL},
+        {"/api/nothing", NULL},
+    };
+    const struct route *const tables[] = {routes, NULL};
+    struct router *router = router_create(tables);
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *nearest = router_nearest(router, str_of(cases[i][0]));
+        if (cases[i][1] == NULL)
+            assert_null(nearest);
+        else
+            assert_true(nearest != NULL && strncmp(nearest, cases[i][1], strlen(cases[i][1])) == 0);
+    }
+    router_destroy(router);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -227,6 +267,7 @@ int main(void)
         cmocka_unit_test(a_path_with_more_less_or_empty_segments_matches_no_pattern),
         cmocka_unit_test(a_named_segment_is_read_from_the_path),
         cmocka_unit_test(a_target_in_absolute_form_has_its_path),
+        cmocka_unit_test(a_misspelt_path_gets_the_closest_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -172,7 +172,7 @@ suite('parley workflow run', { nodes: 0, sweep: false }, ({ test, cluster }) => 
     const engine = folder.file('engine.secret', ACCOUNTS.Inference_1.secret);
     for (const [words, pattern] of [
       [[...flags(), 'NOPE', 'x'], /^parley: .*NOPE/],
-      [[...flags(), '--session', 's9', '--request', 'none'], /^parley: .*no such run/i],
+      [[...flags(), '--session', 's9', '--request', 'none'], /^parley: .*no run 'none'/],
       [[...flags(undefined, ['User_1', wrong]), 'RULE', 'x'], /refused the signature of --user User_1/],
       [[...flags(undefined, ['Inference_1', engine]), 'RULE', 'x'], /refused the connection: 403/],
       [['--url', 'http://127.0.0.1:1', '--patience-seconds', 0, ...flags().slice(2), 'RULE', 'x'], /no node was reached/],

@@ -30,32 +30,32 @@ suite('messages of a workflow socket', { args }, ({ test, cluster }) => {
     ['"text"', /not a JSON object/],
     [`${'[{"a":'.repeat(3000)}`, /^The frame is not JSON/],
     [{ ...ask, type: 'question' }, /^type must be/],
-    [without('type'), /^type must be/],
+    [without('type'), /^type is missing/],
     [without('session_id'), /^session_id is missing/],
     [without('request_id'), /^request_id is missing/],
     [{ ...ask, request_id: 7 }, /^request_id must be a text/],
     [{ ...ask, session_id: 'x'.repeat(129) }, /^session_id must be a text/],
     [{ ...ask, request_id: 'a\nb' }, /^request_id must be a text/],
-    [{ ...ask, verb: 'DROP' }, /^There is no verb DROP\. This node has GENERIC, \w+/],
+    [{ ...ask, verb: 'DROP' }, /^There is no verb 'DROP'\. This node has GENERIC, \w+/],
     [{ ...ask, verb: 7 }, /^verb must be a text/],
     [without('verb', 'messageBody'), /verb is missing/],
     [{ ...without('verb'), messageBody: { raw_text: '  ' } }, /verb is missing/],
-    [{ ...ask, nextAgent: 'model.nobody' }, /^There is no agent model\.nobody/],
-    [{ ...ask, nextAgent: 'model.second' }, /cannot begin at model\.second/],
+    [{ ...ask, nextAgent: 'model.nobody' }, /^There is no agent 'model\.nobody'/],
+    [{ ...ask, nextAgent: 'model.second' }, /cannot begin at 'model\.second'/],
     [{ ...ask, nextAgent: 'tool.executeSQL' }, /tool\.executeSQL/],
     [{ ...ask, nextAgent: 'sendMessageToChat' }, /No question of this session is open/],
     [{ ...ask, nextAgent: 'sendMessageToChat', messageBody: {} }, /raw_text is missing/],
     [{ ...ask, messageBody: [] }, /^messageBody must be an object/],
     [{ ...ask, messageBody: { text: 'y'.repeat(200_000) } }, /larger than 192 KiB/],
     [{ ...ask, decision: 'perhaps' }, /^decision must be/],
-    [{ type: 'response', session_id: 's', request_id: 'r' }, /needs a hitl_response/],
+    [{ type: 'response', session_id: 's', request_id: 'r' }, /^hitl_response is missing/],
     [{ type: 'response', session_id: 's', request_id: 'r', hitl_response: true }, /must be an object/],
     [{ type: 'response', session_id: 's', request_id: 'r', hitl_response: {} }, /approved is missing/],
     [{ type: 'response', session_id: 's', request_id: 'r', hitl_response: { approved: 'yes' } }, /must be true or false/],
     [{ type: 'response', session_id: 's', request_id: 'r', hitl_response: { approved: true, corrections: 'x' } }, /corrections must be an object/],
-    [{ type: 'response', session_id: 's', request_id: 'r', hitl_response: { approved: true } }, /no such run/],
+    [{ type: 'response', session_id: 's', request_id: 'r', hitl_response: { approved: true } }, /no run 'r' in this session/],
     [{ type: 'response', request_id: 'r', hitl_response: { approved: true } }, /session_id is missing/],
-    [{ type: 'resume', session_id: 's', request_id: 'r' }, /no such run/],
+    [{ type: 'resume', session_id: 's', request_id: 'r' }, /no run 'r' in this session/],
     [{ type: 'resume', session_id: 's', request_id: 'r', since: -1 }, /^since must be/],
   ]) {
     test(`an error for ${JSON.stringify(message).slice(0, 100)}, and the connection stays`, async () => {
@@ -96,7 +96,7 @@ suite('messages of a workflow socket', { args }, ({ test, cluster }) => {
           () => other.request(session, newId('e'), { verb: 'RULE', nextAgent: stop.nextAgent, messageBody: { raw_text: 'yes' } }),
         ]) {
           send();
-          assert.match((await other.error()).reason, /no such run|No question/);
+          assert.match((await other.error()).reason, /There is no run|No question/);
         }
         await other.close();
       }
@@ -138,7 +138,7 @@ suite('a public workflow socket', { args: [...args, '--workflow-public'] }, ({ t
       await client.until(isOver);
       const named = await openWorkflow(cluster, { as: 'User_1' });
       named.resume(session, id, 0);
-      assert.match((await named.error()).reason, /no such run/);
+      assert.match((await named.error()).reason, /There is no run/);
       await client.close();
       await named.close();
     });

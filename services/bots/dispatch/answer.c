@@ -3,6 +3,8 @@
  * of its server: an object without content, or with nothing but white space in it, is no reply. */
 #include "services/bots/dispatch/answer.h"
 
+#include "shared/base/json_fault.h"
+
 enum { REASON_BYTES = 200 };
 
 static const struct str names[BOT_FORMAT_NR] = {
@@ -33,10 +35,23 @@ static const char *take_text(struct bot_answer *answer, const json_t *text, cons
     return NULL;
 }
 
+static bool has_alike(json_t *object, const char *name)
+{
+    const char *other;
+    json_t *value;
+    json_object_foreach(object, other, value)
+    {
+        if (json_is_alike(str_of(other), str_of(name)))
+            return true;
+    }
+    return false;
+}
+
 static const char *read_annex(struct bot_answer *answer)
 {
-    static const char fault[] =
-        "has neither a text \"message\" nor \"response_not_required\": true";
+    const char *fault = has_alike(answer->json, "message")
+                            ? "has a member that is spelt almost as \"message\": spell it exactly"
+                            : "has neither a text \"message\" nor \"response_not_required\": true";
     const char *wrong = take_text(answer, json_object_get(answer->json, "message"), fault);
     return wrong == NULL && answer->text.n == 0 ? "has an empty \"message\"" : wrong;
 }
@@ -46,6 +61,8 @@ static const char *read_zulip(struct bot_answer *answer)
     const json_t *text = json_object_get(answer->json, "response_string");
     if (text == NULL)
         text = json_object_get(answer->json, "content");
+    if (text == NULL && has_alike(answer->json, "content")) /* its text would be lost */
+        return "has a member that is spelt almost as \"content\": spell it exactly";
     if (text == NULL || json_is_null(text)) {
         answer->is_silent = true;
         return NULL;

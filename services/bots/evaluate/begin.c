@@ -9,6 +9,7 @@
 #include "shared/ask/reply.h"
 #include "shared/ask/room.h"
 #include "shared/base/json.h"
+#include "shared/http/explain.h"
 #include "shared/http/once.h"
 #include "shared/http/respond.h"
 
@@ -203,7 +204,8 @@ static void on_found(struct request *r, enum err error, struct str reply)
     if (error != ERR_OK)
         respond_error(r, error, NULL);
     else if (!evaluation_read_bot(reply, &bot))
-        respond_error(r, ERR_NOT_FOUND, "There is no bot of that name.");
+        (void)explain_missing(r, "bot", request_member_text(r, "bot"),
+                              "GET /api/bots lists those that exist.");
     else
         take_bot(r, r->state, &bot);
 }
@@ -214,10 +216,8 @@ static bool read_body(struct request *r, struct beginning *beginning)
     if (!request_text(r, "bot", 1, BOT_USERNAME_MAX_BYTES, &username) ||
         !request_optional_text(r, "measure", 20, &measure))
         return false;
-    if (measure.at != NULL && !measure_of(measure, &beginning->measure)) {
-        respond_error(r, ERR_BAD_REQUEST, "The member 'measure' takes cosine, dot or euclidean.");
-        return false;
-    }
+    if (measure.at != NULL && !measure_of(measure, &beginning->measure))
+        return explain_member(r, "measure", "cosine, dot or euclidean");
     struct buf name = {.at = request_alloc(r, BOTS_NAME_MAX_BYTES),
                        .cap = BOTS_NAME_MAX_BYTES,
                        .max = BOTS_NAME_MAX_BYTES};

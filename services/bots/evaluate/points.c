@@ -11,6 +11,7 @@
 
 #include "shared/base/json_scan.h"
 #include "shared/embed/embed.h"
+#include "shared/http/explain.h"
 #include "shared/http/respond.h"
 #include "shared/text/text.h"
 
@@ -158,10 +159,9 @@ static void embed(struct scoring *s)
 
 static bool refuse(struct request *r)
 {
-    respond_error(r, ERR_BAD_REQUEST,
-                  "The member 'emsAnswers' must be an object of 1 to 50 answers: names of at most "
-                  "128 bytes, each with a text of at most 64 KiB.");
-    return false;
+    return explain_member(r, "emsAnswers",
+                          "an object of 1 to 50 answers: names of at most 128 bytes, each with a "
+                          "string of at most 64 KiB");
 }
 
 static bool is_short(const struct json_span *text, size_t max)

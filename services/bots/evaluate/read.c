@@ -7,6 +7,7 @@
 #include "generated/verbs.h"
 #include "shared/ask/reply.h"
 #include "shared/ask/shard_list.h"
+#include "shared/http/explain.h"
 #include "shared/http/pages.h"
 #include "shared/http/respond.h"
 
@@ -18,7 +19,11 @@ enum {
     LIST_MAX_BYTES = 4 << 20
 };
 
-#define MISSING "There is no such evaluation."
+static void refuse_missing(struct request *r)
+{
+    (void)explain_missing(r, "evaluation", request_path_param(r, "id"),
+                          "GET /api/evaluations lists yours.");
+}
 
 /* --- one run ---------------------------------------------------------------------------------- */
 
@@ -94,7 +99,7 @@ static bool read_id(struct request *r, struct str *ret_digits, uint64_t *ret_n)
         is_id = (ret_digits->at[i] >= '0' && ret_digits->at[i] <= '9') ||
                 (ret_digits->at[i] >= 'a' && ret_digits->at[i] <= 'f');
     if (!is_id)
-        respond_error(r, ERR_NOT_FOUND, MISSING);
+        refuse_missing(r);
     return is_id;
 }
 
@@ -118,7 +123,7 @@ static void on_read(struct request *r, enum err error, struct str reply)
     struct buf b;
     uint64_t n = 0;
     if (error == ERR_OK && str_eq(word, STR("missing"))) {
-        respond_error(r, ERR_NOT_FOUND, MISSING);
+        refuse_missing(r);
         return;
     }
     if (reply_refuse(r, error, word, &lines))
@@ -165,7 +170,7 @@ static void on_cancelled(struct request *r, enum err error, struct str reply)
     struct str word = lines_next(&lines);
     struct buf *b = &r->server->scratch;
     if (error == ERR_OK && str_eq(word, STR("missing"))) {
-        respond_error(r, ERR_NOT_FOUND, MISSING);
+        refuse_missing(r);
         return;
     }
     if (reply_refuse(r, error, word, &lines))

@@ -8,6 +8,7 @@
 #include "services/bots/bots.h"
 #include "services/bots/dispatch/answer.h"
 #include "services/bots/pull/reply.h"
+#include "shared/http/explain.h"
 #include "shared/http/respond.h"
 #include "shared/queue/lines.h"
 
@@ -15,7 +16,11 @@
 
 enum { DETAIL_BYTES = 160, RESPONSE_MAX_BYTES = MESSAGE_JSON_MAX_BYTES + 1024 };
 
-static const char missing[] = "There is no such delivery of this bot.";
+static void refuse_missing(struct request *r)
+{
+    explain(r, ERR_NOT_FOUND, "This bot has no delivery %s.",
+            explain_quoted(r, request_path_param(r, "id")));
+}
 
 /* --- a reply ---------------------------------------------------------------------------------- */
 
@@ -42,7 +47,7 @@ static void on_silent(struct request *r, enum err error, struct str reply)
     if (error != ERR_OK) {
         respond_error(r, error, NULL);
     } else if (str_eq(tag, STR("missing"))) {
-        respond_error(r, ERR_NOT_FOUND, missing);
+        refuse_missing(r);
     } else if (!str_eq(tag, STR("ok"))) {
         respond_error(r, ERR_DELIVERY_ANSWERED, NULL);
     } else {
@@ -78,7 +83,7 @@ static void on_caller(struct request *r, const struct caller *caller)
     if (!pull_is_own(r, caller))
         return;
     if (room.at == NULL) {
-        respond_error(r, ERR_NOT_FOUND, missing);
+        refuse_missing(r);
         return;
     }
     if (!bot_format_of(caller->format, &format))

@@ -3,13 +3,14 @@
 #include "services/bots/pull/pull.h"
 
 #include "services/bots/rooms/message.h"
-#include "shared/http/respond.h"
+#include "shared/http/explain.h"
 
 bool pull_is_own(struct request *r, const struct caller *caller)
 {
     if (str_eq(request_path_param(r, "username"), caller->username))
         return true;
-    respond_error(r, ERR_UNAUTHORIZED, "X-CALLER-KEY is of another bot.");
+    explain(r, ERR_UNAUTHORIZED, "X-CALLER-KEY is of another bot than %s.",
+            explain_quoted(r, request_path_param(r, "username")));
     return false;
 }
 

@@ -4,6 +4,7 @@
 #include "services/bots/pull/pull.h"
 
 #include "services/bots/pull/reply.h"
+#include "shared/http/explain.h"
 #include "shared/http/respond.h"
 
 enum { ID_MAX_BYTES = 128 };
@@ -24,7 +25,8 @@ static void on_caller(struct request *r, const struct caller *caller)
         !request_text(r, "delivery", 1, ID_MAX_BYTES, &delivery))
         return;
     if (!str_eq(delivery_room(delivery), room))
-        respond_error(r, ERR_NOT_FOUND, "This bot has no such delivery in this room.");
+        explain(r, ERR_NOT_FOUND, "This bot has no delivery %s in the room %s.",
+                explain_quoted(r, delivery), explain_quoted(r, room));
     else
         reply_start(r, caller, room, delivery, text, on_stored);
 }

@@ -347,8 +347,8 @@ static void on_caller(struct request *r, const struct caller *caller)
         return;
     if (!caller->pulls) {
         respond_error(r, ERR_CONFLICT,
-                      "This bot has an endpoint, so it is called: it pulls "
-                      "nothing.");
+                      "This bot has an endpoint, so it is called and pulls nothing: register it "
+                      "without an endpoint.");
     } else if (pulls->n >= POLLS_MAX) {
         respond_error_more(r, ERR_BUSY, NULL, NULL, FULL_RETRY_S);
     } else if (count_of(pulls, caller->name) >= POLLS_OF_BOT) {

@@ -21,7 +21,7 @@ static void on_posted(void *context, const struct post_end *end)
     if (end->outcome == POSTED)
         replying->on_stored(r, &end->message);
     else if (end->error == ERR_NOT_FOUND)
-        respond_error(r, ERR_NOT_FOUND, "There is no such delivery of this bot.");
+        respond_error(r, ERR_NOT_FOUND, "This bot has no such delivery, or its room was deleted.");
     else
         respond_error(r, end->error, end->detail);
 }

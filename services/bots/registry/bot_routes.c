@@ -3,6 +3,7 @@
 #include "services/bots/bots.h"
 #include "services/bots/registry/handlers.h"
 #include "services/bots/registry/registry.h"
+#include "shared/http/explain.h"
 #include "shared/http/once.h"
 #include "shared/http/pages.h"
 #include "shared/http/respond.h"
@@ -60,7 +61,19 @@ static void await(struct request *r, struct registry_call *call)
 static void refuse(struct request *r, enum err error, const char *detail)
 {
     bool is_full = error == ERR_RATE_LIMITED || error == ERR_NAMESPACE_FULL;
-    respond_error_more(r, error, detail, NULL, is_full ? FULL_RETRY_S : 0);
+    struct str username = request_member_text(r, "username");
+    if (error == ERR_NOT_FOUND)
+        (void)explain_missing(r, "bot", request_path_param(r, "username"),
+                              "GET /api/bots lists those that exist.");
+    else if (error == ERR_NAME_TAKEN)
+        explain(r, error,
+                "The name %s is taken, or looks like one that is: users and bots share one set of "
+                "names.",
+                explain_quoted(r, username));
+    else if (error == ERR_BAD_REQUEST)
+        explain(r, error, "%s This one is %s.", detail, explain_quoted(r, username));
+    else
+        respond_error_more(r, error, detail, NULL, is_full ? FULL_RETRY_S : 0);
 }
 
 /* --- registering ------------------------------------------------------------------------------ */
@@ -117,6 +130,10 @@ static void add(struct request *r, const char *emulates, grant_cb *on_grant)
     if (!registrant_of_request(r, &who) || !read_registration(r, emulates, &given) ||
         !request_optional_text(r, "format", BOT_USERNAME_MAX_BYTES, &given.format))
         return;
+    if (given.format.n > 0 && !str_is_listed(STR("annex,zulip"), given.format)) {
+        (void)explain_member(r, "format", "annex or zulip");
+        return;
+    }
     await(r, registry_register(bots_of(r), &who, &given, on_grant, r));
 }
 
@@ -265,7 +282,7 @@ void registry_show(struct request *r)
         !request_param_u64(r, "limit", 1, BOTS_PER_NAMESPACE, LIMIT_USUAL, &limit))
         return;
     if (after.n > CURSOR_MAX_BYTES) {
-        respond_error(r, ERR_BAD_REQUEST, "after takes the cursor of a Link header.");
+        (void)explain_param(r, "after", PAGES_CURSOR);
         return;
     }
     await(r,

@@ -22,6 +22,8 @@ struct checking {
 
 static const char refused[] = "X-CALLER-KEY is wrong, was replaced, or is of a bot that no longer "
                               "exists.";
+static const char no_key[] = "X-CALLER-KEY is missing: it is the key that this bot's registration "
+                             "has returned (caller_key).";
 
 bool caller_key_is_open(const struct request *r)
 {
@@ -111,7 +113,7 @@ void caller_start(struct request *r, caller_cb *on_caller)
     bool is_ours = text.at != NULL && caller_key_read(&keys, text, &checking->key);
     OPENSSL_cleanse(&keys, sizeof keys);
     if (!is_ours) {
-        authenticate_fail(r);
+        authenticate_fail(r, text.at == NULL ? no_key : refused);
         return;
     }
     r->state = checking;

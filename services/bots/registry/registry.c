@@ -246,10 +246,6 @@ static enum err judge(const struct bots *bots, const struct registrant *who,
         *ret_detail = "emulates takes a name of at most 128 bytes.";
         return ERR_BAD_REQUEST;
     }
-    if (given->format.n > 0 && !str_is_listed(STR("annex,zulip"), given->format)) {
-        *ret_detail = "format takes annex or zulip.";
-        return ERR_BAD_REQUEST;
-    }
     *ret_detail = endpoint_check(given->endpoint, bots->settings->is_private_allowed, ret_kind);
     if (*ret_detail != NULL)
         return ERR_BAD_ENDPOINT;

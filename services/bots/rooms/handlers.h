@@ -7,8 +7,8 @@
 
 #include "shared/http/request.h"
 
-/* The detail of 404. */
-#define ROOM_MISSING "There is no such room."
+/* Answers 404 for the room of the path. */
+void rooms_refuse_missing(struct request *r);
 /* No message is newer: read from here, there are none. */
 #define ROOM_END STR("999999999999999999-0")
 

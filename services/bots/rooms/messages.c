@@ -39,6 +39,10 @@ static void on_said(void *context, const struct said *said)
             respond_error(r, end->error, NULL);
         return;
     }
+    if (end->error == ERR_NOT_FOUND) {
+        rooms_refuse_missing(r);
+        return;
+    }
     if (end->outcome != POSTED) {
         bool is_full = end->error == ERR_TOO_MUCH_STORED || end->error == ERR_NAMESPACE_FULL;
         respond_error_more(r, end->error, end->detail, NULL, is_full ? STORED_RETRY_S : 0);
@@ -75,7 +79,7 @@ void rooms_post(struct request *r)
     if (!is_good) {
         respond_error(r, ERR_BAD_REQUEST, detail);
     } else if (!message_is_room(room)) {
-        respond_error(r, ERR_NOT_FOUND, ROOM_MISSING);
+        rooms_refuse_missing(r);
     } else {
         r->state = say_start(bots_of(r), &who, room, &speech, room_of_account(r), room_of_user(r),
                              once_key(r), on_said, r);
@@ -106,7 +110,7 @@ static void on_page(struct request *r, enum err error, struct str reply)
     struct str tag = lines_next(&lines), last = STR("");
     uint64_t n = 0;
     if (error == ERR_OK && str_eq(tag, STR("missing"))) {
-        respond_error(r, ERR_NOT_FOUND, ROOM_MISSING);
+        rooms_refuse_missing(r);
         return;
     }
     if (reply_refuse(r, error, tag, &lines))
@@ -158,5 +162,5 @@ void rooms_messages(struct request *r)
     if (message_is_room(request_path_param(r, "id")))
         read_page(r);
     else
-        respond_error(r, ERR_NOT_FOUND, ROOM_MISSING);
+        rooms_refuse_missing(r);
 }

@@ -11,6 +11,7 @@
 #include "services/bots/rooms/tags.h"
 
 #include "generated/verbs.h"
+#include "shared/base/shown.h"
 #include "shared/base/sm.h"
 
 #include <stdio.h>
@@ -82,12 +83,27 @@ static void refuse(struct posting *posting, enum err error, const char *detail)
 /* A mention that must exist is nobody's. */
 static void refuse_unknown(struct posting *posting, uint64_t n)
 {
-    char detail[POST_DETAIL_BYTES];
+    struct buf detail;
     struct str name = n >= 1 && n <= posting->tags.n ? posting->tags.list[n - 1].plain : STR("");
-    snprintf(detail, sizeof detail,
-             "tagged: nobody has the name %.*s. Users have a name once they have posted.",
-             STR_ARG(name));
-    refuse(posting, ERR_BAD_REQUEST, detail);
+    buf_init(&detail, POST_DETAIL_BYTES);
+    buf_lit(&detail, "tagged: nobody has the name ");
+    buf_put_quoted(&detail, name);
+    buf_lit(&detail, ". Users have a name once they have posted.");
+    buf_terminate(&detail);
+    refuse(posting, ERR_BAD_REQUEST, detail.at);
+    buf_fini(&detail);
+}
+
+static void refuse_reply(struct posting *posting)
+{
+    struct buf detail;
+    buf_init(&detail, POST_DETAIL_BYTES);
+    buf_lit(&detail, "reply_to: there is no message ");
+    buf_put_quoted(&detail, posting->post.reply_to);
+    buf_lit(&detail, " in this room.");
+    buf_terminate(&detail);
+    refuse(posting, ERR_BAD_REQUEST, detail.at);
+    buf_fini(&detail);
 }
 
 /* --- stored ----------------------------------------------------------------------------------- */
@@ -240,9 +256,9 @@ static void on_stored(struct call *call, enum err error, struct str reply)
     else if (str_eq(tag, STR("resolve")))
         resolve(posting, &lines);
     else if (str_eq(tag, STR("missing")))
-        refuse(posting, ERR_NOT_FOUND, ROOM_MISSING);
+        refuse(posting, ERR_NOT_FOUND, "This room was deleted.");
     else if (str_eq(tag, STR("reply")))
-        refuse(posting, ERR_BAD_REQUEST, "reply_to: there is no such message in this room.");
+        refuse_reply(posting);
     else if (str_eq(tag, STR("unknown")))
         refuse_unknown(posting, lines_next_u64(&lines));
     else if (str_eq(tag, STR("calls")))

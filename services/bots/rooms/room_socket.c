@@ -11,6 +11,7 @@
 #include "shared/ask/reply.h"
 #include "shared/ask/room.h"
 #include "shared/base/sm.h"
+#include "shared/http/explain.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -190,7 +191,7 @@ static void on_room(struct request *r, enum err error, struct str reply)
     struct lines lines = lines_of(reply);
     struct str tag = lines_next(&lines), after = request_param(r, "after");
     if (error == ERR_OK && !str_eq(tag, STR("ok"))) {
-        respond_error(r, ERR_NOT_FOUND, ROOM_MISSING);
+        rooms_refuse_missing(r);
         return;
     }
     if (reply_refuse(r, error, tag, &lines))
@@ -212,11 +213,11 @@ static void look(struct request *r)
     if (!bots_who_of(r, who))
         return;
     if (after.n > 0 && !message_is_id(after)) {
-        respond_error(r, ERR_BAD_REQUEST, "after must be the id of a message.");
+        (void)explain_param(r, "after", "the id of a message");
         return;
     }
     if (!message_is_room(room)) {
-        respond_error(r, ERR_NOT_FOUND, ROOM_MISSING);
+        rooms_refuse_missing(r);
         return;
     }
     r->state = who;

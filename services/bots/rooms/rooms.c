@@ -9,6 +9,7 @@
 #include "services/bots/rooms/message.h"
 #include "shared/ask/reply.h"
 #include "shared/ask/shard_list.h"
+#include "shared/http/explain.h"
 #include "shared/http/once.h"
 
 enum {
@@ -17,6 +18,12 @@ enum {
     LIST_MAX_BYTES = 2 << 20,
     FULL_RETRY_S = 300,
 };
+
+void rooms_refuse_missing(struct request *r)
+{
+    (void)explain_missing(r, "room", request_path_param(r, "id"),
+                          "GET /api/rooms lists those that exist.");
+}
 
 /* --- POST ------------------------------------------------------------------------------------- */
 
@@ -110,7 +117,7 @@ static void on_deleted(struct request *r, enum err error, struct str reply)
     } else if (error == ERR_OK && str_eq(reply, STR("done"))) {
         respond_json_fixed(r, 200, STR("{\"status\":\"OK\"}"));
     } else if (error == ERR_OK && str_eq(reply, STR("missing"))) {
-        respond_error(r, ERR_NOT_FOUND, ROOM_MISSING);
+        rooms_refuse_missing(r);
     } else if (error == ERR_OK && str_eq(reply, STR("forbidden"))) {
         respond_error(r, ERR_FORBIDDEN,
                       "Only the account and user that created this room, or an operator, may "
@@ -130,7 +137,7 @@ void rooms_delete_room(struct request *r)
     if (message_is_room(d->room))
         delete_part(r);
     else
-        respond_error(r, ERR_NOT_FOUND, ROOM_MISSING);
+        rooms_refuse_missing(r);
 }
 
 /* --- GET -------------------------------------------------------------------------------------- */

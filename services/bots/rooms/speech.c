@@ -2,7 +2,8 @@
  * speech.c - see speech.h. */
 #include "services/bots/rooms/speech.h"
 
-#include <stdio.h>
+#include "shared/base/json_fault.h"
+
 #include <stdlib.h>
 
 /* The last one of that name, as everywhere (json_scan.h); null counts as absent. */
@@ -14,12 +15,6 @@ static const struct json_span *find(const struct json_member *members, size_t n,
     return NULL;
 }
 
-static bool say(char *detail, const char *what)
-{
-    snprintf(detail, POST_DETAIL_BYTES, "%s", what);
-    return false;
-}
-
 /* Puts the text behind those before it; unescaped it is no longer than it was. */
 static struct str put(struct buf *b, const struct json_span *text)
 {
@@ -28,45 +23,49 @@ static struct str put(struct buf *b, const struct json_span *text)
     return (struct str){b->at + from, b->n - from};
 }
 
-static bool read_text(struct buf *b, const struct json_span *text, struct speech *speech,
-                      char *detail)
+static bool read_text(struct buf *b, const struct json_span *text, struct speech *speech)
 {
-    static const char wrong[] = "text must be a text of 1 to 65536 bytes.";
     if (text == NULL || text->kind != JSON_SPAN_TEXT)
-        return say(detail, wrong);
+        return false;
     speech->text = put(b, text);
-    return (speech->text.n >= 1 && speech->text.n <= MESSAGE_TEXT_MAX_BYTES) || say(detail, wrong);
+    return speech->text.n >= 1 && speech->text.n <= MESSAGE_TEXT_MAX_BYTES;
 }
 
-static bool read_reply(struct buf *b, const struct json_span *id, struct speech *speech,
-                       char *detail)
+static bool read_reply(struct buf *b, const struct json_span *id, struct speech *speech)
 {
     if (id == NULL)
         return true;
     if (id->kind == JSON_SPAN_TEXT)
         speech->reply_to = put(b, id);
-    return message_is_id(speech->reply_to) || say(detail, "reply_to must be the id of a message.");
+    return message_is_id(speech->reply_to);
 }
 
-static bool read_tagged(struct buf *b, const struct json_span *list, struct speech *speech,
-                        char *detail)
+static bool read_tagged(struct buf *b, const struct json_span *list, struct speech *speech)
 {
-    static const char wrong[] = "tagged must be a list of at most 20 names of 1 to 128 bytes.";
     struct json_span item;
     if (list == NULL)
         return true;
     if (list->kind != JSON_SPAN_LIST)
-        return say(detail, wrong);
+        return false;
     struct str rest = json_list_inside(list);
     while (json_next_item(&rest, &item)) {
         if (item.kind != JSON_SPAN_TEXT || speech->tagged_n == POST_TAGS_MAX)
-            return say(detail, wrong);
+            return false;
         struct str name = put(b, &item);
         if (name.n < 1 || name.n > USER_MAX_BYTES)
-            return say(detail, wrong);
+            return false;
         speech->tagged[speech->tagged_n++] = name;
     }
     return true;
+}
+
+static bool refuse(const struct json_member *members, size_t n, const char *name,
+                   const char *expected, char *detail)
+{
+    struct buf b = {.at = detail, .cap = POST_DETAIL_BYTES, .max = POST_DETAIL_BYTES - 1};
+    json_put_fault(&b, members, n, name, expected);
+    detail[b.n] = 0;
+    return false;
 }
 
 bool speech_read(const struct json_member *members, size_t n, struct speech *ret_speech,
@@ -81,9 +80,12 @@ bool speech_read(const struct json_member *members, size_t n, struct speech *ret
     if (ret_speech->own == NULL)
         abort();
     struct buf b = {.at = ret_speech->own, .cap = bytes, .max = bytes};
-    return read_text(&b, text, ret_speech, detail) &&
-           read_reply(&b, reply_to, ret_speech, detail) &&
-           read_tagged(&b, tagged, ret_speech, detail);
+    if (!read_text(&b, text, ret_speech))
+        return refuse(members, n, "text", "a string of 1 to 65536 bytes", detail);
+    if (!read_reply(&b, reply_to, ret_speech))
+        return refuse(members, n, "reply_to", "the id of a message", detail);
+    return read_tagged(&b, tagged, ret_speech) ||
+           refuse(members, n, "tagged", "a list of at most 20 names of 1 to 128 bytes", detail);
 }
 
 void speech_fini(struct speech *speech)

@@ -7,6 +7,7 @@
 #include "services/documents/ask/ask_input.h"
 #include "services/documents/handlers.h"
 #include "shared/base/sm.h"
+#include "shared/http/explain.h"
 
 #include <stdlib.h>
 
@@ -137,7 +138,7 @@ static void run(struct request *r, bool is_stream)
         !owner_of_request(r, &agent->owner))
         return;
     if (mode.at != NULL && !str_eq(mode, STR("agent"))) {
-        respond_error(r, ERR_BAD_REQUEST, "mode must be \"agent\".");
+        (void)explain_member(r, "mode", "\"agent\", or absent");
         return;
     }
     agent->requester = owner_requester(r, &agent->owner);

@@ -3,6 +3,7 @@
 #include "services/documents/ask/ask_input.h"
 
 #include "shared/base/clock.h"
+#include "shared/http/explain.h"
 #include "shared/http/peer.h"
 #include "shared/text/text.h"
 
@@ -12,22 +13,23 @@ enum { OWNER_LIMIT_S = 60 };
 
 static bool refuse(struct request *r, const char *name, const char *what, double min, double max)
 {
-    char detail[192];
-    snprintf(detail, sizeof detail, "%s must be %s %g to %g.", name, what, min, max);
-    respond_error(r, ERR_BAD_REQUEST, detail);
-    return false;
+    char expected[96];
+    snprintf(expected, sizeof expected, "%s %g to %g", what, min, max);
+    return explain_member(r, name, expected);
+}
+
+static bool refuse_text(struct request *r, const char *name, unsigned min, size_t max_chars)
+{
+    char expected[64];
+    snprintf(expected, sizeof expected, "a string of %u to %zu characters", min, max_chars);
+    return explain_member(r, name, expected);
 }
 
 bool ask_input_question(struct request *r, const char *name, size_t max_chars, struct str *ret_text)
 {
     struct str text = request_member_text(r, name);
-    char detail[128];
-    if (str_trim(text).n == 0 || text.n > 4 * max_chars || text_length(text) > max_chars) {
-        snprintf(detail, sizeof detail, "%s must be a string of 1 to %zu characters.", name,
-                 max_chars);
-        respond_error(r, ERR_BAD_REQUEST, detail);
-        return false;
-    }
+    if (str_trim(text).n == 0 || text.n > 4 * max_chars || text_length(text) > max_chars)
+        return refuse_text(r, name, 1, max_chars);
     *ret_text = text;
     return true;
 }
@@ -44,17 +46,12 @@ bool ask_input_top_k(struct request *r, const char *name, unsigned *ret_n)
 bool ask_input_optional_text(struct request *r, const char *name, size_t max_chars,
                              struct str *ret_text)
 {
-    char detail[192];
     struct str text = request_member_text(r, name);
     *ret_text = STR("");
     if (request_member(r, name) == NULL)
         return true;
-    if (text.at == NULL || text.n > 4 * max_chars || text_length(text) > max_chars) {
-        snprintf(detail, sizeof detail, "%s must be a string of 0 to %zu characters.", name,
-                 max_chars);
-        respond_error(r, ERR_BAD_REQUEST, detail);
-        return false;
-    }
+    if (text.at == NULL || text.n > 4 * max_chars || text_length(text) > max_chars)
+        return refuse_text(r, name, 0, max_chars);
     *ret_text = text;
     return true;
 }

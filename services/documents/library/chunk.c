@@ -4,6 +4,7 @@
 
 #include "generated/verbs.h"
 #include "services/documents/library/passage.h"
+#include "shared/http/explain.h"
 #include "shared/text/text_blocks.h"
 
 enum { BLOCKS_MAX_BYTES = 8 * TEXT_BLOCK_BYTES };
@@ -36,12 +37,24 @@ static void answer(struct request *r, struct str filename_json, const struct pas
     respond_json(r, 200, b);
 }
 
+static void refuse(struct request *r)
+{
+    explain(r, ERR_NOT_FOUND, "There is no passage %s in a document %s for this account.",
+            explain_quoted(r, request_path_param(r, "index")),
+            explain_quoted(r, request_path_param(r, "id")));
+}
+
 static void on_reply(struct request *r, enum err error, struct str reply)
 {
     struct lines lines = lines_of(reply);
+    struct str tag = lines_next(&lines);
     struct passage passage;
     struct buf blocks;
-    if (reply_refuse(r, error, lines_next(&lines), &lines))
+    if (error == ERR_OK && str_eq(tag, STR("missing"))) {
+        refuse(r);
+        return;
+    }
+    if (reply_refuse(r, error, tag, &lines))
         return;
     struct str filename_json = lines_next(&lines);
     buf_init(&blocks, BLOCKS_MAX_BYTES);
@@ -60,7 +73,7 @@ void documents_chunk(struct request *r)
         return;
     if (!str_parse_u64(request_path_param(r, "index"), &asked->index) ||
         asked->index > UINT32_MAX) {
-        respond_error(r, ERR_NOT_FOUND, NULL);
+        refuse(r);
         return;
     }
     r->state = asked;

@@ -171,12 +171,23 @@ static bool read_path(struct request *r, struct owner *ret_owner, struct str *re
     return true;
 }
 
+/* A refusal of a verb on one document. */
+static bool refuse(struct request *r, enum err error, struct str tag, struct lines *rest)
+{
+    const struct str *id = r->state;
+    if (error != ERR_OK || !str_eq(tag, STR("missing")))
+        return reply_refuse(r, error, tag, rest);
+    (void)ids_refuse(r, *id);
+    return true;
+}
+
 static void on_shown(struct request *r, enum err error, struct str reply)
 {
     struct lines lines = lines_of(reply);
+    struct str tag = lines_next(&lines);
     struct buf *b = &r->server->scratch;
     const struct document_view view = {true, request_param_is_true(r, "Detail")};
-    if (reply_refuse(r, error, lines_next(&lines), &lines))
+    if (refuse(r, error, tag, &lines))
         return;
     buf_clear(b);
     put_document(r, b, &lines, &view);
@@ -198,8 +209,9 @@ static void answer_verb(struct request *r, enum err error, struct str reply, int
 {
     struct lines lines = lines_of(reply);
     const struct str *id = r->state;
+    struct str tag = lines_next(&lines);
     struct buf *b = &r->server->scratch;
-    if (reply_refuse(r, error, lines_next(&lines), &lines))
+    if (refuse(r, error, tag, &lines))
         return;
     buf_clear(b);
     buf_lit(b, "{\"documentId\":");

@@ -16,6 +16,7 @@
 #include "generated/verbs.h"
 #include "shared/base/sm.h"
 #include "shared/extract/extract.h"
+#include "shared/http/explain.h"
 #include "shared/http/multipart.h"
 #include "shared/http/once.h"
 
@@ -82,11 +83,11 @@ static bool read_file(struct upload *upload, const struct multipart_part *part)
     struct request *r = upload->r;
     uint64_t most = documents_of(r)->settings->upload_max_bytes;
     struct buf *scratch = &r->server->scratch;
-    char detail[96];
     if (part->bytes.n > most) {
-        snprintf(detail, sizeof detail, "The file is too large: the maximum is %llu MiB.",
-                 (unsigned long long)(most / MIB));
-        return refuse(r, ERR_FILE_TOO_LARGE, detail);
+        explain(r, ERR_FILE_TOO_LARGE,
+                "The file is too large: the maximum is %llu MiB, and it has %llu %s.",
+                (unsigned long long)(most / MIB), COUNTED(part->bytes.n, "byte"));
+        return false;
     }
     buf_clear(scratch);
     multipart_put_filename(scratch, part);
@@ -96,8 +97,11 @@ static bool read_file(struct upload *upload, const struct multipart_part *part)
     enum extract_kind kind = extract_kind_of(filename);
     enum extract_fault fault =
         kind == EXTRACT_NONE ? EXTRACT_FAULT_KIND : extract_sniff(kind, part->bytes);
-    if (fault != EXTRACT_FAULT_NONE)
-        return refuse(r, ERR_FILE_TYPE, extract_fault_text(fault));
+    if (fault != EXTRACT_FAULT_NONE) {
+        explain(r, ERR_FILE_TYPE, "%s (The file is called %s.)", extract_fault_text(fault),
+                explain_quoted(r, filename));
+        return false;
+    }
     buf_clear(scratch);
     buf_put_json(scratch, filename);
     upload->filename_json = request_copy(r, buf_str(scratch));

@@ -7,6 +7,8 @@
 
 #include "generated/verbs.h"
 #include "shared/ask/shard_list.h"
+#include "shared/base/json_fault.h"
+#include "shared/http/explain.h"
 #include "shared/http/respond.h"
 
 enum { PAGE_QUESTIONS = 100, AFTER_MAX_BYTES = 600, LIST_MAX_BYTES = 64 << 20 };
@@ -19,7 +21,10 @@ static bool read_who(struct request *r, struct workflow_who *ret_who)
     if (account->role == ROLE_USER || (account->role == ROLE_FRONTEND && given.at != NULL))
         return workflow_who_of(r, given, ret_who);
     if (given.at != NULL && !str_eq(given, account->name)) {
-        respond_error(r, ERR_FORBIDDEN, "This account acts for itself only: omit OnBehalfOf.");
+        explain(r, ERR_FORBIDDEN,
+                "This account has the role %.*s and acts for itself only, not for %s: omit "
+                "OnBehalfOf.",
+                STR_ARG(role_name(account->role)), explain_quoted(r, given));
         return false;
     }
     *ret_who = (struct workflow_who){.account = account->name_token,
@@ -147,8 +152,7 @@ static bool read_status(struct request *r, enum verb_workflow_questions_which *r
     else if (str_eq(status, STR("all")))
         *ret_which = WORKFLOW_QUESTIONS_ALL;
     else {
-        respond_error(r, ERR_BAD_REQUEST, "status takes open, answered or all.");
-        return false;
+        return explain_param(r, "status", "open, answered or all");
     }
     return true;
 }
@@ -183,12 +187,6 @@ struct posted {
     struct answer answer;
 };
 
-static bool refuse_member(struct request *r, const char *detail)
-{
-    respond_error(r, ERR_BAD_REQUEST, detail);
-    return false;
-}
-
 bool approvals_read_body(struct request *r, struct answer *ret_answer, json_t **ret_corrections)
 {
     char reason[160];
@@ -200,14 +198,14 @@ bool approvals_read_body(struct request *r, struct answer *ret_answer, json_t **
     const struct json_span *approved = request_member(r, "approved");
     const struct json_span *corrections = request_member(r, "corrections");
     if (approved == NULL || approved->kind != JSON_SPAN_BOOL)
-        return refuse_member(r, "approved takes true or false.");
+        return explain_member(r, "approved", "true or false");
     if (!request_optional_bool(r, "approved", false, &is_approved) ||
         !request_optional_text(r, "comment", ANSWER_COMMENT_MAX_BYTES, &comment))
         return false;
-    if (corrections != NULL && corrections->kind != JSON_SPAN_OBJECT)
-        return refuse_member(r, "corrections takes an object.");
-    if (corrections != NULL && !json_parse(corrections->raw, reason, sizeof reason, &value))
-        return refuse_member(r, "corrections takes an object.");
+    bool is_misspelt = json_find_alike(r->members, r->member_n, STR("corrections")) != NULL;
+    if (is_misspelt || (corrections != NULL && corrections->kind != JSON_SPAN_OBJECT) ||
+        (corrections != NULL && !json_parse(corrections->raw, reason, sizeof reason, &value)))
+        return explain_member(r, "corrections", "an object, or absent");
     ret_answer->is_approved = is_approved;
     ret_answer->comment = comment.at == NULL ? STR("") : comment;
     ret_answer->corrections = value;
@@ -231,12 +229,22 @@ void approvals_put_answered(struct buf *b, const struct question_id *id,
     buf_put_char(b, '}');
 }
 
+static void refuse_missing(struct request *r)
+{
+    (void)explain_missing(r, "question", request_path_param(r, "id"),
+                          "GET /api/workflows/questions lists those that it may answer.");
+}
+
 static void on_answered(void *context, const struct answer_end *end)
 {
     struct request *r = context;
     struct posted *posted = r->state;
     struct buf *b = &r->server->scratch;
     posted->answering = NULL;
+    if (end->error == ERR_NOT_FOUND) {
+        refuse_missing(r);
+        return;
+    }
     if (end->error != ERR_OK) {
         respond_error(r, end->error, end->detail);
         return;
@@ -266,7 +274,7 @@ void approvals_answer(struct request *r)
         return;
     if (!question_id_parse(request_path_param(r, "id"), &posted->answer.question)) {
         json_decref(corrections);
-        respond_error(r, ERR_NOT_FOUND, QUESTION_MISSING);
+        refuse_missing(r);
         return;
     }
     posted->answering = answer_start(workflow_of(r), &posted->answer, on_answered, r);

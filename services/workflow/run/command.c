@@ -16,6 +16,7 @@
 #include "services/workflow/run/supervisor.h"
 #include "services/workflow/trees/trees.h"
 #include "shared/base/nearest.h"
+#include "shared/base/shown.h"
 #include "shared/queue/lines.h"
 
 #include <stdio.h>
@@ -38,6 +39,12 @@ static void refuse(struct socket *socket, const char *reason)
 static void refuse_error(struct socket *socket, enum err error)
 {
     refuse(socket, err_info(error)->text);
+}
+
+static void refuse_with(struct socket *socket, struct buf *reason)
+{
+    socket_refuse(socket, buf_str(reason));
+    buf_fini(reason);
 }
 
 /* A text of the client as a name, in the caller's room. */
@@ -113,7 +120,12 @@ static void on_found(struct call *call, enum err error, struct str reply)
         return;
     }
     if (!str_eq(lines_next(&lines), STR("ok"))) {
-        refuse(socket, "There is no such run: this session has no request with that request_id.");
+        struct buf b;
+        buf_init(&b, DETAIL_BYTES);
+        buf_lit(&b, "There is no run ");
+        buf_put_quoted(&b, socket->envelope.request_id);
+        buf_lit(&b, " in this session: check session_id and request_id.");
+        refuse_with(socket, &b);
         return;
     }
     uint64_t run = lines_next_u64(&lines);
@@ -329,7 +341,8 @@ static void refuse_verb(struct socket *socket)
     struct nearest nearest = nearest_begin(verb);
     struct buf b;
     buf_init(&b, DETAIL_BYTES);
-    buf_printf(&b, "There is no verb %.*s", STR_ARG(verb));
+    buf_lit(&b, "There is no verb ");
+    buf_put_quoted(&b, verb);
     for (size_t i = 0; i < trees_count(socket->trees); i++)
         nearest_try(&nearest, tree_verb(trees_at(socket->trees, i)));
     buf_put_nearest(&b, "", nearest_end(&nearest));
@@ -341,8 +354,20 @@ static void refuse_verb(struct socket *socket)
             buf_printf(&b, ", %.*s", STR_ARG(other));
     }
     buf_put_char(&b, '.');
-    socket_refuse(socket, buf_str(&b));
-    buf_fini(&b);
+    refuse_with(socket, &b);
+}
+
+static void refuse_agent(struct socket *socket)
+{
+    struct str next = socket->envelope.next_agent;
+    bool is_known = trees_agent(socket->trees, next) != NULL;
+    struct buf b;
+    buf_init(&b, DETAIL_BYTES);
+    buf_put(&b, is_known ? STR("A request cannot begin at ") : STR("There is no agent "));
+    buf_put_quoted(&b, next);
+    buf_put(&b, is_known ? STR(": leave nextAgent out.")
+                         : STR(": leave nextAgent out, or see GET /api/workflows."));
+    refuse_with(socket, &b);
 }
 
 /* Which verb a new run begins with; false: refused. */
@@ -353,7 +378,6 @@ static bool choose_verb(struct socket *socket)
     struct str router = trees_router(trees)->name, next = e->next_agent;
     struct str raw_text = str_trim(json_member_str(e->body, "raw_text"));
     const struct tree *tree = trees_tree(trees, e->verb.n > 0 ? e->verb : STR(""));
-    char detail[DETAIL_BYTES];
     bool is_routed = str_eq(next, router) || e->verb.n == 0 || str_eq(e->verb, GENERIC);
     if (!is_routed && tree == NULL) {
         refuse_verb(socket);
@@ -362,12 +386,7 @@ static bool choose_verb(struct socket *socket)
     bool is_start = next.n == 0 || str_eq(next, router) ||
                     (is_routed ? is_root(trees, next) : str_eq(tree_root(tree)->agent->name, next));
     if (!is_start) {
-        snprintf(detail, sizeof detail,
-                 trees_agent(trees, next) == NULL
-                     ? "There is no agent %.*s."
-                     : "A request cannot begin at %.*s: leave nextAgent out.",
-                 STR_ARG(next));
-        refuse(socket, detail);
+        refuse_agent(socket);
         return false;
     }
     if (is_routed && raw_text.n == 0) {

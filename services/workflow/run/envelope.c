@@ -4,7 +4,8 @@
 
 #include "services/workflow/workflow.h"
 #include "shared/base/clock.h"
-#include "shared/base/json_scan.h"
+#include "shared/base/json_fault.h"
+#include "shared/base/shown.h"
 
 #include <stdio.h>
 
@@ -13,6 +14,39 @@
 static bool say(char *reason, const char *text)
 {
     snprintf(reason, ENVELOPE_FAULT_BYTES, "%s", text);
+    return false;
+}
+
+static bool has_alike(const json_t *object, const char *name)
+{
+    const char *other;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)object, other, value)
+    {
+        if (json_is_alike(str_of(other), str_of(name)) && !str_eq(str_of(other), str_of(name)))
+            return true;
+    }
+    return false;
+}
+
+/* A member that must be there; names one that is spelt almost as it. */
+static bool say_missing(char *reason, const json_t *object, const char *name)
+{
+    struct buf b = {.at = reason, .cap = ENVELOPE_FAULT_BYTES, .max = ENVELOPE_FAULT_BYTES - 1};
+    const char *other;
+    json_t *value;
+    buf_printf(&b, "%s is missing", name);
+    json_object_foreach((json_t *)(uintptr_t)object, other, value)
+    {
+        if (json_is_alike(str_of(other), str_of(name))) {
+            buf_lit(&b, ", but there is ");
+            buf_put_quoted(&b, str_of(other));
+            buf_lit(&b, ": a name must be spelt exactly");
+            break;
+        }
+    }
+    buf_put_char(&b, '.');
+    reason[b.n] = 0;
     return false;
 }
 
@@ -90,6 +124,8 @@ static bool read_answer(struct envelope *e, const json_t *answer, char *reason)
         return say(reason, "hitl_response.approved must be true or false.");
     if (approved == NULL && decision == NULL)
         return say(reason, "hitl_response.approved is missing: it must be true or false.");
+    if (corrections == NULL && has_alike(answer, "corrections")) /* they would be lost */
+        return say_missing(reason, answer, "corrections");
     if (corrections != NULL && !json_is_object(corrections))
         return say(reason, "hitl_response.corrections must be an object.");
     if (json_object_size(corrections) > 0)
@@ -136,8 +172,15 @@ static bool read_by_type(struct envelope *e, char *reason)
     if (str_eq(type, STR("resume")))
         return read_resume(e, reason);
     if (str_eq(type, STR("response")))
-        return say(reason, "A response needs a hitl_response.");
-    return say(reason, "type must be \"request\", \"response\" or \"resume\".");
+        return say_missing(reason, e->json, "hitl_response");
+    if (type.at == NULL)
+        return say_missing(reason, e->json, "type");
+    struct buf b = {.at = reason, .cap = ENVELOPE_FAULT_BYTES, .max = ENVELOPE_FAULT_BYTES - 1};
+    buf_lit(&b, "type must be \"request\", \"response\" or \"resume\", not ");
+    buf_put_quoted(&b, type);
+    buf_put_char(&b, '.');
+    reason[b.n] = 0;
+    return false;
 }
 
 bool envelope_read(struct str text, struct envelope *ret_envelope,
@@ -159,9 +202,9 @@ bool envelope_read(struct str text, struct envelope *ret_envelope,
     if (!has_ids || !read_by_type(e, reason))
         return false;
     if (e->request_id.at == NULL)
-        return say(reason, "request_id is missing.");
+        return say_missing(reason, e->json, "request_id");
     if (e->session_id.at == NULL && e->type != ENVELOPE_ANSWER)
-        return say(reason, "session_id is missing.");
+        return say_missing(reason, e->json, "session_id");
     return true;
 }
 

@@ -5,7 +5,7 @@
 #include "services/workflow/workflow.h"
 #include "shared/ask/shard_list.h"
 #include "shared/base/json.h"
-#include "shared/http/respond.h"
+#include "shared/http/explain.h"
 
 enum { PAGE_RUNS = 100, LIST_MAX_BYTES = 64 << 20, NAME_MAX_BYTES = 512 };
 
@@ -127,12 +127,6 @@ static bool is_run(struct str id)
     return str_cut(&id, '.').n == WORKFLOW_SID_BYTES && str_parse_u64(id, &n);
 }
 
-static bool refuse(struct request *r, const char *detail)
-{
-    respond_error(r, ERR_BAD_REQUEST, detail);
-    return false;
-}
-
 static bool read_filters(struct request *r, struct history *history)
 {
     struct str session_id = request_param(r, "session_id");
@@ -141,13 +135,14 @@ static bool read_filters(struct request *r, struct history *history)
     struct buf name = {
         .at = request_alloc(r, NAME_MAX_BYTES), .cap = NAME_MAX_BYTES, .max = NAME_MAX_BYTES};
     if (session_id.n > WORKFLOW_ID_MAX_BYTES || request_id.n > WORKFLOW_ID_MAX_BYTES)
-        return refuse(r, "session_id and request_id must be at most 128 bytes.");
+        return explain_param(r, session_id.n > WORKFLOW_ID_MAX_BYTES ? "session_id" : "request_id",
+                             "at most 128 bytes");
     history->status = request_param(r, "status");
     if (history->status.n > 0 &&
         !str_is_listed(STR("running,waiting,approved,done,rejected,expired,failed"),
                        history->status))
-        return refuse(r, "status takes running, waiting, approved, done, rejected, expired or "
-                         "failed.");
+        return explain_param(r, "status",
+                             "running, waiting, approved, done, rejected, expired or failed");
     if (session_id.n > 0) {
         workflow_sid(history->who.account, history->who.user_name, session_id, sid);
         history->session = (struct str){sid, WORKFLOW_SID_BYTES};
