@@ -106,6 +106,59 @@ describe('docs/openapi.yaml', () => {
     });
   }
 
+  // The styles of the systems whose clients Parley serves (docs/handbook/limits.md), and the routes that have them. Names on
+  // all other routes are in snake_case, those of new routes too.
+  const OLD_STYLES = {
+    PascalCase: {
+      is: /^([A-Z][a-z0-9]*)+$/,
+      everywhere: ['OnBehalfOf', 'Detail', 'Wait'],
+      routes: `/api/login /api/add-query /api/check-query /api/get-topic-thread /api/find-topics /api/topic /api/rename-topic
+        /api/cancel-query /api/add-lookup /api/get-lookups /api/recommend /api/get-new-queries /api/give-new-answer /api/give-partial
+        /api/extend-claim /api/release-claim /api/get-new-lookup /api/give-new-matches /api/get-recommendations /api/users/{user}
+        /api/users/{user}/usage /api/status /api/audit /api/depth /api/queue /api/recommendations /api/retry-query /api/drain-engine
+        /ask /api/rag/ask /metrics`,
+    },
+    camelCase: {
+      is: /^[a-z]+([A-Z][a-z0-9]*)+$/,
+      everywhere: [],
+      routes: `/api/docs/upload /api/docs /api/docs/{id} /api/docs/{id}/delete /api/docs/{id}/reindex /api/docs/{id}/chunks/{index}
+        /api/rag/retrieve /api/rag/ask /api/agent/run /api/agent/stream /ws/indexing /ws /api/workflows/questions /api/bots/evaluate`,
+    },
+  };
+
+  // The members and query parameters of an operation, except those of errors.
+  function namesOf(operation) {
+    const found = new Set(operation.parameters?.map(follow).filter((one) => one.in === 'query').map(({ name }) => name));
+    const seen = new Set();
+    const collect = (part) => {
+      const node = part && follow(part);
+      if (node === null || typeof node !== 'object' || seen.has(node)) return;
+      seen.add(node);
+      for (const name of Object.keys(node.properties ?? {})) found.add(name);
+      for (const [key, value] of Object.entries(node)) if (!['example', 'examples', 'headers'].includes(key)) collect(value);
+    };
+    const answers = Object.entries(operation.responses).filter(([status]) => /^[12]/.test(status)).map(([, response]) => response);
+    [operation.requestBody, ...answers, operation['x-events'], operation['x-messages'], operation['x-alternatives']].forEach(collect);
+    return found;
+  }
+
+  it('names members in one of three styles, and in an old one only on the routes that have it', () => {
+    const wrong = [];
+    const used = new Set();
+    for (const { path, operation } of operations) {
+      for (const name of namesOf(operation)) {
+        if (/^[a-z0-9]+(_[a-z0-9]+)*$/.test(name)) continue;
+        const [style, { everywhere, routes } = {}] = Object.entries(OLD_STYLES).find(([, { is }]) => is.test(name)) ?? ['a fourth style'];
+        used.add(`${style} ${path}`);
+        if (!everywhere?.includes(name) && !routes?.split(/\s+/).includes(path.replace(/(.)\/$/, '$1'))) wrong.push(`${path}: ${name} (${style})`);
+      }
+    }
+    assert.deepEqual(wrong, [], 'new names are in snake_case');
+    for (const [style, { routes }] of Object.entries(OLD_STYLES)) {
+      for (const path of routes.split(/\s+/)) assert.ok(used.has(`${style} ${path}`), `${path} has no ${style} any more: leave it out here`);
+    }
+  });
+
   it('names every route with its methods, and nothing else', () => {
     const names = (list) => list.map(({ method, path }) => `${method} ${path}`).sort();
     assert.ok(allRoutes().length > 40, 'the tables are read');
