@@ -1,16 +1,19 @@
 -- status: returns the state of the queue, for operators.
--- KEYS: meta, models, turns:<model>, open:<model>:<user>, leases, engines, drained, nodes, node_info, idle,
---   stat:<minute>, lookups.
+-- KEYS: meta, models, turns:<model>, open:<model>:<user>, leases, engines, drained, nodes, nodes_gone, node_info, idle,
+--   stat:<minute>, lookups, failed, jobs, waiting_jobs, wf_open, dlv_due, evaluation_due.
 -- Wakes: nobody.
 -- Bound: STATUS_USERS users, ENGINES_MAX engines, all nodes; no text of clients but names.
 -- Lane: slow.  Home: every.  Nonce: yes.  Full: runs.
 -- Repeatable: yes.
 -- Arguments: none.
 -- Replies: replay | ok/depth/oldest age ms/in flight/open lookups/parked polls/added, done and failed of the last two
---   minutes/seconds they span/drained accounts, ','/n, then n engines that are there as "<account> <engine>" / state
---   (queue/presence.lua) / age ms / info (JSON), then per living node its id / age ms / info (JSON)
+--   minutes/seconds they span/drained accounts, ','/Failed queries that are kept/unfinished runs, '' if too many to
+--   count/jobs of documents that are running or next/those that no indexer can read/deliveries to bots/evaluations/n,
+--   then n engines that are there as "<account> <engine>" / state (queue/presence.lua) / age ms / info (JSON), then per
+--   node its id / `alive` or `gone` / age ms / info (JSON)
 local fair = require('queue/fair')
 local idle = require('queue/idle')
+local nodes = require('queue/nodes')
 local presence = require('queue/presence')
 local bounds = require('turn/bounds')
 local counters = require('turn/counters')
@@ -22,6 +25,33 @@ local USERS_MAX = fair.USERS_MAX
 
 local STATUS_USERS = 10000 -- looked at for the oldest query
 local SILENT_MS = 10000    -- two syncs of a node
+
+-- Runs of workflows that have not ended, also those that wait for a person.
+local function count_runs(turn)
+    local key, n = turn.prefix .. 'wf_open', 0
+    local users = call('HLEN', key)
+    if users > STATUS_USERS then return '' end
+    bounds.note_read(turn, users / 10, 0)
+    for _, runs in ipairs(users > 0 and call('HVALS', key) or {}) do n = n + runs end
+    return format('%d', n)
+end
+
+local function put_node(turn, text, id, state, seen_ms)
+    local n = #text
+    text[n + 1], text[n + 2], text[n + 3] = id, state, format('%d', max(0, turn.now_ms - seen_ms))
+    text[n + 4] = call('HGET', turn.prefix .. 'node_info', id) or '{}'
+end
+
+-- One that was killed listens no more; one that has just lost its connection is back in a moment.
+local function put_nodes(turn, text)
+    local found, gone = call('ZRANGE', turn.prefix .. 'nodes', 0, -1, 'WITHSCORES'), nodes.list_gone(turn)
+    for i = 1, #found, 2 do
+        local is_alive = tonumber(found[i + 1]) > turn.now_ms - SILENT_MS or idle.is_alive(turn, found[i])
+        put_node(turn, text, found[i], is_alive and 'alive' or 'gone', found[i + 1])
+    end
+    for i = 1, #gone, 2 do put_node(turn, text, gone[i], 'gone', gone[i + 1]) end
+    bounds.note_read(turn, #found + #gone, 0)
+end
 
 local function verb(turn, a)
     --- arguments
@@ -51,7 +81,9 @@ local function verb(turn, a)
         oldest and format('%d', max(0, floor(turn.now_ms - oldest / 1000))) or '',
         call('ZCARD', P .. 'leases'), call('ZCARD', P .. 'lookups'), format('%d', parked),
         counts.added, counts.done, counts.failed, 60 + turn.now_s % 60,
-        concat(call('SMEMBERS', P .. 'drained'), ',')}
+        concat(call('SMEMBERS', P .. 'drained'), ','),
+        call('ZCARD', P .. 'failed'), count_runs(turn), call('XLEN', P .. 'jobs'), call('ZCARD', P .. 'waiting_jobs'),
+        call('ZCARD', P .. 'dlv_due'), call('ZCARD', P .. 'evaluation_due')}
     local engines, engine_n = call('HGETALL', P .. 'engines'), #text + 1
     text[engine_n] = 0
     for i = 1, #engines, 2 do
@@ -64,16 +96,8 @@ local function verb(turn, a)
             text[#text + 1] = info
         end
     end
-    local nodes = call('ZRANGE', P .. 'nodes', 0, -1, 'WITHSCORES')
-    bounds.note_read(turn, #nodes + #engines / 5 + #credits / 10, 0)
-    for i = 1, #nodes, 2 do
-        -- One that was killed listens no more; one that has just lost its connection is back in a moment.
-        if tonumber(nodes[i + 1]) > turn.now_ms - SILENT_MS or idle.is_alive(turn, nodes[i]) then
-            text[#text + 1] = nodes[i]
-            text[#text + 1] = format('%d', max(0, turn.now_ms - nodes[i + 1]))
-            text[#text + 1] = call('HGET', P .. 'node_info', nodes[i]) or '{}'
-        end
-    end
+    bounds.note_read(turn, #engines / 5 + #credits / 10, 0)
+    put_nodes(turn, text)
     return concat(text, '\n')
 end
 

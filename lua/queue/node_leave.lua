@@ -13,7 +13,7 @@ local function verb(turn)
     -- What this turn has read of them would be written at its end.
     idle.strike_off(turn, idle.QUERIES, turn.node)
     idle.strike_off(turn, idle.LOOKUPS, turn.node)
-    nodes.forget(turn, {turn.node})
+    nodes.leave(turn, turn.node)
     return 'ok'
 end
 

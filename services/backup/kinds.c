@@ -150,6 +150,7 @@ static const struct {
     {"nodes", KIND_PASSING},
     {"vacancy_nodes", KIND_PASSING},
     {"node_info", KIND_PASSING},
+    {"nodes_gone", KIND_PASSING},
     {"engines", KIND_PASSING},
     {"settings", KIND_PASSING},
     {"depth", KIND_PASSING},

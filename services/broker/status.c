@@ -12,59 +12,17 @@
 
 enum { WAIT_MS = 1000, MEMBERS_MAX_BYTES = 60 << 10 /* of an error */ };
 
-static void read_status(struct status *status, unsigned shard, struct str reply)
-{
-    struct lines lines = lines_of(reply);
-    uint64_t oldest_ms;
-    (void)lines_next(&lines); /* "ok" */
-    status->depth += lines_next_u64(&lines);
-    if (str_parse_u64(lines_next(&lines), &oldest_ms)) {
-        status->has_oldest = true;
-        status->oldest_ms = oldest_ms > status->oldest_ms ? oldest_ms : status->oldest_ms;
-    }
-    status->in_flight += lines_next_u64(&lines);
-    status->lookups += lines_next_u64(&lines);
-    status->parked += lines_next_u64(&lines);
-    status->added += lines_next_u64(&lines);
-    status->done += lines_next_u64(&lines);
-    status->failed += lines_next_u64(&lines);
-    status->span_s = lines_next_u64(&lines);
-    struct str drained = lines_next(&lines);
-    if (shard == 0)
-        status->drained = drained;
-    uint64_t engine_n = lines_next_u64(&lines);
-    status->engines[shard] = lines;
-    for (; status->engine_n[shard] < engine_n && lines_are_left(&lines); status->engine_n[shard]++)
-        for (unsigned i = 0; i < STATUS_ENGINE_LINES; i++)
-            (void)lines_next(&lines);
-    status->nodes[shard] = lines;
-}
-
-static void put_counts(struct buf *b, const struct status *status)
-{
-    buf_printf(b, "{\"Depth\":%llu,\"OldestSeconds\":", (unsigned long long)status->depth);
-    if (status->has_oldest)
-        buf_printf(b, "%.3f", (double)status->oldest_ms / 1000);
-    else
-        buf_lit(b, "null");
-    buf_printf(b, ",\"InFlight\":%llu,\"OpenLookups\":%llu,\"ParkedPolls\":%llu",
-               (unsigned long long)status->in_flight, (unsigned long long)status->lookups,
-               (unsigned long long)status->parked);
-    buf_printf(b, ",\"Recent\":{\"Seconds\":%llu,\"Added\":%llu,\"Done\":%llu,\"Failed\":%llu",
-               (unsigned long long)status->span_s, (unsigned long long)status->added,
-               (unsigned long long)status->done, (unsigned long long)status->failed);
-    buf_printf(b, ",\"DonePerSecond\":%.3f}",
-               status->span_s == 0 ? 0.0 : (double)status->done / (double)status->span_s);
-}
-
 /* What only Redis knows. */
 static void put_cluster(struct buf *b, struct request *r, const struct status *status)
 {
-    put_counts(b, status);
+    buf_put_char(b, '{');
+    status_put_counts(b, status);
     buf_lit(b, ",\"Engines\":[");
     status_put_engines(b, r, status);
     buf_lit(b, "],\"Nodes\":[");
-    status_put_nodes(b, status);
+    status_put_nodes(b, status, false);
+    buf_lit(b, "],\"GoneNodes\":[");
+    status_put_nodes(b, status, true);
     buf_put_char(b, ']');
 }
 
@@ -72,12 +30,27 @@ static void put_cluster(struct buf *b, struct request *r, const struct status *s
 static void put_nothing(struct buf *b)
 {
     buf_lit(b, "{\"Depth\":null,\"OldestSeconds\":null,\"InFlight\":null,\"OpenLookups\":null,"
-               "\"ParkedPolls\":null,\"Recent\":null,\"Engines\":null,\"Nodes\":null");
+               "\"ParkedPolls\":null,\"Recent\":null,\"Engines\":null,\"Nodes\":null,"
+               "\"GoneNodes\":null,\"Work\":null");
+}
+
+/* In this node's file, which is the same on all nodes. */
+static void put_accounts(struct buf *b, struct request *r)
+{
+    const struct accounts *accounts = gate_accounts(&r->server->gate);
+    unsigned n[ROLE_NR] = {0};
+    for (size_t i = 0; i < accounts_count(accounts); i++)
+        n[accounts_at(accounts, i)->role]++;
+    buf_lit(b, ",\"Accounts\":{");
+    for (unsigned role = 0; role < ROLE_NR; role++)
+        buf_printf(b, "%s\"%.*s\":%u", role == 0 ? "" : ",", STR_ARG(role_name(role)), n[role]);
+    buf_put_char(b, '}');
 }
 
 /* Of the process that answers. */
 static void put_here(struct buf *b, struct request *r)
 {
+    put_accounts(b, r);
     buf_printf(b, ",\"Here\":{\"Node\":\"%s\",\"ParkedPolls\":%lld,\"WaitingChecks\":%lld}",
                r->server->node_id, (long long)metrics_sum(METRIC_POLLS_PARKED),
                (long long)metrics_sum(METRIC_CHECKS_PARKED));
@@ -150,10 +123,10 @@ static void put_redis(struct buf *b, struct request *r, const struct gather *all
 static void put_status(struct buf *b, struct request *r, const struct gather *all, bool is_alone)
 {
     struct status *status = request_alloc(r, sizeof *status);
-    *status = (struct status){.shard_n = all->n};
+    status_init(status, all->n);
     for (unsigned i = 0; i < all->n; i++)
         if (!gather_is_missing(all, i))
-            read_status(status, i, all->replies[i]);
+            status_read(status, i, all->replies[i]);
     if (is_alone)
         put_nothing(b);
     else

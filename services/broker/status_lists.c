@@ -174,19 +174,6 @@ void status_put_engines(struct buf *b, struct request *r, const struct status *s
 
 /* --- nodes ------------------------------------------------------------------------------------ */
 
-/* A node is known to all shards: shown is what the first of them has of it. */
-static bool is_known(const struct status *status, unsigned before, struct str id)
-{
-    for (unsigned shard = 0; shard < before; shard++)
-        for (struct lines lines = status->nodes[shard]; lines_are_left(&lines);) {
-            if (str_eq(lines_next(&lines), id))
-                return true;
-            (void)lines_next(&lines);
-            (void)lines_next(&lines);
-        }
-    return false;
-}
-
 /* null where the node's record does not say it. */
 static void put_of_info(struct buf *b, const struct info *info, const char *key, const char *name)
 {
@@ -198,29 +185,33 @@ static void put_of_info(struct buf *b, const struct info *info, const char *key,
         buf_put_span(b, value);
 }
 
-void status_put_nodes(struct buf *b, const struct status *status)
+static void put_node(struct buf *b, const struct status_node *node)
 {
-    bool is_first = true;
+    struct info info;
+    read_info(&info, node->info);
+    buf_lit(b, "{\"Node\":");
+    buf_put_json_of_name(b, node->id);
+    put_of_info(b, &info, "Address", "address");
+    put_of_info(b, &info, "Host", "host");
+    put_of_info(b, &info, "Pid", "pid");
+    put_of_info(b, &info, "Version", "version");
+    buf_lit(b, ",\"SeenSecondsAgo\":");
+    put_seconds(b, node->age_ms);
+    buf_lit(b, ",\"Info\":");
+    buf_put(b, node->info);
+    buf_put_char(b, '}');
+}
+
+void status_put_nodes(struct buf *b, const struct status *status, bool is_gone)
+{
+    struct status_node node;
+    const char *between = "";
     for (unsigned shard = 0; shard < status->shard_n; shard++)
-        for (struct lines lines = status->nodes[shard]; lines_are_left(&lines);) {
-            struct str id = lines_next(&lines);
-            uint64_t age_ms = lines_next_u64(&lines);
-            struct str text = lines_next(&lines);
-            struct info info;
-            if (is_known(status, shard, id))
+        for (struct lines nodes = status->nodes[shard]; status_next_node(&nodes, &node);) {
+            if (node.is_gone != is_gone || !status_is_first(status, shard, &node))
                 continue;
-            read_info(&info, text);
-            buf_put(b, is_first ? STR("{\"Node\":") : STR(",{\"Node\":"));
-            buf_put_json_of_name(b, id);
-            put_of_info(b, &info, "Address", "address");
-            put_of_info(b, &info, "Host", "host");
-            put_of_info(b, &info, "Pid", "pid");
-            put_of_info(b, &info, "Version", "version");
-            buf_lit(b, ",\"SeenSecondsAgo\":");
-            put_seconds(b, age_ms);
-            buf_lit(b, ",\"Info\":");
-            buf_put(b, text);
-            buf_put_char(b, '}');
-            is_first = false;
+            buf_put(b, str_of(between));
+            put_node(b, &node);
+            between = ",";
         }
 }

@@ -101,7 +101,7 @@ static bool check_words(const struct command *command, const struct config *conf
     const char *first = config->argument_n == 0 ? NULL : config->arguments[0];
     if (command->is_flags_only)
         return first == NULL || usage_flags_only(command->name, first);
-    if (command->words == NULL)
+    if (command->words == NULL || (first == NULL && command->is_word_optional))
         return true;
     return (first != NULL && is_listed(command->words, first)) ||
            usage_word(command->name, command->words, first);

@@ -13,11 +13,12 @@ struct service;
 
 struct command {
     const char *name;
-    const char *summary; /* one line of `parley --help` */
-    const char *words;   /* "a|b": what its first argument may be; NULL: anything */
-    bool is_flags_only;  /* it takes no argument besides flags */
-    const char *about;   /* of its own --help, in front of the options: usage, and what it does */
-    const char *more;    /* after them: signals, exit codes, examples */
+    const char *summary;   /* one line of `parley --help` */
+    const char *words;     /* "a|b": what its first argument may be; NULL: anything */
+    bool is_flags_only;    /* it takes no argument besides flags */
+    bool is_word_optional; /* of `words`: without one it does something else */
+    const char *about;     /* of its own --help, in front of the options: usage, and what it does */
+    const char *more;      /* after them: signals, exit codes, examples */
     /* Its options; ends with NULL. NULL: it has none, and `run` gets its arguments alone. */
     const struct config_group *const *groups;
     bool has_own_login; /* it reads or writes the login file itself (shared/auth/login.h) */

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT
- * show.c - `parley show`: the current state of a cluster's nodes. It asks each node known to Redis
- * through a message on the node's channel and reads the answers from a short-lived list
- * (services/node/show.h). So it needs no route and no account and works behind any proxy. Nodes
- * that hang or have ended are named. */
+ * show.c - `parley show WHAT`: the current state of a cluster's nodes (without WHAT:
+ * show_overview.h). It asks each node known to Redis through a message on the node's channel and
+ * reads the answers from a short-lived list (services/node/show.h). So it needs no route and no
+ * account and works behind any proxy. Nodes that hang or have ended are named. */
 #include "services/commands/show_rows.h"
 
 #include "services/commands/commands.h"
+#include "services/commands/show_overview.h"
+#include "services/commands/show_status.h"
 #include "services/node/show.h"
+#include "shared/auth/login.h"
+#include "shared/auth/signed.h"
 #include "shared/base/clock.h"
 #include "shared/base/log_options.h"
 #include "shared/base/trust.h"
@@ -36,7 +40,8 @@ static const struct config_group show_options = {
         {.name = "json",
          .kind = CONFIG_BOOL,
          .fallback = "off",
-         .help = "Prints a JSON list of objects instead of a table."},
+         .help = "Prints a JSON list of objects instead of a table; the overview as the object "
+                 "that GET /api/status returns, with Troubles, a list of texts."},
         {0}}};
 
 struct asked_node {
@@ -67,6 +72,8 @@ static bool read_settings(struct show *x)
     const struct config *c = x->config;
     if (c->argument_n != 1)
         return complain("show takes one word and flags");
+    if (config_text(c, "url") != NULL && strcmp(config_get(c, "url")->source, "flag") == 0)
+        return complain("--url is for the overview, without a word: tables come through Redis");
     x->what = c->arguments[0];
     if (!redis_read_options(c, &x->map))
         return false;
@@ -245,6 +252,8 @@ static int run(struct show *x)
 static int run_show(const struct config *config)
 {
     struct show x = {.config = config};
+    if (config->argument_n == 0)
+        return show_overview(config);
     if (!read_settings(&x))
         return EXIT_USAGE;
     return redis_check_login(&x.map) ? run(&x) : EXIT_FAILED;
@@ -253,26 +262,38 @@ static int run_show(const struct config *config)
 #define WHAT(name, text) "  " #name "\n      " text ".\n"
 const struct command show_command = {
     .name = "show",
+    .is_word_optional = true,
     .words = "nodes|polls|classes|claims|watches|connections|verbs|memory",
-    .summary = "show the current state of the nodes: polls, claims, watches, connections, memory",
+    .summary = "show the state of a cluster, or of its nodes: polls, claims, watches, memory",
     .about =
-        "usage: parley show WHAT [--node ID] [--json] [--redis URL]\n"
+        "usage: parley show [--json] [--redis URL | --url URL --user NAME --secret-file FILE]\n"
+        "       parley show WHAT [--node ID] [--json] [--redis URL]\n"
         "\n"
-        "Asks the nodes of a cluster through Redis for their current state and prints a table.\n"
+        "Without WHAT: an overview of the cluster: queue, engines, nodes, accounts, work under\n"
+        "way, and what is in trouble. It comes from a node if --url says which, else from Redis;\n"
+        "only nodes know accounts, and the settings in which they differ.\n"
+        "\n"
+        "With WHAT: asks the nodes through Redis for their current state and prints a table.\n"
         "Each thread of a process is a node. No account is needed: anyone with access to this\n"
         "Redis can ask. A node returns at most 1000 rows and reports how many it left out.\n"
         "\n"
         "WHAT, and what each row describes\n" SHOW_TABLE(WHAT) "\n",
-    .more = "\n"
-            "Exit codes\n"
-            "  0  at least one node answered; standard error lists those that did not\n"
-            "  1  no node answered within 2 seconds, or Redis does not work\n"
-            "  2  a wrong word, flag or value\n"
-            "\n"
-            "Examples\n"
-            "  parley show nodes --redis redis://10.0.0.5:6379/0\n"
-            "  parley show watches --json | jq 'map(.waiting) | add'\n",
-    .groups = (const struct config_group *const[]){&show_options, &redis_options, &trust_options,
-                                                   &log_tool_options, NULL},
+    .more =
+        "\n"
+        "Exit codes\n"
+        "  0  the overview was printed, whatever it says; of WHAT: at least one node answered,\n"
+        "     and standard error lists those that did not\n"
+        "  1  no node answered within 2 seconds, Redis does not work, or a node refused\n"
+        "  2  a wrong word, flag or value\n"
+        "\n"
+        "Examples\n"
+        "  parley show --url http://10.0.0.5:8080 --user Operator_1 \\\n"
+        "      --secret-file operator.secret\n"
+        "  parley show --json --redis redis://10.0.0.5:6379/0 | jq -r '.Troubles[]'\n"
+        "  parley show nodes --redis redis://10.0.0.5:6379/0\n"
+        "  parley show watches --json | jq 'map(.waiting) | add'\n",
+    .groups = (const struct config_group *const[]){&show_options, &redis_options, &show_url_options,
+                                                   &signed_options, &login_file_options,
+                                                   &trust_options, &log_tool_options, NULL},
     .run = run_show,
 };

@@ -2,7 +2,7 @@
 //
 // `parley show`: what the nodes have at the moment, asked through Redis. Two processes, one of two threads.
 import assert from 'node:assert/strict';
-import { assertOk, eventually, newTopic, runParley, suite } from '../support/harness.mjs';
+import { assertOk, eventually, makeFolder, newTopic, runParley, suite } from '../support/harness.mjs';
 import { parked, stop } from './watch.mjs';
 
 const TABLES = ['nodes', 'polls', 'classes', 'claims', 'watches', 'connections', 'verbs', 'memory'];
@@ -159,12 +159,53 @@ suite('parley show', { nodes: 1, args: ['--rescan-seconds', '1'] }, ({ test, clu
     const away = await runParley(['show', 'nodes', '--redis', 'redis://127.0.0.1:1/0']);
     assert.deepEqual([away.code, away.stdout], [1, '']);
     assert.match(away.stderr, /^parley: Redis at 127\.0\.0\.1:1\/0 \(--redis\): Connection refused\. [^\n]+\n$/);
-    for (const [words, why] of [[[], /show what\?/], [['nothing\u001b'], /cannot show 'nothing'/], [['nodes', 'polls'], /one word/]]) {
+    for (const [words, why] of [[['nodes', '--url', 'http://127.0.0.1:1'], /--url is for the overview/], [['--url', 'http://127.0.0.1:1', '--redis', 'redis://127.0.0.1:1/0'], /give one of them/], [['--url', 'http://127.0.0.1:1'], /--user and --secret-file are missing/], [['nothing\u001b'], /show takes nodes, .* or memory, not 'nothing'/], [['nodes', 'polls'], /one word/]]) {
       const wrong = await runParley(['show', ...words]);
       assert.deepEqual([wrong.code, wrong.stdout], [2, '']);
       assert.match(wrong.stderr, why);
       assert.match(wrong.stderr, /^parley: [^\n]+\n$/);
     }
+  });
+
+  const OVERVIEW = /^queue +\d+ waiting(, the oldest for [\d.]+ s)?; \d+ claims? with engines; \d+ open lookups?\n +\d+ added, \d+ done, \d+ failed in the last \d+ s\nengines +\d+ slots?: \d+ waiting, \d+ working, \d+ resting\nnodes +\d+ processes, \d+ threads\n/;
+
+  test('without a word an overview: from Redis, and from a node, which also knows the accounts', async () => {
+    await start();
+    const folder = makeFolder();
+    const operator = ['--url', cluster.nodes[0].url, '--user', 'Operator_1', '--secret-file', folder.file('secret', cluster.accounts.Operator_1.secret)];
+    await cluster.add({ Topic: newTopic() });
+    for (const [args, hasAccounts] of [[['--redis', cluster.redis.url], false], [operator, true]]) {
+      const { code, stdout, stderr } = await runParley(['show', ...args]);
+      assert.deepEqual([code, stderr], [0, '']);
+      assert.match(stdout, OVERVIEW);
+      assert.equal(/^accounts +\d+ frontend, \d+ user, \d+ engine, 1 operator$/m.test(stdout), hasAccounts, stdout);
+      assert.match(stdout, /^documents +\d+ being indexed\nruns +\d+ of workflows[^\n]*; \d+ evaluations?\nbots +\d+ messages? on the way\ntroubles +\S/m);
+      const json = await runParley(['show', '--json', ...args]);
+      const { Depth, Work, Troubles, Nodes, Accounts } = JSON.parse(json.stdout);
+      assert.deepEqual([json.code, Depth, Work.Runs, Nodes.length >= 3, Array.isArray(Troubles), Accounts !== undefined], [0, 1, 0, true, true, hasAccounts]);
+    }
+    const wrong = await runParley(['show', ...operator.with(3, 'User_1')]);
+    assert.deepEqual([wrong.code, wrong.stdout], [1, '']);
+    assert.match(wrong.stderr, /^parley: [^\n]+\n$/);
+    folder.remove();
+  });
+
+  test('the overview names what is in trouble: a node that is gone, questions without an engine, a drained account', async () => {
+    await start();
+    const dead = await cluster.startNode();
+    await nodes(4);
+    await dead.kill();
+    assertOk(await cluster.request('POST', '/api/drain-engine', { as: 'Operator_1', body: { User: 'Inference_1', Drain: true } }));
+    await cluster.add({ Topic: newTopic() });
+    const troubles = async () => JSON.parse((await runParley(['show', '--json', '--redis', cluster.redis.url])).stdout).Troubles;
+    const gone = new RegExp(`^node ${dead.url} \\(pid ${dead.child.pid}\\) is gone: it was last seen [\\d.]+ s ago$`);
+    const found = await eventually(async () => {
+      const all = await troubles();
+      return all.some((text) => gone.test(text)) && all;
+    }, { what: 'it is known to be gone' });
+    assert.ok(found.includes('account Inference_1 is drained: its engines get no questions (POST /api/drain-engine ends that)'), found.join('\n'));
+    assertOk(await cluster.request('POST', '/api/drain-engine', { as: 'Operator_1', body: { User: 'Inference_1', Drain: false } }));
+    await cluster.sweep();
   });
 
   test('more rows than a part takes are counted, not sent', async () => {

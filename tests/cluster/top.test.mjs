@@ -57,7 +57,7 @@ suite('what lives', { nodes: 2, args: OFTEN }, ({ test, cluster }) => {
     await eventually(async () => (await engines(name)).length === 0, { what: 'it is gone' });
   });
 
-  test('nodes are listed with address, host, pid and version, and one that is killed drops out', async () => {
+  test('nodes are listed with address, host, pid and version, and one that is killed is listed as gone', async () => {
     const third = await cluster.startNode();
     const nodes = () => status(cluster, { node: 0 }).then(({ Nodes }) => Nodes);
     const known = await eventually(async () => (await nodes()).length === 3 && nodes(), { what: 'three nodes' });
@@ -69,6 +69,19 @@ suite('what lives', { nodes: 2, args: OFTEN }, ({ test, cluster }) => {
     cluster.nodes.pop();
     await eventually(async () => !(await nodes()).some(({ Pid }) => Pid === third.child.pid), { what: 'the node is gone' });
     assert.equal((await nodes()).length, 2);
+    const { GoneNodes } = await status(cluster);
+    const gone = GoneNodes.find(({ Pid }) => Pid === third.child.pid);
+    assert.deepEqual([gone.Address, gone.Version], [third.url, gone.Info.version]);
+    assert.ok(gone.SeenSecondsAgo > 0);
+    const top = userCommands(cluster, { as: 'Operator_1', command: 'top' });
+    const { stdout } = await top.run(['--once']);
+    assert.match(stdout, new RegExp(`^${third.url} +${third.child.pid} +\\S+ +GONE +[\\dms.]+ ago$`, 'm'));
+    assert.equal(stdout.match(/ GONE /g).length, 1);
+    // Another process at its address has taken its place.
+    await cluster.startNode({ listen: new URL(third.url).host });
+    await eventually(async () => (await nodes()).length === 3, { what: 'it is back' });
+    assert.doesNotMatch((await top.run(['--once'])).stdout, / GONE /);
+    top.remove();
   });
 });
 
@@ -80,6 +93,7 @@ suite('nodes that end', { nodes: 1, args: ['--rescan-seconds', '60'], sweep: fal
     await second.stop();
     cluster.nodes.pop();
     assert.deepEqual(await pids(), [cluster.nodes[0].child.pid]);
+    assert.deepEqual((await status(cluster)).GoneNodes, [], 'nobody misses it');
   });
 });
 

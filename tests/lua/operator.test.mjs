@@ -25,7 +25,7 @@ scripts('status', ({ cases }) => {
   const near = (ms) => (found) => Math.abs(found - ms) < 10_000;
   const span = (found) => found >= 60 && found < 120;
   cases([
-    { name: 'nothing is there', call: ['status', 0], reply: fits(['ok', 0, '', 0, 0, 0, 0, 0, 0, span, '', 0]) },
+    { name: 'nothing is there', call: ['status', 0], reply: fits(['ok', 0, '', 0, 0, 0, 0, 0, 0, span, '', 0, 0, 0, 0, 0, 0, 0]) },
     {
       name: 'depth, oldest age, in flight, lookups, polls, counts, engines and nodes',
       before: () => ({
@@ -41,12 +41,19 @@ scripts('status', ({ cases }) => {
         [`stat:${minute() - 2}`]: { done: '99' },
         engines: { 'E box': `${Date.now() - 7000} {"Models":"a","State":"waiting","ForMs":60000}` },
         drained: set('E'),
-        nodes: zset({ n1: Date.now() - 1000, n2: Date.now() - 2000 }),
-        node_info: { n2: '{"version":"1"}' },
+        nodes: zset({ n1: Date.now() - 1000, n2: Date.now() - 2000, silent: Date.now() - 30_000 }),
+        nodes_gone: zset({ dead: Date.now() - 90_000 }),
+        node_info: { n2: '{"version":"1"}', dead: '{"version":"2"}' },
+        failed: zset({ 'x 1': 1, 'x 2': 2 }),
+        wf_open: { 'F alice': '2', 'F bob': '1' },
+        waiting_jobs: zset({ j: 1 }),
+        dlv_due: zset({ d: 1, e: 2, f: 3, g: 4 }),
+        evaluation_due: zset({ e: 1 }),
       }),
       call: ['status', 0],
-      reply: fits(['ok', 1, near(90_000), 2, 1, 5, 4, 3, 1, span, 'E', 1, 'E box', 'waiting', near(7000), '{"Models":"a","State":"waiting","ForMs":60000}',
-        'n2', near(2000), '{"version":"1"}', 'n1', near(1000), '{}']),
+      reply: fits(['ok', 1, near(90_000), 2, 1, 5, 4, 3, 1, span, 'E', 2, 3, 0, 1, 4, 1, 1, 'E box', 'waiting', near(7000), '{"Models":"a","State":"waiting","ForMs":60000}',
+        'silent', 'gone', near(30_000), '{}', 'n2', 'alive', near(2000), '{"version":"1"}', 'n1', 'alive', near(1000), '{}',
+        'dead', 'gone', near(90_000), '{"version":"2"}']),
       after: { idle: zset({ 'n1 E|*': credits(3, 2), 'n2 F|big': 2 }) },
     },
   ]);

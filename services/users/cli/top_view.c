@@ -200,14 +200,21 @@ static void put_engine(struct writer *w, const json_t *row)
     end_line(w, is_idle ? DIM : NULL);
 }
 
+/* One that is gone is not added up with those that live, and colours may be off. */
 static void put_node(struct writer *w, const json_t *row)
 {
+    bool is_gone = json_is_true(json_object_get(row, "IsGone"));
     put_shown(w, "Address", row, 30);
     buf_printf(&w->line, "%8lld ", count_of(row, "Pid"));
     put_shown(w, "Version", row, 10);
-    buf_printf(&w->line, "%4lld ", count_of(row, "Threads"));
+    if (is_gone)
+        buf_lit(&w->line, "GONE ");
+    else
+        buf_printf(&w->line, "%4lld ", count_of(row, "Threads"));
     put_age(w, number_of(row, "SeenSecondsAgo"));
-    end_line(w, number_of(row, "SeenSecondsAgo") > 10 ? RED : NULL);
+    if (is_gone)
+        buf_lit(&w->line, " ago");
+    end_line(w, is_gone || number_of(row, "SeenSecondsAgo") > 10 ? RED : NULL);
 }
 
 static void put_verb(struct writer *w, const json_t *row)
@@ -251,21 +258,34 @@ static json_t *sorted(const json_t *list, int (*compare)(const void *, const voi
     return copy;
 }
 
+/* Of `members`, all that are numbers or texts there. */
+static json_t *find_equal(json_t *rows, const json_t *row, const char *const *members)
+{
+    size_t i;
+    json_t *one;
+    json_array_foreach(rows, i, one)
+    {
+        const char *const *name = members;
+        while (*name != NULL && !json_is_null(json_object_get(row, *name)) &&
+               json_equal(json_object_get(one, *name), json_object_get(row, *name)))
+            name++;
+        if (*name == NULL)
+            return one;
+    }
+    return NULL;
+}
+
 /* Each thread of a process is a node to the cluster; people start processes. */
 static json_t *processes_of(const json_t *nodes)
 {
-    json_t *all = json_array(), *node, *known;
-    size_t i, k;
+    static const char *const same[] = {"Pid", "Host", NULL};
+    json_t *all = json_array(), *node;
+    size_t i;
     if (all == NULL)
         abort();
     json_array_foreach(nodes, i, node)
     {
-        json_t *found = NULL;
-        json_array_foreach(
-            all, k,
-            known) if (json_equal(json_object_get(known, "Pid"), json_object_get(node, "Pid")) &&
-                       json_equal(json_object_get(known, "Host"), json_object_get(node, "Host")) &&
-                       json_is_integer(json_object_get(node, "Pid"))) found = known;
+        json_t *found = find_equal(all, node, same);
         if (found == NULL) {
             found = json_copy(node);
             json_object_set_new(found, "Threads", json_integer(0));
@@ -275,6 +295,25 @@ static json_t *processes_of(const json_t *nodes)
         if (number_of(node, "SeenSecondsAgo") < number_of(found, "SeenSecondsAgo"))
             json_object_set(found, "SeenSecondsAgo", json_object_get(node, "SeenSecondsAgo"));
     }
+    return all;
+}
+
+/* Those that live, then those that are gone and that no other process has replaced at their
+ * address. */
+static json_t *list_processes(const json_t *status)
+{
+    static const char *const same[] = {"Address", NULL};
+    json_t *all = processes_of(json_object_get(status, "Nodes"));
+    json_t *gone = processes_of(json_object_get(status, "GoneNodes")), *one;
+    size_t i;
+    json_array_foreach(gone, i, one)
+    {
+        if (find_equal(all, one, same) != NULL)
+            continue;
+        json_object_set_new(one, "IsGone", json_true());
+        json_array_append(all, one);
+    }
+    json_decref(gone);
     return all;
 }
 
@@ -320,8 +359,8 @@ void top_view_put(struct buf *b, const struct top_view *view)
          sorted(json_object_get(view->depth, "Models"), by_depth, SIZE_MAX), put_model, 0},
         {"ACCOUNT          ENGINE                   STATE    WAIT WORK REST    SEEN",
          json_incref(json_object_get(status, "Engines")), put_engine, 0},
-        {"NODE                                PID VERSION    THRD    SEEN",
-         processes_of(json_object_get(status, "Nodes")), put_node, 0},
+        {"NODE                                PID VERSION    THRD    SEEN", list_processes(status),
+         put_node, 0},
         {"VERB (this node)                  CALLS    PER CALL   ERRORS",
          sorted(json_object_get(status, "Verbs"), by_time, VERBS_MAX), put_verb, 0}};
     share_lines(lists, view->lines == 0 ? UINT32_MAX : view->lines > w.n ? view->lines - w.n : 0);

@@ -313,8 +313,34 @@ scripts('sync', ({ cases, test, shard }) => {
       reply: '\n',
       after: {
         nodes: zset({ n1: ago(), n2: ago(50_000) }),
-        node_info: { n1: '{}', n2: '{}' },
+        nodes_gone: zset({ dead: ago(61_000) }),
+        node_info: { dead: '{}', n1: '{}', n2: '{}' },
         idle: zset({ 'deadly E|*': 1, 'n2 E|*': 1 }),
+      },
+    },
+    {
+      name: 'a node that is gone is remembered for an hour, unless it is back',
+      before: () => ({
+        nodes: zset({ back: Date.now() }),
+        nodes_gone: zset({ old: Date.now() - 3_601_000, dead: Date.now() - 3_590_000, back: Date.now() - 70_000 }),
+        node_info: { old: '{}', dead: '{}', back: '{}' },
+      }),
+      call: ['sync', '{}', '', 0, 0, 0],
+      reply: '\n',
+      after: { nodes: zset({ n1: ago(), back: ago() }), nodes_gone: zset({ dead: ago(3_590_000) }), node_info: { n1: '{}', dead: '{}', back: '{}' } },
+    },
+    {
+      name: 'of more than a hundred that are gone the newest are remembered',
+      before: () => ({
+        nodes_gone: zset(Object.fromEntries(Array.from({ length: 103 }, (_, i) => [`dead${i}`, Date.now() - 100_000 - i]))),
+        node_info: Object.fromEntries(Array.from({ length: 103 }, (_, i) => [`dead${i}`, '{}'])),
+      }),
+      call: ['sync', '{}', '', 0, 0, 0],
+      reply: '\n',
+      after: {
+        ...here,
+        nodes_gone: zset(Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`dead${i}`, ago(100_000)]))),
+        node_info: { n1: '{}', ...Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`dead${i}`, '{}'])) },
       },
     },
     {
@@ -420,10 +446,11 @@ scripts('node_leave', ({ cases }) => {
         node_info: { n1: '{}', n11: '{}' },
         idle: zset({ 'n1 E|*': 5, 'n1 F|a': 1, 'n11 E|*': 1 }),
         idle_lookups: zset({ 'n1 E|?': 2 }),
+        nodes_gone: zset({ n1: Date.now() - 70_000 }),
       }),
       call: ['node_leave'],
       reply: 'ok',
-      after: { nodes: zset({ n11: ago() }), node_info: { n11: '{}' }, idle: zset({ 'n11 E|*': 1 }), idle_lookups: null },
+      after: { nodes: zset({ n11: ago() }), node_info: { n11: '{}' }, idle: zset({ 'n11 E|*': 1 }), idle_lookups: null, nodes_gone: null },
     },
     { name: 'credits of the same turn go, too', calls: [['claim', 0, 'E|*', '1'], ['node_leave']], replies: ['parked', 'ok'], after: {} },
     { name: 'twice', calls: [['node_leave'], ['node_leave']], replies: ['ok', 'ok'], after: {} },
