@@ -62,7 +62,7 @@ suite('the engines of the handbook', { nodes: 1, args: ['--lease-seconds', '3', 
   async function withEngine(language, text, body, { secret = ACCOUNTS.Inference_1.secret, url = cluster.nodes[0].url } = {}) {
     const folder = makeFolder();
     const path = folder.file(language.file, text);
-    const env = { PARLEY_URL: url, PARLEY_ACCOUNT: 'Inference_1', PARLEY_SECRET_FILE: folder.file('secret', `${secret}\n`) };
+    const env = { PARLEY_URL: url, PARLEY_USER: 'Inference_1', PARLEY_SECRET_FILE: folder.file('secret', `${secret}\n`) };
     const engine = startProcess([path], { bin: language.program, env });
     try {
       await body({ engine, file: (name) => join(folder.dir, name) });
