@@ -254,6 +254,7 @@ static void print_result(const struct account_run *x, const char *what, const ch
         printf("secret written to %s\n", secret_file);
     if (x->until[0] != 0)
         printf("the former secret works until %s\n", x->until);
+    printf("nodes that run notice it within 5 seconds\n");
 }
 
 /* --- list, add, rotate, remove ---------------------------------------------------------------- */

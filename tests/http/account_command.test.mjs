@@ -57,7 +57,7 @@ describe('parley account', () => {
     assert.match(secret, /^[\w-]{32}$/);
     assert.equal(text(), FILE.replace('# the end', `  User_2: {secret: "${secret}", role: user, max_rate: 5}\n# the end`));
     assert.ok(!(await done('list')).includes(secret));
-    const [, shown] = /^added Häns_1\nsecret \(shown only now\): (\S+)\n$/.exec(await done('add', 'Häns_1', '--role', 'frontend', '--namespace', 'n1'));
+    const [, shown] = /^added Häns_1\nsecret \(shown only now\): (\S+)\nnodes that run notice it within 5 seconds\n$/.exec(await done('add', 'Häns_1', '--role', 'frontend', '--namespace', 'n1'));
     assert.ok(text().includes(`  "Häns_1": {secret: "${shown}", role: frontend, namespace: n1}\n`));
     assert.deepEqual((await listed()).map(({ account }) => account), ['Frontend_1', 'User_1', 'Inference_1', 'Operator_1', 'User_2', 'Häns_1']);
   });
