@@ -61,8 +61,10 @@ make_notes() {
 # From the sources that are released, unpacked: what is missing in them shows here. The same sources and compiler make the
 # same package, wherever and whenever.
 make_package() {
-    local from=$1 to=$2
-    env -u PARLEY_BIN SOURCE_DATE_EPOCH="$(git log -1 --format=%ct)" CFLAGS="${CFLAGS:-} -ffile-prefix-map=$PWD/$from=." \
+    local from=$1 to=$2 flags=${CFLAGS:-}
+    # CMake takes each word of CFLAGS for a flag, so a folder with spaces in its name stays in the program.
+    [[ $PWD == *[[:space:]]* ]] || flags+=" -ffile-prefix-map=$PWD/$from=."
+    env -u PARLEY_BIN SOURCE_DATE_EPOCH="$(git log -1 --format=%ct)" CFLAGS="$flags" \
         "$from/dev" package >var/log/release-package.log 2>&1 || {
         tail -n 20 var/log/release-package.log >&2
         die "the package could not be built from the sources in $from; all that was said is in var/log/release-package.log"
