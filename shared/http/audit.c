@@ -76,6 +76,12 @@ static void put_subject(struct buf *row, struct request *r, const char *name)
     put_foreign(row, name, member == NULL ? text : request_member_text(r, name));
 }
 
+static void put_status(struct buf *row, int status)
+{
+    if (status != AUDIT_UNANSWERED)
+        buf_printf(row, ",\"Status\":%d", status);
+}
+
 static void put_request(struct buf *row, struct request *r, int status)
 {
     put_text(row, "Account", r->account->name);
@@ -84,7 +90,7 @@ static void put_request(struct buf *row, struct request *r, int status)
         put_subject(row, r, subjects[i]);
     if (r->members != NULL)
         put_foreign(row, "Engine", request_member_text(r, "User"));
-    buf_printf(row, ",\"Status\":%d", status);
+    put_status(row, status);
     put_origin(row, r);
     buf_put_char(row, '}');
 }
@@ -105,7 +111,8 @@ void audit_request(struct request *r, int status)
         buf_clear(&row);
         begin_row(&row, event);
         put_text(&row, "Account", r->account->name);
-        buf_printf(&row, ",\"Status\":%d}", status);
+        put_status(&row, status);
+        buf_put_char(&row, '}');
     }
     if (is_operator)
         log_write(LOG_INFO, "audit", LOG_STR("id", r->id), LOG_S("event", event),

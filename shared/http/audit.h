@@ -13,8 +13,10 @@
 
 enum { AUDIT_ROW_MAX_BYTES = 4096 };
 
+/* For audit_request: the client left first, and its calls of Redis were under way. */
+enum { AUDIT_UNANSWERED = 0 };
 /* Notes a request whose route has an audit event, if it had an effect or may have had one: any
- * `status` below 400 or from 500 on. */
+ * `status` below 400 or from 500 on, or AUDIT_UNANSWERED, which the entry does not show. */
 void audit_request(struct request *r, int status);
 
 /* Puts an entry for a login that was refused, for lua/auth/failure.lua. `account` is as claimed:

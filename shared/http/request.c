@@ -9,6 +9,7 @@
 #include "shared/base/clock.h"
 #include "shared/base/hash.h"
 #include "shared/base/trace.h"
+#include "shared/http/audit.h"
 #include "shared/http/authenticate.h"
 #include "shared/http/connection.h"
 #include "shared/http/explain.h"
@@ -47,10 +48,19 @@ static void end_turn(struct request *r);
 
 /* --- life ----------------------------------------------------------------------------------- */
 
+/* HTTP/2: a client that resets its stream, or whose connection is gone, does not wait for what it
+ * has begun. */
+static void audit_unanswered(struct request *r)
+{
+    if (!r->is_answered && r->calls != NULL && r->route->audit != AUDIT_NONE)
+        audit_request(r, AUDIT_UNANSWERED);
+}
+
 static void on_disposed(void *chunk)
 {
     struct request *r = *(struct request **)chunk;
     r->server->requests.open_n--;
+    audit_unanswered(r);
     held_nonces_end(r, HELD_LOST);
     rights_unlist(r);
     leave_unwatch(r);

@@ -2,6 +2,8 @@
 //
 // The audit log: what gets into it, who may read it, and that no stranger can fill it. parley audit.
 import assert from 'node:assert/strict';
+import { holdScripts } from '../cluster/watch.mjs';
+import { FRAME, frame, get, openFrames } from '../support/frames.mjs';
 import { ACCOUNTS, assertOk, assertProblem, eventually, runParley, startProcess, suite, waitForOutput, makeFolder } from '../support/harness.mjs';
 
 suite('the audit log', { sweep: false, threads: 2 }, ({ test, cluster }) => {
@@ -27,6 +29,20 @@ suite('the audit log', { sweep: false, threads: 2 }, ({ test, cluster }) => {
     assert.match(Id, /^\d+-\d+\.\d$/);
     assert.match(Timestamp, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/);
     assert.match(Node, /^n[0-9a-f]+/);
+  });
+
+  test('names a deletion whose client leaves before the answer', async () => {
+    const { Topic } = await cluster.add({ as: 'User_1' });
+    const client = openFrames(cluster.nodes[0].url);
+    const held = await holdScripts(cluster.redis);
+    client.write(get(1, cluster.path('/api/topic', { as: 'User_1', query: { Topic, OnBehalfOf: 'User_1' } }), { ':method': 'DELETE', 'x-request-id': 'left-1' }));
+    await held.blocked();
+    client.write(frame(FRAME.reset, 0, 1, Buffer.from([0, 0, 0, 8])));
+    await cluster.request('GET', '/livez', { node: 0 });
+    await held.release();
+    const { Event, Account, Topic: named, ...rest } = await seen(({ Request }) => Request === 'left-1', 'the deletion is there');
+    assert.deepEqual([Event, Account, named, 'Status' in rest], ['topic_deleted', 'User_1', Topic, false]);
+    client.socket.destroy();
   });
 
   test('what was refused or not found is no deletion', async () => {
@@ -145,7 +161,7 @@ suite('the audit log', { sweep: false, threads: 2 }, ({ test, cluster }) => {
         [['--url', cluster.nodes[0].url, '--user', 'User_1', '--secret-file', secret], 1, /403|role/],
         [['--since', 'yesterday', '--user', 'Operator_1', '--secret-file', secret], 2, /--since/],
         [['--secret-file', secret], 2, /--user/],
-        [['now', '--user', 'Operator_1', '--secret-file', secret], 2, /only flags/],
+        [['now', '--user', 'Operator_1', '--secret-file', secret], 2, /takes flags only/],
       ]) {
         const end = await runParley(['audit', ...args]);
         assert.equal(end.code, code, end.stderr);
