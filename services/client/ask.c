@@ -67,7 +67,7 @@ static const struct config_group print_options = {
          .kind = CONFIG_BOOL,
          .fallback = "off",
          .help = "Prints one JSON object at the end and nothing else: what the route answers, or "
-                 "why there is no answer."},
+                 "why the question has ended without an answer. Nothing if it was not taken."},
         {.name = "timeout-seconds",
          .kind = CONFIG_NUMBER,
          .metavar = "N",

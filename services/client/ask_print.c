@@ -75,7 +75,8 @@ void ask_print_think(struct ask *x, struct str text)
     if (x->is_json || text.n == 0)
         return;
     if (!x->shows_think) {
-        status_line_show(&x->calls.progress, "thinking ...");
+        if (x->printed.n == 0) /* it would be drawn over the answer */
+            status_line_show(&x->calls.progress, "thinking ...");
         return;
     }
     status_line_clear(&x->calls.progress);

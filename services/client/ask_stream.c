@@ -37,6 +37,8 @@ void ask_stream_fini(struct ask *x)
 
 static void show_place(struct ask *x, const json_t *data)
 {
+    if (x->printed.n > 0)
+        return; /* a line of progress would be drawn over the answer */
     const json_t *position = json_object_get(data, "Position");
     const json_t *eta = json_object_get(data, "EtaSeconds");
     if (json_is_integer(eta))

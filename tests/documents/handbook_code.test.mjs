@@ -43,7 +43,7 @@ const PAGE_MS = 170_000;
 
 // [{kind, text}] of a page, in order.
 const blocksOf = (name) => [...readFileSync(join(ROOT, name), 'utf8').matchAll(/^```(\w*)\n([^]*?)^```$/gm)].map(([, kind, text]) => ({ kind, text }));
-const isRun = ({ kind, text }) => kind === 'sh' && !/^(\.\/dev|parley (account|engine|reindex|serve|top)|npm install)\b/m.test(text);
+const isRun = ({ kind, text }) => kind === 'sh' && !/^(?:\w+=\S* )*(\.\/dev|parley (account|engine|reindex|serve|top)|npm install)\b/m.test(text);
 // A program that is to be saved begins with its name.
 const filesOf = (name) => blocksOf(name).flatMap(({ kind, text }) => (['js', 'python'].includes(kind) ? [...text.matchAll(/^(?:\/\/|#) (\w+\.(?:mjs|py))\n/g)].map(([, file]) => ({ file, text })) : []));
 // JSON that is shown on several lines for people to read has newlines in its strings.
@@ -138,6 +138,10 @@ suite('the code of the handbook', { args: ['--target=all'] }, ({ test, cluster }
       }
     });
   }
+
+  test('no command of a page is bound to a port, or has a flag without an effect', () => {
+    for (const name of PAGES) for (const { text } of blocksOf(name).filter(isRun)) assert.doesNotMatch(text, /127\.0\.0\.1:8080|--method|build\/release/, name);
+  });
 
   test('every other command of a page is one that a shell takes, with flags that the program has', async () => {
     let n = 0;

@@ -103,6 +103,24 @@ suite('parley ask', { args: FAST }, ({ test, cluster }) => {
     assert.equal(running.stdout, 'One, two, three.\n');
   });
 
+  test('a node that is alone and starts again: its stream goes on where it was', async () => {
+    const node = await cluster.startNode();
+    const running = start(['Again?'], { url: node.url });
+    const claim = await claimed();
+    assertOk(await give(claim, 0, { Answer: 'One, ' }, { node: cluster.nodes[0] }));
+    await shows(running, 'One, ');
+    await node.kill();
+    cluster.nodes.splice(cluster.nodes.indexOf(node), 1);
+    assertOk(await give(claim, 5, { Answer: 'two, ' }));
+    const again = await cluster.startNode({ listen: new URL(node.url).host });
+    await shows(running, 'One, two, ');
+    await answer(claim, ['One, two, three.']);
+    assert.equal((await running.exit()).code, EXIT.answered, running.stderr);
+    assert.equal(running.stdout, 'One, two, three.\n');
+    await again.stop();
+    cluster.nodes.splice(cluster.nodes.indexOf(again), 1);
+  });
+
   test('an engine that is lost: text that the next one repeats is printed once, and other text begins again, with a line', async () => {
     for (const [second, stdout, stderr] of [
       ['It is so, and more.', 'It is so, and more.\n', /^$/],
@@ -218,6 +236,14 @@ suite('parley ask', { args: FAST }, ({ test, cluster }) => {
       if (flags[0] === '--think') assert.match(said, /a\]0;title\[2Jbc\r\nd\u200dé\t\./);
     }
   });
+
+  test('on a terminal no line of progress is drawn over an answer that has begun', () =>
+    withLiar((response) => openStream(response).end(event('token', { text: 'One, ' }, '1-5') + event('think', { text: 'Hm.' }, '1-8') + event('queue', { Position: 3, EtaSeconds: null }) + event('done', { Answer: ['One, two.'] })), async (liar) => {
+      const command = [BIN, ...commands.argsOf(['Why?'], { url: liar.url })].map((word) => `'${word}'`).join(' ');
+      const terminal = startProcess(['-qec', command, '/dev/null'], { bin: 'script', env: cleanEnvironment() });
+      assert.equal((await terminal.exit()).code, EXIT.answered, terminal.stdout);
+      assert.match(terminal.stdout, /^One, two\.\r\n/);
+    }));
 
   test('a reader that goes away ends it, and the question', async () => {
     const Topic = newTopic();

@@ -91,6 +91,18 @@ describe('the command line', () => {
     assert.ok(texts.size > 10, `found ${[...texts.keys()]}`);
   });
 
+  it('a command that signs requests takes what parley login keeps', async () => {
+    const { stdout } = await runParley(['--help']);
+    let n = 0;
+    for (const [, command] of stdout.matchAll(/^ {2}([a-z]+) {2}/gm)) {
+      const help = (await runParley([command, '--help'])).stdout;
+      if (!/^ {2}--user /m.test(help)) continue;
+      assert.match(help, /^ {2}--login-file FILE$/m, command);
+      n += 1;
+    }
+    assert.ok(n > 8, `${n} commands`);
+  });
+
   it('version prints one line', async () => {
     const { code, stdout } = await runParley(['version']);
     assert.equal(code, 0);
