@@ -1,7 +1,8 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: MIT
 # settings.pl PARLEY: prints .env as it should be: what is above its line of dashes stays, and below it is every setting of
-# nodes and of the engine as PARLEY's help texts explain it, except those that docker-compose.yml sets.
+# nodes and of the engine as PARLEY's help texts explain it, except those that docker-compose.yml sets, and the login, which
+# only commands that people type read.
 #   perl deploy/compose/settings.pl build/release/parley >.env.new && mv .env.new .env
 use strict;
 use warnings;
@@ -17,7 +18,7 @@ sub slurp {
 
 my ($env, $compose) = (slurp('.env'), slurp('docker-compose.yml'));
 my ($head) = $env =~ /\A(.*?)^\Q$mark\E/ms or die ".env: there is no line '$mark'";
-my %is_set = map { $_ => 1 } 'PARLEY_CONFIG', 'PARLEY_CHECK_CONFIG', $compose =~ /(?<![{\w])(PARLEY_\w+):\s/g,
+my %is_set = map { $_ => 1 } 'PARLEY_CONFIG', 'PARLEY_CHECK_CONFIG', 'PARLEY_LOGIN_FILE', $compose =~ /(?<![{\w])(PARLEY_\w+):\s/g,
     $head =~ /^#(PARLEY_\w+)=/gm;
 
 sub wrap {
