@@ -2,7 +2,8 @@
 #
 # words.sh - the words and variables that `./dev` was called with.
 
-readonly COMMANDS="up down cluster engine logs trace build package release test fuzz bench fmt lint deps help"
+# The names of all commands, as `help` lists them.
+command_names() { help | sed -nE 's/^  ([a-z]+) .*/\1/p'; }
 
 # nearest NAME NAMES...: ": did you mean X?", or nothing.
 nearest() {
@@ -50,7 +51,7 @@ check_port() {
 
 # Before anything is installed, built or stopped: a word that a command would not look at is a mistake.
 check_words() {
-    local command=$1 n
+    local command=$1 n names
     shift
     case $command in
     up)
@@ -72,12 +73,14 @@ check_words() {
     backup | restore) [ $# -gt 0 ] || die "$command takes a file: $DEV $command FILE" ;;
     package) [ $# -eq 0 ] || die "package takes no '$1'" ;;
     logs) [ $# -le 1 ] || die "logs takes one name, or none for all of them" ;;
-    build) [ $# -eq 0 ] || is_preset "$1" || die "no such preset: $1$(nearest "$1" $(presets)) (CMakePresets.json has: $(presets))" ;;
+    build) [ $# -eq 0 ] || is_preset "$1" || die "no such preset: $1 (CMakePresets.json has: $(presets))" ;;
     fmt) [ "$*" = '' ] || [ "$*" = --check ] || die "fmt takes --check or nothing, not '$*'" ;;
     deps) [ "$*" = '' ] || [ "$*" = test ] || [ "$*" = containers ] || die "deps takes test, containers or nothing, not '$*'" ;;
     engine | trace | bench | test | fuzz | lint) ;;
-    # shellcheck disable=SC2086
-    *) die "no such command: $command$(nearest "$command" $COMMANDS) (see $DEV help)" ;;
+    *)
+        mapfile -t names < <(command_names)
+        die "no such command: $command$(nearest "$command" "${names[@]}") (see $DEV help)"
+        ;;
     esac
 }
 

@@ -73,7 +73,7 @@ describe('the command line', () => {
 
   it('a wrong setting of a service is found in a process that does not run it', async () => {
     const run = (flag, value) => runParley(['serve', '--check-config', '--accounts', accounts.path, '--target', 'web', flag, value]);
-    assertWrongUsage(await run('--public-collection', ''), /^parley: --public-collection: takes a name of 1 to 128 bytes$/m);
+    assertWrongUsage(await run('--public-collection', ''), /^parley: --public-collection: takes a name of 1 to 128 bytes, not ''$/m);
     assertWrongUsage(await run('--embeddings', 'nonsense'), /^parley: --embeddings: /);
   });
 
