@@ -15,6 +15,19 @@ void outcome_put_facts(struct buf *b, const struct outcome *o)
     buf_put(b, o->facts);
 }
 
+/* Whether it says which model answered. */
+static bool has_model(const struct outcome *o)
+{
+    return o->model.n > 0 && !str_eq(o->model, STR("null"));
+}
+
+/* By another model than the one that was asked for. */
+static bool is_served_otherwise(const struct outcome *o)
+{
+    return has_model(o) && !str_eq(o->model, o->row.model) &&
+           !str_eq(o->row.model, STR("\"default\""));
+}
+
 void outcome_put(struct buf *b, struct request *r, struct str topic, uint64_t seq,
                  const struct outcome *o, bool is_detail, bool nothing_is_empty_list)
 {
@@ -41,7 +54,11 @@ void outcome_put(struct buf *b, struct request *r, struct str topic, uint64_t se
     }
     if (is_detail || (r->account->is_deployed && o->answer.n > 0)) {
         buf_put_key(b, "Model");
-        buf_put(b, o->model.n > 0 && !str_eq(o->model, STR("null")) ? o->model : o->row.model);
+        buf_put(b, has_model(o) ? o->model : o->row.model);
+    }
+    if (is_detail && is_served_otherwise(o)) {
+        buf_put_key(b, "AskedModel");
+        buf_put(b, o->row.model);
     }
     if (is_detail) {
         buf_put_key(b, "Timestamp");

@@ -38,7 +38,11 @@ suite('a model without an engine', { sweep: false, args: ['--model-fallback-seco
       assert.equal(got.Topic, Topic);
       assert.equal(got.Details[1].Model, 'default');
       await answer(got, { node: from });
-      for (const node of [0, 1]) assert.equal(await servedBy(Topic, node), 'default');
+      for (const node of [0, 1]) {
+        const { Model, AskedModel } = await cluster.check({ Topic, detail: true, node });
+        assert.deepEqual([Model, AskedModel], ['default', 'nobody']);
+      }
+      assert.equal('AskedModel' in (await cluster.check({ Topic })), false, 'only with Detail');
     }
   });
 
