@@ -46,8 +46,11 @@ int show_status_of_node(const struct config *config, json_t **ret_status)
 {
     struct node_calls calls = {
         .config = config, .command = "show", .service = "broker", .signal_fd = -1};
-    const struct node_call call = {
-        .method = "GET", .path = "/api/status", .max_bytes = ANSWER_MAX_BYTES, .tries_all = true};
+    const struct node_call call = {.method = "GET",
+                                   .path = "/api/status",
+                                   .max_bytes = ANSWER_MAX_BYTES,
+                                   .tries_all = true,
+                                   .instead = "Status"}; /* without Redis: what the node knows */
     if (!node_calls_read(&calls))
         return EXIT_USAGE;
     bool is_good = node_calls_open(&calls) && node_calls_ask(&calls, &call, ret_status);

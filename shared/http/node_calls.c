@@ -142,6 +142,17 @@ static void judge_served(struct attempt *a, const struct http_response *response
     refuse(a, response->status, STR(""));
 }
 
+/* Whether the problem has what the call takes instead of its response. */
+static bool take_instead(struct attempt *a, int status, const json_t *problem)
+{
+    json_t *instead = a->call->instead == NULL ? NULL : json_object_get(problem, a->call->instead);
+    if (status != 503 || !json_is_object(instead))
+        return false;
+    a->verdict = VERDICT_SERVED;
+    a->json = json_incref(instead);
+    return true;
+}
+
 static void judge_status(struct attempt *a, const struct http_response *response)
 {
     char unread[REASON_BYTES];
@@ -154,6 +165,10 @@ static void judge_status(struct attempt *a, const struct http_response *response
     /* A node without the service has no such route, which is not a missing item. */
     a->is_alien = code.at == NULL || str_eq(code, STR("no_route"));
     a->status = status;
+    if (take_instead(a, status, problem)) {
+        json_decref(problem);
+        return;
+    }
     if (status == 408 || status == 425 || status == 429 || status >= 500) {
         a->verdict = VERDICT_AGAIN;
         put_reason(a, status, detail.at == NULL ? STR("") : detail);

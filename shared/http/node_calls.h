@@ -102,6 +102,8 @@ struct node_call {
     bool is_once;         /* no patience: each node is tried once */
     bool tries_all;       /* each node is tried once before the patience counts, without a pause */
     bool *ret_is_missing; /* if not NULL, a 404 of a node sets it and is not a failure */
+    /* A member of a refusal with 503, an object, that is taken for the response; NULL: none. */
+    const char *instead;
 };
 
 /* Sends the request until a node serves it. The response is a JSON object, which the caller owns;

@@ -64,7 +64,7 @@ bool status_next_node(struct lines *nodes, struct status_node *ret_node)
 bool status_is_first(const struct status *status, unsigned shard, const struct status_node *node)
 {
     struct status_node other;
-    for (unsigned i = 0; i < status->shard_n; i++)
+    for (unsigned i = 0; i <= shard; i++)
         for (struct lines nodes = status->nodes[i]; status_next_node(&nodes, &other);)
             if (str_eq(other.id, node->id) &&
                 (other.is_gone < node->is_gone || (i < shard && other.is_gone == node->is_gone)))

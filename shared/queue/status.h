@@ -47,8 +47,8 @@ struct status_node {
 };
 /* The next node of a list, which begins with status->nodes[shard]. False: there is none. */
 bool status_next_node(struct lines *nodes, struct status_node *ret_node) must_check;
-/* Whether that node of `shard` is to be shown: an earlier shard has not shown it, and none has one
- * of its id that lives if it is gone here. */
+/* Whether that node of `shard` is to be shown: no shard up to this one has shown it, or knows that
+ * it lives if it is gone here. */
 bool status_is_first(const struct status *status, unsigned shard,
                      const struct status_node *node) must_check;
 

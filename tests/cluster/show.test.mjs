@@ -3,7 +3,7 @@
 // `parley show`: what the nodes have at the moment, asked through Redis. Two processes, one of two threads.
 import assert from 'node:assert/strict';
 import { assertOk, eventually, makeFolder, newTopic, runParley, suite } from '../support/harness.mjs';
-import { parked, stop } from './watch.mjs';
+import { parked, ready, stop } from './watch.mjs';
 
 const TABLES = ['nodes', 'polls', 'classes', 'claims', 'watches', 'connections', 'verbs', 'memory'];
 
@@ -221,5 +221,21 @@ suite('parley show', { nodes: 1, args: ['--rescan-seconds', '1'] }, ({ test, clu
     const found = JSON.parse(stdout);
     assert.ok(found.length <= most && Number(left[2]) > 0);
     assert.ok(Buffer.byteLength(stdout) < 140_000);
+  });
+});
+
+suite('the overview without Redis', { nodes: 1, args: ['--rescan-seconds', '1'], sweep: false }, ({ test, cluster }) => {
+  test('a node prints what it knows, and that Redis is away', async () => {
+    const folder = makeFolder();
+    const args = ['show', '--url', cluster.nodes[0].url, '--user', 'Operator_1', '--secret-file', folder.file('secret', cluster.accounts.Operator_1.secret)];
+    await cluster.redis.kill();
+    await ready(cluster, 0, false);
+    const { code, stdout, stderr } = await runParley(args);
+    assert.deepEqual([code, stderr], [0, '']);
+    assert.match(stdout, /^queue +unknown\naccounts +\d[^\n]* 1 operator\ntroubles +Redis: [^\n]+\n$/);
+    assert.match((await runParley(['show', '--redis', cluster.redis.url])).stderr, /^parley: Redis at [^\n]+\n$/);
+    folder.remove();
+    await cluster.redis.restart();
+    await ready(cluster, 0);
   });
 });
