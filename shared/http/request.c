@@ -52,7 +52,7 @@ static void end_turn(struct request *r);
  * has begun. */
 static void audit_unanswered(struct request *r)
 {
-    if (!r->is_answered && r->calls != NULL && r->route->audit != AUDIT_NONE)
+    if (!r->is_answered && r->calls != NULL && r->route != NULL && r->route->audit != AUDIT_NONE)
         audit_request(r, AUDIT_UNANSWERED);
 }
 
