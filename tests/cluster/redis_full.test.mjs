@@ -4,7 +4,8 @@
 // that was acknowledged is lost, and all goes on by itself once there is room.
 import assert from 'node:assert/strict';
 import { assertOk, assertProblem, eventually, newTopic, sign, suite } from '../support/harness.mjs';
-import { keyOf, SHARDS } from '../support/shards.mjs';
+import { messagesRaw, newRoom, say } from '../support/rooms.mjs';
+import { keyOf, onAll, SHARDS } from '../support/shards.mjs';
 import { startLoad } from './load.mjs';
 import { parked, ready } from './watch.mjs';
 
@@ -105,6 +106,49 @@ suite('Redis that is full', { nodes: 2, aof: true, sweep: false, args: ['--resca
       }),
     );
     assert.equal((await cluster.check({ Topic: other.Topic, detail: true })).Status, 'Open');
+  });
+
+  full('a long claim is given back query by query with the longest reason, though every third client leaves', async () => {
+    const Topic = newTopic(), n = 100, Reason = '\u0001'.repeat(1024);
+    for (let i = 0; i < n; i += 20) await Promise.all(Array.from({ length: 20 }, () => cluster.add({ Topic })));
+    const { Lease, Queries } = await cluster.claim({ wait: 10, detail: true });
+    assert.equal(Queries.length, n);
+    await fill(cluster);
+    const give = (Seq, node) => cluster.open('POST', '/api/release-claim', { as: 'Inference_1', body: { Topic, Lease, Seq, Retry: false, Reason }, node });
+    for (let last = n; last > 0; last -= 20) {
+      const sent = Array.from({ length: 20 }, (_, i) => give(last - i, i % 2));
+      await Promise.all(sent.map(async (request, i) => {
+        if (i % 3 === 0) await request.sent.then(() => request.abort());
+        else assertOk(await request.response);
+      }));
+    }
+    for (let Seq = 1; Seq <= n; Seq++) {
+      const { status } = await give(Seq, Seq % 2).response;
+      assert.ok(status === 200 || status === 409, `Seq ${Seq}: ${status}`);
+    }
+    for (const Seq of [1, 2, n]) assert.deepEqual(((body) => [body.Status, body.Reason])(await cluster.check({ Topic, Seq, detail: true })), ['Failed', Reason]);
+    assert.equal(await cluster.redis.cmd('HGET', keyOf(Topic, `t:${Topic}`), `l:${Lease}`), null);
+  });
+
+  full('the longest FinishReason and the largest Usage come back as they were given', async () => {
+    const FinishReason = '\u0001'.repeat(64), Usage = { prompt_tokens: Number.MAX_SAFE_INTEGER, completion_tokens: Number.MAX_SAFE_INTEGER };
+    const { Topic } = await cluster.add();
+    const { Lease } = await cluster.claim({ wait: 10, detail: true });
+    await fill(cluster);
+    for (let i = 0; i < 50; i++) await cluster.answer({ Topic, Seq: 1, Lease, FinishReason, Usage, node: i % 2 });
+    const found = await cluster.check({ Topic, detail: true });
+    assert.deepEqual([found.FinishReason, found.Usage], [FinishReason, Usage]);
+  });
+
+  full('a room is deleted to the last message, though each client that deletes it leaves', async () => {
+    const room = await newRoom(cluster);
+    for (let i = 0; i < 600; i += 20) await Promise.all(Array.from({ length: 20 }, () => say(cluster, room, 'a'.repeat(2000))));
+    await fill(cluster);
+    const deletions = Array.from({ length: 30 }, (_, i) => cluster.open('DELETE', `/api/rooms/${room}`, { as: 'User_1', node: i % 2 }));
+    await Promise.all(deletions.map((request) => request.sent.then(() => request.abort())));
+    const left = async () => (await onAll(cluster.redis, 'KEYS', `*${room}*`)).flat();
+    await eventually(async () => (await left()).length === 0, { ms: 120_000, every: 500, what: 'nothing of it is left' });
+    assertProblem(await messagesRaw(cluster, room), 404);
   });
 
   full('polls that were parked stay parked, and get the first question after there is room', async () => {
