@@ -8,7 +8,7 @@
 //   await withAgents(cluster, { 'model.verifyRequest': [no('which table?'), yes()] }, async (asked) => { … });
 import assert from 'node:assert/strict';
 import { withEngine } from './asking.mjs';
-import { assertOk } from './harness.mjs';
+import { assertMembers, assertOk } from './harness.mjs';
 import { openWatch } from './websocket.mjs';
 
 export const decision = (word, reason, output, confidence = 0.9) => JSON.stringify({ decision: word, confidence, reason, ...(output && { output }) });
@@ -20,6 +20,19 @@ export const isStop = ({ hitl }) => hitl !== undefined;
 
 let ids = 0;
 export const newId = (word) => `${word}-${process.pid}-${++ids}`;
+
+// Frames are no responses that docs/openapi.yaml describes: each one that a test gets is what the deployed chat reads.
+const MEMBERS = ['type', 'version', 'timestamp', 'session_id', 'request_id', 'verb', 'agent', 'nextAgent', 'returnCode', 'decision', 'confidence', 'reason', 'seq', 'messageBody'];
+const HITL = ['id', 'deadline', 'form', 'approvals', 'quorum', 'self', 'approvers'];
+
+function assertFrame(frame, type) {
+  assert.equal(frame.type, type, frame.reason);
+  assertMembers(frame, frame.hitl === undefined ? MEMBERS : [...MEMBERS, 'hitl']);
+  if (frame.hitl) assertMembers(frame.hitl, HITL);
+  assert.deepEqual([frame.version, typeof frame.timestamp, typeof frame.reason, typeof frame.messageBody], ['1.1', 'number', 'string', 'object']);
+  assert.ok(['yes', 'no'].includes(frame.decision) && frame.confidence >= 0 && frame.confidence <= 1 && frame.reason !== '', JSON.stringify(frame));
+  assert.equal(frame.nextAgent === 'sendMessageToChat', frame.hitl !== undefined, 'whoever is asked is told how');
+}
 
 class Client {
   constructor(watch) {
@@ -51,7 +64,7 @@ class Client {
     const frames = [];
     for (;;) {
       const frame = await this.watch.next(ms);
-      assert.equal(frame.type, 'response', frame.reason);
+      assertFrame(frame, 'response');
       frames.push(frame);
       if (match(frame)) return frames;
     }
@@ -59,8 +72,8 @@ class Client {
 
   async error() {
     const frame = await this.watch.next();
-    assert.equal(frame.type, 'error', JSON.stringify(frame));
-    assert.equal(frame.returnCode, -1);
+    assertFrame(frame, 'error');
+    assert.deepEqual([frame.agent, frame.nextAgent, frame.returnCode, frame.seq, frame.messageBody], ['parley', null, -1, 0, {}]);
     return frame;
   }
 
