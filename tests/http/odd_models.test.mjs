@@ -23,6 +23,13 @@ suite('a model server that misbehaves', { sweep: false, args: ['--max-attempts',
   let ended; // rejects once the engine has ended
   const outcome = (Topic, Seq = 1) => Promise.race([cluster.check({ Topic, Seq, wait: 60, detail: true }), ended]);
 
+  const start = async (...args) => {
+    engine = await startEngine(cluster, ['--llm', odd.url, '--model', 'odd', ...args]);
+    const begun = engine;
+    ended = once(begun.child, 'exit').then(() => Promise.reject(new Error(`the engine has ended: ${begun.stderr.slice(-3000)}`)));
+    ended.catch(() => {});
+  };
+
   before(async () => {
     odd = await startOdd({ chat: (name) => EXCHANGES.get(name.replace(/ in one claim$/, '')) });
     const add = (Topic, name, User) => cluster.add({ Topic, User, Query: `case: ${name}` });
@@ -30,9 +37,7 @@ suite('a model server that misbehaves', { sweep: false, args: ['--max-attempts',
     for (const name of ['filtered', 'plain', 'cut off', 'too long as vLLM says it']) await add(mixed, one(name));
     for (const name of ['a reset', 'CRLF']) await add(failing, one(name));
     // A slot rests after each failed attempt, up to half a minute: there is one for each.
-    engine = await startEngine(cluster, ['--llm', odd.url, '--model', 'odd', '--slots', 100, '--llm-timeout', 3]);
-    ended = once(engine.child, 'exit').then(() => Promise.reject(new Error(`the engine has ended: ${engine.stderr.slice(-3000)}`)));
-    ended.catch(() => {});
+    await start('--slots', 100, '--llm-timeout', 3);
   });
   after(async () => {
     await engine?.stop();
@@ -75,5 +80,14 @@ suite('a model server that misbehaves', { sweep: false, args: ['--max-attempts',
     assert.equal((await outcome(failing, 1)).Status, 'Failed');
     assert.equal((await outcome(failing, 2)).Status, 'Done');
     assert.deepEqual([odd.count(one('a reset')), odd.count(one('CRLF'))], [ATTEMPTS, 1]);
+  });
+
+  test('an answer is Done at its end, however long its server keeps the connection open', async () => {
+    const open = CHATS.filter(([, { end }, { reason }]) => end === 'open' && !reason).map(([name]) => name);
+    assert.ok(open.length >= 3, open.join());
+    await engine.stop();
+    await start('--slots', open.length, '--llm-timeout', 600);
+    const asked = await Promise.all(open.map((name) => cluster.add({ Topic: newTopic(), Query: `case: ${one(name)}` })));
+    for (const [i, { Topic }] of asked.entries()) assert.equal((await outcome(Topic)).Status, 'Done', open[i]);
   });
 });
