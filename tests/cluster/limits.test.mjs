@@ -40,6 +40,49 @@ const ELSEWHERE = {
   connections: ['http/strangers.test.mjs', 'the address with the most idle connections loses them first'],
 };
 
+// Numbers of the table are in the code: [file, constant, its unit if that is not the table's].
+const CODE = {
+  'runs that a thread drives': [['services/workflow/run/supervisor.h', 'RUNS_MAX'], ['services/workflow/run/supervisor.h', 'RUNS_WAITING_MAX']],
+  'runs that one socket': [['services/workflow/run/socket.h', 'SOCKET_FOLLOWS_MAX']],
+  'statements for the workflows': [['services/workflow/sql/sql.h', 'SQL_WAITING_MAX'], ['services/workflow/sql/sql.h', 'SQL_LIMIT_MS', 's'], ['services/workflow/sql/sql.c', 'BUSY_MS', 's']],
+  'unfinished workflow runs': [['lua/workflow/runs.lua', 'OPEN_MAX']],
+  'workflow runs of one session': [['lua/workflow/runs.lua', 'SESSION_MAX']],
+  'steps of a workflow run': [['lua/workflow/runs.lua', 'STEPS_MAX'], ['lua/workflow/runs.lua', 'RUN_BYTES'], ['lua/workflow/runs.lua', 'LOG_BYTES']],
+  'request ids': [['lua/workflow/runs.lua', 'NAMES_MAX']],
+  'rooms of a namespace': [['lua/bots/names.lua', 'NAMES_MAX'], ['lua/bots/registry.lua', 'NAMESPACE_MAX']],
+  'bots of an account': [['lua/bots/registry.lua', 'REGISTRANT_MAX']],
+  'calls of a bot for one message': [['lua/bots/deliveries.lua', 'ATTEMPTS'], ['lua/bots/deliveries.lua', 'CALL_MS', 's']],
+  'unfinished deliveries': [['lua/bots/deliveries.lua', 'BUSY']],
+  'calls of bots under way': [['services/bots/dispatch/dispatcher.h', 'DISPATCH_CALLS_MAX'], ['services/bots/dispatch/dispatcher.h', 'DISPATCH_CALLS_OF_BOT'], ['services/bots/dispatch/dispatcher.h', 'DISPATCH_HELD_MAX']],
+  'deliveries of a thread that rest': [['services/bots/dispatch/dispatcher.h', 'DISPATCH_HELD_MAX'], ['services/bots/evaluate/run.h', 'EVALUATIONS_RESTING_MAX'], ['services/workflow/run/turns.c', 'CROWDED_MAX']],
+  'hops from bot to bot': [['lua/bots/messages.lua', 'HOPS_MAX']],
+  'a conversation to evaluate': [['services/bots/evaluate/conversation.h', 'CONVERSATION_MAX_BYTES'], ['services/bots/evaluate/conversation.h', 'CONVERSATION_TURNS_MAX']],
+  'evaluations of an account and user': [['lua/bots/evaluations.lua', 'OPEN_MAX'], ['lua/bots/evaluations.lua', 'KEPT_MAX']],
+  'evaluations that a thread drives': [['services/bots/evaluate/run.h', 'EVALUATIONS_MAX'], ['services/bots/evaluate/run.h', 'EVALUATIONS_WAITING_MAX']],
+  'searches in texts': [['services/broker/find_topics.c', 'SEARCHES_MAX']],
+  'exports of users': [['services/users/export.c', 'EXPORTS_MAX']],
+  'pages of exports': [['services/users/export.c', 'PAGES_MAX']],
+  'lookups of one topic': [['lua/turn/bounds.lua', 'LOOKUPS_PER_TOPIC']],
+  'recommendations stored': [['lua/lookup/recommend.lua', 'RECOMMENDATIONS_MAX']],
+  'failed logins': [['shared/http/failures.h', 'FAILURES_MAX']],
+  'WebSockets: a text message': [['shared/http/websocket.h', 'WEBSOCKET_MESSAGE_BYTES']],
+  'WebSockets: buffer': [['shared/http/websocket.c', 'QUEUE_BYTES'], ['shared/http/websocket.c', 'QUEUE_MESSAGES']],
+  'WebSockets: what all of a thread': [['shared/http/websocket_owners.c', 'QUEUES_BYTES']],
+  'blocks of uploads': [['shared/redis/blocks.c', 'UNDER_WAY_MAX']],
+  connections: [['services/node/serve.c', 'RESERVED_FILES'], ['services/node/serve.c', 'RESERVED_FILES_OF_NODE']],
+};
+
+// A number of the code as the table writes it: in bytes, or of ms in seconds.
+function shown(file, constant, unit) {
+  const text = readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
+  const [, expression] = new RegExp(`\\b${constant} = ([\\d <]+)`).exec(text) ?? assert.fail(`${file} has no ${constant}`);
+  const [base, shift = 0] = expression.split('<<').map(Number);
+  const number = base * 2 ** shift;
+  if (unit === 's') return `${number / 1000} s`;
+  if (/BYTES/.test(constant)) return number % 2 ** 20 ? `${number / 1024} KiB` : `${number / 2 ** 20} MiB`;
+  return number.toLocaleString('en');
+}
+
 // Not divided: what one account takes there is no place that another one needs.
 const UNDIVIDED = /^(all|what the others leave)\b/;
 
@@ -173,6 +216,17 @@ suite('what accounts share', {
     assert.deepEqual(shared.filter(([what, , share]) => !of(ATTACKS, what) && !of(ELSEWHERE, what) && !UNDIVIDED.test(share)).map(([what]) => what), []);
     for (const [file, name] of Object.values(ELSEWHERE)) {
       assert.ok(readFileSync(new URL(`../${file}`, import.meta.url), 'utf8').includes(name), `${file} has no test "${name}"`);
+    }
+  });
+
+  test('numbers of the table are those of the code', () => {
+    const text = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');
+    for (const [what, numbers] of Object.entries(CODE)) {
+      const row = text.split('\n').find((line) => line.startsWith(`| ${what}`)) ?? assert.fail(`no row: ${what}`);
+      for (const [file, constant, unit] of numbers) {
+        const number = shown(file, constant, unit);
+        assert.ok(row.match(/[\d,.]+( (s|[KM]iB)\b)?/g).some((one) => one === number || one.split(' ')[0].replace(/,$/, '') === number), `${what}: ${constant} is ${number}`);
+      }
     }
   });
 
