@@ -31,7 +31,8 @@ local function verb(turn, a)
     local bytes, account = match(call('HGET', key, 'stored') or '', '^(%d+) (%S+)$')
     if bytes then stored.change(turn, account, tonumber(bytes)) end
     call('HSETNX', key, 'refs', 0)
-    if due ~= '' and call('ZADD', P .. 'lookups', format('%d', min(due, turn.now_ms)), fingerprint) == 1 then
+    local owner = lookups.owner_of(turn, fingerprint)
+    if due ~= '' and lookups.put(turn, fingerprint, owner, format('%d', min(due, turn.now_ms))) == 1 then
         local by = call('HGET', key, 'by')
         if by then call('HINCRBY', P .. 'lookups_of', by, 1) end
     end

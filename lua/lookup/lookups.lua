@@ -1,6 +1,7 @@
 -- lookups: the life of a lookup: opened for an account, claimed and given back, closed when it is done, deleted with
 -- the last topic that needs it. The zset `lookups` gives the time from which each may be claimed: a future time is a
--- lease, so leases expire without any action. As with queries' leases (queue/leases.lua), an odd time is a delivery
+-- lease, so leases expire without any action. The same times are in the set lookup_due (turn/due.lua), by which the
+-- accounts that opened them take turns. As with queries' leases (queue/leases.lua), an odd time is a delivery
 -- lease: no engine has the lookup yet. `lease` of the hash lookup:<fingerprint> is "<lease> <node>", the claim's
 -- fencing number and the node that it was given to. A claim as text is like one of queries (queue/claims.lua): class /
 -- fingerprint / lease / 1 / 1 / fragment / count / threshold.
@@ -9,6 +10,7 @@ local shares = require('queue/shares')
 local stored = require('queue/stored')
 local bounds = require('turn/bounds')
 local counters = require('turn/counters')
+local due = require('turn/due')
 local events = require('turn/events')
 local call = redis.call
 local format, match = string.format, string.match
@@ -17,6 +19,7 @@ local max, min = math.max, math.min
 local LOOKS_MAX, LOOKUPS = idle.LOOKS_MAX, idle.LOOKUPS
 local LOOK_BYTES = bounds.LOOK_BYTES
 
+local SET, NOBODY = 'lookup_due', '%'
 local LOST_MOST = 20 -- claims of a lookup, lost on their way to engines; those after it last as long as others do
 local LOOKS_EACH = 5 -- what handing one over counts among the turn's looks: 1,000 a turn
 
@@ -31,32 +34,44 @@ local function count_lost(key)
     return call('HINCRBY', key, 'lost', 1)
 end
 
--- The lookup that may be claimed since the longest time; nil when there is none. If its last claim reached no engine,
--- the node that it was given to gets no more until it is heard from: else a hung one would get it each time.
+-- Whose turn a lookup takes.
+local function owner_of(turn, fingerprint)
+    return {account = call('HGET', turn.prefix .. 'lookup:' .. fingerprint, 'by') or NOBODY, user = NOBODY}
+end
+
+-- It may be claimed from that time on (text). Returns how many lookups more there are.
+local function put(turn, fingerprint, owner, at)
+    due.put(turn, SET, owner, fingerprint, at)
+    return call('ZADD', turn.prefix .. 'lookups', at, fingerprint)
+end
+
+-- The lookup whose turn it is, as due.first has it; nil when there is none. If its last claim reached no engine, the
+-- node that it was given to gets no more until it is heard from: else a hung one would get it each time.
 local function next_due(turn)
-    local P = turn.prefix
-    local got = call('ZRANGEBYSCORE', P .. 'lookups', '-inf', turn.now_text, 'WITHSCORES', 'LIMIT', 0, 1)
-    local fingerprint = got[1]
-    if fingerprint and got[2] % 2 == 1 then
-        local key = P .. 'lookup:' .. fingerprint
+    local P, settings = turn.prefix, turn.settings
+    local at = due.first(turn, SET, due.LOOKS_MAX, 2 * max(settings.lease_ms, settings.delivery_ms))
+    local time = at and call('ZSCORE', P .. 'lookups', at.row)
+    if time and time % 2 == 1 then
+        local key = P .. 'lookup:' .. at.row
         local node = match(call('HGET', key, 'lease') or '', '^%d+ (%S+)$')
         if node and node ~= turn.node then idle.strike_off(turn, LOOKUPS, node) end
         if call('HDEL', key, 'lease') == 1 then count_lost(key) end
     end
-    return fingerprint
+    return at
 end
 
 -- The claim that is next, for a poll of that entry of queue/idle.lua; nil when there is no lookup.
 local function next_claim(turn, entry)
-    local P = turn.prefix
-    local fingerprint = next_due(turn)
-    if not fingerprint then return nil end
-    local key, lease = P .. 'lookup:' .. fingerprint, counters.next_lease(turn)
+    local at = next_due(turn)
+    if not at then return nil end
+    local fingerprint = at.row
+    local key, lease = turn.prefix .. 'lookup:' .. fingerprint, counters.next_lease(turn)
     local got = call('HMGET', key, 'fragment', 'count', 'threshold', 'lost')
     local ms = tonumber(got[4] or 0) > LOST_MOST and turn.settings.lease_ms or turn.settings.delivery_ms
     call('HSET', key, 'claimed', got[2] .. ' ' .. got[3], -- what its matches will answer
          'lease', lease .. ' ' .. entry.node)
-    call('ZADD', P .. 'lookups', time_text(turn.now_ms + ms, true), fingerprint)
+    put(turn, fingerprint, at, time_text(turn.now_ms + ms, true))
+    due.pass(turn, at)
     turn.looks = turn.looks + LOOKS_EACH
     return concat({'claim', entry.class, fingerprint, lease, 1, 1, got[1], got[2], got[3]}, '\n')
 end
@@ -85,7 +100,10 @@ end
 local function open(turn, fingerprint, account)
     local P = turn.prefix
     local key = P .. 'lookup:' .. fingerprint
-    if call('ZADD', P .. 'lookups', time_text(turn.now_ms), fingerprint) == 1 then
+    local is_open = call('ZSCORE', P .. 'lookups', fingerprint)
+    local owner = is_open and owner_of(turn, fingerprint) or {account = account, user = NOBODY}
+    put(turn, fingerprint, owner, time_text(turn.now_ms))
+    if not is_open then
         call('HSET', key, 'by', account)
         call('HINCRBY', P .. 'lookups_of', account, 1)
     else
@@ -97,23 +115,22 @@ end
 -- Is that still the claim of that lookup?
 local function is_held(turn, fingerprint, lease)
     local held = call('HGET', turn.prefix .. 'lookup:' .. fingerprint, 'lease')
-    return held and match(held, '^%d+') == lease
+    return held and match(held, '^%d+') == lease and call('ZSCORE', turn.prefix .. 'lookups', fingerprint)
 end
 
 -- Its claim has reached its engine: the delivery lease becomes a whole one.
 local function keep(turn, fingerprint, lease)
     if not is_held(turn, fingerprint, lease) then return end
-    call('ZADD', turn.prefix .. 'lookups', 'XX', time_text(turn.now_ms + turn.settings.lease_ms), fingerprint)
+    put(turn, fingerprint, owner_of(turn, fingerprint), time_text(turn.now_ms + turn.settings.lease_ms))
 end
 
 -- Its claim has reached nobody: it is the next one to be claimed. `sent`: bytes of it were sent.
 local function reopen(turn, fingerprint, lease, sent)
-    local P = turn.prefix
-    local key, at = P .. 'lookup:' .. fingerprint, '0'
+    local key, at = turn.prefix .. 'lookup:' .. fingerprint, '0'
     if not is_held(turn, fingerprint, lease) then return end
     call('HDEL', key, 'lease')
     if sent and count_lost(key) > LOST_MOST then at = time_text(turn.now_ms + turn.settings.lease_ms) end
-    call('ZADD', P .. 'lookups', 'XX', at, fingerprint)
+    put(turn, fingerprint, owner_of(turn, fingerprint), at)
     offer(turn)
 end
 
@@ -144,6 +161,7 @@ end
 local function close(turn, fingerprint)
     local P = turn.prefix
     if call('ZREM', P .. 'lookups', fingerprint) == 0 then return end
+    due.drop(turn, SET, owner_of(turn, fingerprint), fingerprint)
     local key = P .. 'lookup:' .. fingerprint
     local account = call('HGET', key, 'by')
     call('HDEL', key, 'by', 'lease', 'lost')
@@ -176,6 +194,7 @@ local function forget(turn, fingerprint)
 end
 
 return {
-    next_claim = next_claim, offer = offer, next_end = next_end, keep = keep, reopen = reopen, look = look,
-    begin = begin, close = close, count_matches = count_matches, drop = drop, forget = forget,
+    put = put, owner_of = owner_of, next_claim = next_claim, offer = offer, next_end = next_end, keep = keep,
+    reopen = reopen, look = look, begin = begin, close = close, count_matches = count_matches, drop = drop,
+    forget = forget,
 }

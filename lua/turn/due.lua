@@ -1,6 +1,6 @@
--- due: rows that nodes take when their time has come: deliveries, evaluations, runs. Accounts take turns, then the
---   users of one account; a user's rows come by their time. So 100,000 rows of one account delay another one's row by
---   one of them, and to take a row costs the same however many are due.
+-- due: rows that are taken when their time has come: deliveries, evaluations, runs, lookups. Accounts take turns, then
+--   the users of one account; a user's rows come by their time. So 100,000 rows of one account delay another one's row
+--   by one of them, and to take a row costs the same however many are due.
 --   Three levels of zsets are queues: <set> has accounts, <set>:<account> its users, <set>:<account>:<user> rows. A
 --   row's score is when it is due (ms). The turn of a user, or of an account, comes when the first row below it is due,
 --   but not before it was last served. It may come too early, because rows that are put off leave it as it is: it is
@@ -12,7 +12,8 @@ local call = redis.call
 local format = string.format
 local max = math.max
 
-local LOOKS_MAX = 200 -- of a call that takes; each counts as a microsecond, so that they are in order
+local LOOKS_MAX = 200 -- of a call that takes
+local EARLY_US = 2000 -- what is due that soon is due: turns of one call are a microsecond apart, to be in order
 local COMMANDS = 10   -- for one of them, besides what is done with the row
 local FEW = 20        -- looks of a call that only wants to know
 local LEASE_COMMANDS = 4 -- for one that ends since the clock went back
@@ -59,7 +60,7 @@ end
 -- Whose turn it is, with the row that is due; without one when the turn came too early. nil: nobody's. longest_ms: no
 -- row is put further away than that; nil: it may be.
 local function look(turn, set, longest_ms)
-    local now, accounts = order.score_of(turn.now_us + LOOKS_MAX), turn.prefix .. set
+    local now, accounts = order.score_of(turn.now_us + EARLY_US), turn.prefix .. set
     bounds.note_read(turn, COMMANDS, 0)
     if longest_ms then instants.bring_here(turn, accounts, longest_ms) end
     local account = first_until(accounts, now)
@@ -75,34 +76,46 @@ local function look(turn, set, longest_ms)
     }
 end
 
--- at: of `look`. Those who wait since before served_us come first from now on.
-local function pass(at, served_us)
-    if at.user then pass_turn(at.users, at.user, at.rows, served_us) end
-    pass_turn(at.accounts, at.account, at.users, served_us)
+local function pass_to(at, least_us)
+    if at.user then pass_turn(at.users, at.user, at.rows, least_us) end
+    pass_turn(at.accounts, at.account, at.users, least_us)
+end
+
+-- at: of `look`. Those who wait come first from now on.
+local function pass(turn, at)
+    turn.due_n = (turn.due_n or 0) + 1
+    pass_to(at, turn.now_us + turn.due_n)
+end
+
+-- The first row that is due, as `look` has it; nil if there is none, and nil and true after `looks` turns that came too
+-- early.
+local function first(turn, set, looks, longest_ms)
+    for _ = 1, looks do
+        local at = look(turn, set, longest_ms)
+        if not at or at.row then return at, false end
+        pass_to(at, 0)
+    end
+    return nil, true
 end
 
 -- Calls use(row) for rows that are due, in turn, until it has returned true `most` times. It puts the row off then;
 -- one for which it returns false is dropped.
 local function take(turn, set, most, longest_ms, use)
     local n = 0
-    for nth = 1, LOOKS_MAX do
+    for _ = 1, LOOKS_MAX do
         local at = n < most and look(turn, set, longest_ms)
         if not at then return end
         if at.row then
             if use(at.row) then n = n + 1 else call('ZREM', at.rows, at.row) end
         end
-        pass(at, turn.now_us + nth)
+        pass(turn, at)
     end
 end
 
 -- Is there a row for `take`? Also if many turns came too early, which `take` finds out.
 local function is_any(turn, set, longest_ms)
-    for _ = 1, FEW do
-        local at = look(turn, set, longest_ms)
-        if not at or at.row then return at ~= nil end
-        pass(at, 0)
-    end
-    return true
+    local at, is_cut = first(turn, set, FEW, longest_ms)
+    return at ~= nil or is_cut
 end
 
 -- The clock has gone back: leases end in `ms` at most, and what else is there keeps its time. is_lease(row): which of
@@ -124,4 +137,7 @@ local function end_leases(turn, set, ms, is_lease)
     end
 end
 
-return {put = put, drop = drop, take = take, is_any = is_any, end_leases = end_leases}
+return {
+    LOOKS_MAX = LOOKS_MAX, put = put, drop = drop, first = first, pass = pass, take = take, is_any = is_any,
+    end_leases = end_leases,
+}

@@ -38,6 +38,7 @@
 --   is_rescan                                               queue/sync.lua
 --   fallen                                                  queue/fallback.lua
 --   users_noted                                             topic/users.lua
+--   due_n                                                   turn/due.lua
 --   now_us_text                                             queue/enqueue.lua
 --   limit_n                                                 auth/limiter.lua
 local verbs = require('verbs')

@@ -72,6 +72,7 @@ static const struct {
     /* from lookups */
     {"lookup_alias", KIND_DERIVED},
     {"lookups_of", KIND_DERIVED},
+    {"lookup_due", KIND_DERIVED},
     {"needs", KIND_DERIVED},
     /* from recommendations */
     {"recommenders", KIND_DERIVED},

@@ -2,6 +2,7 @@
 //
 // Lookups (add_lookup, claim_lookup, match, list_lookups) and recommendations.
 import assert from 'node:assert/strict';
+import { assertDueOfLookups } from '../support/due.mjs';
 import { ago, credits, lines, list, scripts, set, soon, stream, topicOf, zset } from '../support/lua.mjs';
 
 const t = { 't:t': topicOf(['D', undefined], { open: '' }) };
@@ -121,10 +122,21 @@ scripts('what becomes of a claimed lookup', ({ cases, test, shard }) => {
     assert.deepEqual((await shard.names()).filter((name) => name.startsWith('look')), []);
   });
 
+  test('a thousand lookups of one account delay that of another one by one', async () => {
+    const prints = Array.from({ length: 1000 }, (_, i) => `f${i}`);
+    await shard.seed({ ...Object.fromEntries(prints.map((print) => [`lookup:${print}`, lookup({ by: 'F' })])), 'lookup:other': lookup({ by: 'G' }), lookups: zset({ ...Object.fromEntries(prints.map((print, i) => [print, 2 * i])), other: 5000 }) });
+    const got = [];
+    for (let i = 0; i < 4; i++) got.push((await shard.call('claim_lookup', 0, 'E|?', '0')).split('\n')[2]);
+    assert.deepEqual(got.filter((print) => print !== 'other'), ['f0', 'f1', 'f2'], 'those of one account by age');
+    assert.ok(got.indexOf('other') <= 1, got.join(' '));
+    await shard.call('give_back_lookup', 'f1', '2');
+    await shard.call('match', 0, 'other', '["m"]');
+    assertDueOfLookups(Object.fromEntries(await Promise.all((await shard.names()).map(async (name) => [name, await shard.get(name)]))));
+  });
+
   test('two thousand lookups and polls after a loss: a thousand a call', async () => {
     for (let i = 0; i < 2000; i++) await shard.seed({ [`lookup:f${i}`]: lookup() });
-    await shard.cmd('ZADD', shard.key('lookups'), ...Array.from({ length: 2000 }, (_, i) => [i * 2, `f${i}`]).flat());
-    await shard.seed({ idle_lookups: zset({ 'n1 E|?': 2000 }) });
+    await shard.seed({ lookups: zset(Object.fromEntries(Array.from({ length: 2000 }, (_, i) => [`f${i}`, i * 2]))), idle_lookups: zset({ 'n1 E|?': 2000 }) });
     assert.equal((await shard.turn([['reap']])).events.length, 1000);
     const { events } = await shard.turn([['sync', '{}', '', 0, 0, 1, 'E|?', 1000, 0, 0, '']]);
     assert.equal(events.length, 1001);

@@ -3,6 +3,7 @@
 // random_world: one keyspace as a tester sees it that calls random verbs of several nodes and engines: what must have become of each query and lookup,
 // and what each verb must reply. What the keyspace must look like then is in random_checks.mjs.
 import assert from 'node:assert/strict';
+import { putDue } from '../support/due.mjs';
 import { lines, random, tailOf } from '../support/lua.mjs';
 
 export const NODES = ['n1', 'n2', 'n3'];
@@ -316,6 +317,7 @@ export class World {
     for (const [print, lookup] of over) {
       lookup.isOver = true;
       await this.shard.cmd('ZADD', this.shard.key('lookups'), 'XX', counts ? 2 : 1, print);
+      await putDue(this.shard, 'lookup_due', print, counts ? 2 : 1);
     }
     await this.run(node, 'reap');
     for (const member of due) {

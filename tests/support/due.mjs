@@ -9,7 +9,7 @@
 //   await putDue(redis, 'dlv_due', id, ms)         it is due then
 import assert from 'node:assert/strict';
 
-const SET = '(?:dlv|evaluation|wf)_due';
+const SET = '(?:dlv|evaluation|wf|lookup)_due';
 const ROWS = new RegExp(`^(${SET}):([^:]*):([^:]*)$`);
 const QUEUE = new RegExp(`^${SET}(?::[^:]*)?$`);
 
@@ -20,6 +20,21 @@ const rowsOf = (keys) => Object.entries(keys).filter(([name, value]) => ROWS.tes
 
 // All rows of a set: row -> ms.
 export const dueOf = (keys, set) => Object.assign({}, ...rowsOf(keys).filter(([name]) => name.startsWith(`${set}:`)).map(([, rows]) => rows));
+
+// Lookups have their times in `lookups`, and again in the set lookup_due, by the account that opened them: name -> {fingerprint: ms}.
+export function dueOfLookups(keys) {
+  const byOf = (hash) => (hash?.value ?? hash)?.by ?? '%';
+  const sets = {};
+  for (const [print, ms] of Object.entries(keys.lookups?.value ?? {})) (sets[`lookup_due:${byOf(keys[`lookup:${print}`])}:%`] ??= {})[print] = ms;
+  return sets;
+}
+
+export const isDueOfLookups = (name) => name.startsWith('lookup_due');
+
+export function assertDueOfLookups(keys) {
+  const found = Object.fromEntries(rowsOf(keys).filter(([name]) => isDueOfLookups(name)));
+  assert.deepEqual(found, dueOfLookups(keys), 'when lookups are due');
+}
 
 // The queues of these keys, as they are when nothing was put off: name -> {member: ms}.
 export function queuesOfDue(keys) {

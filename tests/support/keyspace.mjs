@@ -4,7 +4,7 @@
 // (docs/redis-keys.md), and what a restore makes of them.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { assertQueuesOfDue } from './due.mjs';
+import { assertDueOfLookups, assertQueuesOfDue } from './due.mjs';
 import { depthsOf, libraryText, PREFIX, sharesOf, Shard } from './lua.mjs';
 
 // What is stored has this version (ADR 72).
@@ -133,6 +133,7 @@ function checkLookups(keys, isSharded) {
     open[by] = String(Number(open[by] ?? 0) + 1);
   }
   assert.deepEqual({ ...valueOf(keys, 'lookups_of') }, open, 'lookups_of');
+  assertDueOfLookups(Object.fromEntries(keys));
   for (const [fingerprint, { by }] of of(keys, 'lookup')) assert.equal(by !== undefined, fingerprint in valueOf(keys, 'lookups'), `lookup:${fingerprint}: by`);
   for (const fingerprint of Object.values(valueOf(keys, 'lookup_alias'))) assert.ok(fingerprint in all, `lookup_alias: ${fingerprint}`);
 }
@@ -304,7 +305,7 @@ export function mergedShards(shards) {
 
 const PASSING = /^(clock|served|leases|lease|partials|idle|idle_lookups|poll|nodes|node_info|settings|depth|engines|watchers|trash|failures|restoring|pushed|cluster|hints|quiet|bound|left|outbox|released|rate|models_seen|deleting|wfw|dlv|dlv_due|dlv_done|dlv_n|dlv_pull|dlv_polls|names_known|room_watch|vacancy_nodes)(:|$)/;
 
-const DERIVED = ['needs', 'open', 'turns', 'models', 'waiting', 'shares', 'depths', 'stored', 'meta', 'jobs', 'job_turns', 'queued_jobs', 'account_turns', 'queued_turns', 'delayed_jobs', 'wf_due', 'wf_files', 'evaluation_due'];
+const DERIVED = ['needs', 'lookup_due', 'open', 'turns', 'models', 'waiting', 'shares', 'depths', 'stored', 'meta', 'jobs', 'job_turns', 'queued_jobs', 'account_turns', 'queued_turns', 'delayed_jobs', 'wf_due', 'wf_files', 'evaluation_due'];
 
 // No claim is left: what was Pending is Open, with the attempt under way not counted.
 function withoutClaims(hash) {

@@ -18,7 +18,7 @@ import net from 'node:net';
 import { dirname, join } from 'node:path';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { assertQueuesOfDue, isQueueOfDue, queuesOfDue } from './due.mjs';
+import { assertDueOfLookups, assertQueuesOfDue, dueOfLookups, isDueOfLookups, isQueueOfDue, queuesOfDue } from './due.mjs';
 import { kept } from './kept.mjs';
 import { parseReply, startRedis } from './redis.mjs';
 
@@ -279,7 +279,9 @@ export class Shard {
     if (!isBare) for (const [name, { text }] of Object.entries(leaseKeysOf(keys))) if (!keys[name]) await this.#put(this.key(name), ttl(LEASE_S, text));
     const shares = sharesOf(keys);
     if (!keys.shares && Object.keys(shares).length) await this.#put(this.key('shares'), shares);
-    for (const [name, members] of Object.entries(queuesOfDue(keys))) if (!keys[name]) await this.#put(this.key(name), zset(members));
+    const lookups = Object.fromEntries(Object.entries(dueOfLookups(keys)).map(([name, members]) => [name, zset(members)]));
+    for (const [name, members] of Object.entries(lookups)) await this.#put(this.key(name), members);
+    for (const [name, members] of Object.entries(queuesOfDue({ ...keys, ...lookups }))) if (!keys[name]) await this.#put(this.key(name), zset(members));
     for (const [name, value] of Object.entries(keys)) await this.#put(this.key(name), value);
   }
 
@@ -348,11 +350,13 @@ export class Shard {
       assert.ok((await this.cmd('TTL', this.key(name))) >= 0, `${name} does not expire`);
     }
     // As `shares` do `depths`; a test of what is seeded without them names them (random_checks.mjs holds them to the truth).
-    const isSaid = (name) => name !== 'shares' && name !== 'depths' && !leaseKeys[name] && !isQueueOfDue(name);
+    const isSaid = (name) => name !== 'shares' && name !== 'depths' && !leaseKeys[name] && !isQueueOfDue(name) && !isDueOfLookups(name);
     const all = await this.names();
     const names = all.filter((name) => expected[name] || isSaid(name));
     // Whose turn it is follows from what is due.
-    assertQueuesOfDue(Object.fromEntries(await Promise.all(all.filter((name) => name.includes('_due')).map(async (name) => [name, await this.get(name)]))));
+    const due = Object.fromEntries(await Promise.all(all.filter((name) => /_due|^lookups$|^lookup:/.test(name)).map(async (name) => [name, await this.get(name)])));
+    assertQueuesOfDue(due);
+    assertDueOfLookups(due);
     assert.deepEqual(names, Object.keys(expected).filter((name) => name !== 'clock').sort(), 'the keys that are there');
     for (const [name, value] of Object.entries(expected)) {
       const left = await this.cmd('TTL', this.key(name));
