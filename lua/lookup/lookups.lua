@@ -49,7 +49,9 @@ end
 -- node that it was given to gets no more until it is heard from: else a hung one would get it each time.
 local function next_due(turn)
     local P, settings = turn.prefix, turn.settings
-    local at = due.first(turn, SET, due.LOOKS_MAX, 2 * max(settings.lease_ms, settings.delivery_ms))
+    -- Once in a turn it is looked whether the clock went back.
+    local longest_ms = not turn.due_n and 2 * max(settings.lease_ms, settings.delivery_ms) or nil
+    local at = due.first(turn, SET, due.LOOKS_MAX, longest_ms)
     local time = at and call('ZSCORE', P .. 'lookups', at.row)
     if time and time % 2 == 1 then
         local key = P .. 'lookup:' .. at.row
@@ -60,10 +62,8 @@ local function next_due(turn)
     return at
 end
 
--- The claim that is next, for a poll of that entry of queue/idle.lua; nil when there is no lookup.
-local function next_claim(turn, entry)
-    local at = next_due(turn)
-    if not at then return nil end
+-- The claim of the lookup that is next (of next_due), for a poll of that entry of queue/idle.lua.
+local function claim_of(turn, entry, at)
     local fingerprint = at.row
     local key, lease = turn.prefix .. 'lookup:' .. fingerprint, counters.next_lease(turn)
     local got = call('HMGET', key, 'fragment', 'count', 'threshold', 'lost')
@@ -76,15 +76,23 @@ local function next_claim(turn, entry)
     return concat({'claim', entry.class, fingerprint, lease, 1, 1, got[1], got[2], got[3]}, '\n')
 end
 
+-- The same of the lookup whose turn it is; nil when there is none.
+local function next_claim(turn, entry)
+    local at = next_due(turn)
+    return at and claim_of(turn, entry, at)
+end
+
 -- Hands lookups to parked polls while there are both. Called after a verb made one claimable.
 local function offer(turn)
-    while next_due(turn) do
+    local at = next_due(turn)
+    while at do
         local is_over = turn.offered_bytes >= LOOK_BYTES or turn.looks >= LOOKS_MAX
         local entry = not is_over and idle.take_waiter(turn, LOOKUPS, '?')
         if not entry then return end
-        local text = next_claim(turn, entry)
+        local text = claim_of(turn, entry, at)
         turn.offered_bytes = turn.offered_bytes + #text
         events.send(turn, entry.node, text)
+        at = next_due(turn)
     end
 end
 
