@@ -1,6 +1,6 @@
 -- status: returns the state of the queue, for operators.
 -- KEYS: meta, models, turns:<model>, open:<model>:<user>, leases, engines, drained, nodes, nodes_gone, node_info, idle,
---   stat:<minute>, lookups, failed, jobs, waiting_jobs, wf_open, dlv_due, evaluation_due.
+--   stat:<minute>, lookups, failed, jobs, waiting_jobs, wf_open, dlv_n, evaluations_open.
 -- Wakes: nobody.
 -- Bound: STATUS_USERS users, ENGINES_MAX engines, all nodes; no text of clients but names.
 -- Lane: slow.  Home: every.  Nonce: yes.  Full: runs.
@@ -26,13 +26,14 @@ local USERS_MAX = fair.USERS_MAX
 local STATUS_USERS = 10000 -- looked at for the oldest query
 local SILENT_MS = 10000    -- two syncs of a node
 
--- Runs of workflows that have not ended, also those that wait for a person.
-local function count_runs(turn)
-    local key, n = turn.prefix .. 'wf_open', 0
-    local users = call('HLEN', key)
-    if users > STATUS_USERS then return '' end
-    bounds.note_read(turn, users / 10, 0)
-    for _, runs in ipairs(users > 0 and call('HVALS', key) or {}) do n = n + runs end
+-- The sum of a hash that counts by user, or by bot: of runs of workflows, also those that wait for a person, of
+-- deliveries, of evaluations. '': there are too many users to count.
+local function sum_of(turn, name)
+    local key, n = turn.prefix .. name, 0
+    local fields = call('HLEN', key)
+    if fields > STATUS_USERS then return '' end
+    bounds.note_read(turn, fields / 10, 0)
+    for _, count in ipairs(fields > 0 and call('HVALS', key) or {}) do n = n + count end
     return format('%d', n)
 end
 
@@ -82,8 +83,9 @@ local function verb(turn, a)
         call('ZCARD', P .. 'leases'), call('ZCARD', P .. 'lookups'), format('%d', parked),
         counts.added, counts.done, counts.failed, 60 + turn.now_s % 60,
         concat(call('SMEMBERS', P .. 'drained'), ','),
-        call('ZCARD', P .. 'failed'), count_runs(turn), call('XLEN', P .. 'jobs'), call('ZCARD', P .. 'waiting_jobs'),
-        call('ZCARD', P .. 'dlv_due'), call('ZCARD', P .. 'evaluation_due')}
+        call('ZCARD', P .. 'failed'), sum_of(turn, 'wf_open'),
+        call('XLEN', P .. 'jobs'), call('ZCARD', P .. 'waiting_jobs'),
+        sum_of(turn, 'dlv_n'), sum_of(turn, 'evaluations_open')}
     local engines, engine_n = call('HGETALL', P .. 'engines'), #text + 1
     text[engine_n] = 0
     for i = 1, #engines, 2 do
