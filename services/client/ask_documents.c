@@ -127,8 +127,8 @@ static enum indexing judge(struct ask *x, const char *path, const json_t *docume
     if (str_eq(status, STR("INDEXED"))) {
         if (!x->is_json)
             node_calls_complain(
-                &x->calls, "%s: indexed, %lld passages", path,
-                (long long)json_integer_value(json_object_get(document, "chunkCount")));
+                &x->calls, "%s: indexed, %llu %s", path,
+                COUNTED(json_integer_value(json_object_get(document, "chunkCount")), "passage"));
         return INDEXING_DONE;
     }
     if (str_eq(status, STR("UPLOADED")) || str_eq(status, STR("QUEUED")) ||

@@ -10,8 +10,8 @@ use File::Find;
 # Put together here, so that this file does not find itself.
 my $note = join('|', map { join('', @$_) } ['TO', 'DO'], ['FIX', 'ME'], ['XX', 'X'], ['HA', 'CK']);
 
-# "%zu passages", which says "1 passages"; not "at most %zu bytes".
-my $count = qr/(?<!to )(?<!at most )(?<!than )%(?:zu|u|llu|lu)(?: (?:more|other|new|unchanged))? (?!was|is|has|this|takes)[a-z]{3,}s\b/;
+# "%zu passages" or "%lld passages", which says "1 passages"; not "at most %zu bytes".
+my $count = qr/(?<!to )(?<!at most )(?<!than )(?<!of )%(?:zu|u|llu|lu|lld|ld)(?: (?:more|other|new|unchanged))? (?!was|is|has|this|takes)[a-z]{3,}s\b/;
 '"%zu passages found"' =~ $count && '"%zu more faults"' =~ $count && '"takes at most %zu bytes"' !~ $count
     or die "text: its own test\n";
 

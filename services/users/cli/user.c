@@ -221,12 +221,12 @@ void cli_print_usage(const struct cli *cli, const json_t *usage)
     else
         put_row("questions", "%lld", member(usage, "Queries", "Count"));
     put_row("recommendations", "%lld", member(usage, "Recommendations", "Count"));
-    put_row("documents", "%lld of %lld, %lld of %lld bytes, %lld passages",
+    put_row("documents", "%lld of %lld, %lld of %lld bytes, %llu %s",
             member(usage, "Documents", "Count"), member(usage, "Documents", "CountMax"),
             member(usage, "Documents", "Bytes"), member(usage, "Documents", "BytesMax"),
-            member(usage, "Documents", "Passages"));
-    put_row("tokens", "%lld read, %lld written within %lld days", member(usage, "Tokens", "Prompt"),
-            member(usage, "Tokens", "Completion"), member(usage, "Tokens", "Days"));
+            COUNTED(member(usage, "Documents", "Passages"), "passage"));
+    put_row("tokens", "%lld read, %lld written within %llu %s", member(usage, "Tokens", "Prompt"),
+            member(usage, "Tokens", "Completion"), COUNTED(member(usage, "Tokens", "Days"), "day"));
     print_rates(usage, "Uploads", "uploads");
     print_rates(usage, "Questions", "questions over documents");
 }
