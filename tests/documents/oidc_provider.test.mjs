@@ -94,7 +94,7 @@ suite('fetching keys', { args: settings(second, '--oidc-retry-seconds=3600') }, 
     const port = new URL(second.issuer).port;
     for (const host of ['127.0.0.1', 'localhost']) {
       const node = await cluster.startNode({ args: ['--oidc-allow-private=off', `--oidc-issuer=https://${host}:${port}`] });
-      await node.waitForLog(/refused peer: the address is private/);
+      await node.waitForLog(/its address is private, which needs --oidc-allow-private/);
       assertDown(await me(cluster, second.sign(), { node }));
       await node.stop();
     }

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 
 // Keys that change with any request, or on their own: nonces, counts, refused logins, what nodes and engines say
 // about themselves, and the keys of leases, which come with a confirmation.
-const ON_THEIR_OWN = /:(nonces:.*|lease:.*|nodes|node_info|engines|polls|stat:.*|idle|idle_lookups|models_seen|nonce_counts:.*|rate:.*|hints|quiet:.*|failures:.*|settings|audit:.*|audit_refused)$/;
+const ON_THEIR_OWN = /:(nonces:.*|lease:.*|nodes|node_info|nodes_gone|clock|engines|polls|stat:.*|idle|idle_lookups|models_seen|nonce_counts:.*|rate:.*|hints|quiet:.*|failures:.*|settings|audit:.*|audit_refused)$/;
 
 // The value of a key in a form that compares. Of running claims (leases, lookups) only which they are: their
 // deadlines move when a delivery is confirmed.
