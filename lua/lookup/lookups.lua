@@ -19,7 +19,8 @@ local max, min = math.max, math.min
 local LOOKS_MAX, LOOKUPS = idle.LOOKS_MAX, idle.LOOKUPS
 local LOOK_BYTES = bounds.LOOK_BYTES
 
-local SET, NOBODY = 'lookup_due', '%'
+local SET = 'lookup_due'
+local NOBODY = '%'
 local LOST_MOST = 20 -- claims of a lookup, lost on their way to engines; those after it last as long as others do
 local LOOKS_EACH = 5 -- what handing one over counts among the turn's looks: 1,000 a turn
 

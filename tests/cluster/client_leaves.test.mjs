@@ -3,7 +3,7 @@
 // Clients that leave while their request is parked: the node hears of it at once, not when it has
 // something to say, so nothing is handed over to nobody and nothing waits for nobody.
 import assert from 'node:assert/strict';
-import { FRAME, frame, get, openFrames } from '../support/frames.mjs';
+import { FRAME, get, openFrames } from '../support/frames.mjs';
 import { eventually, suite } from '../support/harness.mjs';
 import { onAll } from '../support/shards.mjs';
 import { holdScripts, parked, stop, topicWithCredit, waiting } from './watch.mjs';
@@ -63,8 +63,7 @@ suite('clients that leave', { nodes: 2, args: ['--delivery-seconds', '60'] }, ({
     });
   }
 
-  // Of HTTP/2; `window`: what may be sent on each of its streams.
-  const cancel = (client, stream) => client.write(frame(FRAME.reset, 0, stream, Buffer.from([0, 0, 0, 8])));
+  // Of HTTP/2.
   const pollPath = () => cluster.path('/api/get-new-queries', { as: 'Inference_1', query: { Wait: 120 } });
 
   test('parked polls, waiters and streams are let go at once when their HTTP/2 streams are reset', async () => {
@@ -75,7 +74,7 @@ suite('clients that leave', { nodes: 2, args: ['--delivery-seconds', '60'] }, ({
     client.write(get(1, pollPath()), get(3, checkPath()), get(5, checkPath(), { accept: 'text/event-stream' }));
     await parked(cluster, 0, 1);
     await waiting(cluster, 0, 2);
-    for (const stream of [1, 3, 5]) cancel(client, stream);
+    for (const stream of [1, 3, 5]) await client.cancel(stream);
     await parked(cluster, 0, 0);
     await waiting(cluster, 0, 0);
     await eventually(async () => (await credits(cluster)) === 0, { what: 'its credit is taken back' });
@@ -89,7 +88,7 @@ suite('clients that leave', { nodes: 2, args: ['--delivery-seconds', '60'] }, ({
     await parked(cluster, 0, 1);
     const { Topic } = await cluster.add({ node: 1 });
     await eventually(() => client.of(1, FRAME.data).length === 1, { what: 'the answer has begun' });
-    cancel(client, 1);
+    await client.cancel(1);
     const claim = await cluster.claim({ as: 'Inference_2', wait: 30, detail: true, node: 1 });
     assert.deepEqual([claim.Topic, claim.Attempt], [Topic, 1]);
     client.socket.destroy();
@@ -198,7 +197,7 @@ suite('an engine that resets its connection when its claim is there', { nodes: 2
       assert.equal(JSON.parse(client.text(stream)).Topic, Topic);
       claims.push(Topic);
     }
-    client.write(frame(FRAME.reset, 0, 1, Buffer.from([0, 0, 0, 8])));
+    await client.cancel(1);
     const claim = await cluster.claim({ as: 'Inference_2', wait: 60, detail: true, node: 1 });
     assert.deepEqual([claim.Topic, claim.Attempt], [claims[0], 1]);
     assert.equal((await cluster.claim({ as: 'Inference_2', wait: 8, node: 1 })).Topic, null, 'after the delivery lease');

@@ -441,7 +441,7 @@ suite('ask with little patience', { nodes: 0 }, ({ test, cluster }) => {
       assert.ok(Number(first.headers['retry-after']) >= 1);
       const claimed = await cluster.request('POST', '/ask', { node: 0, body: { question: QUESTION } });
       assert.match(assertProblem(claimed, 503, 'no_answer').detail, /^An engine is working on this question, but has not answered in time/);
-      const other = await cluster.request('POST', '/ask', { node: 0, body: { question: 'Which lease?' } });
+      const other = await cluster.request('POST', '/ask', { node: 0, body: { question: 'What renews a lease?' } });
       assert.match(assertProblem(other, 503, 'no_answer').detail, /^No engine has taken this question in time, since all are busy/);
       const again = cluster.request('POST', '/ask', { node: 1, body: { question: QUESTION } });
       await eventually(async () => (await cluster.redis.cmd('HGET', keyOf(engine.prompts[0].topic, `t:${engine.prompts[0].topic}`), 'asks')) === '1', { every: 5, what: 'the second waits' });

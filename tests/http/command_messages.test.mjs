@@ -197,7 +197,7 @@ const ROWS = [
   ['workflow check flows.yaml', 1, 'line 3', "unknown agent 'model.frist'", 'did you mean model.first?', 'line 5', "unknown kind 'modl'", 'did you mean model?', 'line 6', "unknown member 'timout'", 'did you mean timeout?', 'line 7', "unknown member 'AGNETS'", 'did you mean AGENTS?'],
   ['workflow shipped x', 2, 'usage: parley workflow shipped (see'],
   [`workflow run none.yaml RULE x ${SIGNED}`, 1, 'none.yaml', 'No such file'],
-  [`workflow run RUEL x ${SIGNED} --url $node ${ONCE}`, 1, 'There is no verb RUEL', 'did you mean RULE?', 'GENERIC'],
+  [`workflow run RUEL x ${SIGNED} --url $node ${ONCE}`, 1, "There is no verb 'RUEL'", 'did you mean RULE?', 'GENERIC'],
   [`evaluate ${SIGNED}`, 2, '--bot takes the name of a bot'],
   [`evaluate --bot b ${SIGNED}`, 2, '--conversation takes the path'],
   [`evaluate --bot b --conversation none ${SIGNED}`, 1, 'none', 'No such file'],

@@ -239,7 +239,7 @@ const ROWS = {
       [bot({ username: 'a b' }), 400, 'username takes', "'a b'"],
       [post('/api/bots', U, { name: 'x' }), 400, 'username is missing'],
       [post('/api/evaluations', U, { bot: s.bot, measure: 'guess' }), 400, 'measure must be cosine', "'guess'"],
-      [['POST', `/api/bots/${s.bot}/deliveries/${s.delivery}`, { headers: { 'x-caller-key': s.key }, body: { Message: 'lost' } }], 400, '"message"', 'spell it exactly'],
+      [['POST', `/api/bots/${s.bot}/deliveries/${s.delivery}`, { headers: { 'x-caller-key': s.key }, body: { Message: 'lost' } }], 400, '"message"', 'correct its spelling'],
       [post('/api/workflows/questions/7', U, { approve: true }), 400, 'approved is missing'],
       [post('/api/workflows/questions/7', U, { Approved: true }), 400, "there is 'Approved'"],
       [post('/api/workflows/questions/7', U, { approved: true, Corrections: {} }), 400, "corrections is missing, but there is 'Corrections'"],

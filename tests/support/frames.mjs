@@ -2,6 +2,7 @@
 //
 // frames: a client of HTTP/2 that sends and reads frames itself: what Node's own client would not send, and
 // what it would not show.
+import { eventually } from './harness.mjs';
 import { connectTo } from './tls.mjs';
 
 export const FRAME = { data: 0, headers: 1, reset: 3, settings: 4, ping: 6, goaway: 7, window: 8, continuation: 9 };
@@ -80,6 +81,12 @@ export function openFrames(url, { window } = {}) {
   client.of = (stream, type) => client.frames.filter((f) => f.stream === stream && f.type === type);
   client.text = (stream) => Buffer.concat(client.of(stream, FRAME.data).map((f) => f.payload)).toString();
   client.isEnded = (stream) => client.of(stream, FRAME.data).some((f) => (f.flags & END_STREAM) !== 0);
+  // Gives a stream up. Resolves when the server has read that.
+  client.cancel = async (stream) => {
+    const n = client.of(0, FRAME.ping).length;
+    client.write(frame(FRAME.reset, 0, stream, Buffer.from([0, 0, 0, 8])), frame(FRAME.ping, 0, 0, Buffer.alloc(8)));
+    await eventually(() => client.of(0, FRAME.ping).length > n, { what: 'the answer to a ping' });
+  };
   client.isReset = (stream) => client.of(stream, FRAME.reset).length > 0;
   client.write(HELLO.subarray(0, 24), frame(FRAME.settings, 0, 0, settings));
   return client;

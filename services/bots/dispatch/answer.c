@@ -50,7 +50,7 @@ static bool has_alike(json_t *object, const char *name)
 static const char *read_annex(struct bot_answer *answer)
 {
     const char *fault = has_alike(answer->json, "message")
-                            ? "has a member that is spelt almost as \"message\": spell it exactly"
+                            ? "has a member whose name is almost \"message\": correct its spelling"
                             : "has neither a text \"message\" nor \"response_not_required\": true";
     const char *wrong = take_text(answer, json_object_get(answer->json, "message"), fault);
     return wrong == NULL && answer->text.n == 0 ? "has an empty \"message\"" : wrong;
@@ -62,7 +62,7 @@ static const char *read_zulip(struct bot_answer *answer)
     if (text == NULL)
         text = json_object_get(answer->json, "content");
     if (text == NULL && has_alike(answer->json, "content")) /* its text would be lost */
-        return "has a member that is spelt almost as \"content\": spell it exactly";
+        return "has a member whose name is almost \"content\": correct its spelling";
     if (text == NULL || json_is_null(text)) {
         answer->is_silent = true;
         return NULL;
