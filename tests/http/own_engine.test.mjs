@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The two engines of docs/handbook/engines.md, as they stand in the page, against real nodes: what they do while all is well is
-// also run by tests/documents/handbook_code.test.mjs. Only the function `model`, which is there to be replaced, is.
+// The engines of docs/handbook/engines.md, two small and two complete ones, as they stand in the page, against real nodes.
+// What the complete ones do while all is well is also run by tests/documents/handbook_code.test.mjs. Only the function `model`, which is there to be replaced, is.
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -93,6 +93,21 @@ suite('the engines of the handbook', { nodes: 1, args: ['--lease-seconds', '3', 
     assert.deepEqual(shape(claim), shape(claimOfPage));
     for (const [Seq, Query] of Queries.flatMap(Object.entries)) await cluster.answer({ Topic, Seq: Number(Seq), Query, Lease: claim.Lease });
   });
+
+  for (const [name, { file, ...language }] of Object.entries(LANGUAGES)) {
+    const smallest = { ...language, file: file.replace('engine', 'smallest') };
+    test(`${name}: the smallest engine has some 25 lines, and answers all questions of a topic, and of the next one`, () => {
+      const text = programOf(smallest);
+      assert.ok(text.split('\n').filter((line) => line.trim()).length <= 25);
+      return withEngine(smallest, text, async () => {
+        for (const Topic of [newTopic(), newTopic()]) {
+          const asked = [];
+          for (const Query of ['one ü', 'two']) asked.push(await cluster.add({ Topic, Query }));
+          for (const [i, Query] of ['one ü', 'two'].entries()) assert.equal(textOf(await outcome(asked[i])), `You asked: ${Query}`);
+        }
+      });
+    });
+  }
 
   for (const [name, language] of Object.entries(LANGUAGES)) {
     const asItStands = programOf(language);
