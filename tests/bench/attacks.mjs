@@ -89,9 +89,9 @@ const ATTACKS = {
   'runs that find no engine, 60 with 100 KiB each': async () => async () => {
     const clients = await many(60, () => openWorkflow(cluster, { as: 'User_2' }));
     for (const client of clients) client.request(newId('s'), newId('r'), { verb: 'CONTENT', messageBody: { raw_text: 'x'.repeat(100_000) } });
-    const frames = await many(60, (i) => clients[i].next());
+    await new Promise((resolve) => setTimeout(resolve, 5000));
     for (const client of clients) await client.close();
-    return frames.map(({ type }) => ({ status: type }));
+    return clients.map(() => ({ status: 'waited' }));
   },
   'uploads of 5 MB that are all comment, 4 at once': async () => async () => {
     await forgetLimits(cluster);
@@ -107,8 +107,8 @@ async function passes() {
 const at = (sorted, part) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? NaN;
 const mostMib = () => Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${cluster.nodes[0].child.pid}/status`, 'utf8'))[1]) / 1024;
 
-// The verbs of a call to Redis, each once.
-const verbsOf = (args) => (args[0].toUpperCase() === 'FCALL' ? [...new Set(args.slice(2).join(' ').match(/[a-z]+(?:_[a-z]+)*/g))].slice(0, 3).join(' ') : args[0]);
+// The first words of a call to Redis, each once: its verbs, and what stands between them.
+const verbsOf = (args) => [...new Set(args.slice(4).filter((word) => /^[a-z]+(_[a-z]+)*$/.test(word)))].slice(0, 3).join(' ') || args[0];
 
 async function watched(attack) {
   const times = [], before = await passes();
