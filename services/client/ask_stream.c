@@ -136,7 +136,9 @@ bool ask_stream_follow(struct ask *x, struct node_call *call)
     call->headers = x->headers;
     call->max_bytes = STREAM_MAX_BYTES;
     call->attempt_ms = SILENCE_MS;
-    return node_calls_ask(&x->calls, call, NULL);
+    bool is_good = node_calls_ask(&x->calls, call, NULL);
+    call->stream = NULL;
+    return is_good;
 }
 
 /* --- its end ---------------------------------------------------------------------------------- */
