@@ -22,6 +22,7 @@ static bool read_lease(struct request *r, struct str *ret_lease)
 {
     const struct json_span *lease = request_member(r, "Lease");
     uint64_t number;
+    *ret_lease = STR("");
     if (lease == NULL || (lease->kind != JSON_SPAN_TEXT && lease->kind != JSON_SPAN_NUMBER) ||
         lease->raw.n > LEASE_MAX_BYTES || !str_parse_u64(lease->raw, &number))
         return explain_member(r, "Lease", "the Lease of a claim, a string of digits");

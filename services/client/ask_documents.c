@@ -27,7 +27,7 @@ enum {
 static bool read_file(struct ask *x, const char *path, struct buf *body)
 {
     FILE *file = fopen(path, "re");
-    struct stat info;
+    struct stat info = {0};
     const char *wrong = NULL;
     if (file == NULL || fstat(fileno(file), &info) != 0)
         wrong = strerror(errno);

@@ -81,8 +81,6 @@ static bool is_signed_already(struct str query)
 
 static const char *find_fault(struct str url)
 {
-    if (url.n == 0)
-        return "the URL is empty";
     if (url.n > URL_MAX_BYTES / 2)
         return "the URL is longer than 32768 bytes";
     for (size_t i = 0; i < url.n; i++) {
@@ -152,6 +150,8 @@ static int run_sign(const struct config *config)
         return refuse(config->argument_n == 0 ? "which URL?" : "give one URL at a time");
     buf_init(&whole, URL_MAX_BYTES);
     put_whole(&whole, config);
+    if (whole.at == NULL)
+        return refuse("the URL is empty");
     struct str base, query, fragment, url = buf_str(&whole);
     const char *fault = find_fault(url);
     if (fault == NULL) {
