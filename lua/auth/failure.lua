@@ -1,4 +1,4 @@
--- failure: counts a failed login in its two slots (shared/http/failures.h), over the last 60 to 80 seconds.
+-- failure: counts a failed login in its two slots (shared/http/access/failures.h), over the last 60 to 80 seconds.
 -- Only failed logins cost this call. Invented names cost at most four strings of 128 KiB.
 -- The first failure, and the last one before further ones are refused, are put into the audit log.
 -- KEYS: failures:<slice> strings of a byte per slot, a slice is 20 s. audit:refused, audit_refused.

@@ -1,5 +1,6 @@
 -- rates: a node reports the demand of its accounts and receives that of the other nodes, from which it computes its
---   share of an account's rate (shared/http/rates.h). It reports only accounts that are near a limit or used nonces.
+--   share of an account's rate (shared/http/access/rates.h). It reports only accounts that are near a limit or used
+--   nonces.
 -- KEYS: rate:<account> hash with TTL (node -> "<ms> <requests a second>"), nonce_counts:<day> hash with TTL (account ->
 --   nonces that it used up).
 -- Wakes: nobody.

@@ -3,8 +3,8 @@
  * its life in a process and in a node. */
 #include "services/bots/bots.h"
 #include "shared/embed/embed_options.h"
-#include "shared/http/client.h"
-#include "shared/http/endpoint_options.h"
+#include "shared/http/client/client.h"
+#include "shared/http/client/endpoint_options.h"
 
 #include <stdlib.h>
 

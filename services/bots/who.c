@@ -3,7 +3,7 @@
 #include "services/bots/bots.h"
 
 #include "services/bots/looks.h"
-#include "shared/http/respond.h"
+#include "shared/http/request/respond.h"
 
 #include <stdlib.h>
 

@@ -15,8 +15,8 @@
 #include "shared/ask/room.h"
 #include "shared/auth/signed.h"
 #include "shared/base/json.h"
-#include "shared/http/explain.h"
-#include "shared/http/stream.h"
+#include "shared/http/request/explain.h"
+#include "shared/http/request/stream.h"
 #include "shared/queue/row.h"
 #include "shared/text/text.h"
 

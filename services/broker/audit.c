@@ -5,7 +5,7 @@
 
 #include "generated/verbs.h"
 #include "shared/base/utc.h"
-#include "shared/http/explain.h"
+#include "shared/http/request/explain.h"
 
 enum { LIMIT_MAX = 250, LIMIT = 100, PAGE_MAX_BYTES = 4 << 20 };
 

@@ -15,8 +15,8 @@
  * step in which it looks or adds, so no outcome is lost in between. Of a query that is being added
  * the watch does not know the Seq: what it hears before the verb's reply makes it look again. */
 #include "services/broker/handlers.h"
-#include "shared/http/explain.h"
-#include "shared/http/stream.h"
+#include "shared/http/request/explain.h"
+#include "shared/http/request/stream.h"
 
 #include "generated/verbs.h"
 

@@ -4,7 +4,7 @@
 
 #include "generated/verbs.h"
 #include "shared/base/clock.h"
-#include "shared/http/connection.h"
+#include "shared/http/wire/connection.h"
 
 #include <inttypes.h>
 #include <stdio.h>

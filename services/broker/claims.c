@@ -5,7 +5,7 @@
 
 #include "generated/verbs.h"
 #include "shared/base/json_fault.h"
-#include "shared/http/explain.h"
+#include "shared/http/request/explain.h"
 
 #include <stdio.h>
 

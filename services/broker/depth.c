@@ -4,8 +4,8 @@
 #include "services/broker/handlers.h"
 
 #include "generated/verbs.h"
-#include "shared/http/explain.h"
-#include "shared/http/gather.h"
+#include "shared/http/request/explain.h"
+#include "shared/http/request/gather.h"
 #include "shared/queue/depth.h"
 
 static void put_seconds(struct buf *b, const char *key, uint64_t ms)

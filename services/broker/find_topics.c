@@ -13,9 +13,9 @@
 #include "services/broker/text_page.h"
 
 #include "generated/verbs.h"
-#include "shared/http/connection.h"
-#include "shared/http/explain.h"
-#include "shared/http/pages.h"
+#include "shared/http/request/explain.h"
+#include "shared/http/request/pages.h"
+#include "shared/http/wire/connection.h"
 #include "shared/text/text.h"
 
 enum {

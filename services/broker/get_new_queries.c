@@ -13,7 +13,7 @@
 #include "services/broker/handlers.h"
 
 #include "generated/verbs.h"
-#include "shared/http/explain.h"
+#include "shared/http/request/explain.h"
 enum { REST_MAX_S = 86400, REST_REASON_MAX_BYTES = 200 };
 
 struct get_new_queries {

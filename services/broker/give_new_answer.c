@@ -6,8 +6,8 @@
 
 #include "generated/verbs.h"
 #include "shared/base/json_fault.h"
-#include "shared/http/explain.h"
-#include "shared/http/rates.h"
+#include "shared/http/access/rates.h"
+#include "shared/http/request/explain.h"
 
 enum {
     ANSWER_MAX_BYTES = 8 << 20, /* as lua/queue/complete.lua takes it */

@@ -8,7 +8,7 @@
 #include "services/broker/handlers.h"
 
 #include "generated/verbs.h"
-#include "shared/http/pages.h"
+#include "shared/http/request/pages.h"
 #include <stdio.h>
 
 enum { NOTED_MAX = 8 << 20 };

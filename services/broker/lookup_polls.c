@@ -4,7 +4,7 @@
 #include "services/broker/handlers.h"
 
 #include "generated/verbs.h"
-#include "shared/http/explain.h"
+#include "shared/http/request/explain.h"
 enum { MATCHES_MAX = 100, MATCHES_MAX_BYTES = 1 << 20 /* as lua/lookup/match.lua takes them */ };
 
 static void answer_none(struct request *r)

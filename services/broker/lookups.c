@@ -5,8 +5,8 @@
 
 #include "generated/verbs.h"
 #include "shared/ask/room.h"
-#include "shared/http/explain.h"
-#include "shared/http/once.h"
+#include "shared/http/request/explain.h"
+#include "shared/http/request/once.h"
 
 #include <openssl/sha.h>
 #include <stdio.h>

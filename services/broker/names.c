@@ -2,7 +2,7 @@
  * names.c - maps users and topics between requests and Redis (ADR 16). */
 #include "services/broker/broker.h"
 
-#include "shared/http/explain.h"
+#include "shared/http/request/explain.h"
 
 struct str names_of(struct request *r, struct str s)
 {

@@ -4,7 +4,7 @@
 #include "services/broker/handlers.h"
 
 #include "generated/verbs.h"
-#include "shared/http/explain.h"
+#include "shared/http/request/explain.h"
 
 enum { ACCOUNT_MAX_BYTES = 128 };
 

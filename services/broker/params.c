@@ -2,7 +2,7 @@
  * params.c - parameters and members that several routes take. */
 #include "services/broker/broker.h"
 
-#include "shared/http/explain.h"
+#include "shared/http/request/explain.h"
 
 bool params_seq(struct request *r, int64_t min, uint64_t *ret_seq)
 {

@@ -7,8 +7,8 @@
 
 #include "generated/verbs.h"
 #include "services/broker/merged_pages.h"
-#include "shared/http/explain.h"
-#include "shared/http/gather.h"
+#include "shared/http/request/explain.h"
+#include "shared/http/request/gather.h"
 
 enum { PAGE = 100, PAGE_BYTES = 1 << 20 };
 

@@ -7,7 +7,7 @@
 #include "services/broker/handlers.h"
 
 #include "generated/verbs.h"
-#include "shared/http/gather.h"
+#include "shared/http/request/gather.h"
 #include "shared/redis/trouble.h"
 
 enum { WAIT_MS = 1000, MEMBERS_MAX_BYTES = 60 << 10 /* of an error */ };

@@ -6,7 +6,7 @@
 #ifndef PARLEY_SERVICES_BROKER_STATUS_H
 #define PARLEY_SERVICES_BROKER_STATUS_H
 
-#include "shared/http/request.h"
+#include "shared/http/request/request.h"
 #include "shared/queue/status.h"
 
 /* Puts the members of the list `Engines`, one for each process that names itself, however many

@@ -7,9 +7,9 @@
 
 #include "generated/verbs.h"
 #include "services/broker/merged_pages.h"
-#include "shared/http/explain.h"
-#include "shared/http/gather.h"
-#include "shared/http/pages.h"
+#include "shared/http/request/explain.h"
+#include "shared/http/request/gather.h"
+#include "shared/http/request/pages.h"
 
 struct reading {
     struct pages pages;

@@ -4,7 +4,7 @@
 #include "services/broker/handlers.h"
 
 #include "generated/verbs.h"
-#include "shared/http/explain.h"
+#include "shared/http/request/explain.h"
 
 enum { DESCRIPTION_MAX_BYTES = 1024, REASON_MAX_BYTES = 1024 };
 

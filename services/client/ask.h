@@ -12,8 +12,8 @@
 #ifndef PARLEY_SERVICES_CLIENT_ASK_H
 #define PARLEY_SERVICES_CLIENT_ASK_H
 
-#include "shared/http/node_calls.h"
-#include "shared/http/sse.h"
+#include "shared/http/client/node_calls.h"
+#include "shared/http/request/sse.h"
 
 enum ask_exit {
     ASK_ANSWERED = 0,

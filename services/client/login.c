@@ -8,7 +8,7 @@
 #include "shared/auth/signed.h"
 #include "shared/base/shown.h"
 #include "shared/base/trust.h"
-#include "shared/http/node_calls.h"
+#include "shared/http/client/node_calls.h"
 #include "shared/op/whole_file.h"
 
 #include <errno.h>

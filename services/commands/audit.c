@@ -9,7 +9,7 @@
 #include "shared/base/shown.h"
 #include "shared/base/trust.h"
 #include "shared/base/utc.h"
-#include "shared/http/node_calls.h"
+#include "shared/http/client/node_calls.h"
 
 #include <poll.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 
 #include "generated/verbs.h"
 #include "shared/auth/signed.h"
-#include "shared/http/node_calls.h"
+#include "shared/http/client/node_calls.h"
 #include "shared/queue/depth.h"
 #include "shared/queue/status.h"
 #include "shared/redis/blocking.h"

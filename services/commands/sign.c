@@ -9,7 +9,7 @@
 #include "shared/auth/login.h"
 #include "shared/auth/signed.h"
 #include "shared/base/config.h"
-#include "shared/http/endpoint.h"
+#include "shared/http/client/endpoint.h"
 
 #include <errno.h>
 #include <openssl/crypto.h>

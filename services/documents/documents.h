@@ -15,7 +15,7 @@
 #include "shared/ask/presence.h"
 #include "shared/ask/requester.h"
 #include "shared/embed/embed.h"
-#include "shared/http/respond.h"
+#include "shared/http/request/respond.h"
 #include "shared/queue/queue.h"
 #include "shared/redis/blocks.h"
 #include "shared/search/space_settings.h"

@@ -2,7 +2,7 @@
  * ids.c - ids of documents and jobs: UUIDs. */
 #include "services/documents/documents.h"
 
-#include "shared/http/explain.h"
+#include "shared/http/request/explain.h"
 
 bool ids_refuse(struct request *r, struct str id)
 {

@@ -8,7 +8,7 @@
 /* A form takes some bytes besides its file. */
 enum { UPLOAD_BODY_BYTES = (UPLOAD_MOST_MIB << 20) + (64 << 10) };
 /* A question of 4,000 characters, each of them escaped in 12 bytes. It is what anybody may send
- * (shared/http/admit.h). */
+ * (shared/http/access/admit.h). */
 enum { ASK_BODY_BYTES = 48 << 10 };
 
 /* DocuChat's clients show what `error` says. */

@@ -4,7 +4,7 @@
 
 #include "shared/auth/login.h"
 #include "shared/base/nearest.h"
-#include "shared/http/endpoint.h"
+#include "shared/http/client/endpoint.h"
 
 #include <stdio.h>
 #include <sys/stat.h>

@@ -17,7 +17,7 @@
 #include "shared/base/shown.h"
 #include "shared/embed/embed_options.h"
 #include "shared/extract/extract.h"
-#include "shared/http/endpoint.h"
+#include "shared/http/client/endpoint.h"
 #include "shared/redis/start.h"
 
 #include <errno.h>

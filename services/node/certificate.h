@@ -6,7 +6,7 @@
 #ifndef PARLEY_SERVICES_NODE_CERTIFICATE_H
 #define PARLEY_SERVICES_NODE_CERTIFICATE_H
 
-#include "shared/http/tls.h"
+#include "shared/http/wire/tls.h"
 
 /* Starts a thread that looks at the files every few seconds, until the process ends. `tls` NULL:
  * does nothing. Logs when the certificate ends soon. */

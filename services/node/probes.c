@@ -5,8 +5,8 @@
 
 #include "services/node/scrapes.h"
 #include "services/node/services.h"
-#include "shared/http/oidc.h"
-#include "shared/http/respond.h"
+#include "shared/http/access/oidc.h"
+#include "shared/http/request/respond.h"
 #include "shared/redis/durability.h"
 
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #ifndef PARLEY_SERVICES_NODE_PROBES_H
 #define PARLEY_SERVICES_NODE_PROBES_H
 
-#include "shared/http/request.h"
+#include "shared/http/request/request.h"
 
 extern const struct route probe_routes[];
 

@@ -12,8 +12,8 @@
 #include "generated/verbs.h"
 #include "services/node/services.h"
 #include "shared/base/clock.h"
-#include "shared/http/gather.h"
-#include "shared/http/respond.h"
+#include "shared/http/request/gather.h"
+#include "shared/http/request/respond.h"
 #include "shared/metrics/process.h"
 #include "shared/queue/depth.h"
 

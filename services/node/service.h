@@ -12,7 +12,7 @@
 
 #include "services/node/health.h"
 #include "shared/base/config.h"
-#include "shared/http/request.h"
+#include "shared/http/request/request.h"
 #include "shared/queue/queue.h"
 
 /* What a process has for all of its services; outlives them. */

@@ -7,8 +7,8 @@
 
 #include "services/node/serve.h"
 #include "shared/base/log_options.h"
-#include "shared/http/listen.h"
-#include "shared/http/peer.h"
+#include "shared/http/request/peer.h"
+#include "shared/http/wire/listen.h"
 #include "shared/redis/start.h"
 
 #include <stdio.h>

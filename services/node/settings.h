@@ -9,9 +9,9 @@
 #define PARLEY_SERVICES_NODE_SETTINGS_H
 
 #include "services/node/services.h"
-#include "shared/http/oidc.h"
-#include "shared/http/server.h"
-#include "shared/http/tls.h"
+#include "shared/http/access/oidc.h"
+#include "shared/http/server/server.h"
+#include "shared/http/wire/tls.h"
 
 struct settings {
     const struct config *config; /* borrowed */

@@ -4,7 +4,7 @@
 
 #include "generated/verbs.h"
 #include "services/node/services.h"
-#include "shared/http/connection.h"
+#include "shared/http/wire/connection.h"
 #include "shared/queue/look.h"
 
 #include <limits.h>

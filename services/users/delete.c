@@ -9,8 +9,8 @@
 
 #include "generated/verbs.h"
 #include "shared/base/log.h"
-#include "shared/http/gather.h"
-#include "shared/http/respond.h"
+#include "shared/http/request/gather.h"
+#include "shared/http/request/respond.h"
 
 enum { ROUNDS_MAX = 300, PLACE_BYTES = 64 };
 

@@ -19,7 +19,7 @@
 
 #include "shared/base/clock.h"
 #include "shared/base/log.h"
-#include "shared/http/respond.h"
+#include "shared/http/request/respond.h"
 
 enum {
     EXPORTS_MAX = 64,        /* of a node at once; half of them of one account */

@@ -9,7 +9,7 @@
 
 #include "services/users/users.h"
 #include "services/users/zip.h"
-#include "shared/http/download.h"
+#include "shared/http/request/download.h"
 #include "shared/op/deadline.h"
 #include "shared/op/fair_slots.h"
 #include "shared/queue/lines.h"

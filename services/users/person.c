@@ -2,7 +2,7 @@
  * person.c - the user whose data a request concerns, and the check of access. */
 #include "services/users/users.h"
 
-#include "shared/http/explain.h"
+#include "shared/http/request/explain.h"
 
 bool person_of_path(struct request *r, struct person *ret_person)
 {

@@ -5,8 +5,8 @@
 
 #include "generated/verbs.h"
 #include "shared/ask/limits.h"
-#include "shared/http/gather.h"
-#include "shared/http/respond.h"
+#include "shared/http/request/gather.h"
+#include "shared/http/request/respond.h"
 
 enum { TOKEN_DAYS = 30 }; /* lua/users/tokens.lua */
 

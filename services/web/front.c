@@ -10,9 +10,9 @@
 #include "services/node/service.h"
 #include "services/web/web.h"
 #include "shared/base/clock.h"
-#include "shared/http/accept.h"
-#include "shared/http/gather.h"
-#include "shared/http/respond.h"
+#include "shared/http/request/accept.h"
+#include "shared/http/request/gather.h"
+#include "shared/http/request/respond.h"
 
 enum { FRESH_MS = 2000, SHOWN_MS = 10000 };
 

@@ -4,8 +4,8 @@
  * to a seventh, so requests of strangers cost the loop no compression. */
 #include "services/web/openapi.h"
 #include "services/web/web.h"
-#include "shared/http/accept.h"
-#include "shared/http/respond.h"
+#include "shared/http/request/accept.h"
+#include "shared/http/request/respond.h"
 
 static bool wants_gzip(struct str accept_encoding)
 {

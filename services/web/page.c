@@ -7,8 +7,8 @@
  * may stand side by side: so caches ask each time, and get 304 by the hash of the bytes. */
 #include "services/web/page.h"
 #include "services/web/web.h"
-#include "shared/http/explain.h"
-#include "shared/http/respond.h"
+#include "shared/http/request/explain.h"
+#include "shared/http/request/respond.h"
 
 #include <stdio.h>
 

@@ -6,7 +6,7 @@
 #ifndef PARLEY_WEB_WEB_H
 #define PARLEY_WEB_WEB_H
 
-#include "shared/http/request.h"
+#include "shared/http/request/request.h"
 
 /* The cluster's numbers on the front page (front.c). */
 struct front_numbers {

@@ -9,9 +9,9 @@
 #include "services/workflow/sql/sql.h"
 #include "services/workflow/trees/trees.h"
 #include "shared/base/log.h"
-#include "shared/http/client.h"
-#include "shared/http/endpoint_options.h"
-#include "shared/http/respond.h"
+#include "shared/http/client/client.h"
+#include "shared/http/client/endpoint_options.h"
+#include "shared/http/request/respond.h"
 
 #include <openssl/sha.h>
 #include <stdio.h>

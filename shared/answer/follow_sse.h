@@ -19,7 +19,7 @@
 #ifndef PARLEY_ANSWER_FOLLOW_SSE_H
 #define PARLEY_ANSWER_FOLLOW_SSE_H
 
-#include "shared/http/stream.h"
+#include "shared/http/request/stream.h"
 #include "shared/queue/follow.h"
 
 struct follow_sse;

@@ -2,7 +2,7 @@
  * on_behalf.c - see on_behalf.h. */
 #include "shared/ask/on_behalf.h"
 
-#include "shared/http/explain.h"
+#include "shared/http/request/explain.h"
 
 enum { NAME_MAX_BYTES = 1024 };
 

@@ -6,7 +6,7 @@
 #ifndef PARLEY_ASK_ON_BEHALF_H
 #define PARLEY_ASK_ON_BEHALF_H
 
-#include "shared/http/request.h"
+#include "shared/http/request/request.h"
 
 enum { USER_MAX_BYTES = 128 };
 

@@ -7,7 +7,7 @@
 #ifndef PARLEY_ASK_PRESENCE_H
 #define PARLEY_ASK_PRESENCE_H
 
-#include "shared/http/request.h"
+#include "shared/http/request/request.h"
 
 /* Requests that wait: one per service and thread, zeroed to begin with. */
 struct presences {

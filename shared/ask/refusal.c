@@ -2,7 +2,7 @@
  * refusal.c - see refusal.h. */
 #include "shared/ask/refusal.h"
 
-#include "shared/http/stream.h"
+#include "shared/http/request/stream.h"
 
 #include <stdio.h>
 

@@ -6,7 +6,7 @@
 #ifndef PARLEY_ASK_REFUSAL_H
 #define PARLEY_ASK_REFUSAL_H
 
-#include "shared/http/respond.h"
+#include "shared/http/request/respond.h"
 #include "shared/queue/question.h"
 
 struct refusal {

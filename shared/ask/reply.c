@@ -3,7 +3,7 @@
 #include "shared/ask/reply.h"
 
 #include "shared/ask/refusal.h"
-#include "shared/http/explain.h"
+#include "shared/http/request/explain.h"
 
 #include <stdio.h>
 

@@ -7,7 +7,7 @@
 #ifndef PARLEY_ASK_REPLY_H
 #define PARLEY_ASK_REPLY_H
 
-#include "shared/http/respond.h"
+#include "shared/http/request/respond.h"
 #include "shared/queue/lines.h"
 
 /* Answers with the error and returns true if the call failed or `tag` is a refusal; returns false

@@ -6,7 +6,7 @@
 #ifndef PARLEY_ASK_ROOM_H
 #define PARLEY_ASK_ROOM_H
 
-#include "shared/http/request.h"
+#include "shared/http/request/request.h"
 #include "shared/redis/verb.h"
 
 /* One shard's part of max_stored and of max_stored_per_user (NO_NUMBER: no limit), at least the

@@ -2,9 +2,9 @@
  * shard_list.c - see shard_list.h. */
 #include "shared/ask/shard_list.h"
 
-#include "shared/http/explain.h"
-#include "shared/http/pages.h"
-#include "shared/http/respond.h"
+#include "shared/http/request/explain.h"
+#include "shared/http/request/pages.h"
+#include "shared/http/request/respond.h"
 
 enum { STEP_BYTES = 64 << 10 }; /* of the pages */
 

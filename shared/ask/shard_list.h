@@ -9,7 +9,7 @@
 #ifndef PARLEY_ASK_SHARD_LIST_H
 #define PARLEY_ASK_SHARD_LIST_H
 
-#include "shared/http/gather.h"
+#include "shared/http/request/gather.h"
 #include "shared/queue/lines.h"
 
 /* A shard's page, a reply of the verb: `ok`, the cursor of the next page, then entries that begin

@@ -7,7 +7,7 @@
  * 1 + log(count), so that one repeated word does not drown the rest. */
 #include "shared/embed/embed.h"
 
-#include "shared/http/endpoint.h"
+#include "shared/http/client/endpoint.h"
 #include "shared/text/text.h"
 
 #include <math.h>

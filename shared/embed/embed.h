@@ -12,7 +12,7 @@
 #ifndef PARLEY_EMBED_EMBED_H
 #define PARLEY_EMBED_EMBED_H
 
-#include "shared/http/client.h"
+#include "shared/http/client/client.h"
 
 #include <stdatomic.h>
 

@@ -8,8 +8,8 @@
 #include "shared/embed/embed.h"
 
 #include "shared/base/log.h"
-#include "shared/http/endpoint.h"
-#include "shared/http/error_text.h"
+#include "shared/http/client/endpoint.h"
+#include "shared/http/request/error_text.h"
 #include "shared/text/text.h"
 
 #include <stdio.h>

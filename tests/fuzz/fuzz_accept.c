@@ -3,7 +3,7 @@
  * quality is never above the best, a type that the list names at its end with the best quality has
  * it, and a range that covers nothing changes nothing. */
 #include "shared/base/buf.h"
-#include "shared/http/accept.h"
+#include "shared/http/request/accept.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
  * it is found when the header names it in whatever company, and never when it is nowhere in there.
  */
 #include "shared/base/buf.h"
-#include "shared/http/respond.h"
+#include "shared/http/request/respond.h"
 
 #include <stdlib.h>
 

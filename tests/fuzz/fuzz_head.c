@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * fuzz_head.c - heads of requests: whatever is read lies inside of the input, a head that is good
  * is unfinished up to its end, and hiding fields keeps it good. */
-#include "shared/http/head.h"
+#include "shared/http/wire/head.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * fuzz_hello.c - what comes before TLS is encrypted: it makes no difference in which pieces it
  * comes, and no message is longer than allowed. */
-#include "shared/http/hello.h"
+#include "shared/http/wire/hello.h"
 
 #include <stdlib.h>
 #include <string.h>

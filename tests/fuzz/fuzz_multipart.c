@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * fuzz_multipart.c - forms of any bytes: the input is a media type, a NUL, and the body. What is
  * found lies within the body, and a file name is clean UTF-8 of bounded length. */
-#include "shared/http/multipart.h"
+#include "shared/http/request/multipart.h"
 
 #include <stdlib.h>
 

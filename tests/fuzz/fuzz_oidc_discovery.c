@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * fuzz_oidc_discovery.c - any bytes as a discovery document: an address that comes out of one can
  * be fetched, and is https like its issuer. */
-#include "shared/http/oidc.h"
+#include "shared/http/access/oidc.h"
 
 #include <assert.h>
 

@@ -2,7 +2,7 @@
  * fuzz_peer.c - lists of trusted proxies and X-Forwarded-For: the input is a list, a NUL, and up to
  * two headers. Whatever they hold, the address found is the peer's or one that has a
  * network. */
-#include "shared/http/peer.h"
+#include "shared/http/request/peer.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>

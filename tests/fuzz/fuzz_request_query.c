@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * fuzz_request_query.c - query strings as handlers read them: what a parameter holds decodes within
  * its bounds, the second of a name is another one, and a name that is not there is not found. */
-#include "shared/http/request.h"
+#include "shared/http/request/request.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
  * says how the rest is cut into pieces; the result must be that of the whole. */
 #include "services/engine/models/openai_reply.h"
 #include "services/engine/models/stream.h"
-#include "shared/http/error_text.h"
+#include "shared/http/request/error_text.h"
 
 #include <stdlib.h>
 

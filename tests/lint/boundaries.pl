@@ -52,7 +52,7 @@ sub refusal {
 my @known = (
     ['shared/base/a.c',       'shared/redis/redis.h',      1],
     ['shared/base/a.c',       'shared/base/str.h',         0],
-    ['shared/redis/a.h',      'shared/http/server.h',      1],
+    ['shared/redis/a.h',      'shared/http/server/server.h',      1],
     ['shared/redis/a.c',      'hiredis/hiredis.h',         0],
     ['shared/queue/a.c',      'hiredis/async.h',           1],
     ['shared/queue/a.c',      'services/broker/routes.h',  1],

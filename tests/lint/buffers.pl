@@ -34,7 +34,7 @@ my ($n, $bad) = (0, 0);
 find({no_chdir => 1, wanted => sub {
     return unless /\.c$/;
     my $path = $_;
-    return if $path eq 'shared/http/respond.c' or $path eq 'shared/http/stream.c';
+    return if $path eq 'shared/http/request/respond.c' or $path eq 'shared/http/request/stream.c';
     open(my $in, '<:raw', $path) or die "$path: $!\n";
     local $/;
     $n++;

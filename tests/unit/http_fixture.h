@@ -8,9 +8,9 @@
 #ifndef PARLEY_TESTS_UNIT_HTTP_FIXTURE_H
 #define PARLEY_TESTS_UNIT_HTTP_FIXTURE_H
 
-#include "shared/http/listen.h"
-#include "shared/http/respond.h"
-#include "shared/http/server.h"
+#include "shared/http/request/respond.h"
+#include "shared/http/server/server.h"
+#include "shared/http/wire/listen.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

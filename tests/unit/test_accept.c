@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "shared/http/accept.h"
+#include "shared/http/request/accept.h"
 
 static void assert_quality(const char *list, const char *name, unsigned expected)
 {

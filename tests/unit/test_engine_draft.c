@@ -4,7 +4,7 @@
 #include "services/engine/models/stream.h"
 #include "services/engine/slots/claim.h"
 #include "services/engine/slots/draft.h"
-#include "shared/http/sse.h"
+#include "shared/http/request/sse.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

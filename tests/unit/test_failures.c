@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * test_failures.c - shared/http/failures.h: who shares a slot, and when a slot is refused. */
-#include "shared/http/failures.h"
+ * test_failures.c - shared/http/access/failures.h: who shares a slot, and when a slot is refused.
+ */
+#include "shared/http/access/failures.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

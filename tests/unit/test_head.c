@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * test_head.c - heads of requests as they come: good, broken, unfinished. */
-#include "shared/http/head.h"
+#include "shared/http/wire/head.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

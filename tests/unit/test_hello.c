@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * test_hello.c - what a client of TLS announces before it is encrypted. */
-#include "shared/http/hello.h"
+#include "shared/http/wire/hello.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * test_http_calls.c - request_call and request_on_left of shared/http/request.h, over a socket and
- * with a Redis: several verbs of one request under way, and a client that leaves meanwhile. */
+ * test_http_calls.c - request_call and request_on_left of shared/http/request/request.h, over a
+ * socket and with a Redis: several verbs of one request under way, and a client that leaves
+ * meanwhile. */
 #include "generated/verbs.h"
 #include "tests/unit/http_fixture.h"
 

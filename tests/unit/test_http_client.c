@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * test_http_client.c - the HTTP client, and endpoints on it, against a server on a thread: on its
  * own and on an h2o loop. */
-#include "shared/http/endpoint.h"
-#include "shared/http/private_address.h"
+#include "shared/http/client/endpoint.h"
+#include "shared/http/client/private_address.h"
 
 #include <arpa/inet.h>
 #include <h2o.h>

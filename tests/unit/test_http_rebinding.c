@@ -2,7 +2,7 @@
  * test_http_rebinding.c - a name that resolves to a public address first and to a private one the
  * next time: the client checks what it connects to, not the name. The test has a network and an
  * /etc/hosts of its own, in namespaces; where those are forbidden, it is skipped. */
-#include "shared/http/client.h"
+#include "shared/http/client/client.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

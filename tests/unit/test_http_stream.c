@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * test_http_stream.c - shared/http/stream.h over a socket: how events are written, and what a
- * reader that does not read costs. */
+ * test_http_stream.c - shared/http/request/stream.h over a socket: how events are written, and what
+ * a reader that does not read costs. */
 #include "tests/unit/http_fixture.h"
 
-#include "shared/http/stream.h"
+#include "shared/http/request/stream.h"
 
 enum { MAX_BYTES = 1 << 16, TEXT_BYTES = 1000 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * test_listen.c - shared/http/listen.h: who may share an address, and with whom. Paths and whole
- * processes are in tests/http/listen.test.mjs. */
-#include "shared/http/listen.h"
+ * test_listen.c - shared/http/wire/listen.h: who may share an address, and with whom. Paths and
+ * whole processes are in tests/http/listen.test.mjs. */
+#include "shared/http/wire/listen.h"
 
 #include <arpa/inet.h>
 #include <setjmp.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * test_multipart.c - shared/http/multipart.h: one field of a form, and forms that are none. */
-#include "shared/http/multipart.h"
+ * test_multipart.c - shared/http/request/multipart.h: one field of a form, and forms that are none.
+ */
+#include "shared/http/request/multipart.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * What is believed of a provider before its first key: settings and discovery documents. */
-#include "shared/http/oidc.h"
+#include "shared/http/access/oidc.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

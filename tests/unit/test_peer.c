@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * test_peer.c - shared/http/peer.h: whose address a request has, and which network that is. */
-#include "shared/http/peer.h"
+ * test_peer.c - shared/http/request/peer.h: whose address a request has, and which network that is.
+ */
+#include "shared/http/request/peer.h"
 
 #include <arpa/inet.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_router.c - shared/http/router.h: which route a method and path have. */
-#include "shared/http/router.h"
+ * test_router.c - shared/http/request/router.h: which route a method and path have. */
+#include "shared/http/request/router.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

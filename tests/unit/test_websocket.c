@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_websocket.c - shared/http/websocket.h: the handshake, messages and the end of a socket. */
+ * test_websocket.c - shared/http/websocket/websocket.h: the handshake, messages and the end of a
+ * socket. */
 #include "tests/unit/websocket_fixture.h"
 
 /* --- the handshake ---------------------------------------------------------------------------- */

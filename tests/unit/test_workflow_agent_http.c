@@ -4,8 +4,8 @@
 #include "services/workflow/agents/agent.h"
 #include "services/workflow/trees/trees.h"
 #include "services/workflow/workflow.h"
-#include "shared/http/client.h"
-#include "shared/http/webhook.h"
+#include "shared/http/client/client.h"
+#include "shared/http/client/webhook.h"
 
 #include <arpa/inet.h>
 #include <pthread.h>

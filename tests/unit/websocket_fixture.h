@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * websocket_fixture: for tests of shared/http/websocket.h. The server's side: routes whose sockets
- * echo, send pages, pause or are busy. The peer's side: a bare socket that writes its frames byte
- * by byte. It is a whole program's: included once.
+ * websocket_fixture: for tests of shared/http/websocket/websocket.h. The server's side: routes
+ * whose sockets echo, send pages, pause or are busy. The peer's side: a bare socket that writes its
+ * frames byte by byte. It is a whole program's: included once.
  */
 #ifndef PARLEY_TESTS_UNIT_WEBSOCKET_FIXTURE_H
 #define PARLEY_TESTS_UNIT_WEBSOCKET_FIXTURE_H
 
 #include "tests/unit/http_fixture.h"
 
-#include "shared/http/websocket.h"
+#include "shared/http/websocket/websocket.h"
 
 #include <poll.h>
 #include <stdatomic.h>

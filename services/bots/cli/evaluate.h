@@ -8,7 +8,7 @@
 #define PARLEY_BOTS_CLI_EVALUATE_H
 
 #include "services/bots/cli/evaluated.h"
-#include "shared/http/node_calls.h"
+#include "shared/http/client/node_calls.h"
 
 enum { EVALUATE_EXIT_FAILED = 1, EVALUATE_EXIT_USAGE = 2, EVALUATE_EXIT_NO_RESULT = 3 };
 

@@ -8,7 +8,7 @@
 #include "services/bots/dispatch/model_call.h"
 #include "services/bots/registry/endpoint.h"
 #include "services/bots/registry/registry.h"
-#include "shared/http/client.h"
+#include "shared/http/client/client.h"
 
 #include <openssl/crypto.h>
 #include <stdio.h>

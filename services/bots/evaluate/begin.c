@@ -9,9 +9,9 @@
 #include "shared/ask/reply.h"
 #include "shared/ask/room.h"
 #include "shared/base/json.h"
-#include "shared/http/explain.h"
-#include "shared/http/once.h"
-#include "shared/http/respond.h"
+#include "shared/http/request/explain.h"
+#include "shared/http/request/once.h"
+#include "shared/http/request/respond.h"
 
 #include <openssl/sha.h>
 #include <stdio.h>

@@ -11,8 +11,8 @@
 
 #include "shared/base/json_scan.h"
 #include "shared/embed/embed.h"
-#include "shared/http/explain.h"
-#include "shared/http/respond.h"
+#include "shared/http/request/explain.h"
+#include "shared/http/request/respond.h"
 #include "shared/text/text.h"
 
 #include <stdio.h>

@@ -7,9 +7,9 @@
 #include "generated/verbs.h"
 #include "shared/ask/reply.h"
 #include "shared/ask/shard_list.h"
-#include "shared/http/explain.h"
-#include "shared/http/pages.h"
-#include "shared/http/respond.h"
+#include "shared/http/request/explain.h"
+#include "shared/http/request/pages.h"
+#include "shared/http/request/respond.h"
 
 enum {
     TURNS_MAX = 1000,

@@ -32,7 +32,7 @@
 #include "generated/verbs.h"
 #include "services/bots/evaluate/evaluate.h"
 #include "shared/base/sm.h"
-#include "shared/http/client.h"
+#include "shared/http/client/client.h"
 #include "shared/queue/lines.h"
 
 #include <stdatomic.h>

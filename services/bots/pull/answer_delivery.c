@@ -8,8 +8,8 @@
 #include "services/bots/bots.h"
 #include "services/bots/dispatch/answer.h"
 #include "services/bots/pull/reply.h"
-#include "shared/http/explain.h"
-#include "shared/http/respond.h"
+#include "shared/http/request/explain.h"
+#include "shared/http/request/respond.h"
 #include "shared/queue/lines.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #include "services/bots/pull/pull.h"
 
 #include "services/bots/rooms/message.h"
-#include "shared/http/explain.h"
+#include "shared/http/request/explain.h"
 
 bool pull_is_own(struct request *r, const struct caller *caller)
 {

@@ -4,8 +4,8 @@
 #include "services/bots/pull/pull.h"
 
 #include "services/bots/pull/reply.h"
-#include "shared/http/explain.h"
-#include "shared/http/respond.h"
+#include "shared/http/request/explain.h"
+#include "shared/http/request/respond.h"
 
 enum { ID_MAX_BYTES = 128 };
 

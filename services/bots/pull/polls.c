@@ -20,7 +20,7 @@
 #include "shared/ask/presence.h"
 #include "shared/base/hash.h"
 #include "shared/base/sm.h"
-#include "shared/http/respond.h"
+#include "shared/http/request/respond.h"
 #include "shared/queue/lines.h"
 
 #include <stdlib.h>

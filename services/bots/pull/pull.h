@@ -12,7 +12,7 @@
 #define PARLEY_BOTS_PULL_PULL_H
 
 #include "services/bots/registry/caller_key.h"
-#include "shared/http/request.h"
+#include "shared/http/request/request.h"
 
 enum {
     PULL_WAIT_MAX_S = 120,

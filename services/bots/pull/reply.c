@@ -5,7 +5,7 @@
 #include "generated/verbs.h"
 #include "services/bots/bots.h"
 #include "services/bots/rooms/post.h"
-#include "shared/http/respond.h"
+#include "shared/http/request/respond.h"
 #include "shared/queue/lines.h"
 
 struct replying {

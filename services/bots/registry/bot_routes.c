@@ -3,10 +3,10 @@
 #include "services/bots/bots.h"
 #include "services/bots/registry/handlers.h"
 #include "services/bots/registry/registry.h"
-#include "shared/http/explain.h"
-#include "shared/http/once.h"
-#include "shared/http/pages.h"
-#include "shared/http/respond.h"
+#include "shared/http/request/explain.h"
+#include "shared/http/request/once.h"
+#include "shared/http/request/pages.h"
+#include "shared/http/request/respond.h"
 
 enum {
     LIMIT_USUAL = 100,

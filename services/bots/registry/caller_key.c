@@ -6,9 +6,9 @@
 #include "generated/verbs.h"
 #include "services/bots/bots.h"
 #include "services/bots/registry/registry.h"
-#include "shared/http/authenticate.h"
-#include "shared/http/rates.h"
-#include "shared/http/respond.h"
+#include "shared/http/access/authenticate.h"
+#include "shared/http/access/rates.h"
+#include "shared/http/request/respond.h"
 #include "shared/queue/lines.h"
 
 #include <openssl/crypto.h>

@@ -15,7 +15,7 @@
 #define PARLEY_BOTS_REGISTRY_CALLER_KEY_H
 
 #include "services/bots/registry/keys.h"
-#include "shared/http/request.h"
+#include "shared/http/request/request.h"
 
 /* A bot that has proved itself. Texts live as long as the request. */
 struct caller {

@@ -7,7 +7,7 @@
 #include "services/bots/registry/endpoint.h"
 
 #include "services/bots/registry/registry.h"
-#include "shared/http/private_address.h"
+#include "shared/http/client/private_address.h"
 
 #include <arpa/inet.h>
 #include <curl/curl.h>

@@ -3,7 +3,7 @@
  * endpoint: what a bot may be registered with: the URL that is called for its messages,
  * `parley:MODEL` for a model of this cluster, or nothing for a bot that pulls. It judges the text
  * only; the addresses that a host's name stands for are checked when it is called
- * (shared/http/client.h). Pure functions, any thread.
+ * (shared/http/client/client.h). Pure functions, any thread.
  */
 #ifndef PARLEY_BOTS_REGISTRY_ENDPOINT_H
 #define PARLEY_BOTS_REGISTRY_ENDPOINT_H

@@ -5,7 +5,7 @@
 #ifndef PARLEY_BOTS_REGISTRY_HANDLERS_H
 #define PARLEY_BOTS_REGISTRY_HANDLERS_H
 
-#include "shared/http/request.h"
+#include "shared/http/request/request.h"
 
 handler registry_add;           /* POST /api/bots */
 handler registry_add_by_key;    /* POST /api/bots/register, as the first clients call it */

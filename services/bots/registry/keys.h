@@ -12,7 +12,7 @@
 
 #include "shared/auth/token.h"
 #include "shared/base/buf.h"
-#include "shared/http/webhook.h"
+#include "shared/http/client/webhook.h"
 
 enum {
     BOT_ID_CHARS = 16,           /* hex digits, new at every registration */

@@ -7,7 +7,7 @@
 #include "services/bots/bots.h"
 #include "services/bots/looks.h"
 #include "services/bots/registry/endpoint.h"
-#include "shared/http/once.h"
+#include "shared/http/request/once.h"
 #include "shared/queue/lines.h"
 
 #include <openssl/crypto.h>

@@ -5,7 +5,7 @@
 #ifndef PARLEY_BOTS_ROOMS_HANDLERS_H
 #define PARLEY_BOTS_ROOMS_HANDLERS_H
 
-#include "shared/http/request.h"
+#include "shared/http/request/request.h"
 
 /* Answers 404 for the room of the path. */
 void rooms_refuse_missing(struct request *r);

@@ -7,8 +7,8 @@
 #include "services/bots/rooms/say.h"
 #include "shared/ask/reply.h"
 #include "shared/ask/room.h"
-#include "shared/http/once.h"
-#include "shared/http/pages.h"
+#include "shared/http/request/once.h"
+#include "shared/http/request/pages.h"
 
 enum { LIMIT_USUAL = 100, LIMIT_MAX = 1000, STORED_RETRY_S = 60, LIST_MAX_BYTES = 16 << 20 };
 

@@ -11,7 +11,7 @@
 #include "shared/ask/reply.h"
 #include "shared/ask/room.h"
 #include "shared/base/sm.h"
-#include "shared/http/explain.h"
+#include "shared/http/request/explain.h"
 
 #include <stdio.h>
 #include <stdlib.h>

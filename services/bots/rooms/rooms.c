@@ -9,8 +9,8 @@
 #include "services/bots/rooms/message.h"
 #include "shared/ask/reply.h"
 #include "shared/ask/shard_list.h"
-#include "shared/http/explain.h"
-#include "shared/http/once.h"
+#include "shared/http/request/explain.h"
+#include "shared/http/request/once.h"
 
 enum {
     PAGE_ROOMS = 1000,

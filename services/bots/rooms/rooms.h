@@ -10,7 +10,7 @@
 
 #include "services/bots/rooms/post.h"
 #include "services/bots/rooms/say.h"
-#include "shared/http/websocket.h"
+#include "shared/http/websocket/websocket.h"
 
 enum { ROOMS_BUCKETS = 1024 };
 

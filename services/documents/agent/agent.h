@@ -10,7 +10,7 @@
 
 #include "services/documents/ask/cited_answer.h"
 #include "services/documents/ask/model_reply.h"
-#include "shared/http/stream.h"
+#include "shared/http/request/stream.h"
 
 enum {
     AGENT_CALLS_MAX = 5,

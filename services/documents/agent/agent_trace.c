@@ -7,7 +7,7 @@
 #include "services/documents/ask/ask_input.h"
 #include "services/documents/handlers.h"
 #include "shared/base/sm.h"
-#include "shared/http/explain.h"
+#include "shared/http/request/explain.h"
 
 #include <stdlib.h>
 

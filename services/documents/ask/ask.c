@@ -11,7 +11,7 @@
 #include "services/documents/ask/ask_prompt.h"
 #include "services/documents/ask/cited_answer.h"
 #include "services/documents/handlers.h"
-#include "shared/http/peer.h"
+#include "shared/http/request/peer.h"
 
 #include <openssl/sha.h>
 #include <stdio.h>

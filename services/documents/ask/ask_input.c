@@ -3,8 +3,8 @@
 #include "services/documents/ask/ask_input.h"
 
 #include "shared/base/clock.h"
-#include "shared/http/explain.h"
-#include "shared/http/peer.h"
+#include "shared/http/request/explain.h"
+#include "shared/http/request/peer.h"
 #include "shared/text/text.h"
 
 #include <stdio.h>

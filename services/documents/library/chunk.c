@@ -4,7 +4,7 @@
 
 #include "generated/verbs.h"
 #include "services/documents/library/passage.h"
-#include "shared/http/explain.h"
+#include "shared/http/request/explain.h"
 #include "shared/text/text_blocks.h"
 
 enum { BLOCKS_MAX_BYTES = 8 * TEXT_BLOCK_BYTES };

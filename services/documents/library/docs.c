@@ -5,8 +5,8 @@
 
 #include "generated/verbs.h"
 #include "services/documents/library/job_words.h"
-#include "shared/http/once.h"
-#include "shared/http/pages.h"
+#include "shared/http/request/once.h"
+#include "shared/http/request/pages.h"
 
 /* --- one document as JSON --------------------------------------------------------------------- */
 

@@ -17,7 +17,7 @@
 #include "generated/verbs.h"
 #include "services/documents/handlers.h"
 #include "services/documents/library/job_words.h"
-#include "shared/http/websocket.h"
+#include "shared/http/websocket/websocket.h"
 
 #include <stdlib.h>
 

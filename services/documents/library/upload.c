@@ -16,9 +16,9 @@
 #include "generated/verbs.h"
 #include "shared/base/sm.h"
 #include "shared/extract/extract.h"
-#include "shared/http/explain.h"
-#include "shared/http/multipart.h"
-#include "shared/http/once.h"
+#include "shared/http/request/explain.h"
+#include "shared/http/request/multipart.h"
+#include "shared/http/request/once.h"
 
 #include <openssl/evp.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #include "shared/base/clock.h"
 #include "shared/base/log.h"
 #include "shared/base/trace.h"
-#include "shared/http/endpoint.h"
+#include "shared/http/client/endpoint.h"
 
 #include <assert.h>
 #include <stdio.h>

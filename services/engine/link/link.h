@@ -8,7 +8,7 @@
 #define PARLEY_SERVICES_ENGINE_LINK_LINK_H
 
 #include "shared/base/json.h"
-#include "shared/http/client.h"
+#include "shared/http/client/client.h"
 
 enum { LINK_URLS_MAX = 16 };
 

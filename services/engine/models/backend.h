@@ -9,7 +9,7 @@
 
 #include "services/engine/link/timers.h"
 #include "services/engine/models/prompt.h"
-#include "shared/http/client.h"
+#include "shared/http/client/client.h"
 
 enum { COMPLETION_FINISH_MAX_BYTES = 64 };
 

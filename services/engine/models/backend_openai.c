@@ -19,8 +19,8 @@
 
 #include "shared/base/log.h"
 #include "shared/base/trace.h"
-#include "shared/http/endpoint.h"
-#include "shared/http/error_text.h"
+#include "shared/http/client/endpoint.h"
+#include "shared/http/request/error_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

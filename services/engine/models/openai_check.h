@@ -9,7 +9,7 @@
 
 #include "services/engine/models/backend.h"
 #include "shared/base/json.h"
-#include "shared/http/endpoint.h"
+#include "shared/http/client/endpoint.h"
 
 /* All borrowed until the check ends. */
 struct openai_check_settings {

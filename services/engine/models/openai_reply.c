@@ -4,7 +4,7 @@
 #include "services/engine/models/openai_reply.h"
 
 #include "services/engine/models/openai_piece.h"
-#include "shared/http/error_text.h"
+#include "shared/http/request/error_text.h"
 #include "shared/text/text.h"
 
 #include <stdio.h>

@@ -11,7 +11,7 @@
 #include "services/engine/models/repair.h"
 #include "services/engine/models/stream.h"
 #include "shared/base/json.h"
-#include "shared/http/sse.h"
+#include "shared/http/request/sse.h"
 
 enum { REPLY_REASON_MAX_BYTES = 320, REPLY_FINISH_MAX_BYTES = 64 };
 

@@ -14,7 +14,7 @@
 #include "shared/auth/signed.h"
 #include "shared/base/clock.h"
 #include "shared/base/shown.h"
-#include "shared/http/client.h"
+#include "shared/http/client/client.h"
 
 #include <poll.h>
 #include <stdio.h>

@@ -8,8 +8,8 @@
 #include "shared/auth/signed.h"
 #include "shared/base/shown.h"
 #include "shared/base/trust.h"
-#include "shared/http/client.h"
-#include "shared/http/endpoint.h"
+#include "shared/http/client/client.h"
+#include "shared/http/client/endpoint.h"
 #include "shared/op/signals.h"
 
 #include <openssl/crypto.h>

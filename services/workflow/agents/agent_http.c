@@ -8,8 +8,8 @@
 #include "services/workflow/agents/model_prompt.h"
 #include "services/workflow/trees/trees.h"
 #include "services/workflow/workflow.h"
-#include "shared/http/client.h"
-#include "shared/http/webhook.h"
+#include "shared/http/client/client.h"
+#include "shared/http/client/webhook.h"
 
 #include <errno.h>
 #include <fcntl.h>

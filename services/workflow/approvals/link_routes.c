@@ -9,8 +9,8 @@
 
 #include "generated/verbs.h"
 #include "services/workflow/approvals/link_page.h"
-#include "shared/http/accept.h"
-#include "shared/http/respond.h"
+#include "shared/http/request/accept.h"
+#include "shared/http/request/respond.h"
 
 #include <stdio.h>
 

@@ -8,8 +8,8 @@
 #include "generated/verbs.h"
 #include "shared/ask/shard_list.h"
 #include "shared/base/json_fault.h"
-#include "shared/http/explain.h"
-#include "shared/http/respond.h"
+#include "shared/http/request/explain.h"
+#include "shared/http/request/respond.h"
 
 enum { PAGE_QUESTIONS = 100, AFTER_MAX_BYTES = 600, LIST_MAX_BYTES = 64 << 20 };
 

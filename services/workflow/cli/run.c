@@ -12,8 +12,8 @@
 #include "shared/auth/login.h"
 #include "shared/auth/signed.h"
 #include "shared/base/clock.h"
-#include "shared/http/client.h"
-#include "shared/http/endpoint.h"
+#include "shared/http/client/client.h"
+#include "shared/http/client/endpoint.h"
 #include "shared/op/signals.h"
 
 #include <openssl/crypto.h>

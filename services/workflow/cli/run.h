@@ -9,7 +9,7 @@
 
 #include "shared/base/config.h"
 #include "shared/base/json.h"
-#include "shared/http/websocket_client.h"
+#include "shared/http/client/websocket_client.h"
 
 enum {
     RUN_EXIT_REJECTED = 3, /* or expired, or failed */

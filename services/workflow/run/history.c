@@ -5,7 +5,7 @@
 #include "services/workflow/workflow.h"
 #include "shared/ask/shard_list.h"
 #include "shared/base/json.h"
-#include "shared/http/explain.h"
+#include "shared/http/request/explain.h"
 
 enum { PAGE_RUNS = 100, LIST_MAX_BYTES = 64 << 20, NAME_MAX_BYTES = 512 };
 

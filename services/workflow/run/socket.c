@@ -8,7 +8,7 @@
 #include "services/workflow/trees/trees.h"
 #include "shared/ask/room.h"
 #include "shared/base/sm.h"
-#include "shared/http/respond.h"
+#include "shared/http/request/respond.h"
 #include "shared/queue/lines.h"
 
 #include <stdlib.h>

@@ -13,7 +13,7 @@
 #include "services/workflow/approvals/answer.h"
 #include "services/workflow/run/envelope.h"
 #include "services/workflow/workflow.h"
-#include "shared/http/websocket.h"
+#include "shared/http/websocket/websocket.h"
 
 enum {
     SOCKET_FOLLOWS_MAX = 64, /* runs */

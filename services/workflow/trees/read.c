@@ -3,7 +3,7 @@
 #include "services/workflow/trees/reader.h"
 
 #include "shared/base/nearest.h"
-#include "shared/http/endpoint.h"
+#include "shared/http/client/endpoint.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
 #include "services/workflow/trees/trees.h"
 #include "services/workflow/workflow.h"
 
-#include "shared/http/respond.h"
+#include "shared/http/request/respond.h"
 
 void workflow_trees(struct request *r)
 {

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * authenticate: identifies the sender of a request and checks its role (securitySchemes in
+ * docs/openapi.yaml). Signatures are verified immediately; the request's verb checks whether the
+ * nonce is new, in the same round trip as its work. On the loop's thread.
+ */
+#ifndef PARLEY_HTTP_AUTHENTICATE_H
+#define PARLEY_HTTP_AUTHENTICATE_H
+
+#include "shared/http/request/request.h"
+
+/* Sets r->account, r->identity and r->nonce and returns true, or returns false and takes over the
+ * request: it answers, immediately or after counting the failure, or waits for a provider's keys
+ * and then calls request_admit or answers. */
+bool authenticate(struct request *r) must_check;
+
+/* For credentials that a route checks itself (struct route's is_open) and finds wrong: counts the
+ * failure as that of a token, and answers 401 with `detail`, a constant, or 429. */
+void authenticate_fail(struct request *r, const char *detail);
+
+/* Whether the request has credentials, valid or not, or a body that may contain some. The route is
+ * known. */
+bool authenticate_is_tried(struct request *r);
+
+/* For a request that is answered before request_start because its body is too large or invalid:
+ * uses up the nonce if the query is correctly signed. The sender sees no difference, so secrets
+ * cannot be guessed here. */
+void authenticate_use_up(struct server *server, struct str query);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT
+ * gate.c - see gate.h. */
+#include "shared/http/access/gate.h"
+
+#include "generated/verbs.h"
+#include "shared/base/clock.h"
+#include "shared/http/access/failures.h"
+#include "shared/http/access/oidc.h"
+#include "shared/http/access/rates.h"
+#include "shared/http/server/server.h"
+
+#include <stdlib.h>
+
+static void on_key(struct call *call, enum err error, struct str reply)
+{
+    struct gate *gate = H2O_STRUCT_FROM_MEMBER(struct gate, key_call, call);
+    if (error == ERR_OK && token_key_parse(reply, &gate->token_key))
+        gate->has_token_key = true;
+}
+
+/* All nodes use the key that the first of them proposed; Redis keeps it. */
+void gate_on_up(struct gate *gate)
+{
+    char hex[TOKEN_KEY_BYTES * 2 + 1];
+    str_random_hex(TOKEN_KEY_BYTES, hex);
+    call_detach(&gate->key_call);
+    call_key(shards_call(gate->shards, &gate->key_call, on_key), .proposal = str_of(hex));
+}
+
+enum err gate_check_token(struct gate *gate, struct str token, const struct account **ret_account,
+                          uint64_t *ret_expires_s)
+{
+    return token_cache_verify(gate->tokens, &gate->token_key, gate_accounts(gate), token,
+                              clock_wall_s(), ret_account, ret_expires_s);
+}
+
+void gate_init(struct gate *gate, struct loop *loop, const struct server_config *config,
+               struct shards *shards, struct metrics *metrics)
+{
+    *gate = (struct gate){.accounts = config->accounts,
+                          .is_sha1_allowed = config->is_sha1_allowed,
+                          .failures = failures_create(),
+                          .rates = rates_create(loop, shards),
+                          .tokens = token_cache_create(),
+                          .shards = shards};
+    if (config->oidc != NULL && oidc_is_wanted(config->oidc))
+        gate->oidc = oidc_create(loop, config->oidc, metrics);
+}
+
+void gate_fini(struct gate *gate)
+{
+    call_detach(&gate->key_call);
+    oidc_destroy(gate->oidc);
+    failures_destroy(gate->failures);
+    rates_destroy(gate->rates);
+    token_cache_destroy(gate->tokens);
+}

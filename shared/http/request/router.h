@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * router: maps paths to routes, in tables built at start. Any thread once built.
+ *
+ * A path is exact, or a pattern in which whole segments are `{name}`: each matches one non-empty
+ * segment. Exact paths take precedence over patterns. A trailing slash makes a different path; list
+ * both if both are wanted.
+ */
+#ifndef PARLEY_HTTP_ROUTER_H
+#define PARLEY_HTTP_ROUTER_H
+
+#include "shared/http/request/request.h"
+
+struct router;
+
+/* `tables` is a NULL-ended list of tables, each ended by a NULL path; all borrowed. Too many
+ * routes, or a pattern hidden by an earlier one, are our own bugs and abort. */
+struct router *router_create(const struct route *const *tables) must_check;
+/* Accepts NULL. */
+void router_destroy(struct router *router);
+
+/* The route of a path and method. NULL: *ret_allow is the value for an Allow header if the path
+ * exists with other methods, otherwise NULL. */
+const struct route *router_find(const struct router *router, struct str method, struct str path,
+                                const char **ret_allow);
+
+/* The path, as its table has it, that somebody probably meant by a `path` that no route has; NULL:
+ * none is close. "/api/" in front and a slash at the end are no matter. Takes time that grows with
+ * the routes of about the same length. */
+const char *router_nearest(const struct router *router, struct str path);
+
+/* The part of `path` that matches `{name}` in the pattern, as sent; `at == NULL` if the pattern has
+ * no such segment. */
+struct str router_segment(struct str pattern, struct str path, struct str name);
+/* Whether the route's path has such a segment. */
+bool router_is_pattern(struct str path);
+
+#endif

@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: MIT
+ * connection.c - see connection.h.
+ *
+ * libh2o skips its own read of a socket that is marked "do not read" and only calls its callback,
+ * so the mark stays on and that callback is replaced by on_readable, which reads and then calls
+ * libh2o's. libh2o sets its own again whenever it begins to read: that is found right after each
+ * call into it (connection_adopt), and for the next request of a connection in the same turn of the
+ * loop (look). With HTTP/2 it stops reading while 512 KiB wait to be written, and begins again
+ * after any write: that is found at the end of the turn (settle), and so is that a paused
+ * connection may be read again. Between request and answer the socket of HTTP/1 is leave.c's.
+ *
+ * libh2o is shown one request at a time: what a client sent after it is put aside (rest). Heads are
+ * connection_head.c's, how much is read connection_read.c's, streams of HTTP/2 streams.c's, who
+ * makes room for whom connection_room.c's.
+ */
+#include "shared/http/wire/connection_internal.h"
+
+#include "shared/base/clock.h"
+#include "shared/base/sm.h"
+
+#include <stdlib.h>
+
+enum {
+    LEFT_BYTES = 8 << 10, /* what a stranger leaves in the heap, besides bodies */
+    LEFT_TLS_BYTES = 40 << 10,
+    STREAMS_AT_ONCE = 128, /* of HTTP/2, in STREAMS_MS */
+    STREAMS_MS = 1,
+    UNREAD_AT_ONCE = 256 /* answers that all connections of strangers may leave unread */
+};
+
+static const struct sm_state states[] = {
+    [CONNECTION_HANDSHAKE] = {"HANDSHAKE", SM(CONNECTION_PREFACE) | SM(CONNECTION_HEAD)},
+    [CONNECTION_PREFACE] = {"PREFACE", SM(CONNECTION_HTTP2)},
+    [CONNECTION_HEAD] = {"HEAD", SM(CONNECTION_BODY) | SM(CONNECTION_CHUNKS) |
+                                     SM(CONNECTION_HTTP2) | SM(CONNECTION_GIVEN)},
+    [CONNECTION_BODY] = {"BODY", SM(CONNECTION_HEAD)},
+    [CONNECTION_CHUNKS] = {"CHUNKS", SM(CONNECTION_HEAD)},
+    [CONNECTION_HTTP2] = {"HTTP2", 0},
+    [CONNECTION_GIVEN] = {"GIVEN", 0},
+};
+static const struct sm sm = SM_OF("connection", states);
+
+static void on_readable(h2o_socket_t *socket, const char *error);
+
+void connection_move(struct connection *c, enum connection_state to)
+{
+    c->state = sm_move(&sm, (uint64_t)h2o_socket_get_fd(c->socket), c->state, to);
+}
+
+/* --- between libh2o and us -------------------------------------------------------------------- */
+
+static void stop_looking(struct connection *c)
+{
+    if (c->look_link == NULL)
+        return;
+    *c->look_link = c->next_look;
+    if (c->next_look != NULL)
+        c->next_look->look_link = c->look_link;
+    c->look_link = NULL;
+}
+
+static void look_soon(struct connections *all)
+{
+    if (!h2o_timeout_is_linked(&all->look_soon))
+        h2o_timeout_link(all->server->loop->h2o, &all->server->context.zero_timeout,
+                         &all->look_soon);
+}
+
+void connection_look_again(struct connection *c)
+{
+    struct connections *all = c->all;
+    if (c->look_link != NULL)
+        return;
+    c->next_look = all->looks;
+    c->look_link = &all->looks;
+    if (c->next_look != NULL)
+        c->next_look->look_link = &c->next_look;
+    all->looks = c;
+    look_soon(all);
+}
+
+void connection_adopt(struct connection *c)
+{
+    h2o_socket_cb now = c->socket->_cb.read;
+    if (now == NULL || now == on_readable || c->request != NULL || c->state == CONNECTION_GIVEN)
+        return;
+    c->on_read = now;
+    c->socket->_cb.read = on_readable;
+}
+
+static void stop_watching_writes(struct connection *c)
+{
+    if (c->settle_link == NULL)
+        return;
+    *c->settle_link = c->next_settle;
+    if (c->next_settle != NULL)
+        c->next_settle->settle_link = c->settle_link;
+    c->settle_link = NULL;
+}
+
+static void watch_writes(struct connection *c)
+{
+    struct connections *all = c->all;
+    if (c->state != CONNECTION_HTTP2 || c->settle_link != NULL)
+        return;
+    c->next_settle = all->settles;
+    c->settle_link = &all->settles;
+    if (c->next_settle != NULL)
+        c->next_settle->settle_link = &c->next_settle;
+    all->settles = c;
+}
+
+void connection_wrote(struct request *r)
+{
+    if (r->connection != NULL)
+        watch_writes(r->connection);
+}
+
+static void stop_reading(struct connection *c)
+{
+    if (h2o_socket_is_reading(c->socket))
+        h2o_socket_read_stop(c->socket);
+}
+
+void connection_pause(struct connection *c)
+{
+    c->is_paused = true;
+    stop_reading(c);
+    watch_writes(c);
+}
+
+bool connection_pass(struct connection *c, const char *error)
+{
+    struct connections *all = c->all;
+    all->current = c;
+    c->on_read(c->socket, error);
+    if (all->current != c)
+        return false;
+    all->current = NULL;
+    connection_adopt(c);
+    watch_writes(c);
+    return true;
+}
+
+/* An answer that finds no window holds its whole stream, and libh2o waits for the window. */
+static bool is_unread(const struct connection *c)
+{
+    return c->unread_n > UNREAD_AT_LEAST && c->all->unread_n > UNREAD_AT_ONCE;
+}
+
+void connections_settle(struct connections *all)
+{
+    for (struct connection *c = all->settles, *next; c != NULL; c = next) {
+        bool writes = streams_write(c);
+        streams_write_little(c);
+        next = c->next_settle;
+        connection_adopt(c);
+        if (c->is_paused && (c->unanswered_n > 0 || writes)) {
+            stop_reading(c);
+        } else if (c->is_paused) {
+            c->is_paused = false;
+            h2o_socket_read_start(c->socket, on_readable);
+            if (c->rest != NULL)
+                connection_look_again(c);
+        }
+        if (connection_has_more(c->socket) && h2o_socket_is_reading(c->socket))
+            connection_look_again(c);
+        if (h2o_socket_is_reading(c->socket) && !writes)
+            stop_watching_writes(c);
+        if (!writes && is_unread(c))
+            (void)!connection_pass(c, h2o_socket_error_closed);
+    }
+    all->handshake_messages_n = 0;
+}
+
+struct refusal connections_take_refusal(struct connections *all)
+{
+    struct refusal refusal = all->refusal;
+    all->refusal = (struct refusal){.is_set = false};
+    return refusal;
+}
+
+/* One of HTTP/1 may still wait to be looked at, where connections of HTTP/2 are too early. */
+bool connection_close_idle(struct connection *c)
+{
+    connection_adopt(c);
+    bool writes = c->state == CONNECTION_HTTP2
+                      ? streams_write(c)
+                      : c->state == CONNECTION_HANDSHAKE && h2o_socket_is_writing(c->socket);
+    if (writes) /* libh2o would wait for its client */
+        shutdown(h2o_socket_get_fd(c->socket), SHUT_RDWR);
+    return c->socket->_cb.read == on_readable && !connection_pass(c, h2o_socket_error_closed);
+}
+
+void connection_pass_refused(struct connection *c, struct refusal refusal)
+{
+    struct connections *all = c->all;
+    all->refusal = refusal;
+    if (connection_pass(c, NULL))
+        (void)connections_take_refusal(all);
+    all->refusal.is_set = false;
+}
+
+void connection_put_aside(struct connection *c, size_t end)
+{
+    h2o_buffer_t *input = c->socket->input;
+    if (end >= input->size)
+        return;
+    c->rest_n = input->size - end;
+    c->rest = malloc(c->rest_n);
+    if (c->rest == NULL)
+        abort();
+    memcpy(c->rest, input->bytes + end, c->rest_n);
+    input->size = end;
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+static void advance(struct connection *c)
+{
+    switch (c->state) {
+    case CONNECTION_HEAD: connection_take_head(c); break;
+    case CONNECTION_BODY:
+        if (c->socket->input->size >= c->most_n)
+            (void)!connection_pass(c, NULL);
+        break;
+    case CONNECTION_CHUNKS: connection_take_chunks(c); break;
+    case CONNECTION_HTTP2: streams_advance(c); break;
+    case CONNECTION_PREFACE: connection_take_preface(c); break;
+    case CONNECTION_HANDSHAKE:
+    case CONNECTION_GIVEN:
+    case CONNECTION_NR: abort();
+    }
+}
+
+/* HTTP/2: have enough requests begun in this millisecond? The memory of a stream is freed once its
+ * answer is written, at the end of the turn. */
+static bool is_too_early(const struct connection *c)
+{
+    return c->state == CONNECTION_HTTP2 && c->all->begun_n >= STREAMS_AT_ONCE;
+}
+
+/* Of TLS, what was decrypted and not read yet does not make the socket readable. */
+static void read_on(struct connection *c, const char *error)
+{
+    if (error == NULL && !connection_read(c, &error))
+        return;
+    if (error == NULL && connection_has_more(c->socket))
+        connection_look_again(c);
+    if (error != NULL)
+        (void)!connection_pass(c, error);
+    else
+        advance(c);
+}
+
+static void on_readable(h2o_socket_t *socket, const char *error)
+{
+    struct connection *c = socket->on_close.data;
+    if (c->state == CONNECTION_HANDSHAKE)
+        connection_shake_hands(c);
+    else if (c->look_link == NULL && !is_too_early(c))
+        read_on(c, error);
+}
+
+/* --- requests --------------------------------------------------------------------------------- */
+
+static void take_rest_back(struct connection *c)
+{
+    h2o_buffer_t **input = &c->socket->input;
+    if (c->rest == NULL)
+        return;
+    h2o_iovec_t room = h2o_buffer_reserve(input, c->rest_n);
+    memcpy(room.base, c->rest, c->rest_n);
+    (*input)->size += c->rest_n;
+    c->socket->bytes_read = c->rest_n;
+    free(c->rest);
+    c->rest = NULL;
+    c->rest_n = 0;
+}
+
+void connection_begin(struct request *r)
+{
+    h2o_conn_t *conn = r->h2o->conn;
+    struct connection *c = connection_of(conn->callbacks->get_socket(conn));
+    r->connection = c;
+    if (c == NULL)
+        return;
+    connection_set_idle(c, false);
+    c->has_asked = true;
+    c->busy_n++;
+    if (c->state != CONNECTION_HTTP2) {
+        (void)!connection_charge(c, 0, c->is_body_proven);
+        c->request = r;
+        const h2o_iovec_t *body = &r->h2o->entity;
+        connection_put_aside(c, body->base == NULL
+                                    ? c->head_n
+                                    : (size_t)(body->base - c->socket->input->bytes) + body->len);
+    } else if (c->all->begun_n++ == 0) {
+        loop_set_deadline(c->all->server->loop, &c->all->look_later, STREAMS_MS);
+    }
+    connection_hold(r, r->h2o->entity.len);
+}
+
+void connection_proves(struct request *r)
+{
+    if (r->connection != NULL)
+        connection_hold(r, r->held_bytes);
+}
+
+void connection_answered(struct request *r)
+{
+    struct connection *c = r->connection;
+    if (c == NULL)
+        return;
+    watch_writes(c);
+    if (!r->pauses)
+        return;
+    r->pauses = false;
+    c->unanswered_n--;
+}
+
+void connection_answers_stranger(struct request *r)
+{
+    struct connection *c = r->connection;
+    if (c == NULL || c->state != CONNECTION_HTTP2)
+        return;
+    streams_write_little(c);
+    r->is_unread = true;
+    c->unread_n++;
+    c->all->unread_n++;
+}
+
+void connection_end(struct request *r)
+{
+    struct connection *c = r->connection;
+    if (c == NULL)
+        return;
+    connection_answered(r);
+    c->unread_n -= r->is_unread;
+    c->all->unread_n -= r->is_unread;
+    connection_hold(r, 0);
+    connection_hold_answer(r, 0);
+    if (c->state != CONNECTION_HTTP2) {
+        c->request = NULL;
+        if (c->state != CONNECTION_HEAD)
+            connection_move(c, CONNECTION_HEAD);
+        c->head_n = c->scan_n = 0;
+        c->is_body_proven = false;
+        connection_look_again(c);
+    }
+    if (--c->busy_n > 0)
+        return;
+    c->is_proven = r->account != NULL;
+    connection_set_idle(c, true);
+}
+
+/* libh2o has let go of requests in this turn, and reads their connections again; or a connection of
+ * HTTP/2 has begun and had to wait. */
+static void look(struct connections *all)
+{
+    struct connection *c;
+    while ((c = all->looks) != NULL && !is_too_early(c)) {
+        stop_looking(c);
+        connection_adopt(c);
+        if (c->is_paused || c->socket->_cb.read != on_readable)
+            continue;
+        if (c->rest == NULL) {
+            if (connection_has_more(c->socket))
+                read_on(c, NULL);
+            continue;
+        }
+        take_rest_back(c);
+        if (connection_has_more(c->socket))
+            connection_look_again(c);
+        advance(c);
+    }
+}
+
+static void on_look(h2o_timeout_entry_t *entry)
+{
+    look(H2O_STRUCT_FROM_MEMBER(struct connections, look_soon, entry));
+}
+
+static void on_look_later(struct deadline *deadline)
+{
+    struct connections *all = H2O_STRUCT_FROM_MEMBER(struct connections, look_later, deadline);
+    all->begun_n = 0;
+    look(all);
+}
+
+uint64_t connection_on_reset(struct request *r, connection_reset_cb *on_reset, void *arg,
+                             uint32_t *ret_stream)
+{
+    struct connection *c = r->connection;
+    *ret_stream = frames_stream_of(r->h2o);
+    if (c == NULL)
+        return 0;
+    c->on_reset = on_reset;
+    c->on_reset_arg = arg;
+    return c->number;
+}
+
+bool connection_was_reset(const struct request *r)
+{
+    return frames_have_reset(r->h2o);
+}
+
+struct request *connection_request(const struct connection *c)
+{
+    return c->request;
+}
+
+void connection_give_away(h2o_socket_t *socket)
+{
+    struct connection *c = connection_of(socket);
+    if (c == NULL)
+        return;
+    stop_looking(c);
+    connection_set_idle(c, false);
+    connection_move(c, CONNECTION_GIVEN);
+    take_rest_back(c);
+}
+
+/* --- life ------------------------------------------------------------------------------------- */
+
+static void on_gone(void *data)
+{
+    struct connection *c = data;
+    struct connections *all = c->all;
+    if (all->current == c)
+        all->current = NULL;
+    stop_looking(c);
+    stop_watching_writes(c);
+    loop_cancel_deadline(all->server->loop, &c->many_streams);
+    if (!c->is_proven)
+        connections_free_later(all, (c->tls == NULL ? LEFT_BYTES : LEFT_TLS_BYTES) +
+                                        c->stream_bytes + c->charged);
+    (void)!connection_charge(c, 0, c->is_body_proven);
+    all->stream_bytes -= c->stream_bytes;
+    address_take_idle(c->address, &c->idle, c->is_proven);
+    addresses_leave(all->addresses, c->address);
+    all->connection_n--;
+    metrics_set(all->server->metrics, METRIC_CONNECTIONS, (int64_t)all->connection_n);
+    connection_free_tls(c);
+    free(c->rest);
+    free(c);
+    connections_have_room(all);
+}
+
+struct connection *connection_of(h2o_socket_t *socket)
+{
+    return socket == NULL || socket->on_close.cb != on_gone ? NULL : socket->on_close.data;
+}
+
+void connection_accept(struct connections *all, h2o_socket_t *socket, struct tls *tls)
+{
+    struct sockaddr_storage storage = {.ss_family = AF_UNSPEC};
+    struct connection *c = calloc(1, sizeof *c);
+    if (c == NULL)
+        abort();
+    h2o_socket_getpeername(socket, (struct sockaddr *)&storage);
+    c->all = all;
+    c->number = ++all->accepted_n;
+    c->socket = socket;
+    c->accepted_ms = clock_mono_ms();
+    streams_init(c);
+    c->address = addresses_enter(all->addresses, (struct sockaddr *)&storage);
+    all->connection_n++;
+    metrics_set(all->server->metrics, METRIC_CONNECTIONS, (int64_t)all->connection_n);
+    socket->on_close.cb = on_gone;
+    socket->on_close.data = c;
+    c->state = tls == NULL ? CONNECTION_HEAD : CONNECTION_HANDSHAKE;
+    if (tls == NULL)
+        h2o_accept(&all->server->accept, socket);
+    else
+        connection_secure(c, tls);
+    h2o_socket_dont_read(socket, 1);
+    connection_adopt(c);
+    connection_set_idle(c, true);
+}
+
+struct connections *connections_create(struct server *server)
+{
+    struct connections *all = calloc(1, sizeof *all);
+    if (all == NULL)
+        abort();
+    all->server = server;
+    all->addresses = addresses_create();
+    all->look_soon.cb = on_look;
+    all->look_later.on_expire = on_look_later;
+    connections_init_held(all);
+    return all;
+}
+
+void connections_destroy(struct connections *all)
+{
+    if (all == NULL)
+        return;
+    connections_end_handshakes(all);
+    loop_cancel_deadline(all->server->loop, &all->look_later);
+    loop_cancel_deadline(all->server->loop, &all->trim);
+    addresses_destroy(all->addresses);
+    free(all);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * connection: a client's connection below libh2o. libh2o 2.2 reads everything available and passes
+ * on a request only after its whole body has arrived. This module reads for it in bounded amounts,
+ * so libh2o sees only heads that were checked (head.h) and bodies that were admitted (admit.h). It
+ * tracks idle connections and closes them when descriptors run short. docs/adr/0012 explains how
+ * and why.
+ *
+ * One `struct connection` per accepted socket, from connection_accept to the socket's end; found
+ * through the socket's `on_close.data`, which is ours on accepted sockets. On the loop's thread.
+ */
+#ifndef PARLEY_HTTP_CONNECTION_H
+#define PARLEY_HTTP_CONNECTION_H
+
+#include "shared/http/request/request.h"
+
+struct connection;
+struct connections;
+struct tls;
+
+/* Borrows `server`. */
+struct connections *connections_create(struct server *server) must_check;
+/* Accepts NULL. */
+void connections_destroy(struct connections *connections);
+
+/* False if one more connection needs room to be made. */
+bool connections_are_at_most(const struct connections *connections) must_check;
+/* Whether a descriptor is free for one more connection, or an idle connection was closed to free
+ * one. If not, server_accept_again is called once that may have changed. */
+bool connections_make_room(struct connections *connections) must_check;
+/* Call it when a counted descriptor is free again, or may be soon. */
+void connections_have_room(struct connections *connections);
+/* Takes over a socket that was just accepted and gives it to libh2o; `tls`: after a handshake. */
+void connection_accept(struct connections *connections, h2o_socket_t *socket, struct tls *tls);
+
+/* The current numbers, for operators. */
+struct connections_view {
+    size_t open_n, idle_n;             /* idle: without a request, strangers' and proven ones */
+    size_t idle_proven_n;              /* whose last request had proven itself */
+    size_t held_bytes, unproven_bytes; /* of bodies over 16 KiB; unproven: of strangers' */
+    size_t stream_bytes;               /* HTTP/2: what strangers' streams cost */
+};
+struct connections_view connections_look(const struct connections *connections);
+
+/* NULL when the socket is not an accepted one. */
+struct connection *connection_of(h2o_socket_t *socket);
+/* HTTP/1: the request under way, NULL between requests. */
+struct request *connection_request(const struct connection *connection);
+
+/* connection_begin: a request begins; sets r->connection and puts aside what was read past its end.
+ * connection_end: it ends; what was put aside is read once libh2o asks for more. */
+void connection_begin(struct request *r);
+void connection_end(struct request *r);
+/* The request has an account: its body no longer counts as a stranger's. */
+void connection_proves(struct request *r);
+/* Answers that clients have not read, if over 16 KiB each, are bounded like bodies of requests
+ * (`--body-memory-mib`): in all, and half of that per address. connection_has_room: whether an
+ * answer of `bytes` still fits. If not, connections whose clients have taken nothing for 5 s
+ * are closed to make room, oldest first. connection_hold_answer: so much of it is held now; until
+ * the request ends. connection_is_given_up: it was closed so, and nothing more reaches its client.
+ *
+ * One that is put together from several replies counts from its first one on. connection_gather:
+ * it takes `more` bytes from now on; false if these do not fit, and then nothing is counted.
+ * connection_ungather: so many less. Its client has nothing to read yet, so its connection is not
+ * closed for it. Both until connection_hold_answer. */
+bool connection_has_room(struct request *r, size_t bytes) must_check;
+void connection_hold_answer(struct request *r, size_t bytes);
+bool connection_gather(struct request *r, size_t more) must_check;
+void connection_ungather(struct request *r, size_t less);
+bool connection_is_given_up(const struct request *r);
+/* Runs if the client resets its connection, and not if it ends it or the node does. `stream`: 0, or
+ * with HTTP/2 the id of the only stream that it resets. */
+typedef void connection_reset_cb(void *arg, uint64_t connection, uint32_t stream);
+/* From now on `on_reset` runs for the connection of that answered request. Returns the connection's
+ * number, which is never 0; 0: there is nothing to follow. *ret_stream: with HTTP/2 the request's
+ * stream, otherwise 0. Each call replaces the one before on that connection. */
+uint64_t connection_on_reset(struct request *r, connection_reset_cb *on_reset, void *arg,
+                             uint32_t *ret_stream);
+/* HTTP/2: whether the client has reset the stream while the answer was being written, all of which
+ * libh2o has taken. */
+bool connection_was_reset(const struct request *r) must_check;
+/* The request is answered: an HTTP/2 connection whose request was refused is read again. */
+void connection_answered(struct request *r);
+
+/* HTTP/2: its whole answer is now in libh2o, for a client that is not proven. */
+void connection_answers_stranger(struct request *r);
+
+/* A piece of its answer was handed to libh2o. */
+void connection_wrote(struct request *r);
+/* At the end of each turn of the loop: libh2o may have begun to read again by itself. */
+void connections_settle(struct connections *all);
+
+/* Takes the socket from libh2o, which only reports from here on that it is readable: the caller
+ * reads. What was put aside is in its input. */
+void connection_give_away(h2o_socket_t *socket);
+
+/* What reads and writes sockets besides libh2o does it by these, which know of TLS. Sockets that
+ * are not accepted ones are taken as they are. */
+
+/* As recv(2), without waiting. */
+ssize_t connection_receive(h2o_socket_t *socket, void *bytes, size_t n) must_check;
+/* The same, and what was received stays. With HTTP/2, whose socket libh2o reads, the byte may be
+ * one of TLS. */
+ssize_t connection_peek(h2o_socket_t *socket, char *ret_byte) must_check;
+/* There is more to receive, for which the socket will not become readable. */
+bool connection_has_more(h2o_socket_t *socket) must_check;
+/* Ends this side of the connection, once everything is written. */
+void connection_end_writing(h2o_socket_t *socket);
+
+/* Why the request that is starting now is refused, if it is. */
+struct refusal {
+    bool is_set;
+    bool is_unread;     /* there was no head to read: the request is a stand-in */
+    enum err error;     /* ERR_OK: normal processing answers, without the body */
+    const char *detail; /* static; NULL for that of the error table */
+    uint64_t length;    /* of a body that is too large; 0: not known */
+};
+struct refusal connections_take_refusal(struct connections *connections);
+
+#endif

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT
+ * connection_room.c - which connections are idle, and which of them make room for those that come
+ * (connection_internal.h). Proven ones go last, but leave a part of the places to strangers: who
+ * comes is a stranger, too, until its first request was read. */
+#include "shared/base/clock.h"
+#include "shared/http/wire/connection_internal.h"
+
+#include <poll.h>
+
+enum {
+    EVICT_TRIES = 4,
+    NEWCOMERS_SHARE = 8, /* of the connections: strangers' that proven ones leave them */
+    NEWCOMERS_LEAST = 8,
+    SILENT_MOST_MS = 1000,
+    SILENT_LEAST_MS = 20
+};
+
+void connections_have_room(struct connections *all)
+{
+    if (!all->is_full)
+        return;
+    all->is_full = false;
+    server_accept_again(all->server);
+}
+
+void connection_set_idle(struct connection *c, bool is_idle)
+{
+    if (!is_idle) {
+        address_take_idle(c->address, &c->idle, c->is_proven);
+        return;
+    }
+    address_put_idle(c->address, &c->idle, c->is_proven);
+    connections_have_room(c->all);
+}
+
+bool connections_are_at_most(const struct connections *all)
+{
+    const struct server *server = all->server;
+    size_t most = server->config->connections_max;
+    return most > 0 && all->connection_n + server->lingers.open_n >= most;
+}
+
+static size_t newcomers_n(const struct connections *all)
+{
+    size_t most = all->server->config->connections_max, share = most / NEWCOMERS_SHARE;
+    size_t least = most / 2 < NEWCOMERS_LEAST ? most / 2 : NEWCOMERS_LEAST;
+    return share > least ? share : least;
+}
+
+/* Is its first request still on its way, or not read yet, because its client or this node is slow?
+ * Those that come are left alone for a while. A crowd that asks nothing would keep others out, so
+ * each one that is closed without a request halves that time, until there is room for many. Of TLS,
+ * those whose handshake has begun keep all of it, from each step on: their clients had to work. */
+static bool is_awaited(const struct connection *c)
+{
+    struct pollfd unread = {.fd = h2o_socket_get_fd(c->socket), .events = POLLIN};
+    uint64_t age_ms = clock_mono_ms() - c->accepted_ms;
+    if (c->has_asked || age_ms >= SILENT_MOST_MS)
+        return false;
+    return age_ms < (c->has_greeted ? SILENT_MOST_MS : c->all->silent_ms) ||
+           poll(&unread, 1, 0) > 0;
+}
+
+static void note_silent(struct connections *all)
+{
+    all->silent_ms = all->silent_ms / 2 > SILENT_LEAST_MS ? all->silent_ms / 2 : SILENT_LEAST_MS;
+}
+
+bool connections_make_room(struct connections *all)
+{
+    const struct server *server = all->server;
+    if (all->connection_n + newcomers_n(all) < server->config->connections_max)
+        all->silent_ms = SILENT_MOST_MS;
+    for (unsigned tries = 0; tries <= EVICT_TRIES; tries++) {
+        if (!connections_are_at_most(all))
+            return true;
+        struct idle_link *oldest = addresses_oldest_idle(all->addresses, newcomers_n(all));
+        if (oldest == NULL || tries == EVICT_TRIES)
+            break;
+        struct connection *c = H2O_STRUCT_FROM_MEMBER(struct connection, idle, oldest);
+        if (is_awaited(c)) {
+            server_accept_later(all->server, SILENT_LEAST_MS);
+            break;
+        }
+        if (!c->has_asked)
+            note_silent(all);
+        connection_set_idle(c, false);
+        metrics_add(server->metrics, METRIC_IDLE_CLOSED, 1);
+        (void)!connection_close_idle(c); /* HTTP/2 may end a little later */
+    }
+    all->is_full = true;
+    return false;
+}
+
+struct connections_view connections_look(const struct connections *all)
+{
+    size_t idle_n[IDLE_NR];
+    addresses_count_idle(all->addresses, idle_n);
+    return (struct connections_view){.open_n = all->connection_n,
+                                     .idle_n = idle_n[IDLE_STRANGERS] + idle_n[IDLE_PROVEN],
+                                     .idle_proven_n = idle_n[IDLE_PROVEN],
+                                     .held_bytes = all->held_bytes,
+                                     .unproven_bytes = all->unproven_bytes,
+                                     .stream_bytes = all->stream_bytes};
+}

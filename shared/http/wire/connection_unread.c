@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT
+ * connection_unread.c - what is held of long answers: while they are put together, and by libh2o
+ * until their clients have read them (connection.h). What the kernel holds of them is bounded by
+ * the socket's options (listen.c). */
+#include "shared/base/clock.h"
+#include "shared/http/access/admit.h"
+#include "shared/http/wire/connection_internal.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+enum {
+    ADDRESS_SHARE = 2,  /* of the bound, to those of one address */
+    PATIENCE_MS = 5000, /* a client that reads nothing for this long may be closed */
+    GIVE_UP_TRIES = 64, /* of the oldest, that are looked at */
+};
+
+static struct request *request_of(struct unread *unread)
+{
+    return H2O_STRUCT_FROM_MEMBER(struct request, unread, unread);
+}
+
+static struct unread_list *list_of(struct unread *unread, unsigned which)
+{
+    struct connection *c = request_of(unread)->connection;
+    return which == UNREAD_OF_THREAD ? &c->all->unread : &c->address->unread;
+}
+
+static void unlink_unread(struct unread *unread)
+{
+    for (unsigned i = 0; i < UNREAD_LIST_NR; i++) {
+        struct unread_list *list = list_of(unread, i);
+        struct unread *older = unread->in[i].older, *newer = unread->in[i].newer;
+        *(older == NULL ? &list->oldest : &older->in[i].newer) = newer;
+        *(newer == NULL ? &list->newest : &newer->in[i].older) = older;
+        unread->in[i].older = unread->in[i].newer = NULL;
+    }
+    unread->is_listed = false;
+}
+
+static void link_unread(struct unread *unread)
+{
+    unread->since_ms = clock_mono_ms();
+    for (unsigned i = 0; i < UNREAD_LIST_NR; i++) {
+        struct unread_list *list = list_of(unread, i);
+        unread->in[i].older = list->newest;
+        *(list->newest == NULL ? &list->oldest : &list->newest->in[i].newer) = unread;
+        list->newest = unread;
+    }
+    unread->is_listed = true;
+}
+
+static void count(struct request *r, size_t bytes)
+{
+    struct connection *c = r->connection;
+    size_t held = bytes > ADMIT_UNASKED_BYTES && !c->is_given_up ? bytes : 0;
+    if (held == r->unread.bytes)
+        return;
+    c->all->unread_bytes += held - r->unread.bytes;
+    c->address->unread_bytes += held - r->unread.bytes;
+    r->unread.bytes = held;
+    metrics_set(c->all->server->metrics, METRIC_UNREAD_BYTES, (int64_t)c->all->unread_bytes);
+}
+
+void connection_hold_answer(struct request *r, size_t bytes)
+{
+    struct unread *unread = &r->unread;
+    if (r->connection == NULL)
+        return;
+    unread->gathered = 0;
+    count(r, bytes);
+    if (unread->bytes == 0 && unread->is_listed)
+        unlink_unread(unread);
+    else if (unread->bytes > 0 && !unread->is_listed)
+        link_unread(unread);
+}
+
+/* One answer always fits, as one body does: then all that is held is its own. */
+static bool is_address_over(const struct request *r, size_t more)
+{
+    size_t cap = r->server->config->body_memory_bytes, held = r->connection->address->unread_bytes;
+    return held > r->unread.bytes && held + more > cap / ADDRESS_SHARE;
+}
+
+static bool fits(const struct request *r, size_t more)
+{
+    size_t cap = r->server->config->body_memory_bytes, held = r->connection->all->unread_bytes;
+    return cap == 0 || held == r->unread.bytes || (held + more <= cap && !is_address_over(r, more));
+}
+
+/* libh2o sees the end later and then disposes of the connection's requests. Without SO_LINGER the
+ * kernel would keep the unsent data after the socket is closed, until the client reads it. */
+static void give_up(struct connection *c)
+{
+    const struct linger at_once = {.l_onoff = 1};
+    int fd = h2o_socket_get_fd(c->socket);
+    c->is_given_up = true;
+    metrics_add(c->all->server->metrics, METRIC_UNREAD_CLOSED, 1);
+    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    (void)shutdown(fd, SHUT_RDWR);
+}
+
+/* Whether the client has read some of its answers in the last PATIENCE_MS: the answer is then moved
+ * to the newest. The kernel does not report that for a Unix socket, where only the age counts. */
+static bool is_being_read(struct unread *unread)
+{
+    struct tcp_info info;
+    socklen_t n = sizeof info;
+    int fd = h2o_socket_get_fd(request_of(unread)->connection->socket);
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &n) != 0 ||
+        info.tcpi_last_data_sent >= PATIENCE_MS)
+        return false;
+    unlink_unread(unread);
+    link_unread(unread);
+    return true;
+}
+
+/* Closes the connection whose answer has waited longest, of the client's own address if that has
+ * its share. False: none has waited for long enough. */
+static bool give_one_up(struct request *for_it, size_t more)
+{
+    struct connection *c = for_it->connection;
+    unsigned which = is_address_over(for_it, more) ? UNREAD_OF_ADDRESS : UNREAD_OF_THREAD;
+    uint64_t before_ms = clock_mono_ms() - PATIENCE_MS;
+    struct unread *unread, *newer;
+    unread = which == UNREAD_OF_ADDRESS ? c->address->unread.oldest : c->all->unread.oldest;
+    for (unsigned i = 0; i < GIVE_UP_TRIES && unread != NULL; i++, unread = newer) {
+        struct request *r = request_of(unread);
+        newer = unread->in[which].newer;
+        if (unread->since_ms > before_ms)
+            break;
+        if (r->connection == c || (!r->connection->is_given_up && is_being_read(unread)))
+            continue;
+        if (!r->connection->is_given_up)
+            give_up(r->connection);
+        connection_hold_answer(r, 0);
+        return true;
+    }
+    return false;
+}
+
+bool connection_has_room(struct request *r, size_t bytes)
+{
+    if (r->connection == NULL || bytes <= ADMIT_UNASKED_BYTES)
+        return true;
+    size_t more = bytes > r->unread.bytes ? bytes - r->unread.bytes : 0;
+    while (!fits(r, more))
+        if (!give_one_up(r, more))
+            return false;
+    return true;
+}
+
+bool connection_gather(struct request *r, size_t more)
+{
+    size_t bytes = r->unread.gathered + more;
+    if (r->connection == NULL || r->is_answered)
+        return true;
+    if (!connection_has_room(r, bytes))
+        return false;
+    r->unread.gathered = bytes;
+    count(r, bytes);
+    return true;
+}
+
+void connection_ungather(struct request *r, size_t less)
+{
+    struct unread *unread = &r->unread;
+    if (r->connection == NULL || r->is_answered)
+        return;
+    unread->gathered -= less < unread->gathered ? less : unread->gathered;
+    count(r, unread->gathered);
+}
+
+bool connection_is_given_up(const struct request *r)
+{
+    return r->connection != NULL && r->connection->is_given_up;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT
+ * leave.c - see leave.h.
+ *
+ * Headers and body of the request under way point into the socket's input buffer, so nothing may be
+ * read into it, which could move it: sockets are marked "do not read", and a look at its next
+ * byte distinguishes an end from a pipelined request. Either way polling stops then, or a
+ * level-triggered loop would call forever; libh2o starts it again when it reads the next request.
+ *
+ * The socket's connection (connection.h) leads back to the request. Not handled: a client that
+ * pipelines a request and leaves while the one before is parked. It is noticed when it is written
+ * to, as all were before. */
+#include "shared/http/wire/leave.h"
+
+#include "shared/http/access/held_nonces.h"
+#include "shared/http/wire/connection.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+/* NULL where there is nothing to watch. */
+static h2o_socket_t *socket_of(const struct request *r)
+{
+    h2o_conn_t *conn = r->h2o->conn;
+    return r->h2o->version >= 0x200 ? NULL : conn->callbacks->get_socket(conn);
+}
+
+/* What the socket says when its next byte is looked at: 1 a byte, 0 the end, -1 nothing yet, -2 it
+ * is broken. */
+static int peek(h2o_socket_t *socket)
+{
+    char byte;
+    if (socket == NULL)
+        return -2;
+    ssize_t n = connection_peek(socket, &byte);
+    if (n >= 0)
+        return (int)n;
+    return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? -1 : -2;
+}
+
+static bool is_end(int seen)
+{
+    return seen == 0 || seen == -2;
+}
+
+static void on_readable(h2o_socket_t *socket, const char *error)
+{
+    struct connection *c = connection_of(socket);
+    struct request *r = c == NULL ? NULL : connection_request(c);
+    int seen = peek(socket);
+    (void)error;
+    if (seen == -1)
+        return;
+    h2o_socket_read_stop(socket);
+    if (r == NULL || (r->is_answered && !r->is_stream) || !is_end(seen))
+        return;
+    r->has_left = true;
+    held_nonces_end(r, HELD_LOST);
+    r->h2o->http1_is_persistent = 0;
+    leave_notify(r);
+}
+
+void leave_notify(struct request *r)
+{
+    struct left_listener *listener;
+    while ((listener = r->left) != NULL) {
+        r->left = listener->next;
+        listener->on_left(listener);
+    }
+}
+
+void request_on_left(struct request *r, struct left_listener *listener)
+{
+    if (r->has_left || r->revoked != ERR_OK)
+        return;
+    listener->next = r->left;
+    r->left = listener;
+}
+
+void request_off_left(struct request *r, struct left_listener *listener)
+{
+    struct left_listener **at = &r->left;
+    while (*at != NULL && *at != listener)
+        at = &(*at)->next;
+    if (*at != NULL)
+        *at = listener->next;
+}
+
+void leave_watch(struct request *r)
+{
+    h2o_socket_t *socket = socket_of(r);
+    if (socket == NULL)
+        return;
+    h2o_socket_read_start(socket, on_readable);
+}
+
+void leave_unwatch(struct request *r)
+{
+    h2o_socket_t *socket = socket_of(r);
+    if (socket == NULL)
+        return;
+    /* The next user of the socket, libh2o or a WebSocket, starts to read in this turn of the loop:
+     * stopped and started it is polled as before, without a call. */
+    h2o_socket_read_stop(socket);
+}
+
+bool request_client_left(struct request *r)
+{
+    h2o_conn_t *conn = r->h2o->conn;
+    return is_end(peek(conn->callbacks->get_socket(conn)));
+}
+
+/* The kernel reports a reset once: to the look that noticed it, or to the write that failed. After
+ * that the socket reads like one that has ended, but has no peer any more. (A client that sent its
+ * next request before it left is taken for one that is there.) A stream of HTTP/2 ends before its
+ * answer is written if the client resets it, or the connection is gone. */
+bool request_write_failed(struct request *r)
+{
+    h2o_conn_t *conn = r->h2o->conn;
+    h2o_socket_t *socket = conn->callbacks->get_socket(conn);
+    struct sockaddr_storage peer;
+    socklen_t n = sizeof peer;
+    if (connection_is_given_up(r) ||
+        (r->h2o->version >= 0x200 && r->h2o->bytes_sent < r->h2o->res.content_length))
+        return true;
+    int seen = peek(socket);
+    return seen == -2 ||
+           (seen == 0 && getpeername(h2o_socket_get_fd(socket), (struct sockaddr *)&peer, &n) != 0);
+}
