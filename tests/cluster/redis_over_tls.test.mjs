@@ -145,7 +145,7 @@ describe('Redis over TLS', { concurrency: false }, () => {
   test('a port without TLS, and a Redis that is silent for a while: an error that says what it is, then all is well', async (cluster) => {
     const { redis } = cluster;
     assert.match(await whyNot({ url: `rediss://127.0.0.1:${redis.port}` }, ...TRUST), /TLS: no handshake in time/);
-    assert.match(await whyNot({ url: `redis://127.0.0.1:${redis.tlsPort}` }), /Redis: \S/);
+    assert.match(await whyNot({ url: `redis://127.0.0.1:${redis.tlsPort}` }), /^parley: Redis at 127\.0\.0\.1:\d+\/0 \(--redis\): \S/);
     await cluster.startNode();
     redis.pause();
     assert.match(await whyNot(redis, ...TRUST), /TLS: no handshake in time/);

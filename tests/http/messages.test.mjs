@@ -4,14 +4,15 @@
 // must have. `s` is what was made before: a topic with a claimed query, a room, a bot and so on. Every answer is a problem
 // document, repeats neither HTML nor what is long or secret, and is the same for what belongs to others as for what does not
 // exist.
-//
-// Shards: 1, because a message says nothing of them
 import assert from 'node:assert/strict';
 import { before } from 'node:test';
 import { openRoom } from '../support/rooms.mjs';
+import { ownShards } from '../support/shards.mjs';
 import { formOf } from '../support/documents.mjs';
 import { openWorkflow } from '../support/workflow.mjs';
 import { ACCOUNTS, assertOk, assertProblem, newNonce, newTopic, sign, suite } from '../support/harness.mjs';
+
+ownShards(); // one: limits are counted in each shard, and messages say nothing of shards
 
 const F = 'Frontend_1';
 const U = 'User_1';
