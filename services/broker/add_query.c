@@ -36,14 +36,14 @@ enum {
 static void put_digest(struct request *r, char ret_hex[2 * DIGEST_BYTES + 1])
 {
     unsigned char digest[SHA256_DIGEST_LENGTH];
-    SHA256((const unsigned char *)r->h2o->entity.base, r->h2o->entity.len, digest);
+    SHA256((const unsigned char *)request_entity(r).at, request_entity(r).n, digest);
     str_hex(digest, DIGEST_BYTES, ret_hex);
 }
 
 /* Of the request's nonce and body, as hex. */
 static void put_mark(struct request *r, char ret_hex[SIGNED_MARK_SIZE])
 {
-    signed_mark(r->nonce.bytes, (struct str){r->h2o->entity.base, r->h2o->entity.len}, ret_hex);
+    signed_mark(r->nonce.bytes, request_entity(r), ret_hex);
 }
 
 static struct str idempotency_key(struct request *r)

@@ -88,7 +88,7 @@ static void on_checked(struct request *r, enum err error, struct str reply)
     struct lines lines = lines_of(reply);
     struct str tag = lines_next(&lines);
     check->is_looking = false;
-    if (r->is_answered)
+    if (r->exchange.is_answered)
         return;
     if (err_is_outage(error) && check->was_up && !check->is_last) {
         /* It stays parked: looked at again once the connection stands. Whether its nonce was stored
@@ -145,7 +145,7 @@ static void on_changed(struct watch *watch)
 static void on_outcome(struct watch *watch, struct str outcome)
 {
     struct check *check = H2O_STRUCT_FROM_MEMBER(struct check, watch, watch);
-    if (check->r->is_answered)
+    if (check->r->exchange.is_answered)
         return;
     if (check->is_proven)
         answer(check, outcome);

@@ -213,7 +213,7 @@ static void confirm(struct delivery *delivery, struct request *r)
 {
     struct queue *queue = broker_of(r)->queue;
     uint32_t stream;
-    uint64_t connection = connection_on_reset(r, on_reset, queue, &stream);
+    uint64_t connection = connection_on_reset(&r->exchange, on_reset, queue, &stream);
     queue_delivered(queue, delivery->work, delivery->topic, delivery->lease, delivery->record,
                     connection, stream);
 }
@@ -222,12 +222,12 @@ void delivery_settle(struct delivery *delivery, struct request *r)
 {
     if (delivery->topic.at == NULL)
         return;
-    bool is_sent = r->is_answered && r->revoked == ERR_OK;
+    bool is_sent = r->exchange.is_answered && r->revoked == ERR_OK;
     if (!is_sent || request_write_failed(r)) {
         give_back(delivery, r, is_sent);
         return;
     }
-    if (!connection_was_reset(r)) /* else it comes back with its delivery lease */
+    if (!connection_was_reset(&r->exchange)) /* else it comes back with its delivery lease */
         confirm(delivery, r);
     delivery->topic.at = NULL;
 }

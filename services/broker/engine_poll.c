@@ -30,7 +30,7 @@ static void on_end(struct poll *poll, enum err error)
         return;
     }
     if (error == ERR_NOT_FOUND) { /* the client has left: this makes libh2o notice */
-        p->r->h2o->http1_is_persistent = 0;
+        request_end_connection(p->r);
         error = ERR_DRAINING;
     }
     if (p->is_extra) {

@@ -126,7 +126,7 @@ static void end_page(struct search *search)
     note_cursor(search);
     search->looked_bytes += search->reply.n;
     search->looked_rows += search->page.rows_n;
-    connection_ungather(search->r, search->reply_bytes);
+    connection_ungather(&search->r->exchange, search->reply_bytes);
     search->reply_bytes = 0;
     buf_fini(&search->reply);
     if (search->left > 0 && search->shard < search->r->server->shards->n &&
@@ -166,7 +166,7 @@ static void on_texts(struct request *r, enum err error, struct str reply)
         reply_refuse(r, error, word, &lines);
         return;
     }
-    if (!connection_gather(r, reply.n)) {
+    if (!connection_gather(&r->exchange, reply.n)) {
         end(search);
         respond_error(r, ERR_BUSY,
                       "This node is searching too many long texts: retry the request shortly.");

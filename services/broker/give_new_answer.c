@@ -6,6 +6,7 @@
 
 #include "generated/verbs.h"
 #include "shared/base/json_fault.h"
+#include "shared/http/access/gate.h"
 #include "shared/http/access/rates.h"
 #include "shared/http/request/explain.h"
 
@@ -109,7 +110,7 @@ static bool on_joined(struct engine_poll *p, enum err error, struct lines *reply
 {
     if (error == ERR_OK && str_eq(reply->rest, STR("replay"))) {
         metrics_add(p->r->server->metrics, METRIC_NONCES_REUSED, 1);
-        rates_return_nonce(p->r->server->gate.rates, p->r->account);
+        rates_return_nonce(p->r->server->gate->rates, p->r->account);
         respond_error(p->r, ERR_NONCE_USED, NULL);
         return false;
     }
@@ -329,7 +330,7 @@ void broker_give_new_answer(struct request *r)
     struct str engine = request_param(r, "Engine");
     if (engine.n > 0 && engine.n <= ENGINE_MAX_BYTES)
         op->next.poll.engine = names_of(r, engine);
-    if (r->held_bytes > 0)
+    if (r->exchange.held_bytes > 0)
         op->wait_s = 0; /* its body would be kept as long as it waits */
     buf_clear(b);
     buf_put_span(b, request_member(r, "Query"));

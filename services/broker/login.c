@@ -7,6 +7,8 @@
 
 #include "shared/base/clock.h"
 
+#include "shared/http/access/gate.h"
+
 void broker_login(struct request *r)
 {
     if (r->identity != NULL) {
@@ -20,7 +22,7 @@ void broker_login(struct request *r)
                       "A token cannot be used to log in: send User, Nonce and Hash.");
         return;
     }
-    if (!r->server->gate.has_token_key) {
+    if (!r->server->gate->has_token_key) {
         respond_error(r, ERR_REDIS_LOST, NULL);
         return;
     }
@@ -30,7 +32,7 @@ void broker_login(struct request *r)
     buf_lit(b, "{\"User\":");
     buf_put(b, r->account->name_json);
     buf_printf(b, ",\"Role\":\"%.*s\",\"Token\":\"", STR_ARG(role));
-    token_issue(b, &r->server->gate.token_key, r->account, clock_wall_s(), TOKEN_LIFETIME_S);
+    token_issue(b, &r->server->gate->token_key, r->account, clock_wall_s(), TOKEN_LIFETIME_S);
     buf_printf(b, "\",\"ExpiresIn\":%d}", TOKEN_LIFETIME_S);
     respond_json(r, 200, b); /* once the nonce is used up */
 }

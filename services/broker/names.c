@@ -4,6 +4,8 @@
 
 #include "shared/http/request/explain.h"
 
+#include "shared/http/access/gate.h"
+
 struct str names_of(struct request *r, struct str s)
 {
     return on_behalf_name(r, STR(""), s);
@@ -12,8 +14,7 @@ struct str names_of(struct request *r, struct str s)
 static bool split_namespace(struct request *r, struct str text, struct str *ret_namespace,
                             struct str *ret_plain)
 {
-    return accounts_split_namespace(gate_accounts(&r->server->gate), text, ret_namespace,
-                                    ret_plain);
+    return accounts_split_namespace(gate_accounts(r->server->gate), text, ret_namespace, ret_plain);
 }
 
 struct str names_viewer(struct request *r)
@@ -70,7 +71,7 @@ bool names_topic_member(struct request *r, struct str *ret_name)
 
 bool names_topic_either(struct request *r, struct str *ret_name)
 {
-    if (request_param_plus(r, "Topic").at != NULL || r->h2o->entity.len == 0)
+    if (request_param_plus(r, "Topic").at != NULL || request_entity(r).n == 0)
         return names_topic_param(r, ret_name);
     return request_body(r) && names_topic_member(r, ret_name);
 }

@@ -6,6 +6,8 @@
 #include "generated/verbs.h"
 #include "shared/http/request/explain.h"
 
+#include "shared/http/access/gate.h"
+
 enum { ACCOUNT_MAX_BYTES = 128 };
 
 static void on_retried(struct request *r, enum err error, struct str reply)
@@ -41,7 +43,7 @@ void broker_drain_engine(struct request *r)
     if (!request_body(r) || !request_text(r, "User", 1, ACCOUNT_MAX_BYTES, &user) ||
         !request_optional_bool(r, "Drain", true, &is_drained))
         return;
-    const struct account *engine = accounts_find(gate_accounts(&r->server->gate), user);
+    const struct account *engine = accounts_find(gate_accounts(r->server->gate), user);
     if (engine == NULL || engine->role != ROLE_ENGINE) {
         explain(r, ERR_NOT_FOUND,
                 "There is no account %s of role engine: GET /api/status lists the engines.",

@@ -7,6 +7,7 @@
 #include "services/broker/handlers.h"
 
 #include "generated/verbs.h"
+#include "shared/http/access/gate.h"
 #include "shared/http/request/gather.h"
 #include "shared/redis/trouble.h"
 
@@ -37,7 +38,7 @@ static void put_nothing(struct buf *b)
 /* In this node's file, which is the same on all nodes. */
 static void put_accounts(struct buf *b, struct request *r)
 {
-    const struct accounts *accounts = gate_accounts(&r->server->gate);
+    const struct accounts *accounts = gate_accounts(r->server->gate);
     unsigned n[ROLE_NR] = {0};
     for (size_t i = 0; i < accounts_count(accounts); i++)
         n[accounts_at(accounts, i)->role]++;

@@ -19,7 +19,7 @@ static void on_ok(struct request *r, enum err error, struct str reply)
 static bool read_either(struct request *r, const char *name, struct str *ret_text)
 {
     *ret_text = request_param(r, name);
-    if (ret_text->at == NULL && r->h2o->entity.len > 0) {
+    if (ret_text->at == NULL && request_entity(r).n > 0) {
         if (!request_body(r))
             return false;
         *ret_text = request_member_text(r, name);

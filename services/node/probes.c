@@ -5,6 +5,7 @@
 
 #include "services/node/scrapes.h"
 #include "services/node/services.h"
+#include "shared/http/access/gate.h"
 #include "shared/http/access/oidc.h"
 #include "shared/http/request/respond.h"
 #include "shared/redis/durability.h"
@@ -131,8 +132,8 @@ static void answer_health(struct request *r, bool is_up, int status)
     health_put(&report, "engines", polls > 0 ? HEALTH_GOOD : HEALTH_UNKNOWN, str_of(details));
     put_settings(&report, node->queue);
     services_put_health(node, &report);
-    if (r->server->gate.oidc != NULL)
-        put_openid(&report, r->server->gate.oidc);
+    if (r->server->gate->oidc != NULL)
+        put_openid(&report, r->server->gate->oidc);
     buf_printf(b, "},\"status\":\"%s\"}",
                !is_up                           ? "unhealthy"
                : polls > 0 && !report.is_broken ? "healthy"

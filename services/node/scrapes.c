@@ -205,7 +205,7 @@ static void on_depths(struct request *r, enum err error, const struct gather *al
     if (error == ERR_OK)
         read_queue(node->scrapes, all, queue_drained(node->queue));
     loop_cancel_deadline(r->server->loop, &scrape->deadline);
-    if (!r->is_answered)
+    if (!r->exchange.is_answered)
         answer(r, true);
 }
 

@@ -15,7 +15,10 @@
 #include "services/node/show.h"
 #include "shared/base/clock.h"
 #include "shared/base/log.h"
+#include "shared/http/access/gate.h"
+#include "shared/http/access/held_nonces.h"
 #include "shared/http/access/rights.h"
+#include "shared/http/server/server_run.h"
 #include "shared/http/websocket/websocket.h"
 #include "shared/http/wire/listen.h"
 #include "shared/metrics/process.h"
@@ -93,7 +96,7 @@ static void on_other_event(void *arg, struct str kind, struct lines *rest)
 static void on_queue_up(void *arg, unsigned shard)
 {
     struct node *node = arg;
-    gate_on_up(&node->server.gate);
+    gate_on_up(node->server.gate);
     services_on_up(&node->services, shard);
 }
 
@@ -139,7 +142,7 @@ static void on_wake(void *arg)
     atomic_store(&node->heard, atomic_load(&process.asked));
     if (atomic_load(&process.is_serving) && !node->is_serving)
         start_serving(node);
-    rights_check(&node->server);
+    server_check_rights(&node->server);
     if (!atomic_load(&process.is_draining) || node->server.is_draining)
         return;
     uint64_t close_ms = process.settings.drain_ms / DRAIN_CLOSE_SHARE;
@@ -183,7 +186,7 @@ static void init_node(struct node *node, unsigned index)
         .queue_max = process.settings.queue.queue_max, .thread_n = process.settings.node_n});
     node->server.services = &node->services;
     node->server.is_first = index == 0;
-    node->server.held_nonces.sync_ms = queue_sync_ms(node->queue);
+    node->server.held_nonces->sync_ms = queue_sync_ms(node->queue);
 }
 
 static void *run_node(void *arg)
@@ -224,7 +227,7 @@ static void share_files(void)
                                             services_count_files(&s->services);
     if (reserved > all / 2)
         reserved = all / 2;
-    process.settings.server.connections_max = (all - reserved) / s->node_n;
+    process.settings.server.wire.connections_max = (all - reserved) / s->node_n;
 }
 
 /* An address on which the threads listen: `url` says where, with the port that it got. */
@@ -273,7 +276,7 @@ static bool listen_all(struct listening listenings[LISTENERS_MAX])
 static bool are_nodes_ready(void)
 {
     for (unsigned i = 0; i < process.settings.node_n; i++)
-        if (!process.nodes[i].server.gate.has_token_key)
+        if (!process.nodes[i].server.gate->has_token_key)
             return false;
     return metrics_sum(METRIC_CONNECTED) >= process.settings.node_n;
 }

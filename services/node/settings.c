@@ -114,9 +114,9 @@ static bool read_server(struct settings *s)
         .cors_origins = config_text(c, "cors-origins"),
         .trusted_proxies = proxies,
         .body_max_bytes = config_number(c, "body-max-bytes"),
-        .header_max_bytes = config_number(c, "header-max-bytes"),
-        .idle_ms = config_number(c, "idle-seconds") * 1000,
-        .body_memory_bytes = (config_number(c, "body-memory-mib") << 20) / s->node_n,
+        .wire.header_max_bytes = config_number(c, "header-max-bytes"),
+        .wire.idle_ms = config_number(c, "idle-seconds") * 1000,
+        .wire.body_memory_bytes = (config_number(c, "body-memory-mib") << 20) / s->node_n,
     };
     return true;
 }

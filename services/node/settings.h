@@ -10,7 +10,7 @@
 
 #include "services/node/services.h"
 #include "shared/http/access/oidc.h"
-#include "shared/http/server/server.h"
+#include "shared/http/request/server.h"
 #include "shared/http/wire/tls.h"
 
 struct settings {

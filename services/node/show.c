@@ -4,6 +4,7 @@
 
 #include "generated/verbs.h"
 #include "services/node/services.h"
+#include "shared/http/websocket/websocket.h"
 #include "shared/http/wire/connection.h"
 #include "shared/queue/look.h"
 
@@ -88,7 +89,7 @@ static void show_nodes(struct show *show)
     put_number(show, "requests", show->server->requests.open_n);
     put_number(show, "polls", metric_of(show, METRIC_POLLS_PARKED));
     put_number(show, "watches", metric_of(show, METRIC_CHECKS_PARKED));
-    put_number(show, "websockets", show->server->websockets.open_n);
+    put_number(show, "websockets", show->server->websockets->open_n);
     put_number(show, "calls", shards_pending_n(show->server->shards));
     end_row(show);
 }
@@ -159,13 +160,13 @@ static void show_watches(struct show *show)
 
 static void show_connections(struct show *show)
 {
-    struct connections_view view = connections_look(show->server->connections);
+    struct connections_view view = connections_look(show->server->wire.connections);
     begin_row(show);
     put_number(show, "open", view.open_n);
-    put_number(show, "most", show->server->config->connections_max);
+    put_number(show, "most", show->server->config->wire.connections_max);
     put_number(show, "idle", view.idle_n);
     put_number(show, "idle_proven", view.idle_proven_n);
-    put_number(show, "websockets", show->server->websockets.open_n);
+    put_number(show, "websockets", show->server->websockets->open_n);
     put_number(show, "held_bytes", view.held_bytes);
     put_number(show, "unproven_bytes", view.unproven_bytes);
     put_number(show, "stream_bytes", view.stream_bytes);

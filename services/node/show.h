@@ -12,7 +12,7 @@
 #ifndef PARLEY_SERVICES_NODE_SHOW_H
 #define PARLEY_SERVICES_NODE_SHOW_H
 
-#include "shared/http/server/server.h"
+#include "shared/http/request/server.h"
 #include "shared/queue/lines.h"
 
 /* What can be shown, and what a row of it is. */

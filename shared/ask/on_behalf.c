@@ -2,6 +2,7 @@
  * on_behalf.c - see on_behalf.h. */
 #include "shared/ask/on_behalf.h"
 
+#include "shared/http/access/gate.h"
 #include "shared/http/request/explain.h"
 
 enum { NAME_MAX_BYTES = 1024 };
@@ -17,7 +18,7 @@ struct str on_behalf_name(struct request *r, struct str namespace, struct str pl
 bool on_behalf_any_name(struct request *r, struct str text, struct str *ret_name)
 {
     struct str namespace = STR(""), plain = text;
-    (void)!accounts_split_namespace(gate_accounts(&r->server->gate), text, &namespace, &plain);
+    (void)!accounts_split_namespace(gate_accounts(r->server->gate), text, &namespace, &plain);
     if (plain.n > USER_MAX_BYTES) {
         explain(r, ERR_BAD_REQUEST, "The user must be at most 128 bytes, not %zu.", plain.n);
         return false;

@@ -5,7 +5,7 @@
 static void end(struct presence *presence, bool has_left)
 {
     presence_stop(presence);
-    presence->r->h2o->http1_is_persistent = 0;
+    presence->r->exchange.h2o->http1_is_persistent = 0;
     presence->on_end(presence, has_left);
 }
 
@@ -18,7 +18,7 @@ static void on_left(struct left_listener *listener)
 static void on_soon(struct deadline *deadline)
 {
     struct presence *presence = H2O_STRUCT_FROM_MEMBER(struct presence, soon, deadline);
-    end(presence, presence->r->has_left || presence->r->revoked != ERR_OK);
+    end(presence, presence->r->exchange.has_left || presence->r->revoked != ERR_OK);
 }
 
 void presence_start(struct presence *presence, struct presences *all, struct request *r,
@@ -35,7 +35,7 @@ void presence_start(struct presence *presence, struct presences *all, struct req
         presence->next->previous = presence;
     all->first = presence;
     request_on_left(r, &presence->left);
-    if (r->has_left || r->revoked != ERR_OK || r->server->is_draining)
+    if (r->exchange.has_left || r->revoked != ERR_OK || r->server->is_draining)
         loop_set_deadline(r->server->loop, &presence->soon, 0);
 }
 

@@ -2,7 +2,7 @@
  * room.c - see room.h. */
 #include "shared/ask/room.h"
 
-#include "shared/http/server/server.h"
+#include "shared/http/request/server.h"
 #include "shared/redis/shards.h"
 
 static uint64_t part(const struct request *r, uint64_t bytes, uint64_t least)

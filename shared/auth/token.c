@@ -11,6 +11,7 @@
  * a token's MAC covers begins with `header`, so no token is ever the MAC of a generation.
  */
 #include "shared/auth/token.h"
+#include "shared/base/clock.h"
 
 #include "shared/base/base64url.h"
 #include "shared/base/json.h"
@@ -213,4 +214,12 @@ enum err token_verify(const struct token_key *key, const struct accounts *accoun
     *ret_account = account;
     *ret_expires_s = claims.expires_s;
     return ERR_OK;
+}
+
+uint64_t token_left_ms(uint64_t expires_s)
+{
+    uint64_t now_s = clock_wall_s();
+    if (now_s < expires_s)
+        return (expires_s - now_s) * 1000;
+    return now_s < expires_s + TOKEN_SKEW_S ? (expires_s + TOKEN_SKEW_S - now_s) * 1000 : 0;
 }

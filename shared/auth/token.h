@@ -71,4 +71,8 @@ enum err token_verify(const struct token_key *key, const struct accounts *accoun
 enum err token_read(const struct token_key *key, struct str token, uint64_t now_s,
                     struct token_claims *ret_claims) must_check;
 
+/* Milliseconds until a token that expires at `expires_s` (seconds since 1970) is no longer
+ * accepted, including the allowed clock skew. */
+uint64_t token_left_ms(uint64_t expires_s);
+
 #endif

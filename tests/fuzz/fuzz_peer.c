@@ -32,7 +32,7 @@ static void look_up(struct str *headers, unsigned n)
         if (headers[i].at != NULL)
             h2o_add_header_by_str(&h2o.pool, &h2o.headers, H2O_STRLIT("x-forwarded-for"), 1, NULL,
                                   headers[i].at, headers[i].n);
-    struct request r = {.h2o = &h2o, .server = &server};
+    struct request r = {.exchange.h2o = &h2o, .server = &server};
     struct str address = peer_address(&r);
     if (address.n == 0 || address.n >= PEER_TEXT_MAX)
         abort();

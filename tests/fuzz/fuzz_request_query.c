@@ -23,8 +23,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     h2o_mem_init_pool(&h2o.pool);
     if (server.scratch.max == 0)
         buf_init(&server.scratch, 1 << 20);
-    struct request r = {
-        .h2o = &h2o, .server = &server, .query = {size == 0 ? NULL : (const char *)data, size}};
+    struct request r = {.exchange.h2o = &h2o,
+                        .server = &server,
+                        .query = {size == 0 ? NULL : (const char *)data, size}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct str one = request_param(&r, names[i]), two = request_second_param(&r, names[i]);
         struct str plus = request_param_plus(&r, names[i]);

@@ -24,6 +24,24 @@ my %stands_on = (
     corpus  => [qw(base op text extract embed search)],
 );
 
+# The rooms of shared/http and those that each stands on, too.
+my %rooms = (
+    client    => [],
+    wire      => [],
+    request   => [qw(wire)],
+    access    => [qw(wire request client)],
+    websocket => [qw(wire request access)],
+    server    => [qw(wire request access websocket)],
+);
+
+# Returns why a file of the room FROM of shared/http must not include one of the room INTO.
+sub room_refusal {
+    my ($from, $into) = @_;
+    return "shared/http/$from is in no table: add it to tests/lint/boundaries.pl" unless $rooms{$from};
+    return undef if $into eq $from or grep { $_ eq $into } @{$rooms{$from}};
+    return "shared/http/$from stands on " . (join(', ', @{$rooms{$from}}) || 'no other room');
+}
+
 # Returns why FILE must not include INCLUDE, or undef if it may.
 sub refusal {
     my ($file, $include) = @_;
@@ -40,6 +58,10 @@ sub refusal {
         return 'shared never includes a service' if $into eq 'services';
         return "shared/$module is in no table: add it to tests/lint/boundaries.pl"
             unless $stands_on{$module};
+        if ($module eq 'http' and $target eq 'http') {
+            my ($from, $room) = map { m{^shared/http/([^/]+)/} ? $1 : '' } $file, $include;
+            return room_refusal($from, $room);
+        }
         return undef if $target eq $module or grep { $_ eq $target } @{$stands_on{$module}};
         return "shared/$module stands on " . (join(', ', @{$stands_on{$module}}) || 'nothing');
     }
@@ -58,6 +80,10 @@ my @known = (
     ['shared/queue/a.c',      'services/broker/routes.h',  1],
     ['shared/queue/a.c',      'generated/verbs.h',         0],
     ['shared/base/a.c',       'generated/verbs.h',         1],
+    ['shared/http/wire/a.c',  'shared/http/request/a.h',   1],
+    ['shared/http/wire/a.c',  'shared/http/wire/a.h',      0],
+    ['shared/http/access/a.c', 'shared/http/request/a.h',  0],
+    ['shared/http/attic/a.c', 'shared/http/wire/a.h',      1],
     ['services/broker/a.c',   'shared/queue/queue.h',      0],
     ['services/broker/a.c',   'services/engine/engine.h',  1],
     ['services/broker/a.c',   'services/broker/routes.h',  0],

@@ -9,7 +9,8 @@
 #define PARLEY_TESTS_UNIT_HTTP_FIXTURE_H
 
 #include "shared/http/request/respond.h"
-#include "shared/http/server/server.h"
+#include "shared/http/request/server.h"
+#include "shared/http/server/server_run.h"
 #include "shared/http/wire/listen.h"
 
 #include <arpa/inet.h>

@@ -295,8 +295,8 @@ static int set_up(void **state)
     static const struct server_config config = {.cors_origins = "*",
                                                 .trusted_proxies = "",
                                                 .body_max_bytes = 4096,
-                                                .header_max_bytes = 32768,
-                                                .idle_ms = 30000};
+                                                .wire.header_max_bytes = 32768,
+                                                .wire.idle_ms = 30000};
     log_setup(LOG_ERROR, false);
     sem_init(&is_up, 0, 0);
     sem_init(&begun, 0, 0);

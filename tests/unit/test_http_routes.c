@@ -26,7 +26,7 @@ static void show(struct request *r)
 static void take(struct request *r)
 {
     char text[32];
-    int n = snprintf(text, sizeof text, "%zu", r->h2o->entity.len);
+    int n = snprintf(text, sizeof text, "%zu", request_entity(r).n);
     respond_json_fixed(r, 200, (struct str){text, (size_t)n});
 }
 
@@ -123,8 +123,8 @@ static const struct route routes[] = {
 static const struct server_config config = {.cors_origins = "*",
                                             .trusted_proxies = "",
                                             .body_max_bytes = SMALL,
-                                            .header_max_bytes = 32768,
-                                            .idle_ms = 30000};
+                                            .wire.header_max_bytes = 32768,
+                                            .wire.idle_ms = 30000};
 
 static char response[16384];
 

@@ -92,8 +92,8 @@ static const struct route routes[] = {
 static const struct server_config config = {.cors_origins = "*",
                                             .trusted_proxies = "",
                                             .body_max_bytes = 4096,
-                                            .header_max_bytes = 32768,
-                                            .idle_ms = 30000};
+                                            .wire.header_max_bytes = 32768,
+                                            .wire.idle_ms = 30000};
 
 static void open_stream(int fd, const char *path)
 {

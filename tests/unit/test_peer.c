@@ -43,7 +43,7 @@ static void begin(const char *peer, const char *proxies)
     memset(&h2o, 0, sizeof h2o);
     h2o_mem_init_pool(&h2o.pool);
     h2o.conn = &conn;
-    request = (struct request){.h2o = &h2o, .server = &server};
+    request = (struct request){.exchange.h2o = &h2o, .server = &server};
 }
 
 static void add_forwarded(const char *value)

@@ -263,12 +263,12 @@ static const struct route routes[] = {
     {0},
 };
 
-static const struct server_config config = {.connections_max = CONNECTIONS_MAX,
+static const struct server_config config = {.wire.connections_max = CONNECTIONS_MAX,
                                             .cors_origins = "https://a.example,https://b.example",
                                             .trusted_proxies = "",
                                             .body_max_bytes = 4096,
-                                            .header_max_bytes = 32768,
-                                            .idle_ms = 30000};
+                                            .wire.header_max_bytes = 32768,
+                                            .wire.idle_ms = 30000};
 
 /* --- the peer's side -------------------------------------------------------------------------- */
 

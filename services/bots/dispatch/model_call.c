@@ -5,6 +5,7 @@
 #include "services/bots/bots.h"
 #include "services/bots/registry/endpoint.h"
 #include "shared/auth/accounts.h"
+#include "shared/http/access/gate.h"
 #include "shared/queue/lines.h"
 #include "shared/queue/question.h"
 
@@ -104,7 +105,7 @@ static void on_question_end(void *context, const struct question_end *end)
 /* Limits of the account that registered the bot; it may have gone since. */
 static void put_account(const struct bots *bots, struct question_settings *settings)
 {
-    const struct accounts *accounts = gate_accounts(&bots->server->gate);
+    const struct accounts *accounts = gate_accounts(bots->server->gate);
     const struct account *account = NULL;
     char bytes[BOTS_NAME_MAX_BYTES];
     struct buf name = {.at = bytes, .cap = sizeof bytes, .max = sizeof bytes};

@@ -78,7 +78,7 @@ static void on_caller(struct request *r, const struct caller *caller)
     struct bot_answer answer;
     char detail[DETAIL_BYTES];
     enum bot_format format = BOT_FORMAT_ANNEX;
-    struct str body = {r->h2o->entity.base, r->h2o->entity.len};
+    struct str body = request_entity(r);
     struct str room = delivery_room(request_path_param(r, "id"));
     if (!pull_is_own(r, caller))
         return;

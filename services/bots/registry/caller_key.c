@@ -7,6 +7,7 @@
 #include "services/bots/bots.h"
 #include "services/bots/registry/registry.h"
 #include "shared/http/access/authenticate.h"
+#include "shared/http/access/gate.h"
 #include "shared/http/access/rates.h"
 #include "shared/http/request/respond.h"
 #include "shared/queue/lines.h"
@@ -40,9 +41,9 @@ static bool is_admitted(struct request *r, const struct caller *caller)
     unsigned retry_s = 0;
     if (!buf_put_unnamed(&b, caller->account) || b.is_over)
         return true;
-    const struct account *account = accounts_find(gate_accounts(&r->server->gate), buf_str(&b));
+    const struct account *account = accounts_find(gate_accounts(r->server->gate), buf_str(&b));
     if (account == NULL ||
-        rates_admit(r->server->gate.rates, account, false, false, &retry_s) == RATES_ADMITTED)
+        rates_admit(r->server->gate->rates, account, false, false, &retry_s) == RATES_ADMITTED)
         return true;
     metrics_add(r->server->metrics, METRIC_RATE_LIMITED, 1);
     snprintf(detail, sizeof detail,
@@ -56,9 +57,9 @@ bool caller_key_is_ours(const struct server *server, struct str key)
 {
     struct bot_keys keys;
     struct caller_key unused;
-    if (!server->gate.has_token_key)
+    if (!server->gate->has_token_key)
         return false;
-    bot_keys_derive(&server->gate.token_key, &keys);
+    bot_keys_derive(&server->gate->token_key, &keys);
     bool is_ours = caller_key_read(&keys, key, &unused);
     OPENSSL_cleanse(&keys, sizeof keys);
     return is_ours;

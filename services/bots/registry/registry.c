@@ -7,6 +7,7 @@
 #include "services/bots/bots.h"
 #include "services/bots/looks.h"
 #include "services/bots/registry/endpoint.h"
+#include "shared/http/access/gate.h"
 #include "shared/http/request/once.h"
 #include "shared/queue/lines.h"
 
@@ -39,9 +40,9 @@ struct registry_call {
 
 enum err registry_keys(const struct bots *bots, struct bot_keys *ret_keys)
 {
-    if (!bots->server->gate.has_token_key)
+    if (!bots->server->gate->has_token_key)
         return ERR_REDIS_LOST;
-    bot_keys_derive(&bots->server->gate.token_key, ret_keys);
+    bot_keys_derive(&bots->server->gate->token_key, ret_keys);
     return ERR_OK;
 }
 
@@ -210,7 +211,7 @@ static bool has_foreign_letters(struct str name)
 /* The main bot's, or that of an account's own user, or what looks like one of them. */
 static bool is_reserved(const struct bots *bots, struct str namespace, struct str username)
 {
-    const struct accounts *accounts = gate_accounts(&bots->server->gate);
+    const struct accounts *accounts = gate_accounts(bots->server->gate);
     char look[LOOK_CHARS + 1], other[LOOK_CHARS + 1];
     looks_of(username, look);
     looks_of(BOTS_ANNEX, other);

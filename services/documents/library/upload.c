@@ -64,7 +64,7 @@ static bool find_file(struct request *r, struct multipart_part *ret_part)
 {
     const char *reason;
     struct str type = request_header(r, "content-type");
-    struct str body = {r->h2o->entity.base == NULL ? "" : r->h2o->entity.base, r->h2o->entity.len};
+    struct str body = request_entity(r);
     if (type.n < 19 || !str_eq_nocase((struct str){type.at, 19}, STR("multipart/form-data")))
         return refuse(r, ERR_MISSING_FILE,
                       "Send a multipart/form-data form with the file in its field `file`.");

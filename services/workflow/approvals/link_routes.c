@@ -9,6 +9,7 @@
 
 #include "generated/verbs.h"
 #include "services/workflow/approvals/link_page.h"
+#include "shared/http/access/gate.h"
 #include "shared/http/request/accept.h"
 #include "shared/http/request/respond.h"
 
@@ -126,7 +127,7 @@ static bool follow(struct request *r, struct followed **ret_followed)
     memset(followed, 0, sizeof *followed);
     if (!approvals_key(r, &key))
         return false;
-    switch (link_read(&key, gate_accounts(&r->server->gate), request_path_param(r, "link"), link)) {
+    switch (link_read(&key, gate_accounts(r->server->gate), request_path_param(r, "link"), link)) {
     case LINK_GOOD: break;
     case LINK_ENDED:
         return refuse_link(r, "The account of this link has changed or was removed: log in and "
@@ -255,7 +256,7 @@ static bool is_form(struct request *r)
 static bool read_form(struct request *r, struct followed *followed)
 {
     const char *reason;
-    struct str body = {r->h2o->entity.base, r->h2o->entity.len};
+    struct str body = request_entity(r);
     if (!form_post_read(body, &followed->post, &reason)) {
         refuse(r, true, ERR_BAD_REQUEST, reason);
         return false;

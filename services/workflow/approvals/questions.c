@@ -8,6 +8,7 @@
 #include "generated/verbs.h"
 #include "shared/ask/shard_list.h"
 #include "shared/base/json_fault.h"
+#include "shared/http/access/gate.h"
 #include "shared/http/request/explain.h"
 #include "shared/http/request/respond.h"
 
@@ -36,11 +37,11 @@ static bool read_who(struct request *r, struct workflow_who *ret_who)
 
 bool approvals_key(struct request *r, struct link_key *ret_key)
 {
-    if (!r->server->gate.has_token_key) {
+    if (!r->server->gate->has_token_key) {
         respond_error(r, ERR_REDIS_LOST, NULL);
         return false;
     }
-    link_key_derive(&r->server->gate.token_key, ret_key);
+    link_key_derive(&r->server->gate->token_key, ret_key);
     return true;
 }
 

@@ -24,6 +24,7 @@
 #include "services/workflow/run/envelope.h"
 #include "shared/auth/accounts.h"
 #include "shared/base/sm.h"
+#include "shared/http/access/gate.h"
 #include "shared/queue/lines.h"
 
 #include <stdio.h>
@@ -230,7 +231,7 @@ static void on_late(struct deadline *deadline)
 /* Limits of the account that began the run; it may have gone since. */
 static void put_account(struct run *run)
 {
-    const struct accounts *accounts = gate_accounts(&run->runs->workflow->server->gate);
+    const struct accounts *accounts = gate_accounts(run->runs->workflow->server->gate);
     char bytes[NAME_MAX_BYTES];
     struct buf name = {.at = bytes, .cap = sizeof bytes, .max = sizeof bytes};
     const struct account *account = NULL;

@@ -231,7 +231,7 @@ void runs_put_metrics(struct buf *b)
 
 void turns_init(struct runs *runs)
 {
-    size_t most = runs->workflow->server->config->body_memory_bytes;
+    size_t most = runs->workflow->server->config->wire.body_memory_bytes;
     runs->memory_bytes = most > 0 ? most : UINT64_MAX / 2;
     runs->turns = fair_slots_create(
         &(struct fair_slots_config){.slot_n = runs->memory_bytes, .waiting_max = RUNS_WAITING_MAX});

@@ -3,6 +3,7 @@
 #include "shared/http/access/audit.h"
 
 #include "generated/verbs.h"
+#include "shared/http/access/gate.h"
 #include "shared/http/request/peer.h"
 
 #include <openssl/crypto.h>
@@ -126,8 +127,8 @@ void audit_request(struct request *r, int status)
 void audit_put_refused(struct buf *row, struct request *r, struct str account)
 {
     begin_row(row, "login_refused");
-    if (account.n > 0 && r->server->gate.accounts != NULL &&
-        accounts_find(gate_accounts(&r->server->gate), account) != NULL)
+    if (account.n > 0 && r->server->gate->accounts != NULL &&
+        accounts_find(gate_accounts(r->server->gate), account) != NULL)
         put_text(row, "Account", account);
     put_text(row, "Route", str_of(r->route == NULL ? "" : r->route->path));
     put_origin(row, r);
@@ -167,7 +168,7 @@ static void name_change(const struct server *server, const struct account *befor
     put_state(&text, before);
     buf_put_char(&text, '\n');
     put_state(&text, after);
-    if (HMAC(EVP_sha256(), server->gate.token_key.bytes, sizeof server->gate.token_key.bytes,
+    if (HMAC(EVP_sha256(), server->gate->token_key.bytes, sizeof server->gate->token_key.bytes,
              (const unsigned char *)text.at, text.n, mac, &mac_n) == NULL)
         abort();
     OPENSSL_cleanse(text.at, text.n);

@@ -5,6 +5,7 @@
 #include "shared/auth/signed.h"
 #include "shared/base/json_fault.h"
 #include "shared/http/access/admit.h"
+#include "shared/http/access/gate.h"
 
 #include <ctype.h>
 #include <openssl/sha.h>
@@ -61,7 +62,7 @@ static const char *fault_of_hash(const struct request *r, struct str hash)
     bool is_sha1 = hash.n == 2 * SHA_DIGEST_LENGTH;
     if (!is_hex(hash) || (!is_sha1 && hash.n != 2 * SHA256_DIGEST_LENGTH))
         return "Hash must be 64 hex digits (SHA-256) or 40 (SHA-1).";
-    if (is_sha1 && !r->server->gate.is_sha1_allowed)
+    if (is_sha1 && !r->server->gate->is_sha1_allowed)
         return "This node does not take SHA-1 (--auth-sha1 off): Hash must be the 64 hex digits of "
                "SHA-256.";
     return "The account or its secret is wrong. Hash must be the hex SHA-256 of "

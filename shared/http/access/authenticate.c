@@ -16,6 +16,7 @@
 #include "shared/http/access/audit.h"
 #include "shared/http/access/auth_fault.h"
 #include "shared/http/access/failures.h"
+#include "shared/http/access/gate.h"
 #include "shared/http/access/oidc.h"
 #include "shared/http/access/proof.h"
 #include "shared/http/access/rates.h"
@@ -50,7 +51,7 @@ static void on_counted(struct request *r, enum err error, struct str reply)
         respond_error(r, ERR_UNAUTHORIZED, failing->detail);
         return;
     }
-    failures_refuse(r->server->gate.failures, failing->slots, clock_mono_ms(), left_ms);
+    failures_refuse(r->server->gate->failures, failing->slots, clock_mono_ms(), left_ms);
     refuse_failures(r, left_ms);
 }
 
@@ -63,10 +64,10 @@ static bool fail(struct request *r, struct str account, const char *detail)
     metrics_add(server->metrics, METRIC_LOGIN_FAILURES, 1);
     buf_init(&network, PEER_TEXT_MAX);
     peer_put_network(&network, peer_address(r));
-    *failing = (struct failing){failures_slots(&server->gate.token_key, buf_str(&network), account),
-                                detail};
+    *failing = (struct failing){
+        failures_slots(&server->gate->token_key, buf_str(&network), account), detail};
     buf_fini(&network);
-    uint64_t left_ms = failures_count(server->gate.failures, failing->slots, clock_mono_ms());
+    uint64_t left_ms = failures_count(server->gate->failures, failing->slots, clock_mono_ms());
     if (left_ms > 0) {
         refuse_failures(r, left_ms);
         return false;
@@ -107,11 +108,11 @@ static struct str bearer_token(struct request *r)
 
 static bool check_own_token(struct request *r, struct str token)
 {
-    if (!r->server->gate.has_token_key) {
+    if (!r->server->gate->has_token_key) {
         respond_error(r, ERR_REDIS_LOST, NULL);
         return false;
     }
-    enum err error = gate_check_token(&r->server->gate, token, &r->account, &r->expires_s);
+    enum err error = gate_check_token(r->server->gate, token, &r->account, &r->expires_s);
     if (error == ERR_UNAUTHORIZED)
         return fail_token(r, token);
     if (error != ERR_OK)
@@ -166,7 +167,7 @@ static void become(struct request *r, const struct jwt_claims *claims)
 
 static bool accept_claims(struct request *r, struct str token, const struct jwt_claims *claims)
 {
-    const struct accounts *accounts = gate_accounts(&r->server->gate);
+    const struct accounts *accounts = gate_accounts(r->server->gate);
     if (accounts_find(accounts, claims->sub) != NULL) { /* no stranger: the provider signed it */
         log_write(LOG_INFO, "token refused", LOG_STR("id", r->id),
                   LOG_S("reason", "its sub equals the name of a configured account"));
@@ -180,30 +181,34 @@ struct key_wait {
     struct oidc_waiter waiter;
     struct request *request;
     struct str token;
+    void (*on_known)(struct request *r);
 };
 
 static void on_gone_waiting(struct request *r)
 {
     struct key_wait *wait = r->state;
-    oidc_leave(r->server->gate.oidc, &wait->waiter);
+    oidc_leave(r->server->gate->oidc, &wait->waiter);
 }
 
 static void on_keys_fetched(struct oidc_waiter *waiter);
 
-static bool wait_for_keys(struct request *r, struct str token)
+static bool wait_for_keys(struct request *r, struct str token, void (*on_known)(struct request *r))
 {
     struct key_wait *wait = request_alloc(r, sizeof *wait);
-    *wait = (struct key_wait){.waiter.on_fetched = on_keys_fetched, .request = r, .token = token};
-    if (!oidc_wait(r->server->gate.oidc, &wait->waiter))
+    *wait = (struct key_wait){
+        .waiter.on_fetched = on_keys_fetched, .request = r, .token = token, .on_known = on_known};
+    if (!oidc_wait(r->server->gate->oidc, &wait->waiter))
         return false;
     r->state = wait;
     r->on_gone = on_gone_waiting;
     return true;
 }
 
-static bool check_provider_token(struct request *r, struct str token, bool may_wait)
+/* `on_known`: NULL if it may not wait. */
+static bool check_provider_token(struct request *r, struct str token,
+                                 void (*on_known)(struct request *r))
 {
-    struct oidc *oidc = r->server->gate.oidc;
+    struct oidc *oidc = r->server->gate->oidc;
     struct jwt_claims claims;
     enum jwt_fault fault = oidc_verify(oidc, token, &claims);
     if (fault == JWT_GOOD) {
@@ -211,7 +216,7 @@ static bool check_provider_token(struct request *r, struct str token, bool may_w
         jwt_claims_fini(&claims);
         return ok;
     }
-    if (fault == JWT_NO_KEY && may_wait && wait_for_keys(r, token))
+    if (fault == JWT_NO_KEY && on_known != NULL && wait_for_keys(r, token, on_known))
         return false;
     if (fault == JWT_NO_KEY && !oidc_is_sure(oidc)) {
         respond_error_more(r, ERR_PROVIDER_DOWN, NULL, NULL, oidc_retry_after_s(oidc));
@@ -238,7 +243,7 @@ static bool check_rate(struct request *r)
     char detail[256];
     unsigned retry_s = 0;
     enum rates_answer answer =
-        rates_admit(r->server->gate.rates, r->account, r->nonce.is_set, is_login(r), &retry_s);
+        rates_admit(r->server->gate->rates, r->account, r->nonce.is_set, is_login(r), &retry_s);
     if (answer == RATES_ADMITTED)
         return true;
     metrics_add(r->server->metrics, METRIC_RATE_LIMITED, 1);
@@ -267,20 +272,20 @@ static void on_keys_fetched(struct oidc_waiter *waiter)
     struct request *r = wait->request;
     r->on_gone = NULL;
     r->state = NULL;
-    if (check_provider_token(r, wait->token, false) && check_rate(r) && check_role(r))
-        request_admit(r);
+    if (check_provider_token(r, wait->token, NULL) && check_rate(r) && check_role(r))
+        wait->on_known(r);
 }
 
-static bool check_token(struct request *r, struct str token)
+static bool check_token(struct request *r, struct str token, void (*on_known)(struct request *r))
 {
     if (token.n > TOKEN_MAX_BYTES) { /* no other one of that kind will do, so it is not 401 */
         respond_error(r, ERR_HEADERS_TOO_LARGE,
                       "The bearer token is longer than 8 KiB: use one with fewer claims.");
         return false;
     }
-    if (token_is_ours(token) || r->server->gate.oidc == NULL)
+    if (token_is_ours(token) || r->server->gate->oidc == NULL)
         return check_own_token(r, token);
-    return check_provider_token(r, token, true);
+    return check_provider_token(r, token, on_known);
 }
 
 static bool check_signed(struct request *r)
@@ -288,7 +293,7 @@ static bool check_signed(struct request *r)
     struct auth_signed given = {.user = request_param(r, "User")};
     const struct account *account;
     bool is_in_body =
-        given.user.at == NULL && r->route->takes_signed_body && r->h2o->entity.len > 0;
+        given.user.at == NULL && r->route->takes_signed_body && r->exchange.h2o->entity.len > 0;
     if (is_in_body) {
         if (!request_body(r))
             return false;
@@ -348,8 +353,8 @@ static bool has_api_key(struct request *r)
 
 bool authenticate_is_tried(struct request *r)
 {
-    bool has_body = r->h2o->entity.len > 0 && r->objection != ERR_ENCODED &&
-                    r->h2o->entity.len <= server_body_max(r->server, r->route);
+    bool has_body = r->exchange.h2o->entity.len > 0 && r->objection != ERR_ENCODED &&
+                    r->exchange.h2o->entity.len <= route_body_max(r->server, r->route);
     return (r->route->takes_signed_body && has_body) ||
            request_header(r, "authorization").at != NULL || request_param(r, "Hash").at != NULL ||
            (r->route->takes_token_param && request_param(r, "token").at != NULL);
@@ -368,18 +373,18 @@ void authenticate_use_up(struct server *server, struct str query)
     unsigned retry_s;
     const struct account *account = proof_of_query(server, query, &nonce);
     if (account != NULL &&
-        rates_admit(server->gate.rates, account, true, false, &retry_s) == RATES_ADMITTED)
+        rates_admit(server->gate->rates, account, true, false, &retry_s) == RATES_ADMITTED)
         forget_nonce(server->shards, &nonce);
 }
 
-bool authenticate(struct request *r)
+bool authenticate(struct request *r, void (*on_known)(struct request *r))
 {
     if (r->route->roles == ROLES_NONE)
         return true;
     if (r->route->is_open != NULL && !authenticate_is_tried(r) && r->route->is_open(r))
         return true;
     struct str token = bearer_token(r);
-    bool is_known = token.at != NULL ? check_token(r, token)
+    bool is_known = token.at != NULL ? check_token(r, token, on_known)
                     : has_basic(r)   ? check_basic(r, request_header(r, "authorization"))
                     : has_api_key(r) ? check_api_key(r)
                                      : check_signed(r);

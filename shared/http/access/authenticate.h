@@ -11,8 +11,8 @@
 
 /* Sets r->account, r->identity and r->nonce and returns true, or returns false and takes over the
  * request: it answers, immediately or after counting the failure, or waits for a provider's keys
- * and then calls request_admit or answers. */
-bool authenticate(struct request *r) must_check;
+ * and then calls `on_known` or answers. */
+bool authenticate(struct request *r, void (*on_known)(struct request *r)) must_check;
 
 /* For credentials that a route checks itself (struct route's is_open) and finds wrong: counts the
  * failure as that of a token, and answers 401 with `detail`, a constant, or 429. */
@@ -22,7 +22,7 @@ void authenticate_fail(struct request *r, const char *detail);
  * known. */
 bool authenticate_is_tried(struct request *r);
 
-/* For a request that is answered before request_start because its body is too large or invalid:
+/* For a request that is answered before start_request because its body is too large or invalid:
  * uses up the nonce if the query is correctly signed. The sender sees no difference, so secrets
  * cannot be guessed here. */
 void authenticate_use_up(struct server *server, struct str query);

@@ -7,7 +7,7 @@
 #include "shared/http/access/failures.h"
 #include "shared/http/access/oidc.h"
 #include "shared/http/access/rates.h"
-#include "shared/http/server/server.h"
+#include "shared/http/request/server.h"
 
 #include <stdlib.h>
 
@@ -34,9 +34,12 @@ enum err gate_check_token(struct gate *gate, struct str token, const struct acco
                               clock_wall_s(), ret_account, ret_expires_s);
 }
 
-void gate_init(struct gate *gate, struct loop *loop, const struct server_config *config,
-               struct shards *shards, struct metrics *metrics)
+struct gate *gate_create(struct loop *loop, const struct server_config *config,
+                         struct shards *shards, struct metrics *metrics)
 {
+    struct gate *gate = malloc(sizeof *gate);
+    if (gate == NULL)
+        abort();
     *gate = (struct gate){.accounts = config->accounts,
                           .is_sha1_allowed = config->is_sha1_allowed,
                           .failures = failures_create(),
@@ -45,13 +48,17 @@ void gate_init(struct gate *gate, struct loop *loop, const struct server_config 
                           .shards = shards};
     if (config->oidc != NULL && oidc_is_wanted(config->oidc))
         gate->oidc = oidc_create(loop, config->oidc, metrics);
+    if (gate->accounts != NULL)
+        gate->seen = gate_accounts(gate);
+    return gate;
 }
 
-void gate_fini(struct gate *gate)
+void gate_destroy(struct gate *gate)
 {
     call_detach(&gate->key_call);
     oidc_destroy(gate->oidc);
     failures_destroy(gate->failures);
     rates_destroy(gate->rates);
     token_cache_destroy(gate->tokens);
+    free(gate);
 }

@@ -27,16 +27,17 @@ struct gate {
     struct rates *rates; /* rates of proven accounts */
     struct token_key token_key;
     struct token_cache *tokens;
-    _Atomic bool has_token_key; /* received from Redis; other threads may read it */
-    struct call key_call;       /* fetches it */
+    _Atomic bool has_token_key;  /* received from Redis; other threads may read it */
+    struct call key_call;        /* fetches it */
+    const struct accounts *seen; /* that open requests were last checked against (rights.h) */
     struct shards *shards;
 };
 
 /* All is borrowed. */
-void gate_init(struct gate *gate, struct loop *loop, const struct server_config *config,
-               struct shards *shards, struct metrics *metrics);
+struct gate *gate_create(struct loop *loop, const struct server_config *config,
+                         struct shards *shards, struct metrics *metrics) must_check;
 /* Call it before the loop ends, when no request waits any more. */
-void gate_fini(struct gate *gate);
+void gate_destroy(struct gate *gate);
 /* Call it when scripts run (again): fetches the cluster's token key. */
 void gate_on_up(struct gate *gate);
 

@@ -16,6 +16,8 @@
 #include "shared/auth/signed.h"
 #include "shared/http/request/respond.h"
 
+#include <stdlib.h>
+
 enum {
     MARK_BYTES = SIGNED_MARK_SIZE - 1,
     NEWS_BYTES = MARK_BYTES + 1, /* a mark and what has happened */
@@ -25,16 +27,21 @@ enum {
     FIRST_TRY_MS = 50 /* then twice as long each time */
 };
 
-void held_nonces_init(struct server *server)
+struct held_nonces *held_nonces_create(void)
 {
+    struct held_nonces *held = calloc(1, sizeof *held);
+    if (held == NULL)
+        abort();
     for (unsigned i = 0; i < SHARDS_MAX; i++)
-        buf_init(&server->held_nonces.news[i], NEWS_MAX * NEWS_BYTES);
+        buf_init(&held->news[i], NEWS_MAX * NEWS_BYTES);
+    return held;
 }
 
-void held_nonces_fini(struct server *server)
+void held_nonces_destroy(struct held_nonces *held)
 {
     for (unsigned i = 0; i < SHARDS_MAX; i++)
-        buf_fini(&server->held_nonces.news[i]);
+        buf_fini(&held->news[i]);
+    free(held);
 }
 
 /* --- reporting -------------------------------------------------------------------------------- */
@@ -55,7 +62,7 @@ static void report(struct turn *turn, struct str news)
 void held_nonces_report(struct server *server)
 {
     for (unsigned i = 0; i < server->shards->n; i++) {
-        struct buf *news = &server->held_nonces.news[i];
+        struct buf *news = &server->held_nonces->news[i];
         if (news->n == 0 || !turn_is_up(server->shards->turns[i]))
             continue;
         report(server->shards->turns[i], buf_str(news));
@@ -65,7 +72,7 @@ void held_nonces_report(struct server *server)
 
 static void note(struct request *r, enum verb_nonces_held_what what)
 {
-    struct buf *news = &r->server->held_nonces.news[shards_of_nonce(r->server->shards, &r->nonce)];
+    struct buf *news = &r->server->held_nonces->news[shards_of_nonce(r->server->shards, &r->nonce)];
     char *at = buf_reserve(news, NEWS_BYTES);
     if (at == NULL) {
         buf_clear(news);
@@ -88,8 +95,8 @@ static void make_mark(struct request *r, char ret_mark[SIGNED_MARK_SIZE])
     if (r->query.n > 0)
         buf_put(target, r->query);
     buf_put_char(target, '\n');
-    if (r->h2o->entity.len > 0)
-        buf_put(target, (struct str){r->h2o->entity.base, r->h2o->entity.len});
+    if (r->exchange.h2o->entity.len > 0)
+        buf_put(target, request_entity(r));
     signed_mark(r->nonce.bytes, buf_str(target), ret_mark);
 }
 
@@ -100,7 +107,7 @@ static bool may_be_held(const struct request *r)
 
 void held_nonces_park(struct request *r)
 {
-    if (!may_be_held(r) || r->is_nonce_held || r->is_answered || r->has_left)
+    if (!may_be_held(r) || r->is_nonce_held || r->exchange.is_answered || r->exchange.has_left)
         return;
     if (r->nonce_mark == NULL) {
         r->nonce_mark = request_alloc(r, SIGNED_MARK_SIZE);
@@ -143,7 +150,7 @@ static void on_again(struct request *r, enum err error, struct str reply)
         r->state = NULL;
         r->on_gone = NULL;
         request_handle(r);
-    } else if (str_eq(reply, STR("held")) && retry->n < TRIES_MAX && !r->has_left) {
+    } else if (str_eq(reply, STR("held")) && retry->n < TRIES_MAX && !r->exchange.has_left) {
         loop_set_deadline(r->server->loop, &retry->deadline, (uint64_t)FIRST_TRY_MS << retry->n++);
     } else {
         refuse(r);
@@ -155,7 +162,7 @@ static void ask(struct retry *retry)
     struct request *r = retry->r;
     unsigned shard = shards_of_nonce(r->server->shards, &r->nonce);
     call_nonce_again(request_call_at(r, shard, on_again), .mark = str_of(r->nonce_mark),
-                     .sync_ms = r->server->held_nonces.sync_ms);
+                     .sync_ms = r->server->held_nonces->sync_ms);
 }
 
 static void on_time(struct deadline *deadline)

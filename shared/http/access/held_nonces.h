@@ -20,8 +20,13 @@ enum held_end {
     HELD_LOST,     /* its client has left, or reads "send it again": the same request may come */
 };
 
-void held_nonces_init(struct server *server);
-void held_nonces_fini(struct server *server);
+struct held_nonces {
+    struct buf news[SHARDS_MAX]; /* what each shard has not been told yet */
+    uint64_t sync_ms;            /* the longest time between two syncs; set by the caller */
+};
+
+struct held_nonces *held_nonces_create(void) must_check;
+void held_nonces_destroy(struct held_nonces *held);
 /* Reports what has happened since the last call. Call it before each flush of the turns. */
 void held_nonces_report(struct server *server);
 

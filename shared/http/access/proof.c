@@ -5,6 +5,7 @@
 #include "shared/auth/secret.h"
 #include "shared/auth/signed.h"
 #include "shared/base/base64url.h"
+#include "shared/http/access/gate.h"
 #include "shared/http/access/oidc.h"
 
 #include <stdlib.h>
@@ -59,7 +60,7 @@ static bool may_use(const struct route *route, enum role role)
 
 static const struct account *find_account(struct server *server, struct str name)
 {
-    return accounts_find(gate_accounts(&server->gate), name);
+    return accounts_find(gate_accounts(server->gate), name);
 }
 
 static bool is_good_token(struct server *server, const struct route *route, struct str token)
@@ -67,11 +68,11 @@ static bool is_good_token(struct server *server, const struct route *route, stru
     const struct account *account;
     struct jwt_claims provided;
     uint64_t expires_s;
-    if (token_is_ours(token) || server->gate.oidc == NULL)
-        return server->gate.has_token_key &&
-               gate_check_token(&server->gate, token, &account, &expires_s) == ERR_OK &&
+    if (token_is_ours(token) || server->gate->oidc == NULL)
+        return server->gate->has_token_key &&
+               gate_check_token(server->gate, token, &account, &expires_s) == ERR_OK &&
                may_use(route, account->role);
-    if (oidc_verify(server->gate.oidc, token, &provided) != JWT_GOOD)
+    if (oidc_verify(server->gate->oidc, token, &provided) != JWT_GOOD)
         return false;
     bool is_good = find_account(server, provided.sub) == NULL && may_use(route, ROLE_USER);
     jwt_claims_fini(&provided);
@@ -82,10 +83,10 @@ const struct account *proof_of_signature(struct server *server, struct str user,
                                          struct str hash, struct nonce_id *ret_nonce)
 {
     const struct account *account = user.at == NULL ? NULL : find_account(server, user);
-    if (signed_verify(account, user, nonce, hash, server->gate.is_sha1_allowed) != ERR_OK) {
+    if (signed_verify(account, user, nonce, hash, server->gate->is_sha1_allowed) != ERR_OK) {
         /* Accounts without a former secret and unknown ones take this step too: it takes time. */
         account = account == NULL ? NULL : account->former;
-        if (signed_verify(account, user, nonce, hash, server->gate.is_sha1_allowed) != ERR_OK)
+        if (signed_verify(account, user, nonce, hash, server->gate->is_sha1_allowed) != ERR_OK)
             return NULL;
     }
     signed_nonce_id(user, nonce, ret_nonce->bytes);

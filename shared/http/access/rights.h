@@ -13,22 +13,8 @@
 
 #include "shared/http/request/request.h"
 
-/* Marks the gate's current accounts as seen. */
-void rights_init(struct server *server);
-/* Lists a request that has an account, until it is disposed of. */
-void rights_list(struct request *r);
-/* Accepts a request that was never listed. */
-void rights_unlist(struct request *r);
-
-/* If the accounts have been reloaded, checks everything that is open. */
-void rights_check(struct server *server);
-
-/* Ends the request: ERR_REVOKED, or ERR_TOKEN_EXPIRED. A request that neither waits nor streams
- * gets that answer when it is done. */
-void rights_end(struct request *r, enum err why);
-
-/* Milliseconds until a token that expires at `expires_s` (seconds since 1970) is no longer
- * accepted, including the allowed clock skew. */
-uint64_t rights_left_ms(uint64_t expires_s);
+/* If the accounts have been reloaded, ends the requests of those that have lost their right
+ * (request_revoke) and returns the new accounts; otherwise NULL. */
+const struct accounts *rights_check(struct server *server);
 
 #endif

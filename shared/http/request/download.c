@@ -3,7 +3,7 @@
  * asks for more, the other collects. */
 #include "shared/http/request/download.h"
 
-#include "shared/http/access/rights.h"
+#include "shared/auth/token.h"
 #include "shared/http/request/respond.h"
 #include "shared/http/wire/connection.h"
 
@@ -15,7 +15,7 @@ static void on_proceed(h2o_generator_t *generator, h2o_req_t *h2o)
     (void)h2o;
     d->is_sending = false;
     buf_clear(&d->sending);
-    connection_hold_answer(d->r, d->out.n);
+    connection_hold_answer(&d->r->exchange, d->out.n);
     if (d->out.n > 0 || d->is_ending || d->is_cut)
         download_flush(d);
     else
@@ -24,7 +24,7 @@ static void on_proceed(h2o_generator_t *generator, h2o_req_t *h2o)
 
 static void on_right_over(struct deadline *deadline)
 {
-    rights_end(H2O_STRUCT_FROM_MEMBER(struct download, right, deadline)->r, ERR_TOKEN_EXPIRED);
+    request_revoke(H2O_STRUCT_FROM_MEMBER(struct download, right, deadline)->r, ERR_TOKEN_EXPIRED);
 }
 
 static void on_left(struct left_listener *listener)
@@ -66,7 +66,7 @@ void download_answer_head(struct request *r, const char *content_type, const cha
 {
     static h2o_generator_t generator = {NULL, NULL};
     start(r, content_type, filename, &generator);
-    h2o_send(r->h2o, NULL, 0, H2O_SEND_STATE_FINAL);
+    h2o_send(r->exchange.h2o, NULL, 0, H2O_SEND_STATE_FINAL);
 }
 
 void download_start(struct download *d, const char *content_type, const char *filename)
@@ -77,7 +77,7 @@ void download_start(struct download *d, const char *content_type, const char *fi
     request_on_left(r, &d->left);
     if (r->revoked != ERR_OK || r->expires_s > 0)
         loop_set_deadline(r->server->loop, &d->right,
-                          r->revoked != ERR_OK ? 0 : rights_left_ms(r->expires_s));
+                          r->revoked != ERR_OK ? 0 : token_left_ms(r->expires_s));
 }
 
 void download_flush(struct download *d)
@@ -89,8 +89,8 @@ void download_flush(struct download *d)
         /* With a byte: without any libh2o may let go of the request inside h2o_send. */
         h2o_iovec_t last = h2o_iovec_init(H2O_STRLIT("\n"));
         d->is_ended = true;
-        connection_wrote(d->r);
-        h2o_send(d->r->h2o, &last, 1, H2O_SEND_STATE_ERROR);
+        connection_wrote(&d->r->exchange);
+        h2o_send(d->r->exchange.h2o, &last, 1, H2O_SEND_STATE_ERROR);
         return;
     }
     if (d->out.n == 0 && !d->is_ending)
@@ -101,10 +101,11 @@ void download_flush(struct download *d)
     buf_clear(&d->out);
     d->is_sending = true;
     d->is_ended = d->is_ending;
-    connection_hold_answer(d->r, d->sending.n);
+    connection_hold_answer(&d->r->exchange, d->sending.n);
     h2o_iovec_t bytes = h2o_iovec_init(d->sending.at, d->sending.n);
-    connection_wrote(d->r);
-    h2o_send(d->r->h2o, &bytes, 1, d->is_ended ? H2O_SEND_STATE_FINAL : H2O_SEND_STATE_IN_PROGRESS);
+    connection_wrote(&d->r->exchange);
+    h2o_send(d->r->exchange.h2o, &bytes, 1,
+             d->is_ended ? H2O_SEND_STATE_FINAL : H2O_SEND_STATE_IN_PROGRESS);
 }
 
 void download_end(struct download *d)

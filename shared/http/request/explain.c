@@ -4,7 +4,6 @@
 
 #include "shared/base/json_fault.h"
 #include "shared/base/shown.h"
-#include "shared/http/access/admit.h"
 #include "shared/http/request/respond.h"
 #include "shared/http/request/router.h"
 
@@ -93,7 +92,7 @@ bool explain_param(struct request *r, const char *name, const char *expected)
     struct buf b;
     buf_init(&b, DETAIL_BYTES);
     put_param(&b, r, name, expected);
-    if (request_param(r, name).at == NULL && r->h2o->entity.len > 0)
+    if (request_param(r, name).at == NULL && r->exchange.h2o->entity.len > 0)
         buf_lit(&b, " This route does not read a body.");
     return refuse(r, &b);
 }
@@ -142,7 +141,7 @@ void explain_no_route(struct request *r)
 
 void explain_method(struct request *r, const char *allow)
 {
-    struct str method = {r->h2o->method.base, r->h2o->method.len};
+    struct str method = {r->exchange.h2o->method.base, r->exchange.h2o->method.len};
     explain(r, ERR_METHOD, "%s takes %s, not %s.", explain_quoted(r, r->path), allow,
             explain_quoted(r, method));
 }
@@ -194,10 +193,10 @@ static void put_size(struct buf *b, uint64_t bytes)
 void explain_put_too_large(struct buf *b, const struct server *server, const struct route *route,
                            bool is_proven, uint64_t sent)
 {
-    size_t max = server_body_max(server, route), most = max;
+    size_t max = route_body_max(server, route), most = max;
     bool is_for_all = route->roles == ROLES_NONE || route->is_open != NULL;
     if (is_for_all && !is_proven && sent <= max)
-        most = admit_unproven_most(route, max);
+        most = route_anonymous_max(server, route);
     buf_printf(b, "The body is too large: %s %s takes at most ", route->method, route->path);
     put_size(b, most);
     if (most < max && route->roles != ROLES_NONE)
@@ -212,7 +211,7 @@ const char *explain_long_head(struct request *r, const char *what)
     struct buf b;
     buf_init(&b, DETAIL_BYTES);
     buf_lit(&b, "The request line and headers together may take ");
-    put_size(&b, r->server->config->header_max_bytes);
+    put_size(&b, r->server->config->wire.header_max_bytes);
     buf_printf(&b, ": shorten the %s.", what);
     return keep(r, &b);
 }

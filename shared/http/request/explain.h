@@ -30,7 +30,7 @@ explain_cb explain_either;
  * says what to do, or NULL. */
 bool explain_missing(struct request *r, const char *what, struct str name, const char *hint);
 
-/* For request.c: 404 for a path that has no route, 405 for a method that its path does not take
+/* For start.c: 404 for a path that has no route, 405 for a method that its path does not take
  * (`allow`: those that it does), 403 for a role. */
 void explain_no_route(struct request *r);
 void explain_method(struct request *r, const char *allow);

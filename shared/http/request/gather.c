@@ -17,7 +17,7 @@ struct kept_reply {
 static bool keep(struct request *r, struct str reply, struct str *ret_kept)
 {
     struct gather *gather = r->gather;
-    if (!connection_gather(r, reply.n))
+    if (!connection_gather(&r->exchange, reply.n))
         return false;
     struct kept_reply *kept = malloc(sizeof *kept + reply.n);
     if (kept == NULL)
@@ -45,7 +45,7 @@ bool gather_keep(struct request *r)
     size_t bytes = 0;
     for (unsigned i = 0; i < gather->n; i++)
         bytes += i == r->replied_shard ? 0 : gather->replies[i].n;
-    if (!connection_gather(r, bytes) || !keep(r, *last, last)) {
+    if (!connection_gather(&r->exchange, bytes) || !keep(r, *last, last)) {
         respond_error(r, ERR_BUSY,
                       "This node is putting together too many long answers: ask for fewer items at "
                       "a time (limit), or retry shortly.");
@@ -62,7 +62,7 @@ static void finish(struct request *r)
 {
     struct gather *gather = r->gather;
     struct kept_reply *kept = gather->kept;
-    connection_ungather(r, gather->kept_bytes);
+    connection_ungather(&r->exchange, gather->kept_bytes);
     gather->kept = NULL;
     gather->kept_bytes = 0;
     loop_cancel_deadline(r->server->loop, &gather->late);

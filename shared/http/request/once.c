@@ -42,7 +42,7 @@ static struct once *begin(struct request *r, struct str given)
     const char *reason;
     *once = (struct once){.given = given,
                           .digest = EVP_MD_CTX_new(),
-                          .rest = {r->h2o->entity.base, r->h2o->entity.len}};
+                          .rest = {r->exchange.h2o->entity.base, r->exchange.h2o->entity.len}};
     if (once->digest == NULL || EVP_DigestInit_ex(once->digest, EVP_sha256(), NULL) != 1)
         abort();
     if (!multipart_boundary(request_header(r, "content-type"), &once->boundary, &reason))

@@ -25,7 +25,7 @@ struct str once_key(const struct request *r);
  * or under a key always the same: what is created may be where its id says. */
 void once_id(struct str key, size_t bytes, char *ret_hex);
 
-/* --- for request.c --- */
+/* --- for handle.c and respond.c --- */
 
 /* Reads a part of the request for its key. True if there is more of it; then the key is known. */
 bool once_read_some(struct request *r);

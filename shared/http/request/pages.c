@@ -76,7 +76,7 @@ void pages_link(struct request *r, struct str next)
 
 bool pages_hold(struct pages *pages, struct request *r, size_t more)
 {
-    if (connection_gather(r, more))
+    if (connection_gather(&r->exchange, more))
         return true;
     pages_fini(pages);
     respond_error(r, ERR_BUSY,

@@ -90,8 +90,9 @@ static struct str all_forwarded(struct request *r)
     static const char name[] = "x-forwarded-for";
     struct str all = {NULL, 0};
     ssize_t at = -1;
-    while ((at = h2o_find_header_by_str(&r->h2o->headers, name, sizeof name - 1, at)) != -1) {
-        h2o_iovec_t value = r->h2o->headers.entries[at].value;
+    while ((at = h2o_find_header_by_str(&r->exchange.h2o->headers, name, sizeof name - 1, at)) !=
+           -1) {
+        h2o_iovec_t value = r->exchange.h2o->headers.entries[at].value;
         if (all.n == 0) {
             all = (struct str){value.base, value.len};
             continue;
@@ -111,7 +112,7 @@ struct str peer_address(struct request *r)
     char text[PEER_TEXT_MAX] = "unix";
     if (r->peer.at != NULL)
         return r->peer;
-    h2o_conn_t *conn = r->h2o->conn;
+    h2o_conn_t *conn = r->exchange.h2o->conn;
     socklen_t n = conn->callbacks->get_peername(conn, (struct sockaddr *)&storage);
     if (n > 0 && storage.ss_family == AF_INET)
         inet_ntop(AF_INET, &((struct sockaddr_in *)&storage)->sin_addr, text, sizeof text);

@@ -9,25 +9,19 @@
 #include "shared/base/clock.h"
 #include "shared/base/hash.h"
 #include "shared/base/trace.h"
-#include "shared/http/access/audit.h"
-#include "shared/http/access/authenticate.h"
-#include "shared/http/access/held_nonces.h"
-#include "shared/http/access/rates.h"
-#include "shared/http/access/rights.h"
 #include "shared/http/request/explain.h"
 #include "shared/http/request/gather.h"
+#include "shared/http/request/handle.h"
 #include "shared/http/request/once.h"
 #include "shared/http/request/peer.h"
 #include "shared/http/request/respond.h"
 #include "shared/http/request/router.h"
+#include "shared/http/request/stream.h"
 #include "shared/http/wire/connection.h"
 #include "shared/http/wire/leave.h"
-#include "shared/http/wire/linger.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-
-enum { LONG_BODY_BYTES = 32 << 10 };
 
 /* In the request's pool. */
 struct request_call {
@@ -44,28 +38,39 @@ void request_detach(struct request *r)
         call_detach(&call->call);
 }
 
-static void end_turn(struct request *r);
-
 /* --- life ----------------------------------------------------------------------------------- */
 
-/* HTTP/2: a client that resets its stream, or whose connection is gone, does not wait for what it
- * has begun. */
-static void audit_unanswered(struct request *r)
+/* Requests that have an account are listed: it may lose its right while they run. */
+static void list(struct request *r)
 {
-    if (!r->is_answered && r->calls != NULL && r->route != NULL && r->route->audit != AUDIT_NONE)
-        audit_request(r, AUDIT_UNANSWERED);
+    struct request **first = &r->server->requests.with_account;
+    r->next = *first;
+    if (r->next != NULL)
+        r->next->previous = r;
+    *first = r;
+    r->is_listed = true;
+}
+
+static void unlist(struct request *r)
+{
+    if (!r->is_listed)
+        return;
+    *(r->previous == NULL ? &r->server->requests.with_account : &r->previous->next) = r->next;
+    if (r->next != NULL)
+        r->next->previous = r->previous;
+    r->is_listed = false;
 }
 
 static void on_disposed(void *chunk)
 {
     struct request *r = *(struct request **)chunk;
     r->server->requests.open_n--;
-    audit_unanswered(r);
-    held_nonces_end(r, HELD_LOST);
-    rights_unlist(r);
-    leave_unwatch(r);
-    end_turn(r);
-    connection_end(r);
+    r->server->hooks->gone(r);
+    unlist(r);
+    leave_unwatch(&r->exchange);
+    handle_cancel(r);
+    r->exchange.is_proven = r->account != NULL;
+    connection_end(&r->exchange);
     request_detach(r);
     if (r->on_gone != NULL)
         r->on_gone(r);
@@ -100,26 +105,6 @@ struct str request_id_of(struct server *server, h2o_req_t *h2o)
     return own_id(server, &h2o->pool);
 }
 
-/* Escapes must be whole and what they make must be UTF-8 without NUL, or the whole text is bad. */
-static bool is_good_encoding(struct server *server, struct str text)
-{
-    if (text.n == 0 || memchr(text.at, '%', text.n) == NULL)
-        return str_is_utf8(text);
-    buf_clear(&server->scratch);
-    if (!buf_put_url_decoded(&server->scratch, text, false))
-        return false;
-    struct str decoded = buf_str(&server->scratch);
-    return str_is_utf8(decoded) && memchr(decoded.at, 0, decoded.n) == NULL;
-}
-
-static size_t header_bytes(const h2o_req_t *h2o)
-{
-    size_t n = h2o->input.method.len + h2o->input.path.len;
-    for (size_t i = 0; i < h2o->headers.size; i++)
-        n += h2o->headers.entries[i].name->len + h2o->headers.entries[i].value.len + 4;
-    return n;
-}
-
 void request_split_target(struct str target, struct str *ret_path, struct str *ret_query)
 {
     static const struct str schemes[] = {{"http://", 7}, {"https://", 8}};
@@ -138,232 +123,36 @@ void request_split_target(struct str target, struct str *ret_path, struct str *r
     *ret_query = query;
 }
 
-/* What a route's `{name}` segments stand for must be decodable, as the query must. */
-static bool is_good_path(struct request *r)
+static void on_left(struct exchange *x)
 {
-    return !router_is_pattern(str_of(r->route->path)) || is_good_encoding(r->server, r->path);
+    struct request *r = H2O_STRUCT_FROM_MEMBER(struct request, exchange, x);
+    r->server->hooks->left(r);
 }
 
-static void answer_preflight(struct request *r, const char *allow)
-{
-    respond_header(r, "allow", str_of(allow));
-    respond_empty(r, 204);
-}
-
-static void object(struct request *r, enum err error, const char *detail)
-{
-    r->objection = error;
-    r->objection_detail = detail;
-}
-
-/* Bodies are bounded as they are sent, and none is unpacked. */
-static bool is_encoded(struct request *r)
-{
-    struct str encoding = request_header(r, "content-encoding");
-    return r->h2o->entity.len > 0 && encoding.n > 0 && !str_eq_nocase(encoding, STR("identity"));
-}
-
-/* What stands against the request, no matter who sends it. */
-static void look_for_objections(struct request *r)
-{
-    h2o_req_t *h2o = r->h2o;
-    size_t head_max = r->server->config->header_max_bytes;
-    if (header_bytes(h2o) > head_max) {
-        bool is_path = h2o->path.len > head_max / 2;
-        object(r, is_path ? ERR_URI_TOO_LONG : ERR_HEADERS_TOO_LARGE,
-               explain_long_head(r, is_path ? "request line" : "headers"));
-    } else if (r->route == NULL || r->objection != ERR_OK) {
-        return;
-    } else if (h2o->entity.len > server_body_max(r->server, r->route)) {
-        object(r, server_too_large(r->route), explain_too_large(r, h2o->entity.len));
-    } else if (is_encoded(r)) {
-        object(r, ERR_ENCODED, NULL);
-    } else if (r->route->takes_key && request_header(r, "idempotency-key").n > ONCE_KEY_MAX_BYTES) {
-        object(r, ERR_BAD_REQUEST, "Idempotency-Key must be 1 to 128 bytes.");
-    } else if (!is_good_path(r)) {
-        object(r, ERR_BAD_REQUEST, "The path is not valid: broken %-escapes, or not UTF-8.");
-    } else if (!is_good_encoding(r->server, r->query)) {
-        object(r, ERR_BAD_REQUEST,
-               "The query string is not valid: broken %-escapes, or not UTF-8.");
-    }
-}
-
-static void answer_without_route(struct request *r, struct str method, const char *allow)
-{
-    if (r->objection != ERR_OK) {
-        respond_error(r, r->objection, r->objection_detail);
-    } else if (allow == NULL) {
-        explain_no_route(r);
-    } else if (str_eq(method, STR("OPTIONS"))) {
-        answer_preflight(r, allow);
-    } else {
-        respond_header(r, "allow", str_of(allow));
-        explain_method(r, allow);
-    }
-}
-
-/* Refused by its head, and its body is missing: it never comes to its handler. Without an error of
- * its own it goes the ordinary way, to its 404, 405 or 401, and to 503 where that way is open after
- * all. */
-static bool begin_refusal(struct request *r, const struct refusal *refusal)
-{
-    r->is_cut = true;
-    r->pauses = r->h2o->version >= 0x200;
-    if (!r->pauses) {
-        r->h2o->http1_is_persistent = 0;
-        linger_begin(r->server, r->h2o);
-    }
-    if (refusal->is_unread) {
-        r->route = NULL;
-        respond_error(r, refusal->error, refusal->detail);
-        return true;
-    }
-    if (r->route != NULL && err_info(refusal->error)->status == 413)
-        object(r, refusal->error, explain_too_large(r, refusal->length));
-    else if (refusal->error != ERR_OK)
-        object(r, refusal->error, refusal->detail);
-    else if (r->route != NULL)
-        object(r, ERR_BUSY, "The body was not read: send the request again.");
-    return false;
-}
-
-void request_start(struct server *server, h2o_req_t *h2o)
+struct request *request_create(struct server *server, h2o_req_t *h2o)
 {
     struct request *r = h2o_mem_alloc_pool(&h2o->pool, sizeof *r);
-    *r = (struct request){.h2o = h2o, .server = server, .start_us = clock_mono_us()};
+    *r = (struct request){.exchange = {.h2o = h2o, .on_left = on_left},
+                          .server = server,
+                          .start_us = clock_mono_us()};
     struct request **chunk = h2o_mem_alloc_shared(&h2o->pool, sizeof *chunk, on_disposed);
     *chunk = r;
     server->requests.open_n++;
-    struct refusal refusal = connections_take_refusal(server->connections);
-    connection_begin(r);
-    leave_watch(r);
+    connection_begin(&r->exchange);
+    leave_watch(&r->exchange);
     request_split_target((struct str){h2o->path.base, h2o->path.len}, &r->path, &r->query);
     r->id = request_id_of(server, h2o);
     if (server->is_draining)
         h2o->http1_is_persistent = 0;
-    /* First of all: the route says what an error looks like. */
-    const char *allow;
-    struct str method = {h2o->method.base, h2o->method.len};
-    r->route = router_find(server->router, method, r->path, &allow);
-    if (refusal.is_set && begin_refusal(r, &refusal))
-        return;
-    look_for_objections(r);
-    if (r->route == NULL) {
-        answer_without_route(r, method, allow);
-        return;
-    }
-    /* Credentials come before objections, so that a signed query which is refused is used up all
-     * the same, and nobody tries secrets in requests that are refused for something else. */
-    bool must_prove = refusal.is_set && refusal.error == ERR_OK;
-    bool is_anonymous = r->route->roles == ROLES_NONE ||
-                        (r->objection != ERR_OK && !must_prove && !authenticate_is_tried(r));
-    if (is_anonymous || authenticate(r))
-        request_admit(r);
-}
-
-/* --- handling --------------------------------------------------------------------------------- */
-
-/* Its client has left, or it has lost its right, before the handler could listen for that: the
- * handler begins as if it had not, and hears of it then. */
-static void handle_late(struct request *r)
-{
-    bool has_left = r->has_left;
-    enum err revoked = r->revoked;
-    r->has_left = false;
-    r->revoked = ERR_OK;
-    r->route->handle(r);
-    r->has_left = has_left;
-    r->revoked = revoked;
-    leave_notify(r);
-}
-
-static void handle_now(struct request *r)
-{
-    if (once_must_bind(r))
-        once_bind(r);
-    else if (r->has_left || r->revoked != ERR_OK)
-        handle_late(r);
-    else
-        r->route->handle(r);
-}
-
-static void begin_next_long(struct server *server)
-{
-    struct fair_entry *entry = fair_slots_next(server->requests.long_bodies);
-    if (entry != NULL)
-        loop_begin_steps(server->loop,
-                         &H2O_STRUCT_FROM_MEMBER(struct request, body_turn, entry)->handling);
-}
-
-static void end_turn(struct request *r)
-{
-    loop_end_steps(r->server->loop, &r->handling);
-    if (r->body_turn.part == NULL)
-        return;
-    fair_slots_leave(r->server->requests.long_bodies, &r->body_turn);
-    begin_next_long(r->server);
-}
-
-static bool handle_long(struct steps *steps)
-{
-    struct request *r = H2O_STRUCT_FROM_MEMBER(struct request, handling, steps);
-    if (once_read_some(r))
-        return true;
-    end_turn(r);
-    handle_now(r);
-    return false;
-}
-
-/* To read a long body takes milliseconds, and many may come at once: accounts take turns. */
-void request_handle(struct request *r)
-{
-    const struct fair_owner owner = {r->account == NULL ? peer_address(r) : r->account->name_token,
-                                     STR(""), STR("")};
-    if (r->h2o->entity.len <= LONG_BODY_BYTES && !once_read_some(r)) {
-        handle_now(r);
-        return;
-    }
-    r->handling.step = handle_long;
-    fair_slots_wait(r->server->requests.long_bodies, &r->body_turn, &owner, 1);
-    begin_next_long(r->server);
-}
-
-/* Of several shards the nonce has one and the request's verb has another, most likely. */
-static void on_nonce_used_first(struct request *r, enum err error, struct str reply)
-{
-    (void)reply; /* "ok": a replay has been answered with that */
-    if (error != ERR_OK)
-        respond_error(r, error, NULL);
-    else
-        request_handle(r);
-}
-
-void request_end_handler(struct request *r)
-{
-    end_turn(r);
-    request_detach(r);
-    if (r->on_gone != NULL)
-        r->on_gone(r);
-    r->on_gone = NULL;
-    r->left = NULL;
-}
-
-void request_park(struct request *r)
-{
-    r->was_parked = true;
-    held_nonces_park(r);
-}
-
-void request_handle_after_nonce(struct request *r)
-{
-    request_use_nonce(r, on_nonce_used_first);
+    return r;
 }
 
 void request_admit(struct request *r)
 {
     if (r->account != NULL) {
-        rights_list(r);
-        connection_proves(r);
+        list(r);
+        r->exchange.is_proven = true;
+        connection_proves(&r->exchange);
     }
     if (r->objection != ERR_OK)
         respond_error(r, r->objection, r->objection_detail);
@@ -373,9 +162,47 @@ void request_admit(struct request *r)
         request_handle(r);
 }
 
+void request_park(struct request *r)
+{
+    r->was_parked = true;
+    r->server->hooks->parked(r);
+}
+
+void request_revoke(struct request *r, enum err why)
+{
+    if (r->revoked == ERR_OK)
+        r->revoked = why;
+    if (r->exchange.is_answered && !r->exchange.is_stream)
+        return;
+    if (r->stream != NULL)
+        stream_revoke(r->stream);
+    leave_notify(&r->exchange);
+}
+
+void request_on_left(struct request *r, struct left_listener *listener)
+{
+    if (!r->exchange.has_left && r->revoked == ERR_OK)
+        leave_listen(&r->exchange, listener);
+}
+
+void request_off_left(struct request *r, struct left_listener *listener)
+{
+    leave_unlisten(&r->exchange, listener);
+}
+
+bool request_client_left(struct request *r)
+{
+    return leave_has_begun(&r->exchange);
+}
+
+bool request_write_failed(struct request *r)
+{
+    return leave_cut_answer(&r->exchange);
+}
+
 void *request_alloc(struct request *r, size_t bytes)
 {
-    return h2o_mem_alloc_pool(&r->h2o->pool, bytes);
+    return h2o_mem_alloc_pool(&r->exchange.h2o->pool, bytes);
 }
 
 struct str request_copy(struct request *r, struct str s)
@@ -391,10 +218,10 @@ struct str request_copy(struct request *r, struct str s)
 
 struct str request_header(struct request *r, const char *name)
 {
-    ssize_t at = h2o_find_header_by_str(&r->h2o->headers, name, strlen(name), -1);
+    ssize_t at = h2o_find_header_by_str(&r->exchange.h2o->headers, name, strlen(name), -1);
     if (at == -1)
         return (struct str){NULL, 0};
-    h2o_iovec_t value = r->h2o->headers.entries[at].value;
+    h2o_iovec_t value = r->exchange.h2o->headers.entries[at].value;
     return (struct str){value.base, value.len};
 }
 
@@ -487,12 +314,11 @@ bool request_param_is_true(struct request *r, const char *name)
 
 void request_on_replay(struct request *r)
 {
-    rates_return_nonce(r->server->gate.rates, r->account);
     request_detach(r);
-    if (!r->is_answered && held_nonces_try_again(r))
+    if (r->server->hooks->replayed(r))
         return;
     metrics_add(r->server->metrics, METRIC_NONCES_REUSED, 1);
-    if (!r->is_answered || r->held != NULL)
+    if (!r->exchange.is_answered || r->held != NULL)
         respond_instead(r, ERR_NONCE_USED);
 }
 

@@ -12,64 +12,12 @@
 
 #include "shared/auth/accounts.h"
 #include "shared/base/json_scan.h"
-#include "shared/http/request/problem.h"
-#include "shared/http/server/server.h"
+#include "shared/http/request/route.h"
+#include "shared/http/request/server.h"
+#include "shared/http/wire/exchange.h"
 #include "shared/redis/turn.h"
 
 struct request;
-typedef void handler(struct request *r);
-
-/* What a route's request means to the audit log (audit.h). */
-enum audit_event {
-    AUDIT_NONE,
-    AUDIT_QUERY_REOPENED,
-    AUDIT_ENGINE_DRAINED, /* or given work again */
-    AUDIT_RECOMMENDATION_DELETED,
-    AUDIT_TOPIC_DELETED,
-    AUDIT_USER_DELETED,
-    AUDIT_DOCUMENT_DELETED,
-    AUDIT_BOT_DELETED,
-    AUDIT_ROOM_DELETED,
-    AUDIT_EVENT_NR
-};
-
-/* Who may call a route: a mask of 1 << enum role, or ROLES_NONE for everybody, without proof. */
-enum { ROLES_NONE = 0, ROLES_ALL = (1 << ROLE_NR) - 1 };
-
-struct route {
-    const char *method, *path; /* a path may have `{name}` segments, see router.h */
-    unsigned roles;
-    handler *handle;
-    bool takes_signed_body; /* User, Nonce and Hash may be in a JSON body */
-    bool takes_token_param; /* a bearer token may be in the parameter `token` */
-    bool takes_api_key;     /* `x-api-key: <account>:<secret>` proves the account, too */
-    bool takes_basic;       /* `Authorization: Basic` proves an account with a hashed secret */
-    bool takes_key;         /* it creates something, once for each Idempotency-Key (once.h) */
-    /* Of a route whose handler checks the header X-CALLER-KEY: whether its value is a key that this
-     * cluster has made, so that the body may be as large as the route's. NULL: it takes none. */
-    bool (*is_caller_key)(const struct server *server, struct str key);
-    /* Whether this request, which has no credentials, is handled all the same, without an account.
-     * NULL: it is not. */
-    bool (*is_open)(const struct request *r);
-    /* A GET that hands something to whoever asks, a claim or a socket: it takes no HEAD, as all
-     * others do. */
-    bool hands_out;
-    /* A GET that may be held: the same signed request is served once more if it is lost
-     * (held_nonces.h). */
-    bool is_held;
-    bool uses_nonce_itself; /* with several shards; otherwise it is used up before the handler
-                             * runs */
-    /* A GET whose answer is sent even if clients have left too much unread, because it hands work
-     * over or is for operators. Long answers to others become 503 then. */
-    bool is_always_sent;
-    /* Maximum body; 0: the server's (struct server_config). A route without roles takes at most
-     * ADMIT_PUBLIC_BYTES (admit.h). */
-    size_t body_max_bytes;
-    enum err too_large;          /* error for larger bodies; ERR_OK: ERR_TOO_LARGE */
-    problem_writer *put_problem; /* writes its errors; NULL: problem_put */
-    enum audit_event audit;
-};
-
 /* Claims of a provider's token besides the account's name; in the request's pool. */
 struct identity {
     struct str username;
@@ -77,24 +25,8 @@ struct identity {
     struct str roles_json; /* a JSON list of texts */
 };
 
-struct connection;
-struct held_answer;
-
-/* The lists that an unread answer is in: of its thread, and of its client's address. */
-enum { UNREAD_OF_THREAD, UNREAD_OF_ADDRESS, UNREAD_LIST_NR };
-
-/* What is held of its answer until the client has read it (connection.h). */
-struct unread {
-    size_t bytes;      /* that count: 0 up to 16 KiB */
-    size_t gathered;   /* while the answer is put together: what it takes so far */
-    bool is_listed;    /* it is being sent */
-    uint64_t since_ms; /* when it began to wait, or was looked at and being read */
-    struct {
-        struct unread *older, *newer;
-    } in[UNREAD_LIST_NR]; /* while it is listed */
-};
-
 struct gather;
+struct held_answer;
 struct once;
 struct request_call;
 struct stream;
@@ -112,14 +44,8 @@ struct request_subject {
     struct str added_by;
 };
 
-/* Notified when a client has left. In its owner's memory; zeroed initially. */
-struct left_listener {
-    struct left_listener *next; /* of the request's */
-    void (*on_left)(struct left_listener *listener);
-};
-
 struct request {
-    h2o_req_t *h2o;
+    struct exchange exchange; /* its connection and its client */
     struct server *server;
     const struct route *route;
     /* NULL on routes without roles, and where is_open allows it. For a provider's token it is
@@ -129,10 +55,10 @@ struct request {
     struct nonce_id nonce;           /* used up by the request's first verb, or before its answer */
     uint64_t expires_s;              /* `exp` of its token, seconds since 1970; 0: a signature */
     enum err objection;              /* error to answer once it is authenticated; ERR_OK: none */
-    enum err revoked;                /* why its right has ended (rights.h); ERR_OK: it has not */
+    enum err revoked; /* why its right has ended (request_revoke); ERR_OK: it has not */
     const char *objection_detail;
-    struct request *previous, *next; /* of the server's that have an account (rights.h) */
-    struct fair_entry body_turn;     /* at its handler, with a long body (request.c) */
+    struct request *previous, *next; /* of the server's that have an account */
+    struct fair_entry body_turn;     /* at its handler, with a long body (handle.c) */
     struct steps handling;           /* runs that then, or what it has begun */
     struct str path;                 /* as sent, without the query */
     struct str query;                /* raw query string, without '?' */
@@ -140,19 +66,14 @@ struct request {
     struct str peer;                 /* address of the client, from trusted proxies if any */
     uint64_t start_us;
     struct request_subject about; /* set by handlers; lives as long as the request */
-    bool is_listed;               /* in the server's list (rights.h) */
+    bool is_listed;               /* in the server's list */
     bool is_signed;               /* proved by User, Nonce and Hash */
     bool has_secret;              /* proved by the secret itself, in the clear */
-    bool is_answered;
-    bool is_stream;       /* the answer is being streamed */
-    bool has_left;        /* the client has left and listeners were called */
-    bool is_cut;          /* refused by its head: the body was not read, no handler runs */
-    bool pauses;          /* HTTP/2: its connection is not read before its answer */
-    bool is_unread;       /* HTTP/2: from a stranger, answer not yet written */
-    bool was_parked;      /* its duration is the wait of a long poll */
-    bool is_nonce_held;   /* as Redis is told, see held_nonces.h */
-    char *nonce_mark;     /* of held_nonces.c; NULL: none */
-    struct param *params; /* of the query; NULL before the first access */
+    bool is_cut;                  /* refused by its head: the body was not read, no handler runs */
+    bool was_parked;              /* its duration is the wait of a long poll */
+    bool is_nonce_held;           /* as Redis is told, see held_nonces.h */
+    char *nonce_mark;             /* of held_nonces.c; NULL: none */
+    struct param *params;         /* of the query; NULL before the first access */
     size_t param_n;
     struct json_member *members; /* of the body, once request_body has read it; NULL before */
     size_t member_n;
@@ -160,20 +81,16 @@ struct request {
     unsigned replied_shard;     /* inside a reply: of request_call_at */
     struct gather *gather;      /* gather.h; NULL: nothing was gathered */
     struct once *once;          /* once.h; NULL: it has no key, or was not handled yet */
-    struct left_listener *left;
-    struct held_answer *held; /* an answer that waits for the nonce (respond.c) */
-    struct stream *stream;    /* once it has started */
-    struct connection *connection;
-    size_t held_bytes, unproven_bytes; /* counted for its body (connection.h) */
-    struct unread unread;
+    struct held_answer *held;   /* an answer that waits for the nonce (respond.c) */
+    struct stream *stream;      /* once it has started */
     /* Runs once when libh2o disposes of the request, answered or not; may be NULL. The request's
      * memory is still valid inside it. */
     void (*on_gone)(struct request *r);
     void *state; /* owned by the handler */
 };
 
-/* Creates the request for `h2o` and finds its route; runs the handler or answers with an error. */
-void request_start(struct server *server, h2o_req_t *h2o);
+/* Makes a request of what libh2o has read, in its pool. Its route is not known yet. */
+struct request *request_create(struct server *server, h2o_req_t *h2o) must_check;
 
 /* Continues with a request that is authenticated, if its route requires that: runs the handler.
  */
@@ -188,11 +105,23 @@ struct str request_id_of(struct server *server, h2o_req_t *h2o);
  * NULL. */
 void request_split_target(struct str target, struct str *ret_path, struct str *ret_query);
 
+/* Its body; empty, but never NULL, without one. */
+static inline struct str request_entity(const struct request *r)
+{
+    const h2o_iovec_t *entity = &r->exchange.h2o->entity;
+    return (struct str){entity->base == NULL ? "" : entity->base, entity->len};
+}
+/* HTTP/1: its connection closes after the answer. */
+static inline void request_end_connection(struct request *r)
+{
+    r->exchange.h2o->http1_is_persistent = 0;
+}
+
 /* Whether only the head of the answer is wanted: nothing is held or streamed for it. The rest is
  * left out by respond.h. */
 static inline bool request_is_head(const struct request *r)
 {
-    return h2o_memis(r->h2o->method.base, r->h2o->method.len, H2O_STRLIT("HEAD"));
+    return h2o_memis(r->exchange.h2o->method.base, r->exchange.h2o->method.len, H2O_STRLIT("HEAD"));
 }
 
 /* Memory from the request's pool: never NULL, freed with the request, not zeroed. */
@@ -274,6 +203,11 @@ bool request_client_left(struct request *r);
 /* For on_gone of an answered request: whether the client refused bytes of the answer. A client that
  * closes after reading the whole answer is not a failure. */
 bool request_write_failed(struct request *r);
+
+/* Its account has lost its right, or its token has expired: ERR_REVOKED or ERR_TOKEN_EXPIRED. A
+ * stream ends with an `error` event, a waiting handler is notified as if the client had left, and
+ * everything else gets that answer when it is done. */
+void request_revoke(struct request *r, enum err why);
 
 /* Whether a log line of the request will be written when it is answered. */
 bool request_is_logged(const struct request *r);

@@ -16,8 +16,8 @@ bool request_body(struct request *r)
     bool is_object;
     if (r->members != NULL)
         return true;
-    struct str entity = {r->h2o->entity.base == NULL ? "" : r->h2o->entity.base,
-                         r->h2o->entity.len};
+    struct str entity = {r->exchange.h2o->entity.base == NULL ? "" : r->exchange.h2o->entity.base,
+                         r->exchange.h2o->entity.len};
     struct json_member *members = request_alloc(r, most * sizeof *members);
     bool ok = json_scan_object(entity, members, most, &r->member_n, &reason, &at, &is_object);
     if (ok && r->member_n > most) {

@@ -10,8 +10,6 @@
 
 #include "shared/base/clock.h"
 #include "shared/base/trace.h"
-#include "shared/http/access/audit.h"
-#include "shared/http/access/held_nonces.h"
 #include "shared/http/request/once.h"
 #include "shared/http/wire/connection.h"
 
@@ -26,8 +24,8 @@ static h2o_iovec_t vec(struct str s)
 /* `name` is a literal in lower case (HTTP/2 wants that), `value` lives as long as the request. */
 static void put_header(struct request *r, const char *name, struct str value)
 {
-    h2o_add_header_by_str(&r->h2o->pool, &r->h2o->res.headers, name, strlen(name), 0, NULL,
-                          value.at, value.n);
+    h2o_add_header_by_str(&r->exchange.h2o->pool, &r->exchange.h2o->res.headers, name, strlen(name),
+                          0, NULL, value.at, value.n);
 }
 
 void respond_header(struct request *r, const char *name, struct str value)
@@ -52,7 +50,8 @@ static void put_cors(struct request *r)
     put_header(r, "access-control-expose-headers",
                STR("X-Request-Id, Retry-After, Link, X-RateLimit-Limit, X-RateLimit-Remaining, "
                    "X-RateLimit-Reset"));
-    if (!str_eq((struct str){r->h2o->method.base, r->h2o->method.len}, STR("OPTIONS")))
+    if (!str_eq((struct str){r->exchange.h2o->method.base, r->exchange.h2o->method.len},
+                STR("OPTIONS")))
         return;
     put_header(r, "access-control-allow-methods", STR("GET, POST, PUT, DELETE, DEL, OPTIONS"));
     struct str wanted = request_header(r, "access-control-request-headers");
@@ -63,7 +62,7 @@ static void put_cors(struct request *r)
 
 static void put_common(struct request *r, int status, const char *content_type)
 {
-    h2o_req_t *h2o = r->h2o;
+    h2o_req_t *h2o = r->exchange.h2o;
     h2o->res.status = status;
     h2o->res.reason = err_reason(status);
     if (content_type != NULL)
@@ -116,11 +115,10 @@ void request_note_added_by(struct request *r, struct str id)
 
 static void count(struct request *r, int status)
 {
-    connection_answered(r);
+    connection_answered(&r->exchange);
     uint64_t took_us = clock_mono_us() - r->start_us;
     metrics_count_request(r->server->metrics, status, took_us, r->was_parked);
-    if (r->route != NULL && r->route->audit != AUDIT_NONE)
-        audit_request(r, status);
+    r->server->hooks->answered(r, status);
     if (status >= 400 && status < 500)
         once_unbind(r);
     if (request_is_logged(r))
@@ -137,7 +135,7 @@ struct held_answer {
 static void send_now(struct request *r, const struct held_answer *answer)
 {
     static h2o_generator_t generator = {NULL, NULL};
-    h2o_req_t *h2o = r->h2o;
+    h2o_req_t *h2o = r->exchange.h2o;
     h2o_iovec_t bytes = vec(answer->body);
     put_common(r, answer->status, answer->content_type);
     put_header(r, "cache-control", answer->cache_control);
@@ -147,19 +145,19 @@ static void send_now(struct request *r, const struct held_answer *answer)
         h2o->res.content_length = answer->body.n;
     count(r, answer->status);
     if (r->account == NULL)
-        connection_answers_stranger(r);
+        connection_answers_stranger(&r->exchange);
     h2o_start_response(h2o, &generator);
     h2o_send(h2o, &bytes, request_is_head(r) || answer->body.n == 0 ? 0 : 1, H2O_SEND_STATE_FINAL);
 }
 
-/* From here on the request has its answer, and another one is a bug of ours. 503 means "send it
- * again". */
+/* From here on the request has its answer, and another one is a bug of ours. */
 static void begin_answer(struct request *r, int status)
 {
-    if (r->is_answered)
+    if (r->exchange.is_answered)
         abort();
-    r->is_answered = true;
-    held_nonces_end(r, status == 503 ? HELD_LOST : HELD_ANSWERED);
+    r->exchange.is_answered = true;
+    r->exchange.is_proven = r->account != NULL;
+    r->server->hooks->begins(r, status);
 }
 
 static void on_nonce_used(struct request *r, enum err error, struct str reply)
@@ -193,9 +191,9 @@ static void send_answer(struct request *r, const struct held_answer *answer)
 void respond_instead(struct request *r, enum err error)
 {
     if (r->held != NULL)
-        r->is_answered = false;
+        r->exchange.is_answered = false;
     r->held = NULL;
-    r->h2o->res.headers.size = 0;
+    r->exchange.h2o->res.headers.size = 0;
     respond_error(r, error, NULL);
 }
 
@@ -207,14 +205,14 @@ static bool may_refuse(const struct request *r)
 
 static void send_copy(struct request *r, int status, const char *content_type, struct str body)
 {
-    if (!connection_has_room(r, body.n) && may_refuse(r)) {
-        r->h2o->res.headers.size = 0;
+    if (!connection_has_room(&r->exchange, body.n) && may_refuse(r)) {
+        r->exchange.h2o->res.headers.size = 0;
         respond_error(r, ERR_BUSY,
                       "Clients have left too many long answers of this node unread: read them, or "
                       "retry shortly.");
         return;
     }
-    connection_hold_answer(r, body.n);
+    connection_hold_answer(&r->exchange, body.n);
     const struct held_answer answer = {
         status, content_type, STR("no-store"), {NULL, 0}, request_copy(r, body)};
     send_answer(r, &answer);
@@ -337,8 +335,8 @@ void respond_start_stream(struct request *r, h2o_generator_t *generator)
     put_header(r, "cache-control", STR("no-cache, no-transform"));
     put_header(r, "x-accel-buffering", STR("no"));
     count(r, 200);
-    r->is_stream = true;
-    h2o_start_response(r->h2o, generator);
+    r->exchange.is_stream = true;
+    h2o_start_response(r->exchange.h2o, generator);
 }
 
 void respond_start_download(struct request *r, const char *content_type, const char *disposition,
@@ -349,8 +347,8 @@ void respond_start_download(struct request *r, const char *content_type, const c
     put_header(r, "cache-control", STR("no-store"));
     respond_header(r, "content-disposition", str_of(disposition));
     count(r, 200);
-    r->is_stream = true;
-    h2o_start_response(r->h2o, generator);
+    r->exchange.is_stream = true;
+    h2o_start_response(r->exchange.h2o, generator);
 }
 
 void respond_start_upgrade(struct request *r)

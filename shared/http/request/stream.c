@@ -6,8 +6,8 @@
  * is noticed by a failed write, which is another purpose of the comments. */
 #include "shared/http/request/stream.h"
 
+#include "shared/auth/token.h"
 #include "shared/base/log.h"
-#include "shared/http/access/rights.h"
 #include "shared/http/request/accept.h"
 #include "shared/http/request/problem.h"
 #include "shared/http/wire/connection.h"
@@ -23,8 +23,8 @@ void stream_flush(struct stream *s)
          */
         h2o_iovec_t last = h2o_iovec_init(H2O_STRLIT(":\n\n"));
         s->is_ended = true;
-        connection_wrote(s->r);
-        h2o_send(s->r->h2o, &last, 1, H2O_SEND_STATE_ERROR);
+        connection_wrote(&s->r->exchange);
+        h2o_send(s->r->exchange.h2o, &last, 1, H2O_SEND_STATE_ERROR);
         return;
     }
     if (s->out.n == 0 && !s->is_ending)
@@ -46,13 +46,14 @@ void stream_flush(struct stream *s)
     s->is_sending = true;
     s->is_ended = s->is_ending && s->out.n == 0;
     h2o_iovec_t bytes = h2o_iovec_init(s->sending.at, s->sending.n);
-    connection_wrote(s->r);
-    h2o_send(s->r->h2o, &bytes, 1, s->is_ended ? H2O_SEND_STATE_FINAL : H2O_SEND_STATE_IN_PROGRESS);
+    connection_wrote(&s->r->exchange);
+    h2o_send(s->r->exchange.h2o, &bytes, 1,
+             s->is_ended ? H2O_SEND_STATE_FINAL : H2O_SEND_STATE_IN_PROGRESS);
 }
 
 static void hold(struct stream *s)
 {
-    connection_hold_answer(s->r, s->out.n + s->sending.n);
+    connection_hold_answer(&s->r->exchange, s->out.n + s->sending.n);
 }
 
 static void on_proceed(h2o_generator_t *generator, h2o_req_t *h2o)
@@ -73,7 +74,7 @@ static void put_text(struct stream *s, struct str text)
     if (s->is_cut)
         return;
     buf_put(&s->out, text);
-    bool has_room = connection_has_room(s->r, s->out.n + s->sending.n);
+    bool has_room = connection_has_room(&s->r->exchange, s->out.n + s->sending.n);
     if (s->out.is_over || (s->resumes && !has_room)) {
         s->is_cut = true;
         buf_clear(&s->out);
@@ -94,7 +95,7 @@ static void on_comment(struct deadline *deadline)
 static void on_right_over(struct deadline *deadline)
 {
     struct stream *s = H2O_STRUCT_FROM_MEMBER(struct stream, right, deadline);
-    rights_end(s->r, ERR_TOKEN_EXPIRED);
+    request_revoke(s->r, ERR_TOKEN_EXPIRED);
 }
 
 void stream_put(struct stream *s, const char *event, struct str id, struct str data)
@@ -184,7 +185,7 @@ void stream_start(struct stream *s)
     bool is_revoked = s->r->revoked != ERR_OK;
     if (is_revoked || s->r->expires_s > 0)
         loop_set_deadline(s->r->server->loop, &s->right,
-                          is_revoked ? 0 : rights_left_ms(s->r->expires_s));
+                          is_revoked ? 0 : token_left_ms(s->r->expires_s));
     loop_set_deadline(s->r->server->loop, &s->comment, COMMENT_EVERY_MS);
     put_text(s, STR(": here\n\n"));
     stream_flush(s);

@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: MIT
- * server.c - see server.h.
- *
- * libh2o answers some requests itself, before any handler: a body over the limit, a broken chunk. A
- * filter gives these answers the form of ours. */
-#include "shared/http/server/server.h"
+ * server.c - see server_run.h. */
+#include "shared/http/server/server_run.h"
 
 #include "shared/base/clock.h"
-#include "shared/http/access/authenticate.h"
+#include "shared/http/access/admit.h"
+#include "shared/http/access/gate.h"
 #include "shared/http/access/held_nonces.h"
 #include "shared/http/access/rights.h"
-#include "shared/http/request/explain.h"
-#include "shared/http/request/peer.h"
 #include "shared/http/request/router.h"
+#include "shared/http/server/own_errors.h"
+#include "shared/http/server/start.h"
 #include "shared/http/websocket/websocket.h"
 #include "shared/http/wire/connection.h"
-#include "shared/http/wire/linger.h"
 #include "shared/http/wire/listen.h"
 
 #include <errno.h>
@@ -30,7 +27,6 @@ enum {
     HANDSHAKES_MS = 50, /* of TCP, to the balancer and back */
     QUIET_MS = 500,     /* between two requests on connections that a balancer still uses */
     SCRATCH_MAX = 32 << 20,
-    PROBLEM_MAX = 2048,
     BODY_SLACK_BYTES = 1 << 20
 };
 
@@ -41,125 +37,32 @@ struct start_handler {
 
 static int on_request(h2o_handler_t *self, h2o_req_t *h2o)
 {
-    request_start(((struct start_handler *)self)->server, h2o);
+    start_request(((struct start_handler *)self)->server, h2o);
     return 0;
 }
 
-/* --- libh2o's own errors ---------------------------------------------------------------------- */
-
-struct problem_filter {
-    h2o_filter_t super;
+struct listener {
+    h2o_socket_t *socket; /* NULL: none */
     struct server *server;
+    struct tls *tls; /* NULL: without TLS */
 };
 
-struct problem_ostream {
-    h2o_ostream_t super;
-    struct str body;
+/* The addresses on which a server accepts, and how far its drain is. */
+struct listeners {
+    struct server *server;
+    struct listener of[LISTENERS_MAX];
+    struct deadline accept_again;
+    uint64_t handshakes_end_ms; /* until then clients may complete connections that they began */
+    uint64_t seen_n, quiet_from_ms; /* the last look's numbered_n, and since when it is so */
 };
-
-static void send_problem(h2o_ostream_t *self, h2o_req_t *h2o, h2o_iovec_t *bufs, size_t bufs_n,
-                         h2o_send_state_t state)
-{
-    struct problem_ostream *problem = (struct problem_ostream *)self;
-    (void)bufs;
-    (void)bufs_n;
-    h2o_iovec_t body = h2o_iovec_init(problem->body.at, problem->body.n);
-    problem->body.n = 0;
-    h2o_ostream_send_next(self, h2o, &body, 1, state);
-}
-
-/* The route that the request would have had; NULL when libh2o did not get so far. */
-static const struct route *route_of(const struct server *server, const h2o_req_t *h2o,
-                                    struct str *ret_query)
-{
-    const char *allow;
-    struct str path;
-    *ret_query = (struct str){NULL, 0};
-    if (h2o->input.path.base == NULL || h2o->input.method.base == NULL)
-        return NULL;
-    request_split_target((struct str){h2o->input.path.base, h2o->input.path.len}, &path, ret_query);
-    return router_find(server->router, (struct str){h2o->input.method.base, h2o->input.method.len},
-                       path, &allow);
-}
-
-static enum err err_of_status(int status, const struct route *route)
-{
-    if (status == 413)
-        return route == NULL ? ERR_TOO_LARGE : server_too_large(route);
-    return status >= 500 ? ERR_INTERNAL : ERR_BAD_REQUEST;
-}
-
-/* In the request's pool, or a constant. */
-static const char *detail_of(const struct server *server, h2o_req_t *h2o, const struct route *route,
-                             const struct err_info *info)
-{
-    struct buf detail;
-    if (route == NULL || info->status != 413)
-        return info->text;
-    buf_init(&detail, PROBLEM_MAX);
-    explain_put_too_large(&detail, server, route, false, 0);
-    const char *text = h2o_strdup(&h2o->pool, detail.at, detail.n).base;
-    buf_fini(&detail);
-    return text;
-}
-
-static void on_setup(h2o_filter_t *self, h2o_req_t *h2o, h2o_ostream_t **slot)
-{
-    ssize_t type = h2o_find_header(&h2o->res.headers, H2O_TOKEN_CONTENT_TYPE, -1);
-    bool is_ours = type == -1 || !h2o_memis(h2o->res.headers.entries[type].value.base,
-                                            h2o->res.headers.entries[type].value.len,
-                                            H2O_STRLIT("text/plain; charset=utf-8"));
-    if (h2o->res.status >= 400 && !is_ours) {
-        struct server *server = ((struct problem_filter *)self)->server;
-        struct str query;
-        const struct route *route = route_of(server, h2o, &query);
-        struct refusal refusal = connections_take_refusal(server->connections);
-        if (route != NULL && route->roles != ROLES_NONE && refusal.error == ERR_OK)
-            authenticate_use_up(server, query);
-        const struct err_info *info = err_info(
-            refusal.error != ERR_OK ? refusal.error : err_of_status(h2o->res.status, route));
-        if (refusal.error != ERR_OK)
-            h2o->res.status = info->status;
-        h2o->res.reason = err_reason(h2o->res.status);
-        h2o->http1_is_persistent = 0; /* nobody looks at what comes after it */
-        struct problem_ostream *problem =
-            (struct problem_ostream *)h2o_add_ostream(h2o, sizeof *problem, slot);
-        struct str id = request_id_of(server, h2o);
-        struct buf body = {.at = h2o_mem_alloc_pool(&h2o->pool, PROBLEM_MAX),
-                           .cap = PROBLEM_MAX,
-                           .max = PROBLEM_MAX};
-        const char *written =
-            problem_write(&body, route == NULL ? NULL : route->put_problem,
-                          &(struct problem){.info = info,
-                                            .status = h2o->res.status,
-                                            .detail = detail_of(server, h2o, route, info),
-                                            .instance = id});
-        problem->body = buf_str(&body);
-        problem->super.do_send = send_problem;
-        h2o->res.content_length = body.n;
-        h2o->res.headers.entries[type].value = h2o_iovec_init(written, strlen(written));
-        h2o_add_header_by_str(&h2o->pool, &h2o->res.headers, H2O_STRLIT("x-request-id"), 0, NULL,
-                              id.at, id.n);
-        h2o_add_header_by_str(&h2o->pool, &h2o->res.headers, H2O_STRLIT("x-content-type-options"),
-                              0, NULL, H2O_STRLIT("nosniff"));
-        if (info->status == 503)
-            h2o_add_header_by_str(&h2o->pool, &h2o->res.headers, H2O_STRLIT("retry-after"), 0, NULL,
-                                  H2O_STRLIT("1"));
-        slot = &problem->super.next;
-        linger_begin(server, h2o);
-    }
-    h2o_setup_next_ostream(h2o, slot);
-}
-
-static void add_filter(struct server *server, h2o_pathconf_t *path)
-{
-    struct problem_filter *filter =
-        (struct problem_filter *)h2o_create_filter(path, sizeof *filter);
-    filter->super.on_setup_ostream = on_setup;
-    filter->server = server;
-}
 
 /* --- accepting -------------------------------------------------------------------------------- */
+
+static void accept_later(void *arg, uint64_t after_ms)
+{
+    struct server *server = arg;
+    loop_set_deadline(server->loop, &server->listeners->accept_again, after_ms);
+}
 
 static bool is_anybody_waiting(h2o_socket_t *listener)
 {
@@ -170,8 +73,8 @@ static bool is_anybody_waiting(h2o_socket_t *listener)
 static void stop_accepting(struct server *server)
 {
     for (unsigned i = 0; i < LISTENERS_MAX; i++)
-        if (server->listeners[i].socket != NULL)
-            h2o_socket_read_stop(server->listeners[i].socket);
+        if (server->listeners->of[i].socket != NULL)
+            h2o_socket_read_stop(server->listeners->of[i].socket);
 }
 
 /* Where others must be closed for those that come, few are taken at a time and only those that are
@@ -184,10 +87,10 @@ static void on_accept(h2o_socket_t *socket, const char *error)
     if (error != NULL)
         return;
     for (int i = 0; i < ACCEPTS_A_TURN; i++) {
-        if (connections_are_at_most(server->connections) &&
+        if (connections_are_at_most(server->wire.connections) &&
             (at_most_n++ == ACCEPTS_AT_MOST || !is_anybody_waiting(socket)))
             return;
-        if (!connections_make_room(server->connections)) {
+        if (!connections_make_room(server->wire.connections)) {
             stop_accepting(server);
             return;
         }
@@ -196,60 +99,39 @@ static void on_accept(h2o_socket_t *socket, const char *error)
             if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
                 log_write(LOG_WARN, "cannot accept", LOG_S("reason", strerror(errno)));
                 stop_accepting(server);
-                server_accept_later(server, ACCEPT_AGAIN_MS);
+                accept_later(server, ACCEPT_AGAIN_MS);
             }
             return;
         }
-        connection_accept(server->connections, accepted, listener->tls);
+        connection_accept(server->wire.connections, accepted, listener->tls);
     }
 }
 
-void server_accept_again(struct server *server)
+static void accept_again(void *arg)
 {
+    struct server *server = arg;
     for (unsigned i = 0; i < LISTENERS_MAX; i++)
-        if (server->listeners[i].socket != NULL)
-            h2o_socket_read_start(server->listeners[i].socket, on_accept);
-}
-
-void server_accept_later(struct server *server, uint64_t after_ms)
-{
-    loop_set_deadline(server->loop, &server->accept_again, after_ms);
+        if (server->listeners->of[i].socket != NULL)
+            h2o_socket_read_start(server->listeners->of[i].socket, on_accept);
 }
 
 static void on_accept_again(struct deadline *deadline)
 {
-    server_accept_again(H2O_STRUCT_FROM_MEMBER(struct server, accept_again, deadline));
+    accept_again(H2O_STRUCT_FROM_MEMBER(struct listeners, accept_again, deadline)->server);
 }
 
 /* --- life ------------------------------------------------------------------------------------- */
 
-size_t server_body_max(const struct server *server, const struct route *route)
-{
-    return route->body_max_bytes != 0 ? route->body_max_bytes : server->config->body_max_bytes;
-}
-
-size_t server_limit_bodies(struct server *server, size_t bytes)
-{
-    size_t before = server->h2o_config.max_request_entity_size;
-    server->h2o_config.max_request_entity_size = bytes;
-    return before;
-}
-
-enum err server_too_large(const struct route *route)
-{
-    return route->too_large != ERR_OK ? route->too_large : ERR_TOO_LARGE;
-}
-
 /* libh2o knows one maximum and holds to it before it knows the route, so it is that of the route
  * that takes most. The slack is for HTTP/2, where libh2o resets the stream of a body past it: what
- * is only a little too large still gets its 413, from request_start. */
+ * is only a little too large still gets its 413, from start.c. */
 static size_t largest_body(const struct server *server, const struct route *const *tables)
 {
     size_t most = server->config->body_max_bytes;
     for (; *tables != NULL; tables++)
         for (const struct route *route = *tables; route->path != NULL; route++)
-            if (server_body_max(server, route) > most)
-                most = server_body_max(server, route);
+            if (route_body_max(server, route) > most)
+                most = route_body_max(server, route);
     return most + BODY_SLACK_BYTES;
 }
 
@@ -260,36 +142,50 @@ void server_init(struct server *server, struct loop *loop, const struct server_c
     *server = (struct server){.loop = loop, .config = config, .shards = shards, .metrics = metrics};
     snprintf(server->node_id, sizeof server->node_id, "%s", node_id);
     server->router = router_create(tables);
-    gate_init(&server->gate, loop, config, shards, metrics);
+    server->gate = gate_create(loop, config, shards, metrics);
     server->requests.long_bodies = fair_slots_create(&(struct fair_slots_config){.slot_n = 1});
-    rights_init(server);
-    held_nonces_init(server);
-    server->accept_again.on_expire = on_accept_again;
+    server->hooks = &start_hooks;
+    server->held_nonces = held_nonces_create();
+    server->websockets = websockets_create();
+    server->listeners = calloc(1, sizeof *server->listeners);
+    if (server->listeners == NULL)
+        abort();
+    server->listeners->server = server;
+    server->listeners->accept_again.on_expire = on_accept_again;
     buf_init(&server->scratch, SCRATCH_MAX);
-    h2o_config_init(&server->h2o_config);
+    h2o_config_init(&server->wire.h2o_config);
     /* No Server header: it says nothing that clients need, and costs each answer a sprintf. */
-    server->h2o_config.server_name = h2o_iovec_init(NULL, 0);
-    server->h2o_config.max_request_entity_size = largest_body(server, tables);
-    server->h2o_config.http1.req_timeout = config->idle_ms;
-    h2o_hostconf_t *host =
-        h2o_config_register_host(&server->h2o_config, h2o_iovec_init(H2O_STRLIT("default")), 65535);
+    server->wire.h2o_config.server_name = h2o_iovec_init(NULL, 0);
+    server->wire.h2o_config.max_request_entity_size = largest_body(server, tables);
+    server->wire.h2o_config.http1.req_timeout = config->wire.idle_ms;
+    h2o_hostconf_t *host = h2o_config_register_host(&server->wire.h2o_config,
+                                                    h2o_iovec_init(H2O_STRLIT("default")), 65535);
     h2o_pathconf_t *all = h2o_config_register_path(host, "/", 0);
     struct start_handler *start = (struct start_handler *)h2o_create_handler(all, sizeof *start);
     start->super.on_req = on_request;
     start->server = server;
-    add_filter(server, all);
-    add_filter(server, &host->fallback_path);
-    h2o_context_init(&server->context, loop->h2o, &server->h2o_config);
+    own_errors_add(server, all);
+    own_errors_add(server, &host->fallback_path);
+    h2o_context_init(&server->wire.context, loop->h2o, &server->wire.h2o_config);
     /* Bodies are bounded by what is held for them, so none needs a file in /tmp. */
     h2o_socket_buffer_mmap_settings.threshold = SIZE_MAX;
-    server->connections = connections_create(server);
-    server->accept.ctx = &server->context;
-    server->accept.hosts = server->h2o_config.hosts;
+    static const struct wire_rules rules = {.admit = admit,
+                                            .body_most = admit_body_most,
+                                            .accept_again = accept_again,
+                                            .accept_later = accept_later};
+    server->wire.loop = loop;
+    server->wire.metrics = metrics;
+    server->wire.config = &config->wire;
+    server->wire.rules = &rules;
+    server->wire.arg = server;
+    server->wire.connections = connections_create(&server->wire);
+    server->wire.accept.ctx = &server->wire.context;
+    server->wire.accept.hosts = server->wire.h2o_config.hosts;
 }
 
 void server_start(struct server *server, int fd, struct tls *tls)
 {
-    struct listener *listener = server->listeners;
+    struct listener *listener = server->listeners->of;
     while (listener->socket != NULL)
         listener++;
     listener->socket = h2o_evloop_socket_create(server->loop->h2o, fd, H2O_SOCKET_FLAG_DONT_READ);
@@ -302,11 +198,11 @@ void server_start(struct server *server, int fd, struct tls *tls)
 void server_drain(struct server *server)
 {
     server->is_draining = true;
-    server->drain.handshakes_end_ms = clock_mono_ms() + HANDSHAKES_MS;
+    server->listeners->handshakes_end_ms = clock_mono_ms() + HANDSHAKES_MS;
     for (unsigned i = 0; i < LISTENERS_MAX; i++)
-        if (server->listeners[i].socket != NULL)
-            listen_refuse(h2o_socket_get_fd(server->listeners[i].socket));
-    h2o_context_request_shutdown(&server->context);
+        if (server->listeners->of[i].socket != NULL)
+            listen_refuse(h2o_socket_get_fd(server->listeners->of[i].socket));
+    h2o_context_request_shutdown(&server->wire.context);
     websocket_drain(server, false);
 }
 
@@ -314,9 +210,9 @@ void server_drain(struct server *server)
  * its queue, so each of them is accepted before. */
 static bool close_listeners(struct server *server)
 {
-    bool is_open = false, is_early = clock_mono_ms() < server->drain.handshakes_end_ms;
+    bool is_open = false, is_early = clock_mono_ms() < server->listeners->handshakes_end_ms;
     for (unsigned i = 0; i < LISTENERS_MAX; i++) {
-        h2o_socket_t *socket = server->listeners[i].socket;
+        h2o_socket_t *socket = server->listeners->of[i].socket;
         if (socket == NULL)
             continue;
         if (is_early || is_anybody_waiting(socket)) {
@@ -325,10 +221,10 @@ static bool close_listeners(struct server *server)
         }
         h2o_socket_read_stop(socket);
         h2o_socket_close(socket);
-        server->listeners[i].socket = NULL;
+        server->listeners->of[i].socket = NULL;
     }
     if (!is_open)
-        loop_cancel_deadline(server->loop, &server->accept_again);
+        loop_cancel_deadline(server->loop, &server->listeners->accept_again);
     return !is_open;
 }
 
@@ -337,12 +233,12 @@ static bool close_listeners(struct server *server)
 static bool is_quiet(struct server *server)
 {
     uint64_t now_ms = clock_mono_ms();
-    if (server->requests.numbered_n != server->drain.requests_n) {
-        server->drain.requests_n = server->requests.numbered_n;
-        server->drain.quiet_from_ms = now_ms;
+    if (server->requests.numbered_n != server->listeners->seen_n) {
+        server->listeners->seen_n = server->requests.numbered_n;
+        server->listeners->quiet_from_ms = now_ms;
     }
-    return connections_look(server->connections).open_n == 0 ||
-           now_ms - server->drain.quiet_from_ms >= QUIET_MS;
+    return connections_look(server->wire.connections).open_n == 0 ||
+           now_ms - server->listeners->quiet_from_ms >= QUIET_MS;
 }
 
 bool server_is_drained(struct server *server)
@@ -353,23 +249,32 @@ bool server_is_drained(struct server *server)
 
 bool server_is_idle(const struct server *server)
 {
-    return server->requests.open_n == 0 && server->websockets.open_n == 0 &&
-           server->lingers.open_n == 0;
+    return server->requests.open_n == 0 && server->websockets->open_n == 0 &&
+           server->wire.lingers_n == 0;
+}
+
+void server_check_rights(struct server *server)
+{
+    const struct accounts *accounts = rights_check(server);
+    if (accounts != NULL)
+        websocket_close_revoked(server, accounts);
 }
 
 void server_turn_end(struct server *server)
 {
-    connections_settle(server->connections);
+    connections_settle(server->wire.connections);
     held_nonces_report(server);
 }
 
 void server_fini(struct server *server)
 {
-    connections_destroy(server->connections);
+    connections_destroy(server->wire.connections);
     fair_slots_destroy(server->requests.long_bodies);
     router_destroy(server->router);
-    gate_fini(&server->gate);
-    held_nonces_fini(server);
+    gate_destroy(server->gate);
+    held_nonces_destroy(server->held_nonces);
+    websockets_destroy(server->websockets);
+    free(server->listeners);
     buf_fini(&server->scratch);
     /* Connections, context and loop of libh2o 2.2 go with the process. */
 }

@@ -4,9 +4,9 @@
  * Everything that ends a socket ends in websocket_end(), which only the loop calls: from a socket's
  * callback or a deadline, never from inside wslay's callbacks or ours. Calls from outside queue and
  * let the next turn pump. */
+#include "shared/auth/token.h"
 #include "shared/base/clock.h"
 #include "shared/base/sm.h"
-#include "shared/http/access/rights.h"
 #include "shared/http/request/respond.h"
 #include "shared/http/websocket/websocket_handshake.h"
 #include "shared/http/websocket/websocket_internal.h"
@@ -39,6 +39,19 @@ void websocket_move(struct websocket *ws, enum websocket_state to)
     ws->state = sm_move(&sm, ws->number, ws->state, to);
 }
 
+struct websockets *websockets_create(void)
+{
+    struct websockets *websockets = calloc(1, sizeof *websockets);
+    if (websockets == NULL)
+        abort();
+    return websockets;
+}
+
+void websockets_destroy(struct websockets *websockets)
+{
+    free(websockets);
+}
+
 /* --- the end ---------------------------------------------------------------------------------- */
 
 static unsigned code_of(const struct websocket *ws)
@@ -55,10 +68,10 @@ static unsigned code_of(const struct websocket *ws)
 static void take_from_server(struct websocket *ws)
 {
     struct server *server = ws->server;
-    *(ws->previous == NULL ? &server->websockets.first : &ws->previous->next) = ws->next;
+    *(ws->previous == NULL ? &server->websockets->first : &ws->previous->next) = ws->next;
     if (ws->next != NULL)
         ws->next->previous = ws->previous;
-    server->websockets.open_n--;
+    server->websockets->open_n--;
     websocket_owner_count(ws, -(ptrdiff_t)ws->queued_bytes);
     websocket_owner_leave(server, ws->owner);
     metrics_add(server->metrics, METRIC_WEBSOCKETS, -1);
@@ -190,7 +203,7 @@ void websocket_close(struct websocket *ws, unsigned code, const char *reason)
 
 void websocket_drain(struct server *server, bool is_over)
 {
-    for (struct websocket *ws = server->websockets.first; ws != NULL; ws = ws->next)
+    for (struct websocket *ws = server->websockets->first; ws != NULL; ws = ws->next)
         if (is_over || ws->events->is_busy == NULL || !ws->events->is_busy(ws, ws->arg))
             websocket_close(ws, WEBSOCKET_GOING_AWAY, "This node is shutting down.");
 }
@@ -202,7 +215,7 @@ static void close_revoked(struct websocket *ws)
 
 void websocket_close_revoked(struct server *server, const struct accounts *accounts)
 {
-    for (struct websocket *ws = server->websockets.first; ws != NULL; ws = ws->next)
+    for (struct websocket *ws = server->websockets->first; ws != NULL; ws = ws->next)
         if (ws->account != NULL && !account_keeps_right(accounts, ws->account))
             close_revoked(ws);
 }
@@ -235,11 +248,11 @@ static void on_upgraded(void *arg, h2o_socket_t *socket, size_t request_n)
 
 static void add_to_server(struct websocket *ws, struct server *server)
 {
-    ws->next = server->websockets.first;
+    ws->next = server->websockets->first;
     if (ws->next != NULL)
         ws->next->previous = ws;
-    server->websockets.first = ws;
-    server->websockets.open_n++;
+    server->websockets->first = ws;
+    server->websockets->open_n++;
     metrics_add(server->metrics, METRIC_WEBSOCKETS, 1);
 }
 
@@ -288,9 +301,9 @@ struct websocket *websocket_accept(struct request *r, const struct websocket_eve
     loop_set_deadline(r->server->loop, &ws->look, ping_every_ms(ws));
     handshake_put_accept(r, key);
     respond_start_upgrade(r);
-    h2o_http1_upgrade(r->h2o, NULL, 0, on_upgraded, ws);
+    h2o_http1_upgrade(r->exchange.h2o, NULL, 0, on_upgraded, ws);
     if (r->expires_s > 0)
-        loop_set_deadline(r->server->loop, &ws->expiry, rights_left_ms(r->expires_s));
+        loop_set_deadline(r->server->loop, &ws->expiry, token_left_ms(r->expires_s));
     if (r->revoked != ERR_OK)
         close_revoked(ws);
     return ws;

@@ -21,6 +21,19 @@
 #include "shared/http/request/request.h"
 
 struct websocket;
+struct websocket_owner;
+
+enum { WEBSOCKET_OWNER_BUCKETS = 256 };
+/* All of a server. */
+struct websockets {
+    struct websocket *first;
+    size_t open_n;
+    size_t queued_bytes; /* that wait for readers */
+    size_t owner_n;
+    struct websocket_owner *owners[WEBSOCKET_OWNER_BUCKETS];
+};
+struct websockets *websockets_create(void) must_check;
+void websockets_destroy(struct websockets *websockets);
 
 /* Why a socket was closed (RFC 6455, 7.4.1). The two marked with * are never sent. */
 enum websocket_code {

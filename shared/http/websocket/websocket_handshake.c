@@ -20,7 +20,7 @@ static bool is_good_key(struct str key)
 
 static bool refuse_upgrade(struct request *r, enum err error, const char *detail)
 {
-    if (error == ERR_UPGRADE && r->h2o->version < 0x200) /* HTTP/2 has no such header */
+    if (error == ERR_UPGRADE && r->exchange.h2o->version < 0x200) /* HTTP/2 has no such header */
         respond_header(r, "upgrade", STR("websocket"));
     if (error == ERR_UPGRADE)
         respond_header(r, "sec-websocket-version", STR("13"));
@@ -30,12 +30,13 @@ static bool refuse_upgrade(struct request *r, enum err error, const char *detail
 
 bool handshake_check(struct request *r, struct str *ret_key)
 {
-    h2o_iovec_t upgrade = r->h2o->upgrade;
+    h2o_iovec_t upgrade = r->exchange.h2o->upgrade;
     struct str version = request_header(r, "sec-websocket-version");
     struct str key = request_header(r, "sec-websocket-key");
     if (r->server->is_draining)
         return refuse_upgrade(r, ERR_DRAINING, NULL);
-    if (r->h2o->version < 0x101 || r->h2o->version >= 0x200 || upgrade.base == NULL ||
+    if (r->exchange.h2o->version < 0x101 || r->exchange.h2o->version >= 0x200 ||
+        upgrade.base == NULL ||
         !h2o_contains_token(upgrade.base, upgrade.len, H2O_STRLIT("websocket"), ','))
         return refuse_upgrade(r, ERR_UPGRADE, NULL);
     if (!str_eq(version, STR("13")))

@@ -10,6 +10,7 @@
  * meanwhile, and wslay has at most one read of 4 KiB in hand. */
 #include "shared/base/clock.h"
 #include "shared/http/access/admit.h"
+#include "shared/http/access/gate.h"
 #include "shared/http/access/rates.h"
 #include "shared/http/websocket/websocket_internal.h"
 #include "shared/http/wire/connection_internal.h"
@@ -74,8 +75,8 @@ static bool is_admitted(struct websocket *ws, struct str text)
     unsigned retry_s;
     if (!has_time(ws, text))
         return false;
-    if (ws->account == NULL || ws->server->gate.rates == NULL ||
-        rates_admit(ws->server->gate.rates, ws->account, false, false, &retry_s) == RATES_ADMITTED)
+    if (ws->account == NULL || ws->server->gate->rates == NULL ||
+        rates_admit(ws->server->gate->rates, ws->account, false, false, &retry_s) == RATES_ADMITTED)
         return true;
     ws->slowed_ms = clock_mono_ms() + SLOWED_MS;
     return false;

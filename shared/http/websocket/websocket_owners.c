@@ -25,7 +25,7 @@ struct websocket_owner {
 static struct websocket_owner **place_of(struct server *server, struct str name)
 {
     struct websocket_owner **at =
-        &server->websockets.owners[hash_fnv32(name, 0) % WEBSOCKET_OWNER_BUCKETS];
+        &server->websockets->owners[hash_fnv32(name, 0) % WEBSOCKET_OWNER_BUCKETS];
     while (*at != NULL && !str_eq((*at)->name, name))
         at = &(*at)->next;
     return at;
@@ -50,12 +50,12 @@ struct websocket_owner *websocket_owner_enter(struct request *r)
     struct str name =
         r->account != NULL ? r->account->name_token : (struct str){address, (size_t)n};
     struct websocket_owner **at = place_of(r->server, name);
-    size_t most = r->server->config->connections_max / OWNER_SHARE;
+    size_t most = r->server->config->wire.connections_max / OWNER_SHARE;
     if (*at != NULL && most > 0 && (*at)->open_n >= most)
         return NULL;
     if (*at == NULL) {
         *at = create(name);
-        r->server->websockets.owner_n++;
+        r->server->websockets->owner_n++;
     }
     (*at)->open_n++;
     return *at;
@@ -66,20 +66,20 @@ void websocket_owner_leave(struct server *server, struct websocket_owner *owner)
     if (--owner->open_n > 0)
         return;
     *place_of(server, owner->name) = owner->next;
-    server->websockets.owner_n--;
+    server->websockets->owner_n--;
     free(owner);
 }
 
 void websocket_owner_count(struct websocket *ws, ptrdiff_t bytes)
 {
     ws->owner->queued_bytes += (size_t)bytes;
-    ws->server->websockets.queued_bytes += (size_t)bytes;
+    ws->server->websockets->queued_bytes += (size_t)bytes;
 }
 
 enum websocket_room websocket_owner_room(const struct websocket *ws)
 {
-    size_t all = ws->server->websockets.queued_bytes, mine = ws->owner->queued_bytes;
-    size_t always = QUEUES_BYTES / 2 / ws->server->websockets.owner_n;
+    size_t all = ws->server->websockets->queued_bytes, mine = ws->owner->queued_bytes;
+    size_t always = QUEUES_BYTES / 2 / ws->server->websockets->owner_n;
     if (mine <= always || mine + all <= QUEUES_BYTES)
         return WEBSOCKET_ROOM;
     return mine < QUEUES_BYTES && all < 2 * QUEUES_BYTES ? WEBSOCKET_ROOM_FOR_ONE

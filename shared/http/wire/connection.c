@@ -62,8 +62,7 @@ static void stop_looking(struct connection *c)
 static void look_soon(struct connections *all)
 {
     if (!h2o_timeout_is_linked(&all->look_soon))
-        h2o_timeout_link(all->server->loop->h2o, &all->server->context.zero_timeout,
-                         &all->look_soon);
+        h2o_timeout_link(all->wire->loop->h2o, &all->wire->context.zero_timeout, &all->look_soon);
 }
 
 void connection_look_again(struct connection *c)
@@ -110,10 +109,10 @@ static void watch_writes(struct connection *c)
     all->settles = c;
 }
 
-void connection_wrote(struct request *r)
+void connection_wrote(struct exchange *x)
 {
-    if (r->connection != NULL)
-        watch_writes(r->connection);
+    if (x->connection != NULL)
+        watch_writes(x->connection);
 }
 
 static void stop_reading(struct connection *c)
@@ -278,11 +277,11 @@ static void take_rest_back(struct connection *c)
     c->rest_n = 0;
 }
 
-void connection_begin(struct request *r)
+void connection_begin(struct exchange *x)
 {
-    h2o_conn_t *conn = r->h2o->conn;
+    h2o_conn_t *conn = x->h2o->conn;
     struct connection *c = connection_of(conn->callbacks->get_socket(conn));
-    r->connection = c;
+    x->connection = c;
     if (c == NULL)
         return;
     connection_set_idle(c, false);
@@ -290,56 +289,56 @@ void connection_begin(struct request *r)
     c->busy_n++;
     if (c->state != CONNECTION_HTTP2) {
         (void)!connection_charge(c, 0, c->is_body_proven);
-        c->request = r;
-        const h2o_iovec_t *body = &r->h2o->entity;
+        c->request = x;
+        const h2o_iovec_t *body = &x->h2o->entity;
         connection_put_aside(c, body->base == NULL
                                     ? c->head_n
                                     : (size_t)(body->base - c->socket->input->bytes) + body->len);
     } else if (c->all->begun_n++ == 0) {
-        loop_set_deadline(c->all->server->loop, &c->all->look_later, STREAMS_MS);
+        loop_set_deadline(c->all->wire->loop, &c->all->look_later, STREAMS_MS);
     }
-    connection_hold(r, r->h2o->entity.len);
+    connection_hold(x, x->h2o->entity.len);
 }
 
-void connection_proves(struct request *r)
+void connection_proves(struct exchange *x)
 {
-    if (r->connection != NULL)
-        connection_hold(r, r->held_bytes);
+    if (x->connection != NULL)
+        connection_hold(x, x->held_bytes);
 }
 
-void connection_answered(struct request *r)
+void connection_answered(struct exchange *x)
 {
-    struct connection *c = r->connection;
+    struct connection *c = x->connection;
     if (c == NULL)
         return;
     watch_writes(c);
-    if (!r->pauses)
+    if (!x->pauses)
         return;
-    r->pauses = false;
+    x->pauses = false;
     c->unanswered_n--;
 }
 
-void connection_answers_stranger(struct request *r)
+void connection_answers_stranger(struct exchange *x)
 {
-    struct connection *c = r->connection;
+    struct connection *c = x->connection;
     if (c == NULL || c->state != CONNECTION_HTTP2)
         return;
     streams_write_little(c);
-    r->is_unread = true;
+    x->is_unread = true;
     c->unread_n++;
     c->all->unread_n++;
 }
 
-void connection_end(struct request *r)
+void connection_end(struct exchange *x)
 {
-    struct connection *c = r->connection;
+    struct connection *c = x->connection;
     if (c == NULL)
         return;
-    connection_answered(r);
-    c->unread_n -= r->is_unread;
-    c->all->unread_n -= r->is_unread;
-    connection_hold(r, 0);
-    connection_hold_answer(r, 0);
+    connection_answered(x);
+    c->unread_n -= x->is_unread;
+    c->all->unread_n -= x->is_unread;
+    connection_hold(x, 0);
+    connection_hold_answer(x, 0);
     if (c->state != CONNECTION_HTTP2) {
         c->request = NULL;
         if (c->state != CONNECTION_HEAD)
@@ -350,7 +349,7 @@ void connection_end(struct request *r)
     }
     if (--c->busy_n > 0)
         return;
-    c->is_proven = r->account != NULL;
+    c->is_proven = x->is_proven;
     connection_set_idle(c, true);
 }
 
@@ -388,11 +387,11 @@ static void on_look_later(struct deadline *deadline)
     look(all);
 }
 
-uint64_t connection_on_reset(struct request *r, connection_reset_cb *on_reset, void *arg,
+uint64_t connection_on_reset(struct exchange *x, connection_reset_cb *on_reset, void *arg,
                              uint32_t *ret_stream)
 {
-    struct connection *c = r->connection;
-    *ret_stream = frames_stream_of(r->h2o);
+    struct connection *c = x->connection;
+    *ret_stream = frames_stream_of(x->h2o);
     if (c == NULL)
         return 0;
     c->on_reset = on_reset;
@@ -400,12 +399,12 @@ uint64_t connection_on_reset(struct request *r, connection_reset_cb *on_reset, v
     return c->number;
 }
 
-bool connection_was_reset(const struct request *r)
+bool connection_was_reset(const struct exchange *x)
 {
-    return frames_have_reset(r->h2o);
+    return frames_have_reset(x->h2o);
 }
 
-struct request *connection_request(const struct connection *c)
+struct exchange *connection_exchange(const struct connection *c)
 {
     return c->request;
 }
@@ -431,7 +430,7 @@ static void on_gone(void *data)
         all->current = NULL;
     stop_looking(c);
     stop_watching_writes(c);
-    loop_cancel_deadline(all->server->loop, &c->many_streams);
+    loop_cancel_deadline(all->wire->loop, &c->many_streams);
     if (!c->is_proven)
         connections_free_later(all, (c->tls == NULL ? LEFT_BYTES : LEFT_TLS_BYTES) +
                                         c->stream_bytes + c->charged);
@@ -440,7 +439,7 @@ static void on_gone(void *data)
     address_take_idle(c->address, &c->idle, c->is_proven);
     addresses_leave(all->addresses, c->address);
     all->connection_n--;
-    metrics_set(all->server->metrics, METRIC_CONNECTIONS, (int64_t)all->connection_n);
+    metrics_set(all->wire->metrics, METRIC_CONNECTIONS, (int64_t)all->connection_n);
     connection_free_tls(c);
     free(c->rest);
     free(c);
@@ -466,12 +465,12 @@ void connection_accept(struct connections *all, h2o_socket_t *socket, struct tls
     streams_init(c);
     c->address = addresses_enter(all->addresses, (struct sockaddr *)&storage);
     all->connection_n++;
-    metrics_set(all->server->metrics, METRIC_CONNECTIONS, (int64_t)all->connection_n);
+    metrics_set(all->wire->metrics, METRIC_CONNECTIONS, (int64_t)all->connection_n);
     socket->on_close.cb = on_gone;
     socket->on_close.data = c;
     c->state = tls == NULL ? CONNECTION_HEAD : CONNECTION_HANDSHAKE;
     if (tls == NULL)
-        h2o_accept(&all->server->accept, socket);
+        h2o_accept(&all->wire->accept, socket);
     else
         connection_secure(c, tls);
     h2o_socket_dont_read(socket, 1);
@@ -479,12 +478,12 @@ void connection_accept(struct connections *all, h2o_socket_t *socket, struct tls
     connection_set_idle(c, true);
 }
 
-struct connections *connections_create(struct server *server)
+struct connections *connections_create(struct wire *wire)
 {
     struct connections *all = calloc(1, sizeof *all);
     if (all == NULL)
         abort();
-    all->server = server;
+    all->wire = wire;
     all->addresses = addresses_create();
     all->look_soon.cb = on_look;
     all->look_later.on_expire = on_look_later;
@@ -497,8 +496,8 @@ void connections_destroy(struct connections *all)
     if (all == NULL)
         return;
     connections_end_handshakes(all);
-    loop_cancel_deadline(all->server->loop, &all->look_later);
-    loop_cancel_deadline(all->server->loop, &all->trim);
+    loop_cancel_deadline(all->wire->loop, &all->look_later);
+    loop_cancel_deadline(all->wire->loop, &all->trim);
     addresses_destroy(all->addresses);
     free(all);
 }

@@ -12,21 +12,22 @@
 #ifndef PARLEY_HTTP_CONNECTION_H
 #define PARLEY_HTTP_CONNECTION_H
 
-#include "shared/http/request/request.h"
+#include "shared/http/wire/exchange.h"
+#include "shared/http/wire/wire.h"
 
 struct connection;
 struct connections;
 struct tls;
 
-/* Borrows `server`. */
-struct connections *connections_create(struct server *server) must_check;
+/* Borrows `wire`. */
+struct connections *connections_create(struct wire *wire) must_check;
 /* Accepts NULL. */
 void connections_destroy(struct connections *connections);
 
 /* False if one more connection needs room to be made. */
 bool connections_are_at_most(const struct connections *connections) must_check;
 /* Whether a descriptor is free for one more connection, or an idle connection was closed to free
- * one. If not, server_accept_again is called once that may have changed. */
+ * one. If not, the rule accept_again runs once that may have changed. */
 bool connections_make_room(struct connections *connections) must_check;
 /* Call it when a counted descriptor is free again, or may be soon. */
 void connections_have_room(struct connections *connections);
@@ -44,15 +45,15 @@ struct connections_view connections_look(const struct connections *connections);
 
 /* NULL when the socket is not an accepted one. */
 struct connection *connection_of(h2o_socket_t *socket);
-/* HTTP/1: the request under way, NULL between requests. */
-struct request *connection_request(const struct connection *connection);
+/* HTTP/1: the exchange under way, NULL between requests. */
+struct exchange *connection_exchange(const struct connection *connection);
 
-/* connection_begin: a request begins; sets r->connection and puts aside what was read past its end.
+/* connection_begin: a request begins; sets x->connection and puts aside what was read past its end.
  * connection_end: it ends; what was put aside is read once libh2o asks for more. */
-void connection_begin(struct request *r);
-void connection_end(struct request *r);
+void connection_begin(struct exchange *x);
+void connection_end(struct exchange *x);
 /* The request has an account: its body no longer counts as a stranger's. */
-void connection_proves(struct request *r);
+void connection_proves(struct exchange *x);
 /* Answers that clients have not read, if over 16 KiB each, are bounded like bodies of requests
  * (`--body-memory-mib`): in all, and half of that per address. connection_has_room: whether an
  * answer of `bytes` still fits. If not, connections whose clients have taken nothing for 5 s
@@ -63,30 +64,30 @@ void connection_proves(struct request *r);
  * it takes `more` bytes from now on; false if these do not fit, and then nothing is counted.
  * connection_ungather: so many less. Its client has nothing to read yet, so its connection is not
  * closed for it. Both until connection_hold_answer. */
-bool connection_has_room(struct request *r, size_t bytes) must_check;
-void connection_hold_answer(struct request *r, size_t bytes);
-bool connection_gather(struct request *r, size_t more) must_check;
-void connection_ungather(struct request *r, size_t less);
-bool connection_is_given_up(const struct request *r);
+bool connection_has_room(struct exchange *x, size_t bytes) must_check;
+void connection_hold_answer(struct exchange *x, size_t bytes);
+bool connection_gather(struct exchange *x, size_t more) must_check;
+void connection_ungather(struct exchange *x, size_t less);
+bool connection_is_given_up(const struct exchange *x);
 /* Runs if the client resets its connection, and not if it ends it or the node does. `stream`: 0, or
  * with HTTP/2 the id of the only stream that it resets. */
 typedef void connection_reset_cb(void *arg, uint64_t connection, uint32_t stream);
 /* From now on `on_reset` runs for the connection of that answered request. Returns the connection's
  * number, which is never 0; 0: there is nothing to follow. *ret_stream: with HTTP/2 the request's
  * stream, otherwise 0. Each call replaces the one before on that connection. */
-uint64_t connection_on_reset(struct request *r, connection_reset_cb *on_reset, void *arg,
+uint64_t connection_on_reset(struct exchange *x, connection_reset_cb *on_reset, void *arg,
                              uint32_t *ret_stream);
 /* HTTP/2: whether the client has reset the stream while the answer was being written, all of which
  * libh2o has taken. */
-bool connection_was_reset(const struct request *r) must_check;
+bool connection_was_reset(const struct exchange *x) must_check;
 /* The request is answered: an HTTP/2 connection whose request was refused is read again. */
-void connection_answered(struct request *r);
+void connection_answered(struct exchange *x);
 
 /* HTTP/2: its whole answer is now in libh2o, for a client that is not proven. */
-void connection_answers_stranger(struct request *r);
+void connection_answers_stranger(struct exchange *x);
 
 /* A piece of its answer was handed to libh2o. */
-void connection_wrote(struct request *r);
+void connection_wrote(struct exchange *x);
 /* At the end of each turn of the loop: libh2o may have begun to read again by itself. */
 void connections_settle(struct connections *all);
 

@@ -3,7 +3,6 @@
  *
  * libh2o is shown a head once it is whole. A request that is refused by its head is shown without
  * its body, so that it is answered the ordinary way, with everything that answers carry. */
-#include "shared/http/access/admit.h"
 #include "shared/http/wire/connection_internal.h"
 #include "shared/http/wire/head.h"
 
@@ -51,7 +50,7 @@ static struct refusal judge(struct connection *c, const struct head *head)
                             .caller_key = head->caller_key,
                             .api_key = head->api_key,
                             .length = is_known ? head->length : UINT64_MAX};
-    struct admission admission = admit(c->all->server, &ask);
+    struct admission admission = c->all->wire->rules->admit(c->all->wire->arg, &ask);
     if (admission.is_refused)
         return (struct refusal){
             .is_set = true, .error = admission.error, .length = is_known ? head->length : 0};
@@ -123,7 +122,7 @@ void connection_take_preface(struct connection *c)
 void connection_take_head(struct connection *c)
 {
     const h2o_buffer_t *input = c->socket->input;
-    size_t most = c->all->server->config->header_max_bytes + HEAD_SLACK_BYTES;
+    size_t most = c->all->wire->config->header_max_bytes + HEAD_SLACK_BYTES;
     enum head_state state = HEAD_UNFINISHED;
     struct head head;
     if (c->scan_n++ < SCANS_MAX || has_end(c->socket))

@@ -2,7 +2,6 @@
  * connection_held.c - what is held for bodies, by the node and by address
  * (connection_internal.h). */
 #include "shared/base/clock.h"
-#include "shared/http/access/admit.h"
 #include "shared/http/wire/connection_internal.h"
 
 #include <malloc.h>
@@ -15,14 +14,14 @@ enum { TRIM_FROM_BYTES = 1 << 20, TRIM_SOON_MS = 100, TRIM_LATER_MS = 1000, TRIM
 
 static void show_held(const struct connections *all)
 {
-    metrics_set(all->server->metrics, METRIC_BODY_BYTES, (int64_t)all->held_bytes);
+    metrics_set(all->wire->metrics, METRIC_BODY_BYTES, (int64_t)all->held_bytes);
 }
 
 /* One body always fits, or a small setting would refuse the largest forever. */
 static bool fits(const struct connection *c, size_t more, bool is_proven)
 {
     const struct connections *all = c->all;
-    size_t cap = all->server->config->body_memory_bytes;
+    size_t cap = all->wire->config->body_memory_bytes;
     if (cap == 0 || more == 0)
         return true;
     if (!is_proven && all->unproven_bytes > 0 && all->unproven_bytes + more > cap / UNPROVEN_SHARE)
@@ -51,18 +50,18 @@ bool connection_charge(struct connection *c, size_t bytes, bool is_proven)
     return true;
 }
 
-void connection_hold(struct request *r, size_t bytes)
+void connection_hold(struct exchange *x, size_t bytes)
 {
-    struct connection *c = r->connection;
+    struct connection *c = x->connection;
     size_t held = bytes > ADMIT_UNASKED_BYTES ? bytes : 0;
-    size_t unproven = r->account == NULL ? held : 0;
-    if (held == r->held_bytes && unproven == r->unproven_bytes)
+    size_t unproven = x->is_proven ? 0 : held;
+    if (held == x->held_bytes && unproven == x->unproven_bytes)
         return;
-    c->all->held_bytes += held - r->held_bytes;
-    c->all->unproven_bytes += unproven - r->unproven_bytes;
-    c->address->held_bytes += held - r->held_bytes;
-    r->held_bytes = held;
-    r->unproven_bytes = unproven;
+    c->all->held_bytes += held - x->held_bytes;
+    c->all->unproven_bytes += unproven - x->unproven_bytes;
+    c->address->held_bytes += held - x->held_bytes;
+    x->held_bytes = held;
+    x->unproven_bytes = unproven;
     show_held(c->all);
 }
 
@@ -94,7 +93,7 @@ static void on_trim(struct deadline *deadline)
     uint64_t rest_ms = (clock_mono_us() - begin_us) * TRIM_RESTS / 1000;
     all->trim_soon_ms = rest_ms > TRIM_SOON_MS ? rest_ms : TRIM_SOON_MS;
     if (!is_last)
-        loop_set_deadline(all->server->loop, &all->trim, TRIM_LATER_MS + all->trim_soon_ms);
+        loop_set_deadline(all->wire->loop, &all->trim, TRIM_LATER_MS + all->trim_soon_ms);
 }
 
 void connections_free_later(struct connections *all, size_t bytes)
@@ -102,7 +101,7 @@ void connections_free_later(struct connections *all, size_t bytes)
     bool is_set = all->left_bytes >= TRIM_FROM_BYTES;
     all->left_bytes += bytes;
     if (!is_set && all->left_bytes >= TRIM_FROM_BYTES)
-        loop_set_deadline(all->server->loop, &all->trim, all->trim_soon_ms);
+        loop_set_deadline(all->wire->loop, &all->trim, all->trim_soon_ms);
 }
 
 void connections_init_held(struct connections *all)

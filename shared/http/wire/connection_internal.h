@@ -37,7 +37,7 @@ struct connection {
     struct address *address;
     struct connection_tls *tls;                /* NULL without TLS */
     struct connection *next_look, **look_link; /* look_link == NULL: not on that list */
-    struct request *request;                   /* HTTP/1: under way */
+    struct exchange *request;                  /* HTTP/1: under way */
     unsigned busy_n;                           /* requests under way */
     unsigned scan_n;                           /* of the unfinished head */
     enum connection_state state;
@@ -70,7 +70,7 @@ struct connection {
 };
 
 struct connections {
-    struct server *server;
+    struct wire *wire;
     struct addresses *addresses;
     struct connection *looks; /* HTTP/1, whose request has ended: libh2o may read again */
     h2o_timeout_entry_t look_soon;
@@ -129,7 +129,7 @@ void connection_make_room(h2o_buffer_t **buffer, size_t bytes);
 bool connection_charge(struct connection *c, size_t bytes, bool is_proven) must_check;
 /* The same for a request's body, until the request ends; without an account it counts as a
  * stranger's. */
-void connection_hold(struct request *r, size_t bytes);
+void connection_hold(struct exchange *x, size_t bytes);
 
 /* TLS: begins the handshake, after which libh2o has the connection. */
 void connection_secure(struct connection *c, struct tls *tls);

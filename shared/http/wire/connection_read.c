@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
  * connection_read.c - how much is read at a time, and room for it (connection_internal.h). */
-#include "shared/http/access/admit.h"
 #include "shared/http/wire/connection_internal.h"
 
 #include <errno.h>
@@ -12,7 +11,7 @@ enum {
 };
 
 /* A body in chunks, whose length shows as it comes. Past its end libh2o is made to answer 413 by
- * itself, which the filter in server.c words; its limit is this thread's own. */
+ * itself, which the filter of the server words; its limit is this thread's own. */
 void connection_take_chunks(struct connection *c)
 {
     struct connections *all = c->all;
@@ -23,9 +22,10 @@ void connection_take_chunks(struct connection *c)
         (void)!connection_pass(c, NULL);
         return;
     }
-    size_t usual = server_limit_bodies(all->server, 0);
+    size_t *most = &all->wire->h2o_config.max_request_entity_size, usual = *most;
+    *most = 0;
     connection_pass_refused(c, connection_refusal(is_busy ? ERR_BUSY : ERR_OK, NULL));
-    (void)server_limit_bodies(all->server, usual);
+    *most = usual;
 }
 
 /* A body that fills its room up to the last byte is too large, and known to be so. */

@@ -20,7 +20,7 @@ void connections_have_room(struct connections *all)
     if (!all->is_full)
         return;
     all->is_full = false;
-    server_accept_again(all->server);
+    all->wire->rules->accept_again(all->wire->arg);
 }
 
 void connection_set_idle(struct connection *c, bool is_idle)
@@ -35,14 +35,14 @@ void connection_set_idle(struct connection *c, bool is_idle)
 
 bool connections_are_at_most(const struct connections *all)
 {
-    const struct server *server = all->server;
-    size_t most = server->config->connections_max;
-    return most > 0 && all->connection_n + server->lingers.open_n >= most;
+    const struct wire *wire = all->wire;
+    size_t most = wire->config->connections_max;
+    return most > 0 && all->connection_n + wire->lingers_n >= most;
 }
 
 static size_t newcomers_n(const struct connections *all)
 {
-    size_t most = all->server->config->connections_max, share = most / NEWCOMERS_SHARE;
+    size_t most = all->wire->config->connections_max, share = most / NEWCOMERS_SHARE;
     size_t least = most / 2 < NEWCOMERS_LEAST ? most / 2 : NEWCOMERS_LEAST;
     return share > least ? share : least;
 }
@@ -68,8 +68,8 @@ static void note_silent(struct connections *all)
 
 bool connections_make_room(struct connections *all)
 {
-    const struct server *server = all->server;
-    if (all->connection_n + newcomers_n(all) < server->config->connections_max)
+    const struct wire *wire = all->wire;
+    if (all->connection_n + newcomers_n(all) < wire->config->connections_max)
         all->silent_ms = SILENT_MOST_MS;
     for (unsigned tries = 0; tries <= EVICT_TRIES; tries++) {
         if (!connections_are_at_most(all))
@@ -79,13 +79,13 @@ bool connections_make_room(struct connections *all)
             break;
         struct connection *c = H2O_STRUCT_FROM_MEMBER(struct connection, idle, oldest);
         if (is_awaited(c)) {
-            server_accept_later(all->server, SILENT_LEAST_MS);
+            all->wire->rules->accept_later(all->wire->arg, SILENT_LEAST_MS);
             break;
         }
         if (!c->has_asked)
             note_silent(all);
         connection_set_idle(c, false);
-        metrics_add(server->metrics, METRIC_IDLE_CLOSED, 1);
+        metrics_add(wire->metrics, METRIC_IDLE_CLOSED, 1);
         (void)!connection_close_idle(c); /* HTTP/2 may end a little later */
     }
     all->is_full = true;

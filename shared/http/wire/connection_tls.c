@@ -218,7 +218,7 @@ static enum hello_state look_at_hello(const struct connection_tls *t)
 
 static void leave_handshakes(struct connection_tls *t)
 {
-    loop_cancel_deadline(t->c->all->server->loop, &t->handshake);
+    loop_cancel_deadline(t->c->all->wire->loop, &t->handshake);
     if (t->link == NULL)
         return;
     *t->link = t->next;
@@ -273,8 +273,8 @@ static bool chose_http2(const struct connection_tls *t)
 static void on_handshake(h2o_socket_t *socket, const char *error)
 {
     struct connection *c = connection_of(socket);
-    struct server *server = c->all->server;
-    struct timeval now = *h2o_get_timestamp(&server->context, NULL, NULL);
+    struct wire *wire = c->all->wire;
+    struct timeval now = *h2o_get_timestamp(&wire->context, NULL, NULL);
     leave_handshakes(c->tls);
     c->accepted_ms = clock_mono_ms();
     if (error != NULL) {
@@ -284,10 +284,10 @@ static void on_handshake(h2o_socket_t *socket, const char *error)
     }
     if (chose_http2(c->tls)) {
         connection_move(c, CONNECTION_PREFACE);
-        h2o_http2_accept(&server->accept, socket, now);
+        h2o_http2_accept(&wire->accept, socket, now);
     } else {
         connection_move(c, CONNECTION_HEAD);
-        h2o_http1_accept(&server->accept, socket, now);
+        h2o_http1_accept(&wire->accept, socket, now);
     }
     connection_adopt(c);
 }
@@ -308,7 +308,7 @@ void connection_secure(struct connection *c, struct tls *tls)
     if (t->next != NULL)
         t->next->link = &t->next;
     c->all->handshakes = t;
-    loop_set_deadline(c->all->server->loop, &t->handshake, HANDSHAKE_MS);
+    loop_set_deadline(c->all->wire->loop, &t->handshake, HANDSHAKE_MS);
     h2o_socket_ssl_handshake(c->socket, t->context, NULL, on_handshake);
 }
 

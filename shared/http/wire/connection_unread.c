@@ -3,7 +3,6 @@
  * until their clients have read them (connection.h). What the kernel holds of them is bounded by
  * the socket's options (listen.c). */
 #include "shared/base/clock.h"
-#include "shared/http/access/admit.h"
 #include "shared/http/wire/connection_internal.h"
 
 #include <netinet/in.h>
@@ -16,9 +15,9 @@ enum {
     GIVE_UP_TRIES = 64, /* of the oldest, that are looked at */
 };
 
-static struct request *request_of(struct unread *unread)
+static struct exchange *request_of(struct unread *unread)
 {
-    return H2O_STRUCT_FROM_MEMBER(struct request, unread, unread);
+    return H2O_STRUCT_FROM_MEMBER(struct exchange, unread, unread);
 }
 
 static struct unread_list *list_of(struct unread *unread, unsigned which)
@@ -51,25 +50,25 @@ static void link_unread(struct unread *unread)
     unread->is_listed = true;
 }
 
-static void count(struct request *r, size_t bytes)
+static void count(struct exchange *x, size_t bytes)
 {
-    struct connection *c = r->connection;
+    struct connection *c = x->connection;
     size_t held = bytes > ADMIT_UNASKED_BYTES && !c->is_given_up ? bytes : 0;
-    if (held == r->unread.bytes)
+    if (held == x->unread.bytes)
         return;
-    c->all->unread_bytes += held - r->unread.bytes;
-    c->address->unread_bytes += held - r->unread.bytes;
-    r->unread.bytes = held;
-    metrics_set(c->all->server->metrics, METRIC_UNREAD_BYTES, (int64_t)c->all->unread_bytes);
+    c->all->unread_bytes += held - x->unread.bytes;
+    c->address->unread_bytes += held - x->unread.bytes;
+    x->unread.bytes = held;
+    metrics_set(c->all->wire->metrics, METRIC_UNREAD_BYTES, (int64_t)c->all->unread_bytes);
 }
 
-void connection_hold_answer(struct request *r, size_t bytes)
+void connection_hold_answer(struct exchange *x, size_t bytes)
 {
-    struct unread *unread = &r->unread;
-    if (r->connection == NULL)
+    struct unread *unread = &x->unread;
+    if (x->connection == NULL)
         return;
     unread->gathered = 0;
-    count(r, bytes);
+    count(x, bytes);
     if (unread->bytes == 0 && unread->is_listed)
         unlink_unread(unread);
     else if (unread->bytes > 0 && !unread->is_listed)
@@ -77,16 +76,18 @@ void connection_hold_answer(struct request *r, size_t bytes)
 }
 
 /* One answer always fits, as one body does: then all that is held is its own. */
-static bool is_address_over(const struct request *r, size_t more)
+static bool is_address_over(const struct exchange *x, size_t more)
 {
-    size_t cap = r->server->config->body_memory_bytes, held = r->connection->address->unread_bytes;
-    return held > r->unread.bytes && held + more > cap / ADDRESS_SHARE;
+    size_t cap = x->connection->all->wire->config->body_memory_bytes,
+           held = x->connection->address->unread_bytes;
+    return held > x->unread.bytes && held + more > cap / ADDRESS_SHARE;
 }
 
-static bool fits(const struct request *r, size_t more)
+static bool fits(const struct exchange *x, size_t more)
 {
-    size_t cap = r->server->config->body_memory_bytes, held = r->connection->all->unread_bytes;
-    return cap == 0 || held == r->unread.bytes || (held + more <= cap && !is_address_over(r, more));
+    size_t cap = x->connection->all->wire->config->body_memory_bytes,
+           held = x->connection->all->unread_bytes;
+    return cap == 0 || held == x->unread.bytes || (held + more <= cap && !is_address_over(x, more));
 }
 
 /* libh2o sees the end later and then disposes of the connection's requests. Without SO_LINGER the
@@ -96,7 +97,7 @@ static void give_up(struct connection *c)
     const struct linger at_once = {.l_onoff = 1};
     int fd = h2o_socket_get_fd(c->socket);
     c->is_given_up = true;
-    metrics_add(c->all->server->metrics, METRIC_UNREAD_CLOSED, 1);
+    metrics_add(c->all->wire->metrics, METRIC_UNREAD_CLOSED, 1);
     (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
     (void)shutdown(fd, SHUT_RDWR);
 }
@@ -118,7 +119,7 @@ static bool is_being_read(struct unread *unread)
 
 /* Closes the connection whose answer has waited longest, of the client's own address if that has
  * its share. False: none has waited for long enough. */
-static bool give_one_up(struct request *for_it, size_t more)
+static bool give_one_up(struct exchange *for_it, size_t more)
 {
     struct connection *c = for_it->connection;
     unsigned which = is_address_over(for_it, more) ? UNREAD_OF_ADDRESS : UNREAD_OF_THREAD;
@@ -126,53 +127,53 @@ static bool give_one_up(struct request *for_it, size_t more)
     struct unread *unread, *newer;
     unread = which == UNREAD_OF_ADDRESS ? c->address->unread.oldest : c->all->unread.oldest;
     for (unsigned i = 0; i < GIVE_UP_TRIES && unread != NULL; i++, unread = newer) {
-        struct request *r = request_of(unread);
+        struct exchange *x = request_of(unread);
         newer = unread->in[which].newer;
         if (unread->since_ms > before_ms)
             break;
-        if (r->connection == c || (!r->connection->is_given_up && is_being_read(unread)))
+        if (x->connection == c || (!x->connection->is_given_up && is_being_read(unread)))
             continue;
-        if (!r->connection->is_given_up)
-            give_up(r->connection);
-        connection_hold_answer(r, 0);
+        if (!x->connection->is_given_up)
+            give_up(x->connection);
+        connection_hold_answer(x, 0);
         return true;
     }
     return false;
 }
 
-bool connection_has_room(struct request *r, size_t bytes)
+bool connection_has_room(struct exchange *x, size_t bytes)
 {
-    if (r->connection == NULL || bytes <= ADMIT_UNASKED_BYTES)
+    if (x->connection == NULL || bytes <= ADMIT_UNASKED_BYTES)
         return true;
-    size_t more = bytes > r->unread.bytes ? bytes - r->unread.bytes : 0;
-    while (!fits(r, more))
-        if (!give_one_up(r, more))
+    size_t more = bytes > x->unread.bytes ? bytes - x->unread.bytes : 0;
+    while (!fits(x, more))
+        if (!give_one_up(x, more))
             return false;
     return true;
 }
 
-bool connection_gather(struct request *r, size_t more)
+bool connection_gather(struct exchange *x, size_t more)
 {
-    size_t bytes = r->unread.gathered + more;
-    if (r->connection == NULL || r->is_answered)
+    size_t bytes = x->unread.gathered + more;
+    if (x->connection == NULL || x->is_answered)
         return true;
-    if (!connection_has_room(r, bytes))
+    if (!connection_has_room(x, bytes))
         return false;
-    r->unread.gathered = bytes;
-    count(r, bytes);
+    x->unread.gathered = bytes;
+    count(x, bytes);
     return true;
 }
 
-void connection_ungather(struct request *r, size_t less)
+void connection_ungather(struct exchange *x, size_t less)
 {
-    struct unread *unread = &r->unread;
-    if (r->connection == NULL || r->is_answered)
+    struct unread *unread = &x->unread;
+    if (x->connection == NULL || x->is_answered)
         return;
     unread->gathered -= less < unread->gathered ? less : unread->gathered;
-    count(r, unread->gathered);
+    count(x, unread->gathered);
 }
 
-bool connection_is_given_up(const struct request *r)
+bool connection_is_given_up(const struct exchange *x)
 {
-    return r->connection != NULL && r->connection->is_given_up;
+    return x->connection != NULL && x->connection->is_given_up;
 }

@@ -11,17 +11,16 @@
  * to, as all were before. */
 #include "shared/http/wire/leave.h"
 
-#include "shared/http/access/held_nonces.h"
 #include "shared/http/wire/connection.h"
 
 #include <errno.h>
 #include <sys/socket.h>
 
 /* NULL where there is nothing to watch. */
-static h2o_socket_t *socket_of(const struct request *r)
+static h2o_socket_t *socket_of(const struct exchange *x)
 {
-    h2o_conn_t *conn = r->h2o->conn;
-    return r->h2o->version >= 0x200 ? NULL : conn->callbacks->get_socket(conn);
+    h2o_conn_t *conn = x->h2o->conn;
+    return x->h2o->version >= 0x200 ? NULL : conn->callbacks->get_socket(conn);
 }
 
 /* What the socket says when its next byte is looked at: 1 a byte, 0 the end, -1 nothing yet, -2 it
@@ -45,57 +44,56 @@ static bool is_end(int seen)
 static void on_readable(h2o_socket_t *socket, const char *error)
 {
     struct connection *c = connection_of(socket);
-    struct request *r = c == NULL ? NULL : connection_request(c);
+    struct exchange *x = c == NULL ? NULL : connection_exchange(c);
     int seen = peek(socket);
     (void)error;
     if (seen == -1)
         return;
     h2o_socket_read_stop(socket);
-    if (r == NULL || (r->is_answered && !r->is_stream) || !is_end(seen))
+    if (x == NULL || (x->is_answered && !x->is_stream) || !is_end(seen))
         return;
-    r->has_left = true;
-    held_nonces_end(r, HELD_LOST);
-    r->h2o->http1_is_persistent = 0;
-    leave_notify(r);
+    x->has_left = true;
+    if (x->on_left != NULL)
+        x->on_left(x);
+    x->h2o->http1_is_persistent = 0;
+    leave_notify(x);
 }
 
-void leave_notify(struct request *r)
+void leave_notify(struct exchange *x)
 {
     struct left_listener *listener;
-    while ((listener = r->left) != NULL) {
-        r->left = listener->next;
+    while ((listener = x->left) != NULL) {
+        x->left = listener->next;
         listener->on_left(listener);
     }
 }
 
-void request_on_left(struct request *r, struct left_listener *listener)
+void leave_listen(struct exchange *x, struct left_listener *listener)
 {
-    if (r->has_left || r->revoked != ERR_OK)
-        return;
-    listener->next = r->left;
-    r->left = listener;
+    listener->next = x->left;
+    x->left = listener;
 }
 
-void request_off_left(struct request *r, struct left_listener *listener)
+void leave_unlisten(struct exchange *x, struct left_listener *listener)
 {
-    struct left_listener **at = &r->left;
+    struct left_listener **at = &x->left;
     while (*at != NULL && *at != listener)
         at = &(*at)->next;
     if (*at != NULL)
         *at = listener->next;
 }
 
-void leave_watch(struct request *r)
+void leave_watch(struct exchange *x)
 {
-    h2o_socket_t *socket = socket_of(r);
+    h2o_socket_t *socket = socket_of(x);
     if (socket == NULL)
         return;
     h2o_socket_read_start(socket, on_readable);
 }
 
-void leave_unwatch(struct request *r)
+void leave_unwatch(struct exchange *x)
 {
-    h2o_socket_t *socket = socket_of(r);
+    h2o_socket_t *socket = socket_of(x);
     if (socket == NULL)
         return;
     /* The next user of the socket, libh2o or a WebSocket, starts to read in this turn of the loop:
@@ -103,9 +101,9 @@ void leave_unwatch(struct request *r)
     h2o_socket_read_stop(socket);
 }
 
-bool request_client_left(struct request *r)
+bool leave_has_begun(struct exchange *x)
 {
-    h2o_conn_t *conn = r->h2o->conn;
+    h2o_conn_t *conn = x->h2o->conn;
     return is_end(peek(conn->callbacks->get_socket(conn)));
 }
 
@@ -113,14 +111,14 @@ bool request_client_left(struct request *r)
  * that the socket reads like one that has ended, but has no peer any more. (A client that sent its
  * next request before it left is taken for one that is there.) A stream of HTTP/2 ends before its
  * answer is written if the client resets it, or the connection is gone. */
-bool request_write_failed(struct request *r)
+bool leave_cut_answer(struct exchange *x)
 {
-    h2o_conn_t *conn = r->h2o->conn;
+    h2o_conn_t *conn = x->h2o->conn;
     h2o_socket_t *socket = conn->callbacks->get_socket(conn);
     struct sockaddr_storage peer;
     socklen_t n = sizeof peer;
-    if (connection_is_given_up(r) ||
-        (r->h2o->version >= 0x200 && r->h2o->bytes_sent < r->h2o->res.content_length))
+    if (connection_is_given_up(x) ||
+        (x->h2o->version >= 0x200 && x->h2o->bytes_sent < x->h2o->res.content_length))
         return true;
     int seen = peek(socket);
     return seen == -2 ||

@@ -7,21 +7,31 @@
  * restarted.
  *
  * HTTP/2 does not need this: libh2o keeps reading and disposes of a stream that is reset before its
- * answer is written; after that see frames.c. On the loop's thread; once per request, by request.c
- * only.
+ * answer is written; after that see frames.c. On the loop's thread.
  */
 #ifndef PARLEY_HTTP_LEAVE_H
 #define PARLEY_HTTP_LEAVE_H
 
-#include "shared/http/request/request.h"
+#include "shared/http/wire/exchange.h"
+#include "shared/http/wire/wire.h"
 
-/* From now on listeners (request_on_left) are called when the client closes its side. */
-void leave_watch(struct request *r);
+/* From now on listeners are called when the client closes its side. */
+void leave_watch(struct exchange *x);
 /* Calls each listener once and removes it. Listeners may answer; the request is then disposed of
  * later, from the loop. */
-void leave_notify(struct request *r);
+void leave_notify(struct exchange *x);
 /* Returns the socket to libh2o before it reads on. May be called while the request is disposed
  * of. */
-void leave_unwatch(struct request *r);
+void leave_unwatch(struct exchange *x);
+
+/* `listener` runs at most once, from the loop: when the client closes its side of the connection
+ * before the answer or the end of the stream. Not for HTTP/2. */
+void leave_listen(struct exchange *x, struct left_listener *listener);
+/* Does nothing if it no longer listens. */
+void leave_unlisten(struct exchange *x, struct left_listener *listener);
+/* Whether the client has left: checks the socket, which knows it before listeners run. */
+bool leave_has_begun(struct exchange *x) must_check;
+/* Of an answered exchange, at its end: whether the client refused bytes of the answer. */
+bool leave_cut_answer(struct exchange *x) must_check;
 
 #endif

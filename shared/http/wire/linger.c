@@ -11,18 +11,18 @@
 enum { LINGER_MS = 2000, LINGERS_MAX = 256, LINGERS_SHARE = 8 /* of the connections */ };
 
 struct lingering {
-    struct server *server;
+    struct wire *wire;
     h2o_socket_t *socket;
     struct deadline deadline;
 };
 
 static void end_linger(struct lingering *linger)
 {
-    loop_cancel_deadline(linger->server->loop, &linger->deadline);
+    loop_cancel_deadline(linger->wire->loop, &linger->deadline);
     h2o_socket_read_stop(linger->socket);
     h2o_socket_close(linger->socket);
-    linger->server->lingers.open_n--;
-    connections_have_room(linger->server->connections);
+    linger->wire->lingers_n--;
+    connections_have_room(linger->wire->connections);
     free(linger);
 }
 
@@ -40,17 +40,16 @@ static void on_linger_over(struct deadline *deadline)
     end_linger(H2O_STRUCT_FROM_MEMBER(struct lingering, deadline, deadline));
 }
 
-static bool are_too_many(const struct server *server)
+static bool are_too_many(const struct wire *wire)
 {
-    size_t most = server->config->connections_max;
-    return server->lingers.open_n >= LINGERS_MAX ||
-           (most > 0 && server->lingers.open_n >= most / LINGERS_SHARE);
+    size_t most = wire->config->connections_max;
+    return wire->lingers_n >= LINGERS_MAX || (most > 0 && wire->lingers_n >= most / LINGERS_SHARE);
 }
 
-void linger_begin(struct server *server, h2o_req_t *h2o)
+void linger_begin(struct wire *wire, h2o_req_t *h2o)
 {
     h2o_socket_t *socket = h2o->conn->callbacks->get_socket(h2o->conn);
-    if (h2o->version >= 0x200 || socket == NULL || are_too_many(server))
+    if (h2o->version >= 0x200 || socket == NULL || are_too_many(wire))
         return;
     int fd = dup(h2o_socket_get_fd(socket));
     struct lingering *linger = fd < 0 ? NULL : calloc(1, sizeof *linger);
@@ -59,11 +58,11 @@ void linger_begin(struct server *server, h2o_req_t *h2o)
             close(fd);
         return;
     }
-    linger->server = server;
-    linger->socket = h2o_evloop_socket_create(server->loop->h2o, fd, H2O_SOCKET_FLAG_DONT_READ);
+    linger->wire = wire;
+    linger->socket = h2o_evloop_socket_create(wire->loop->h2o, fd, H2O_SOCKET_FLAG_DONT_READ);
     linger->socket->data = linger;
     linger->deadline.on_expire = on_linger_over;
-    server->lingers.open_n++;
+    wire->lingers_n++;
     h2o_socket_read_start(linger->socket, on_linger_readable);
-    loop_set_deadline(server->loop, &linger->deadline, LINGER_MS);
+    loop_set_deadline(wire->loop, &linger->deadline, LINGER_MS);
 }

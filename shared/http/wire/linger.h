@@ -8,10 +8,10 @@
 #ifndef PARLEY_HTTP_LINGER_H
 #define PARLEY_HTTP_LINGER_H
 
-#include "shared/http/server/server.h"
+#include "shared/http/wire/wire.h"
 
 /* For an HTTP/1 request whose connection closes after the answer; does nothing for others or if too
  * many connections linger already. */
-void linger_begin(struct server *server, h2o_req_t *h2o);
+void linger_begin(struct wire *wire, h2o_req_t *h2o);
 
 #endif

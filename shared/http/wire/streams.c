@@ -7,8 +7,6 @@
  * whose body is complete, as libh2o itself does with a head that it refuses, so that it gets an
  * answer. libh2o resets a stream that sends on after its answer began, and drops what of the answer
  * is not written yet: the connection is read again only once the answer was given. */
-#include "shared/http/access/admit.h"
-#include "shared/http/request/router.h"
 #include "shared/http/wire/connection_internal.h"
 
 #include <h2o/http2.h>
@@ -85,7 +83,7 @@ static struct admission ask(struct connection *c, const h2o_http2_stream_t *stre
         .api_key = field_of(h2o, "x-api-key"),
         .length = is_length_known(stream) ? stream->_expected_content_length : UINT64_MAX,
     };
-    return admit(c->all->server, &ask);
+    return c->all->wire->rules->admit(c->all->wire->arg, &ask);
 }
 
 static void refuse(struct connection *c, h2o_http2_stream_t *stream, enum err error)
@@ -111,18 +109,11 @@ static void refuse(struct connection *c, h2o_http2_stream_t *stream, enum err er
 /* What the stream's route takes: at most, or from senders without proof. */
 static size_t route_most(struct connection *c, const h2o_http2_stream_t *stream, bool is_for_proven)
 {
+    const struct wire *wire = c->all->wire;
     const h2o_req_t *h2o = &stream->req;
-    const char *allow;
-    size_t max;
-    struct str path, query;
-    request_split_target((struct str){h2o->input.path.base, h2o->input.path.len}, &path, &query);
-    const struct route *route =
-        router_find(c->all->server->router,
-                    (struct str){h2o->input.method.base, h2o->input.method.len}, path, &allow);
-    if (route == NULL)
-        return 0;
-    max = server_body_max(c->all->server, route);
-    return is_for_proven ? max : admit_unproven_most(route, max);
+    struct str method = {h2o->input.method.base, h2o->input.method.len};
+    struct str target = {h2o->input.path.base, h2o->input.path.len};
+    return wire->rules->body_most(wire->arg, method, target, is_for_proven);
 }
 
 /* The next stream whose body is on its way, from bucket *at on; NULL at the end. */
@@ -336,7 +327,7 @@ static void judge(struct connection *c)
         return;
     /* libh2o keeps frames of one head up to 400 KiB, and cannot go on without all of them. */
     if (conn->_headers_unparsed != NULL &&
-        conn->_headers_unparsed->size > c->all->server->config->header_max_bytes) {
+        conn->_headers_unparsed->size > c->all->wire->config->header_max_bytes) {
         (void)!connection_pass(c, h2o_socket_error_closed);
         return;
     }
@@ -353,7 +344,7 @@ static void judge(struct connection *c)
             ;
         if (count_streams(c) > 0 && c->stream_bytes > TIGHT_BYTES &&
             !deadline_is_set(&c->many_streams))
-            loop_set_deadline(c->all->server->loop, &c->many_streams, MANY_STREAMS_MS);
+            loop_set_deadline(c->all->wire->loop, &c->many_streams, MANY_STREAMS_MS);
         c->room_left = room_left(conn);
     } else if (c->charged == 0 && c->stream_bytes == 0) {
         return;

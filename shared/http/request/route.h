@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * route: what a route is, who may call it, and how large its bodies may be. Tables of routes are
+ * constants of the services; router.h finds the route of a request.
+ */
+#ifndef PARLEY_HTTP_ROUTE_H
+#define PARLEY_HTTP_ROUTE_H
+
+#include "shared/auth/accounts.h"
+#include "shared/http/request/problem.h"
+
+struct request;
+struct server;
+typedef void handler(struct request *r);
+
+/* What a route's request means to the audit log (audit.h). */
+enum audit_event {
+    AUDIT_NONE,
+    AUDIT_QUERY_REOPENED,
+    AUDIT_ENGINE_DRAINED, /* or given work again */
+    AUDIT_RECOMMENDATION_DELETED,
+    AUDIT_TOPIC_DELETED,
+    AUDIT_USER_DELETED,
+    AUDIT_DOCUMENT_DELETED,
+    AUDIT_BOT_DELETED,
+    AUDIT_ROOM_DELETED,
+    AUDIT_EVENT_NR
+};
+
+/* Who may call a route: a mask of 1 << enum role, or ROLES_NONE for everybody, without proof. */
+enum { ROLES_NONE = 0, ROLES_ALL = (1 << ROLE_NR) - 1 };
+
+struct route {
+    const char *method, *path; /* a path may have `{name}` segments, see router.h */
+    unsigned roles;
+    handler *handle;
+    bool takes_signed_body; /* User, Nonce and Hash may be in a JSON body */
+    bool takes_token_param; /* a bearer token may be in the parameter `token` */
+    bool takes_api_key;     /* `x-api-key: <account>:<secret>` proves the account, too */
+    bool takes_basic;       /* `Authorization: Basic` proves an account with a hashed secret */
+    bool takes_key;         /* it creates something, once for each Idempotency-Key (once.h) */
+    /* Of a route whose handler checks the header X-CALLER-KEY: whether its value is a key that this
+     * cluster has made, so that the body may be as large as the route's. NULL: it takes none. */
+    bool (*is_caller_key)(const struct server *server, struct str key);
+    /* Whether this request, which has no credentials, is handled all the same, without an account.
+     * NULL: it is not. */
+    bool (*is_open)(const struct request *r);
+    /* A GET that hands something to whoever asks, a claim or a socket: it takes no HEAD, as all
+     * others do. */
+    bool hands_out;
+    /* A GET that may be held: the same signed request is served once more if it is lost
+     * (held_nonces.h). */
+    bool is_held;
+    bool uses_nonce_itself; /* with several shards; otherwise it is used up before the handler
+                             * runs */
+    /* A GET whose answer is sent even if clients have left too much unread, because it hands work
+     * over or is for operators. Long answers to others become 503 then. */
+    bool is_always_sent;
+    /* Maximum body; 0: the server's (struct server_config). A route without roles takes at most
+     * ADMIT_PUBLIC_BYTES (admit.h). */
+    size_t body_max_bytes;
+    enum err too_large;          /* error for larger bodies; ERR_OK: ERR_TOO_LARGE */
+    problem_writer *put_problem; /* writes its errors; NULL: problem_put */
+    enum audit_event audit;
+};
+
+/* The largest body that the route takes, and from anonymous clients; the error for a larger one. */
+size_t route_body_max(const struct server *server, const struct route *route);
+size_t route_anonymous_max(const struct server *server, const struct route *route);
+enum err route_too_large(const struct route *route);
+
+#endif

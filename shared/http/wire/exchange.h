@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * exchange: what the wire keeps of a request and its answer: its connection, what it holds of
+ * memory, and who is told when its client leaves. The first member of struct request, in its pool.
+ */
+#ifndef PARLEY_HTTP_EXCHANGE_H
+#define PARLEY_HTTP_EXCHANGE_H
+
+#include <h2o.h>
+#include <stdbool.h>
+
+struct connection;
+
+/* The lists that an unread answer is in: of its thread, and of its client's address. */
+enum { UNREAD_OF_THREAD, UNREAD_OF_ADDRESS, UNREAD_LIST_NR };
+
+/* What is held of its answer until the client has read it (connection.h). */
+struct unread {
+    size_t bytes;      /* that count: 0 up to 16 KiB */
+    size_t gathered;   /* while the answer is put together: what it takes so far */
+    bool is_listed;    /* it is being sent */
+    uint64_t since_ms; /* when it began to wait, or was looked at and being read */
+    struct {
+        struct unread *older, *newer;
+    } in[UNREAD_LIST_NR]; /* while it is listed */
+};
+
+/* Notified when a client has left. In its owner's memory; zeroed initially. */
+struct left_listener {
+    struct left_listener *next; /* of the exchange's */
+    void (*on_left)(struct left_listener *listener);
+};
+
+struct exchange {
+    h2o_req_t *h2o;
+    struct connection *connection;     /* NULL: its socket is not an accepted one */
+    size_t held_bytes, unproven_bytes; /* counted for its body (connection.h) */
+    struct unread unread;
+    struct left_listener *left;
+    /* Runs when the client is seen to have left, before the listeners; NULL: nothing. */
+    void (*on_left)(struct exchange *x);
+    bool is_proven;   /* it has an account */
+    bool is_answered; /* its answer has begun */
+    bool is_stream;   /* and is being streamed */
+    bool has_left;    /* the client has left and listeners were called */
+    bool pauses;      /* HTTP/2: its connection is not read before its answer */
+    bool is_unread;   /* HTTP/2: of an anonymous client, answer not yet written */
+};
+
+#endif
