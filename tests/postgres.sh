@@ -5,7 +5,7 @@
 # as an unprivileged user, since it refuses to run as root, and ends when the process OWNER has.
 #
 #   tests/postgres.sh start DIR OWNER    makes DIR and a server in it; its superuser is `admin`, with the password `admin`
-#   tests/postgres.sh roles DIR          the roles and the database of docs/operations.md, word by word
+#   tests/postgres.sh roles DIR          the roles and the database of docs/operations/workflow-database.md, word by word
 #   tests/postgres.sh sql DIR DATABASE   runs standard input as the superuser
 #   tests/postgres.sh again DIR          stops it at once, as a crash would, and starts it
 #   tests/postgres.sh stop DIR
@@ -60,8 +60,7 @@ start)
 roles)
     # The backquotes are Markdown's.
     # shellcheck disable=SC2016
-    sed -n '/^### Databases of workflows/,/^### [^D]/p' "$here/../docs/operations.md" |
-        sed -n '/^```sql/,/^```/p' | grep -v '^```' | run_sql postgres
+    sed -n '/^```sql/,/^```/p' "$here/../docs/operations/workflow-database.md" | grep -v '^```' | run_sql postgres
     ;;
 sql) run_sql "${3:?}" ;;
 again)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * accounts: the accounts in accounts.yaml (docs/operations.md). It holds names, secrets, roles and
- * limits; it does not authenticate (signed.h, token.h) and does no I/O except reading that file. A
- * `struct accounts` is immutable, so any thread reads it without a lock. One `struct account_book`
- * per process holds the current one.
+ * accounts: the accounts in accounts.yaml (docs/operations/accounts.md). It holds names, secrets,
+ * roles and limits; it does not authenticate (signed.h, token.h) and does no I/O except reading
+ * that file. A `struct accounts` is immutable, so any thread reads it without a lock. One `struct
+ * account_book` per process holds the current one.
  *
  * Reasons are human-readable: "line 4: account 'User_1' has no secret". They name lines, accounts
  * and members but never a value from the file, because any value might be a misplaced secret.

@@ -16,7 +16,7 @@ enum { TREE_DEPTH_MAX = 8 };
 
 #define TOO_UNUSUAL                                                                                \
     "the file is written in a way that cannot be edited safely: write each account on a line of "  \
-    "its own, as in docs/operations.md, or edit the file by hand"
+    "its own, as in docs/operations/accounts.md, or edit the file by hand"
 
 /* --- places ----------------------------------------------------------------------------------- */
 

@@ -200,7 +200,8 @@ bool redis_parse_url(struct str url, struct redis_address *ret_address, char *re
         if (address.is_tls && !redis_tls_is_built_in()) {
             snprintf(reason, reason_size,
                      "%s is not supported, because Parley was built with a hiredis older than 1.0, "
-                     "which has no TLS: use redis%s and a TLS tunnel (docs/operations.md, \"Redis "
+                     "which has no TLS: use redis%s and a TLS tunnel (docs/operations/secure.md, "
+                     "\"Redis "
                      "over TLS\")",
                      schemes[i].scheme, schemes[i].scheme + strlen("rediss"));
             return false;

@@ -39,7 +39,7 @@ static const struct redis_trouble_info table[REDIS_TROUBLE_NR] = {
     [REDIS_NOAUTH] = {"noauth", "NOAUTH", ERR_REDIS_LOST,
         "Redis requires a password (NOAUTH): set --redis-password-file to a file that contains it.", false, false},
     [REDIS_NOPERM] = {"noperm", "NOPERM", ERR_REDIS_LOST,
-        "The Redis user in --redis lacks permissions that Parley needs (NOPERM): grant it ~PREFIX*, &PREFIX* and the commands in docs/operations.md.", false, false},
+        "The Redis user in --redis lacks permissions that Parley needs (NOPERM): grant it ~PREFIX*, &PREFIX* and the commands in docs/operations/secure.md.", false, false},
     [REDIS_TOO_OLD] = {"too_old", NULL, ERR_REDIS_LOST,
         "The server in --redis does not support functions: Redis 7 or Valkey 8 is required.", false, false},
     [REDIS_UNTRUSTED] = {"untrusted", "UNTRUSTED", ERR_REDIS_LOST,

@@ -235,7 +235,7 @@ describe('a disk, a permission or a moment that a backup or restore did not expe
     try {
       await eventually(async () => (await replica.info('replication')).master_link_status === 'up', { ms: 60_000 });
       await fine(run('backup', replica, join(folder.dir, 'replica')));
-      // As docs/operations.md has it.
+      // As docs/operations/backup.md has it.
       await replica.cmd('ACL', 'SETUSER', 'reader', 'on', '>word', '~parley:{0}:*', '+@read', '+@connection', '+eval', '+info', '+time');
       const url = `redis://reader:word@127.0.0.1:${replica.port}`;
       await fine(run('backup', { url }, join(folder.dir, 'read')));

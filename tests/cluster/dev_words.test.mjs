@@ -113,7 +113,7 @@ describe('the words of ./dev', TIMEOUT, () => {
   });
 
   it('a command of ./dev that a document names is one', () => {
-    const documents = ['README.md', 'CONTRIBUTING.md', ...['docs', 'docs/handbook'].flatMap((dir) => readdirSync(join(ROOT, dir)).filter((name) => name.endsWith('.md')).map((name) => `${dir}/${name}`))];
+    const documents = ['README.md', 'CONTRIBUTING.md', ...['docs', 'docs/handbook', 'docs/operations'].flatMap((dir) => readdirSync(join(ROOT, dir)).filter((name) => name.endsWith('.md')).map((name) => `${dir}/${name}`))];
     let n = 0;
     for (const name of documents)
       for (const [, command] of textOf(name).matchAll(/\.\/dev ([a-z]+)/g)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Each pool that accounts share, as the table *Limits* of docs/operations.md names it: one account takes all that it can get,
+// Each pool that accounts share, as the table *Limits* of docs/operations/limits.md names it: one account takes all that it can get,
 // and another one is served all the same. How long that takes is printed, not asserted. A row of a thread, the process, a
 // namespace or the cluster that is not here fails.
 //
@@ -17,7 +17,7 @@ const OTHER_N = 20;
 
 // [what, whose, what one account has] of each row.
 function rowsOfLimits() {
-  const text = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');
+  const text = readFileSync(new URL('../../docs/operations/limits.md', import.meta.url), 'utf8');
   const [, table] = /\n\| What \| Limit \| Whose \| One account has \| Then \|\n\|[-|]+\|\n((?:\|.*\n)+)/.exec(text);
   return table.trim().split('\n').map((line) => line.slice(2, -2).split(' | ')).map(([what, , whose, share]) => [what, whose, share]);
 }
@@ -220,7 +220,7 @@ suite('what accounts share', {
   });
 
   test('numbers of the table are those of the code', () => {
-    const text = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');
+    const text = readFileSync(new URL('../../docs/operations/limits.md', import.meta.url), 'utf8');
     for (const [what, numbers] of Object.entries(CODE)) {
       const row = text.split('\n').find((line) => line.startsWith(`| ${what}`)) ?? assert.fail(`no row: ${what}`);
       for (const [file, constant, unit] of numbers) {

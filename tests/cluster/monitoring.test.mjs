@@ -19,7 +19,7 @@ const OPTIONS = { skip: missing ?? false, ms: 300_000 };
 // Minutes of waiting become a second, windows of five minutes a quarter of one, and an old query one of two seconds.
 const hasten = (text) => text.replaceAll(/for: \d+m/g, 'for: 1s').replaceAll('[5m]', `[${WINDOW}]`).replace('> 300', '> 2');
 
-const page = () => readFileSync(join(ROOT, 'docs/operations.md'), 'utf8');
+const page = () => readFileSync(join(ROOT, 'docs/operations/alerts.md'), 'utf8');
 const namesOf = (text) => [...text.matchAll(/- alert: (\w+)/g)].map(([, name]) => name);
 const rules = () => readFileSync(join(ROOT, ALERTS), 'utf8');
 
@@ -58,8 +58,8 @@ suite('what ships for Prometheus', { nodes: 1, sweep: false }, ({ test }) => {
       assert.match(block, /severity: (critical|warning)/, name);
       assert.match(block, /summary: '.+'/, name);
       assert.match(block, /runbook: '.+\.'/, name);
-      assert.ok(block.includes(`runbook_url: docs/operations.md#${name.toLowerCase()}`), name);
-      assert.match(page(), new RegExp(`^#### ${name}$`, 'm'));
+      assert.ok(block.includes(`runbook_url: docs/operations/alerts.md#${name.toLowerCase()}`), name);
+      assert.match(page(), new RegExp(`^## ${name}$`, 'm'));
     }
   });
 });

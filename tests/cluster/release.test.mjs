@@ -130,7 +130,7 @@ describe('a release', { timeout: 1_800_000 }, () => {
     must('perl', ['tests/lint/versions.pl', '--set', '98.76.54']);
     assert.match(read('CHANGELOG.md'), new RegExp(`^## 98\\.76\\.54 \\(not released yet\\)\n\n## ${version.replaceAll('.', '\\.')} `, 'm'));
     assert.match(read('Dockerfile'), /image\.version="98\.76\.54"/);
-    edit('CHANGELOG.md', /^(## 98.*\n)/m, `$1\n[data version](docs/operations.md#the-data-version) ${/DATA_VERSION = (\d+)/.exec(read('shared/redis/data_version.h'))[1]}\n`);
+    edit('CHANGELOG.md', /^(## 98.*\n)/m, `$1\n[data version](docs/operations/upgrade.md#the-data-version) ${/DATA_VERSION = (\d+)/.exec(read('shared/redis/data_version.h'))[1]}\n`);
     must('perl', ['tests/lint/versions.pl']);
     assert.equal(run('git', ['grep', '-lE', `parley[:_]${version.replaceAll('.', '\\.')}`, '--', ':!docs/history', ':!docs/adr', ':!CHANGELOG.md', ':!*.test.mjs']).stdout, '');
     git('checkout', '-q', '.');

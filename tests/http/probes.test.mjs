@@ -96,7 +96,7 @@ suite('probes', {}, ({ test, cluster }) => {
   });
 });
 
-// One server: it comes back empty, and of several such a one is not used before an operator says so (docs/operations.md).
+// One server: it comes back empty, and of several such a one is not used before an operator says so (docs/operations/scale.md).
 suite('while Redis is away', { servers: 1 }, ({ test, cluster }) => {
   test(
     'a node that lost Redis lives, is not ready, and refuses new work at once',

@@ -224,7 +224,7 @@ describe('a Redis that may lose what it acknowledged', () => {
   });
 });
 
-// What nodes, indexers and tools send under the user of docs/operations.md: Redis refuses nothing of it.
+// What nodes, indexers and tools send under the user of docs/operations/secure.md: Redis refuses nothing of it.
 describe('a user of Redis with few rights', () => {
   let redis, other, folder, accounts, password, node;
   const url = (server) => `redis://parley:@127.0.0.1:${server.port}`;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Redis over TLS, by a tunnel with the settings of docs/operations.md: hiredis of Debian 12 has no TLS. With one that has,
+// Redis over TLS, by a tunnel with the settings of docs/operations/secure.md: hiredis of Debian 12 has no TLS. With one that has,
 // see tests/cluster/redis_over_tls.test.mjs.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
@@ -12,7 +12,7 @@ import {
 } from '../support/harness.mjs';
 import { makeAuthority } from '../support/tls.mjs';
 
-const OPERATIONS = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');
+const OPERATIONS = readFileSync(new URL('../../docs/operations/secure.md', import.meta.url), 'utf8');
 
 it('a node reaches a Redis that takes TLS through the tunnel of the handbook, which checks its certificate', async () => {
   const folder = makeFolder();

@@ -12,7 +12,7 @@ sub slurp {
     return scalar <$in>;
 }
 
-# The anchors that a renderer makes from the headings of a text.
+# The anchors that a renderer makes from the headings of a text, and those that it names itself.
 sub anchors {
     my %anchors;
     for ($_[0] =~ /^#{1,6}\s+(.+?)\s*$/mg) {
@@ -21,6 +21,7 @@ sub anchors {
         $a =~ s/\s/-/g;
         $anchors{$a} = 1;
     }
+    $anchors{$_} = 1 for $_[0] =~ /<a id="([^"]+)"><\/a>/g;
     return \%anchors;
 }
 

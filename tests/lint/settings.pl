@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: MIT
-# docs/operations.md has a section for each command, and in it a row for each of its flags with the
-# default, and no other rows; it names every service, and every metric. What there is comes from the
+# The pages of docs/operations have a section for each command, and in it a row for each of its flags with the
+# default, and no other rows; they name every service, and every metric. What there is comes from the
 # rows in the code: options are in groups, which commands and services name.
 use strict;
 use warnings;
@@ -16,11 +16,11 @@ sub slurp {
     return scalar <$in>;
 }
 
-my $page = slurp('docs/operations.md');
+my $page = join('', map { slurp("docs/operations/$_.md") } qw(configure commands metrics));
 my ($flag_n, $metric_n, $bad) = (0, 0, 0);
 
 sub complain {
-    print STDERR "docs/operations.md: $_[0]\n";
+    print STDERR "docs/operations: $_[0]\n";
     $bad++;
 }
 
@@ -63,9 +63,9 @@ die "settings: found no command or no service\n" unless %command and @services;
 
 for my $name (sort keys %command) {
     next if $is_left_to_help{$name} or not @{$command{$name}{groups}};
-    my ($section) = $page =~ /^### parley $name\n(.*?)^##/ms;
+    my ($section) = $page =~ /^## parley $name\n(.*?)^#/ms;
     if (not defined $section) {
-        complain("no section '### parley $name'");
+        complain("no section '## parley $name'");
         next;
     }
     my @groups = @{$command{$name}{groups}};

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// acl: the rights that docs/operations.md gives Parley's own user of Redis, word by word.
+// acl: the rights that docs/operations/secure.md gives Parley's own user of Redis, word by word.
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-const text = readFileSync(fileURLToPath(new URL('../../docs/operations.md', import.meta.url)), 'utf8');
+const text = readFileSync(fileURLToPath(new URL('../../docs/operations/secure.md', import.meta.url)), 'utf8');
 const block = (begin) => {
   const found = new RegExp(`\`\`\`\\n(ACL SETUSER parley ${begin}[^\`]*)\`\`\``).exec(text);
-  if (!found) throw new Error(`docs/operations.md has no "ACL SETUSER parley ${begin}" any more`);
+  if (!found) throw new Error(`docs/operations/secure.md has no "ACL SETUSER parley ${begin}" any more`);
   return found[1].trim().split(/\s+/).slice(3);
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// postgres: a real PostgreSQL server for a test (tests/postgres.sh), with the roles of docs/operations.md.
+// postgres: a real PostgreSQL server for a test (tests/postgres.sh), with the roles of docs/operations/workflow-database.md.
 //
 //   const server = await startPostgres();
 //   server.args                  the flags of a node that uses it

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * postgres_fixture: a store (sql_fixture.h) on a real PostgreSQL server (tests/postgres.sh) with
- * the roles of docs/operations.md. One server for all tests of a program, a database for each test.
+ * the roles of docs/operations/workflow-database.md. One server for all tests of a program, a
+ * database for each test.
  */
 #ifndef PARLEY_TESTS_POSTGRES_FIXTURE_H
 #define PARLEY_TESTS_POSTGRES_FIXTURE_H

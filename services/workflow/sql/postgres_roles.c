@@ -58,7 +58,7 @@ static enum database_opened refuse(struct buf *reason, const char *before, const
     buf_put(reason, str_of(before));
     buf_put(reason, str_of(name));
     buf_put(reason, str_of(after));
-    buf_lit(reason, " (see docs/operations.md, \"Databases of workflows\").");
+    buf_lit(reason, " (see docs/operations/workflow-database.md).");
     return DATABASE_REFUSED;
 }
 
