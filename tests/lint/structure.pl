@@ -42,12 +42,15 @@ sub read_file {
     # What stands at the top before a ';', or before braces, and what is in these.
     while ($text =~ /\G\s*([^;{}]*)(?:;|$braces)/g) {
         my ($head, $body) = ($1, $2);
-        $file{externs}{$1} = 1 if $head =~ /^extern\b.*?\b(\w+)\s*(?:\[.*)?$/s;
+        if ($head =~ /^extern\b/) { $file{externs}{$1} = 1 while $head =~ /(\w+)\s*(?:\[[^\]]*\])?\s*(?:,|$)/g }
         next if $head =~ /^(?:typedef|extern|_Static_assert)\b/ or $head =~ /^(?:struct|union|enum)\s+\w+\s*$/;
         my $is_function = $head =~ /^[^=(]*?\b(\w+)\s*\(/;
         my $name = $is_function ? $1 : $head =~ /^[^=]*?\b(\w+)\s*(?:\[[^=]*)?(?:=|$)/s ? $1 : undef;
         next if not defined $name or ($is_function and not defined $body);
         $file{$head =~ /^static\b(?!\s+inline)/ ? 'own' : 'defines'}{$name} = $is_function ? 'function' : 'data';
+        my $code = $head . ($body // '');
+        # A parameter or a local variable, which comes after its type.
+        $file{own}{$1} = 'local' while $code =~ /\b(?!return\b|else\b|case\b|goto\b)[A-Za-z_]\w*(?=\s+\**([A-Za-z_]\w*)\b(?!\s*\())/g;
         my $used = names(($head =~ /=(.*)/s ? $1 : '') . ($body // ''));
         @{$file{names}}{keys %$used} = values %$used;
     }
@@ -147,8 +150,8 @@ sub arrows_of_rooms {
 
 my $own = read_units({
     'a/x.h' => "int x_go(int n);\nstruct x {\n    int y_go;\n};\n#define X_TWICE(n) x_go(x_go(n))\nextern int x_n;\n",
-    'a/x.c' => "#include \"a/x.h\"\nint x_n = 3;\nstatic int go(int n)\n{\n    return x.y_go + n; /* y_go() */\n}\nint x_go(int n)\n{\n    return \"y_go\"[0] + go(n);\n}\n",
-    'a/y.c' => "#include \"a/x.h\"\nint y_go(void)\n{\n    return X_TWICE(1);\n}\n",
+    'a/x.c' => "#include \"a/x.h\"\nint x_n = 3;\nvoid x_set(void)\n{\n}\nstatic int go(int n)\n{\n    return x.y_go + n; /* y_go() */\n}\nint x_go(int n)\n{\n    return \"y_go\"[0] + go(n);\n}\n",
+    'a/y.c' => "#include \"a/x.h\"\nint y_go(char *x_set)\n{\n    return X_TWICE(1) + *x_set;\n}\n",
     'b/z.c' => "#include \"b/z.h\"\nint z_go(void)\n{\n    return y_go();\n}\nstatic int (*const list[])(void) = {w_go};\n",
     'b/z.h' => "#include \"b/w.h\"\n", 'b/w.h' => "#include \"b/z.h\"\nstatic inline int w_go(void)\n{\n    return z_go();\n}\n",
 });
