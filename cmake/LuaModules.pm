@@ -4,7 +4,7 @@
 # Each file is a module: it names what it stands on as `local leases = require('queue/leases')` and ends with
 # `return {…}`. Redis has no require, so the text of each file becomes a string, which is compiled and run when its module
 # is first asked for. All functions together are larger than a processor's cache, and Lua's garbage collector visits each
-# of them again and again, but it does not look into strings (ADR 66).
+# of them again and again, but it does not look into strings (ADR 20).
 # What cannot work is an error of the build: a module that is not there, that nobody asks for or that asks for itself
 # in a circle, and a name that a module does not return or that nobody takes from it.
 package LuaModules;

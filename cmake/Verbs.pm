@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Verbs: reads the headers of the verbs in lua/ (docs/adr/0020-verbs-are-declared-once.md) and puts the Lua library
+# Verbs: reads the headers of the verbs in lua/ (ADR 20) and puts the Lua library
 # together, of its modules (LuaModules.pm). CONTRIBUTING.md says what a header holds. Paths are relative to the source
 # root, the working directory.
 #

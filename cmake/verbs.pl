@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: MIT
-# What comes of the headers of the verbs in lua/ (Verbs.pm reads them; docs/adr/0020-verbs-are-declared-once.md):
+# What comes of the headers of the verbs in lua/ (Verbs.pm reads them; ADR 20):
 #   verbs.pl --expand    prints the Lua library as Redis gets it
 #   verbs.pl --json      prints the verbs and their arguments, for tests
 #   verbs.pl --page      prints docs/verbs.md

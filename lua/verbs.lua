@@ -1,5 +1,5 @@
 -- verbs: finds a verb by its name. The build fills in the module of each (cmake/LuaModules.pm). A module is compiled
--- when one of its verbs is called for the first time, so that services that nobody uses take no room (ADR 66).
+-- when one of its verbs is called for the first time, so that services that nobody uses take no room (ADR 20).
 local module_of = {
 --- verbs
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * main.c - runs a subcommand. One executable with many roles: see docs/adr/0001. */
+ * main.c - runs a subcommand. One executable with many roles: see ADR 1. */
 #include "services/commands/commands.h"
 
 #include "services/workflow/sql/child.h"

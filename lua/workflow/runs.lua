@@ -92,7 +92,7 @@ local function take(turn, r)
 end
 
 -- That many bytes more are stored for a run. They are counted if its account had a limit when it began; nothing
--- refuses them any more (docs/adr/0039-what-is-stored-is-counted.md). r: with `bytes` and `is_counted`.
+-- refuses them any more (ADR 36). r: with `bytes` and `is_counted`.
 local function grow(turn, r, bytes)
     local now = r.bytes + bytes
     local more = stored.whole(now) - stored.whole(r.bytes)

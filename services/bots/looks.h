@@ -3,7 +3,7 @@
  * looks: what the name of a user or a bot looks like. Two names have the same look if they differ
  * in case only, or if people take one for the other: `lee`, `Lee`, `Iee` and `l\u0435e` with a
  * Cyrillic letter. Bots are found by their look, and no two names of a namespace look alike if one
- * of them is a bot's (docs/adr/0053-names-of-rooms.md).
+ * of them is a bot's (ADR 51).
  *
  * The look is the skeleton of Unicode's UTS 39, without regard to case. What is stored is its
  * digest, so it is as long for each name and needs no escapes. Any thread.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * names.c - maps users and topics between requests and Redis (ADR 16). */
+ * names.c - maps users and topics between requests and Redis (ADR 36). */
 #include "services/broker/broker.h"
 
 #include "shared/http/request/explain.h"

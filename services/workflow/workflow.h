@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * workflow: runs of decision trees whose agents are models, tools and people (docs/openapi.yaml,
- * docs/adr/0046-a-run-lives-in-redis.md). One per thread (service.h). A run is in Redis; a node
+ * ADR 46). One per thread (service.h). A run is in Redis; a node
  * holds sockets that watch sessions (run/socket.h), and the runs that it drives under a fence
  * (run/supervisor.h).
  */

@@ -87,7 +87,7 @@ size_t accounts_count(const struct accounts *accounts);
 
 /* Users and topics are stored in Redis as names (buf_put_name), with the prefix `<namespace>~` for
  * accounts that have a namespace. A name contains no '~', so names of two namespaces are never
- * equal (ADR 16). */
+ * equal (ADR 36). */
 enum { NAMESPACE_MARK = '~' };
 /* Puts the name of the user or topic `plain` in a namespace (n == 0: none). */
 void namespace_put_name(struct buf *b, struct str namespace, struct str plain);

@@ -6,7 +6,7 @@
  * tokens.
  *
  * The hash is one salted SHA-256, which is only safe because `parley account` generates what it
- * hashes: 192 random bits cannot be guessed, however fast a guess is (docs/adr/0060). A slow hash
+ * hashes: 192 random bits cannot be guessed, however fast a guess is (ADR 15). A slow hash
  * would let strangers keep a node's loop busy. Pure functions except the random ones, any thread.
  */
 #ifndef PARLEY_AUTH_SECRET_H

@@ -3,7 +3,7 @@
  * json_scan: reads a JSON object's members in one pass, without building a tree: each value is
  * fully validated and returned as the bytes that were sent. Request bodies are read this way,
  * because most of a body is one long string that is stored unchanged, and a tree would copy it
- * twice (docs/adr/0006 has the figures). Trees are jansson's (json.h). Pure functions, any thread;
+ * twice (ADR 12 has the figures). Trees are jansson's (json.h). Pure functions, any thread;
  * spans borrow from the scanned text.
  *
  * Accepts RFC 8259 except invalid UTF-8, lone surrogates and \u0000 in strings, nesting past

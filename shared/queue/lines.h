@@ -100,7 +100,7 @@ struct noted lines_noted_of(struct str reply);
 bool lines_next_noted(struct noted *noted);
 
 /* Puts a decoded name (buf_put_name) as a JSON string, prefixed with its namespace, if any:
- * `acme~inbox` (ADR 16). */
+ * `acme~inbox` (ADR 36). */
 void buf_put_json_of_name(struct buf *b, struct str name);
 /* Return the name without its namespace, and the namespace alone (n == 0: none). Borrow from
  * `name`. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * outbox.c - of several shards: what a script of one has left to be done on another is carried
- * there (lua/turn/outbox.lua, docs/adr/0031-lookups-of-several-shards.md).
+ * there (lua/turn/outbox.lua, ADR 30).
  *
  *   event "outbox", or a sync --outbox--> nothing is due: over
  *                                 |

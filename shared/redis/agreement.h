@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * agreement: the cluster record on each Redis server, which ensures that all nodes use the same
- * number of shards and the same order of servers (docs/adr/0025-agreement.md), and read what is
+ * number of shards and the same order of servers (ADR 25), and read what is
  * stored there (data_version.h).
  *
  * Each server holds a record under `<prefix of shard 0>cluster`. The first process that starts

@@ -3,7 +3,7 @@
  * data_version: the one number of everything that Parley stores, in Redis and in backups. It is in
  * the record of each server (agreement.h) and in the first line of a backup
  * (services/backup/archive.h). A build reads data of its own version and of no other
- * (docs/adr/0072-one-data-version.md). Pure functions, any thread.
+ * (ADR 25). Pure functions, any thread.
  */
 #ifndef PARLEY_REDIS_DATA_VERSION_H
 #define PARLEY_REDIS_DATA_VERSION_H

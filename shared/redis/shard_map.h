@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * shard_map: where a cluster's keys are: the number of shards, the key prefix and server of each,
- * and the shard of a name (docs/adr/0024-shards.md). Plain data, immutable after `is_agreed`, and
+ * and the shard of a name (ADR 24). Plain data, immutable after `is_agreed`, and
  * pure functions: any thread. A name's shard is the same on every node and in every version.
  */
 #ifndef PARLEY_REDIS_SHARD_MAP_H

@@ -3,7 +3,7 @@
  * tls: TLS beneath a connection to Redis (rediss:// URLs), by OpenSSL. hiredis 1 lets its reading
  * and writing be replaced; 0.14 (Debian 12) does not, and there redis_tls_is_built_in is false and
  * no other function here is called. The server's certificate and name are always verified, and TLS
- * is 1.2 or later (docs/adr/0057-tls-in-the-node.md).
+ * is 1.2 or later (ADR 2).
  *
  * One context per process, made before threads start; from then on any thread may open connections.
  * A connection belongs to the thread that uses its redisContext.

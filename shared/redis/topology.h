@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * topology: which server is meant by an address that names Sentinels or a Redis Cluster
- * (docs/adr/0055-redis-beyond-one-machine.md). One per such URL, for the whole process. A thread of
+ * (ADR 55). One per such URL, for the whole process. A thread of
  * its own asks the Sentinels, or the members, with blocking calls: at the first use, after each
  * hint, and every 3 seconds. So the loops never wait, and know the current server at each connect.
  * An address of REDIS_SERVER has no topology, and costs nothing here.

@@ -10,10 +10,10 @@
  * as it is, to the library's other function, which runs the verbs that may run then and refuses the
  * others one by one (lua/turn/full.lua): so order, numbers of nonces and replies stay what they
  * are. Every batch tries the ordinary function first: a refusal costs Redis less than reading the
- * call, and nothing is refused a moment longer than Redis is full (docs/adr/0013).
+ * call, and nothing is refused a moment longer than Redis is full (ADR 5).
  *
  * A batch whose replies grew long returns before all its verbs have run, so that Redis serves
- * others in between. It is sent again at once, for the rest (docs/adr/0070).
+ * others in between. It is sent again at once, for the rest (ADR 76).
  *
  * turn_answer.c passes the reply to the batch's calls, turn_library.c loads the library and keeps
  * what is wrong with Redis, turn_hold.c what waits while the shard moves to another server.

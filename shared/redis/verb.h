@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * verb: the common part of all verb calls. The calls of each verb are generated from its header in
- * lua/ (cmake/verbs.pl, docs/adr/0020-verbs-are-declared-once.md):
+ * lua/ (cmake/verbs.pl, ADR 20):
  *
  *     #include "generated/verbs.h"
  *

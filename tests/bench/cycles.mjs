@@ -66,7 +66,7 @@ class Bench {
   }
 
   // NONCE as an argument stands for a new nonce. `alone`: nonces that are only used up; `marked`: members of those of
-  // add-query. A library of before ADR 65 has verbs for these.
+  // add-query. Older libraries have verbs for these.
   async turn(verbs, shards = 1, { alone = 0, marked = [] } = {}) {
     const { library } = this;
     const nonces = [];
@@ -86,7 +86,7 @@ class Bench {
     return replies;
   }
 
-  // A library from before ADR 67 writes the key of a lease with its claim.
+  // Older libraries write the key of a lease with its claim.
   #delivered(claims) {
     const recordOf = this.library.hasRecords ? (topic) => [`Inference_1 ${topic} 1 n1 1`] : () => [];
     return ['delivered', ...claims.flatMap(([topic, lease]) => [`${lease} ${topic}`, ...recordOf(topic)])];
@@ -116,7 +116,7 @@ class Bench {
     const apart = isAlone ? {} : { alone: width };
     const mark = (topic) => topic.slice(-12).replace(/[^0-9]/g, 'a').padStart(12, 'a');
     const member = (topic) => `${topic.slice(-12).padStart(32, '0')} ${mark(topic)}`;
-    // A node reports the polls that it holds with what it sends next (ADR 79).
+    // A node reports the polls that it holds with what it sends next (ADR 7).
     const held = (what) => (this.library.hasHeld ? [['nonces_held', ...topics.flatMap((topic) => [mark(topic), what])]] : []);
     await this.turn(topics.map(() => ['claim', NONCE, 'Inference_1|*', '1', '', '']), shards, isAlone ? {} : { marked: topics.map(member) });
     const added = await this.turn([...held('held'), ...topics.map((topic) => ['add', own, topic, 'alice', 'Frontend_1', 'default', 1, 1e6, TAIL, '', '', '', mark(topic)])], shards, apart);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Everything stored has one data version (ADR 72). A node, a tool and a restore that meet another one, or none, end with one
+// Everything stored has one data version (ADR 25). A node, a tool and a restore that meet another one, or none, end with one
 // line, and change nothing.
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';

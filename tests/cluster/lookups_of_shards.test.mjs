@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Attacks on lookups of several shards (ADR 31): a topic is on one shard, what it needs on shard 0, and nodes and masters die in between.
+// Attacks on lookups of several shards (ADR 30): a topic is on one shard, what it needs on shard 0, and nodes and masters die in between.
 import assert from 'node:assert/strict';
 import { assertOk, assertProblem, eventually, newNonce, suite } from '../support/harness.mjs';
 import { startProxy } from '../support/proxy.mjs';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Four shards on a Redis Cluster of three masters without replicas: shard 2 is on the first, 1 and 3 are on the second, 0 is on
-// the third. What one master may do to it: be away, hang, come back, come back without its data (ADR 25, ADR 33).
+// the third. What one master may do to it: be away, hang, come back, come back without its data (ADR 25, ADR 55).
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { assertOk, assertProblem, Cluster, eventually, newNonce, runParley } from '../support/harness.mjs';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Redis over TLS (ADR 57): nodes and tools on a real Redis with a certificate, what is refused, and what happens when it
+// Redis over TLS (ADR 2): nodes and tools on a real Redis with a certificate, what is refused, and what happens when it
 // restarts. For a build with hiredis 1, which the installed one may not be: then all of this is skipped. By hand:
 //
 //   PARLEY_BIN=$(tests/hiredis.sh) ./dev test tests/cluster/redis_over_tls.test.mjs

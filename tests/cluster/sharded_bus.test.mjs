@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Messages between nodes of several shards are sharded (ADR 33): on a Redis that is a cluster of one server, where each shard
+// Messages between nodes of several shards are sharded (ADR 24): on a Redis that is a cluster of one server, where each shard
 // has its slot. Rescans and delivery leases take longer than the tests, so nothing arrives without a message.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';

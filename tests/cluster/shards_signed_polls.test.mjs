@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Signed polls of four shards: they use their nonces up where they look first, where that fits, and many that come at once do not all
-// look where one question waits (ADR 40). A rescan is an hour away, so all that happens here comes of calls.
+// look where one question waits (ADR 24). A rescan is an hour away, so all that happens here comes of calls.
 import assert from 'node:assert/strict';
 import { assertOk, assertProblem, eventually, newNonce, suite } from '../support/harness.mjs';
 import { nonceId, prefixesOf, shardOf, topicOn } from '../support/shards.mjs';

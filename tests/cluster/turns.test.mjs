@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Idle engines take turns, whatever node they poll and wherever a question comes in (docs/adr/0028-engines-take-turns.md).
+// Idle engines take turns, whatever node they poll and wherever a question comes in (ADR 4).
 import assert from 'node:assert/strict';
 import { assertOk, eventually, suite } from '../support/harness.mjs';
 import { SHARDS, sumOfAll } from '../support/shards.mjs';

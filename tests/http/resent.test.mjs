@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // For add-query the nonce is also an idempotency key, because browsers resend a request automatically
-// when a connection is reset (ADR 29). Everywhere else a used nonce stays used.
+// when a connection is reset (ADR 7). Everywhere else a used nonce stays used.
 import assert from 'node:assert/strict';
 import { assertOk, assertProblem, eventually, newNonce, newTopic, suite } from '../support/harness.mjs';
 import { keyOf } from '../support/shards.mjs';

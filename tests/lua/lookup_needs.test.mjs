@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Lookups of several shards: a topic's shard notes what it needs, shard 0 has it, and an outbox carries its end from one to the other
-// (lua/lookup/needs.lua, docs/adr/0031).
+// (lua/lookup/needs.lua, ADR 30).
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { ago, lines, random, scripts, set, tailOf, topicOf, ttl, verbWord, zset } from '../support/lua.mjs';

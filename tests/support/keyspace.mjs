@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { assertDueOfLookups, assertQueuesOfDue } from './due.mjs';
 import { depthsOf, libraryText, PREFIX, sharesOf, Shard } from './lua.mjs';
 
-// What is stored has this version (ADR 72).
+// What is stored has this version (ADR 25).
 export const DATA_VERSION = Number(/DATA_VERSION = (\d+)/.exec(readFileSync('shared/redis/data_version.h', 'utf8'))[1]);
 
 // Verbs and keys of a Redis that somebody else started, with any bytes: open it with encoding latin1.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * keys: what a bot and this cluster prove themselves to each other with, and what nobody stores
- * (docs/adr/0052-caller-keys-say-whose-they-are.md). The caller key is sent by us with each call,
+ * (ADR 15). The caller key is sent by us with each call,
  * and by the bot as its credential; the signing secret signs our calls as Standard Webhooks
  * describes it. Both are derived from the cluster's token key, the bot's name and id, and its
  * generation, so a registration that was deleted, another cluster and a former generation have

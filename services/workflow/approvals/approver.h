@@ -6,7 +6,7 @@
  * functions, any thread.
  *
  * `role:user` and `role:frontend` mean the accounts of the run's own namespace, because users of
- * different namespaces never meet (ADR 16). Operators and engines belong to no namespace.
+ * different namespaces never meet (ADR 36). Operators and engines belong to no namespace.
  */
 #ifndef PARLEY_WORKFLOW_APPROVALS_APPROVER_H
 #define PARLEY_WORKFLOW_APPROVALS_APPROVER_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * held_nonces: signed GETs that are held (a poll, check-query) may be repeated by proxies and
- * browsers when their node dies or their connection breaks (docs/adr/0079). Their nonces are used
+ * browsers when their node dies or their connection breaks (ADR 7). Their nonces are used
  * up as all are; in addition this node tells Redis which of them it holds, and how each ended
  * (lua/auth/nonces_held.lua). A request whose nonce was used is then admitted if it is the same one
  * and was lost. One per server, on the loop's thread.

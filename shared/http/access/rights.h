@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * rights: ends everything open for an account that loses its right because it was removed or got
- * another secret or role (docs/adr/0015). Long polls are answered with 401, streams end with an
+ * another secret or role (ADR 15). Long polls are answered with 401, streams end with an
  * `error` event, WebSockets close with 1008. The same happens when a token expires, except for long
  * polls, which end soon anyway. On the loop's thread.
  *

@@ -3,7 +3,7 @@
  * connection: a client's connection below libh2o. libh2o 2.2 reads everything available and passes
  * on a request only after its whole body has arrived. This module reads for it in bounded amounts,
  * so libh2o sees only heads that were checked (head.h) and bodies that were admitted (admit.h). It
- * tracks idle connections and closes them when descriptors run short. docs/adr/0012 explains how
+ * tracks idle connections and closes them when descriptors run short. ADR 12 explains how
  * and why.
  *
  * One `struct connection` per accepted socket, from connection_accept to the socket's end; found

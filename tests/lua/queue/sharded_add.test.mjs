@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Of several shards: nonces and idempotency keys of add-query (nonce_of_add, bind_key and what takes them back), and what add makes of a request that was let
-// through (docs/adr/0030).
+// through (ADR 30).
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { scripts, set, tailOf, topicOf, ttl, zset } from '../../support/lua.mjs';
