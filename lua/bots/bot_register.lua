@@ -14,7 +14,7 @@
 --   namespace  name      of all of its bots a list is kept; `%` for none
 --   id         name      16 hex digits, random: what keys of a former bot of that name do not have
 --   username   json 1k
---   emulates   json? 2k  the person whom it emulates
+--   emulates   json? 2k  the person that it emulates
 --   endpoint   text? 2k  '': it pulls
 --   body_format  words annex|zulip  how its requests and answers look
 --   account    name      of the registrant

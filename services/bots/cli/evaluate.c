@@ -30,9 +30,9 @@ static const struct config_group evaluate_options = {
          .kind = CONFIG_TEXT,
          .metavar = "FILE",
          .help = "JSON lines, one message each: {\"from\":\"Ann\",\"text\":\"Hello\"}. A message "
-                 "followed by one from the person whom the bot emulates is a turn; several of "
-                 "them in a row are all accepted, and the nearest counts. At most 4 MiB and 2000 "
-                 "turns."},
+                 "followed by one from the person that the bot emulates is a turn. If that person "
+                 "answers several times in a row, the closest answer counts. At most 4 MiB and "
+                 "2000 turns."},
         {.name = "measure",
          .kind = CONFIG_TEXT,
          .metavar = "NAME",
@@ -264,19 +264,19 @@ static int run_evaluate(const struct config *config)
 const struct command evaluate_command = {
     .name = "evaluate",
     .is_flags_only = true,
-    .summary = "measure how near the answers of a bot are to those of the person it emulates",
+    .summary = "measure how closely a bot's answers match those of the person it emulates",
     .about =
         "usage: parley evaluate --bot NAME --conversation FILE.jsonl [FLAGS]\n"
         "       parley evaluate --run RUN [FLAGS]\n"
         "\n"
-        "Asks the bot each message of a conversation that the person whom it emulates has\n"
+        "Sends the bot each message of a conversation that the person it emulates has\n"
         "answered, with the true history before it, and compares the bot's answer with the\n"
         "original one by the distance of their embeddings. Prints each turn, and the mean with "
         "its\n"
         "95 % interval. Failed turns are counted, not skipped.\n"
         "\n"
-        "The nodes do the work, so it goes on when this command ends or a node is lost. The same\n"
-        "command resumes: it follows the run that it began, until it has shown the result. It\n"
+        "The nodes do the work, so it continues when this command ends or a node is lost. Run the\n"
+        "same command again to follow the run that it began, until it has shown the result. It\n"
         "remembers the run in the folder $XDG_STATE_HOME/parley (~/.local/state/parley). Nodes\n"
         "keep results for 30 days.\n"
         "\n",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * evaluate: measures how close a bot's answers come to those of the person whom it emulates, over a
+ * evaluate: measures how close a bot's answers come to those of the person it emulates, over a
  * conversation that took place (conversation.h). An evaluation is a durable run: a node drives it
  * under a fence, stores each turn before it goes on to the next (run.h), and when the node dies
  * another one carries on at the turn that was not stored.
