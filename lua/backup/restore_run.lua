@@ -20,6 +20,7 @@
 --     value  text? 64m
 -- Replies: ok
 local stored = require('queue/stored')
+local leased = require('turn/leased')
 local files = require('workflow/files')
 local questions = require('workflow/questions')
 local runs = require('workflow/runs')
@@ -71,11 +72,11 @@ local function put_in_lists(turn, r)
     runs.count_open(turn, r.whose, 1)
     files.hold(turn, r.version)
     if runs.DRIVEN[r.status] then
-        runs.look_at(turn, r, turn.now_ms)
+        leased.put(turn, runs.KIND, r, turn.now_ms)
         return
     end
     local deadline = call('HGET', P .. 'wfq:' .. r.id .. '.' .. r.question, 'deadline')
-    if deadline ~= '' then runs.look_at(turn, r, deadline) end
+    if deadline ~= '' then leased.put(turn, runs.KIND, r, deadline) end
 end
 
 local function verb(turn, a)

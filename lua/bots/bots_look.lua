@@ -14,27 +14,23 @@ local removal = require('bots/room_removal')
 local rooms = require('bots/rooms')
 local due = require('turn/due')
 local instants = require('turn/instants')
-local call = redis.call
-local format = string.format
+local leased = require('turn/leased')
 
 local function has_until(turn, name, ms)
-    return #call('ZRANGEBYSCORE', turn.prefix .. name, '-inf', format('%d', ms), 'LIMIT', 0, 1) > 0
-end
-
--- A node that has died holds nothing for longer than it could have.
-local function end_leases(turn)
-    due.end_leases(turn, 'dlv_due', deliveries.LEASE_MS, function(id) return deliveries.is_leased(turn, id) end)
-    due.end_leases(turn, 'evaluation_due', evaluations.LEASE_MS)
+    return due.has_until(turn.prefix .. name, ms)
 end
 
 local function verb(turn, _)
     local now = turn.now_ms
-    if instants.has_gone_back(turn, 'bots') then end_leases(turn) end
+    if instants.has_gone_back(turn, 'bots') then
+        leased.end_late(turn, deliveries.KIND)
+        leased.end_late(turn, evaluations.KIND)
+    end
     instants.pull_in(turn, turn.prefix .. 'rooms_going', 0)
-    local d = due.is_any(turn, 'dlv_due', deliveries.ANSWER_MS) or has_until(turn, 'dlv_done', now - deliveries.KEPT_MS)
+    local d = leased.is_any(turn, deliveries.KIND) or has_until(turn, 'dlv_done', now - deliveries.KEPT_MS)
         or has_until(turn, 'rooms_empty', now - rooms.EMPTY_MS)
         or has_until(turn, 'rooms_going', now - removal.STOPPED_MS)
-    local e = due.is_any(turn, 'evaluation_due', evaluations.LONGEST_MS)
+    local e = leased.is_any(turn, evaluations.KIND)
         or has_until(turn, 'evaluations_done', now - evaluations.KEPT_MS)
     if d and e then return 'both' end
     return d and 'deliveries' or e and 'evaluations' or 'none'

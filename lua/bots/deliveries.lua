@@ -8,15 +8,13 @@
 -- delivery; the hash is kept for an hour, so that a second one is recognised.
 local rooms = require('bots/rooms')
 local bounds = require('turn/bounds')
-local counters = require('turn/counters')
-local due = require('turn/due')
 local events = require('turn/events')
 local hashes = require('turn/hashes')
+local leased = require('turn/leased')
 local order = require('turn/order')
 local call = redis.call
 local format, sub = string.format, string.sub
 
-local LEASE_MS = 15000
 local BUSY = 100             -- unfinished deliveries of a bot, on this shard
 local CALL_MS = 70000        -- until then an attempt may begin
 local ATTEMPTS = 5
@@ -30,6 +28,10 @@ local TALK_MAX, TALK_S = 100, 90 * 86400 -- messages of a conversation; how long
 local KEPT_MS = 3600000
 
 local OVER = {done = true, failed = true}
+local KIND = {
+    set = 'dlv_due', key = 'dlv:', state = 'state', held_in = {waiting = true, leased = true, accepted = true},
+    ms = 15000, longest_ms = ANSWER_MS,
+} -- turn/leased.lua
 
 local function key_of(turn, id)
     return turn.prefix .. 'dlv:' .. id
@@ -45,18 +47,10 @@ local function read(turn, id)
     return d
 end
 
--- Some node must look at it at that time. d: with its account and user.
-local function look_at(turn, d, ms)
-    due.put(turn, 'dlv_due', d, d.id, ms)
-end
-
 -- Gives a delivery to this node. Returns the fence.
-local function lease(turn, d)
-    local fence = counters.next_lease(turn)
-    call('HSET', d.key, 'fence', fence, 'node', turn.node)
+local function give(turn, d)
     if d.kind == 'b' and d.state == 'waiting' then call('HSET', d.key, 'state', 'leased') end
-    look_at(turn, d, turn.now_ms + LEASE_MS)
-    return fence
+    return leased.give(turn, KIND, d)
 end
 
 -- Says to nodes with a parked poll of that bot that there is something for it.
@@ -95,13 +89,13 @@ local function create(turn, room, message, k, bot, may_lease)
     local is_busy = count(turn, bot.name, 1) > BUSY
     if is_busy then call('HSET', d.key, 'is_busy', 1) end
     if bot.kind == 'p' and not is_busy then
-        look_at(turn, d, turn.now_ms + OVERDUE_MS)
+        leased.put(turn, KIND, d, turn.now_ms + OVERDUE_MS)
         call('ZADD', P .. 'dlv_pull:' .. bot.name, order.score_of(turn.now_us), id)
         wake(turn, bot.name)
         return id, ''
     end
-    if may_lease and not is_busy then return id, lease(turn, d) end
-    look_at(turn, d, turn.now_ms)
+    if may_lease and not is_busy then return id, give(turn, d) end
+    leased.put(turn, KIND, d, turn.now_ms)
     return id, ''
 end
 
@@ -119,17 +113,11 @@ local function is_held(d, fence)
     return not OVER[d.state] and d.fence == fence
 end
 
--- Does some node hold it? Then its time in `dlv_due` is the end of a lease.
-local function is_leased(turn, id)
-    local fence = call('HGET', key_of(turn, id), 'fence')
-    return fence and fence ~= ''
-end
-
 -- The delivery is over: `done` or `failed`. answered: the id of the reply, or ''.
 local function finish(turn, d, state, answered)
     local P = turn.prefix
     call('HSET', d.key, 'state', state, 'answered', answered)
-    due.drop(turn, 'dlv_due', d, d.id)
+    leased.forget(turn, KIND, d)
     call('ZADD', P .. 'dlv_done', turn.now_text, d.id)
     if d.kind == 'p' then call('ZREM', P .. 'dlv_pull:' .. d.bot, d.id) end
     count(turn, d.bot, -1)
@@ -161,9 +149,8 @@ local function talk(turn, room, bot, root, message)
 end
 
 return {
-    LEASE_MS = LEASE_MS, OF_MESSAGE = OF_MESSAGE, CALL_MS = CALL_MS, ATTEMPTS = ATTEMPTS, ANSWER_MS = ANSWER_MS,
+    KIND = KIND, OF_MESSAGE = OF_MESSAGE, CALL_MS = CALL_MS, ATTEMPTS = ATTEMPTS, ANSWER_MS = ANSWER_MS,
     PULLS = PULLS, PULL_MS = PULL_MS, POLL_S = POLL_S, KEPT_MS = KEPT_MS, OVER = OVER,
-    asker_of = asker_of, key_of = key_of, read = read, look_at = look_at, lease = lease, create = create,
-    task_of = task_of, is_held = is_held, is_leased = is_leased, finish = finish, drop_of = drop_of,
-    forget_talk = forget_talk, talk = talk,
+    asker_of = asker_of, key_of = key_of, read = read, give = give, create = create, task_of = task_of,
+    is_held = is_held, finish = finish, drop_of = drop_of, forget_talk = forget_talk, talk = talk,
 }

@@ -12,6 +12,7 @@
 --   fence     digits
 -- Replies: ok | lost
 local deliveries = require('bots/deliveries')
+local leased = require('turn/leased')
 local call = redis.call
 
 local function verb(turn, a)
@@ -21,7 +22,7 @@ local function verb(turn, a)
     if d.state == 'accepted' and d.accepted == fence then return 'ok' end
     if d.state ~= 'leased' or d.fence ~= fence then return 'lost' end
     call('HSET', d.key, 'state', 'accepted', 'accepted', fence, 'fence', '')
-    deliveries.look_at(turn, d, turn.now_ms + deliveries.ANSWER_MS)
+    leased.put(turn, deliveries.KIND, d, turn.now_ms + deliveries.ANSWER_MS)
     return 'ok'
 end
 

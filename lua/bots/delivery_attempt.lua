@@ -14,6 +14,7 @@
 -- Replies: ok/ms since the message | busy (the bot has too many deliveries: it is not called) | over (no attempt is
 --   left, or the message is older than 70 s) | lost
 local deliveries = require('bots/deliveries')
+local leased = require('turn/leased')
 local call = redis.call
 local format = string.format
 
@@ -26,7 +27,7 @@ local function verb(turn, a)
     if n ~= d.attempt + 1 and n ~= tonumber(d.attempt) then return 'lost' end
     if n > deliveries.ATTEMPTS or age_ms > deliveries.CALL_MS then return 'over' end
     call('HSET', d.key, 'attempt', attempt)
-    deliveries.look_at(turn, d, turn.now_ms + deliveries.LEASE_MS)
+    leased.keep(turn, deliveries.KIND, d)
     return 'ok\n' .. format('%d', age_ms)
 end
 

@@ -16,6 +16,7 @@
 local deliveries = require('bots/deliveries')
 local messages = require('bots/messages')
 local rooms = require('bots/rooms')
+local leased = require('turn/leased')
 local call = redis.call
 
 local function verb(turn, a)
@@ -34,7 +35,7 @@ local function verb(turn, a)
     end
     if is_late and original then
         call('HSET', d.key, 'is_late', 1, 'fence', '')
-        deliveries.look_at(turn, d, tonumber(d.created) + deliveries.ANSWER_MS)
+        leased.put(turn, deliveries.KIND, d, tonumber(d.created) + deliveries.ANSWER_MS)
     else
         deliveries.finish(turn, d, 'failed', id)
     end

@@ -16,15 +16,13 @@
 local deliveries = require('bots/deliveries')
 local removal = require('bots/room_removal')
 local rooms = require('bots/rooms')
-local bounds = require('turn/bounds')
-local due = require('turn/due')
+local leased = require('turn/leased')
 local call = redis.call
 local format = string.format
 local concat = table.concat
 local max, min = math.max, math.min
 
 local TAKE_MAX, DROP_MAX = 100, 200
-local COMMANDS = 6 -- for a delivery
 local ROOMS_MAX, LOOK_MAX = 20, 200
 
 local function drop_old(turn)
@@ -39,20 +37,16 @@ end
 
 local function verb(turn, a)
     --- arguments
-    local text = {}
-    due.take(turn, 'dlv_due', min(limit, TAKE_MAX), deliveries.ANSWER_MS, function(id)
+    local taken = leased.take(turn, deliveries.KIND, min(limit, TAKE_MAX), function(id)
         local d = deliveries.read(turn, id)
-        bounds.note_read(turn, COMMANDS, 0)
-        if not d or deliveries.OVER[d.state] then return false end
+        if not d or deliveries.OVER[d.state] then return nil end
         local task, age = deliveries.task_of(d), format('%d', max(0, turn.now_ms - d.created))
-        text[#text + 1] = concat({d.id, deliveries.lease(turn, d), d.bot, task, d.attempt, age, d.account, d.user},
-                                 '\n')
-        return true
+        return concat({d.id, deliveries.give(turn, d), d.bot, task, d.attempt, age, d.account, d.user}, '\n')
     end)
     drop_old(turn)
     rooms.age(turn, ROOMS_MAX)
     removal.go_on(turn, LOOK_MAX)
-    return concat(text, '\n')
+    return taken
 end
 
 return {delivery_take = verb}

@@ -24,6 +24,7 @@
 --   or `kept` (1,000 of that user, and none of the oldest ones is over) | stored, as of add
 local stored = require('queue/stored')
 local evaluations = require('bots/evaluations')
+local leased = require('turn/leased')
 local made = require('turn/made')
 local order = require('turn/order')
 local call = redis.call
@@ -78,7 +79,7 @@ local function verb(turn, a)
     call('ZADD', mine, created, e.id)
     evaluations.count_open(turn, whose, 1)
     made.keep(turn, key, 'known\n' .. run)
-    return 'begun\n' .. run .. '\n' .. evaluations.lease(turn, e)
+    return 'begun\n' .. run .. '\n' .. leased.give(turn, evaluations.KIND, e)
 end
 
 return {evaluation_begin = verb}

@@ -12,14 +12,13 @@
 --   fence       digits
 -- Replies: ok | lost
 local evaluations = require('bots/evaluations')
-local call = redis.call
+local leased = require('turn/leased')
 
 local function verb(turn, a)
     --- arguments
     local e = evaluations.read(turn, evaluation .. '-' .. run)
     if not e or e.status ~= 'running' or e.fence ~= fence then return 'lost' end
-    if e.taken then call('HINCRBY', e.key, 'taken', -1) end
-    evaluations.keep_until(turn, e, turn.now_ms)
+    leased.give_back(turn, evaluations.KIND, e, 0)
     return 'ok'
 end
 

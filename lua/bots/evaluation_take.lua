@@ -11,7 +11,7 @@
 --   limit  number
 -- Replies: (per run 4 lines: its id, <evaluation>-<run>/its fence/account/user: whose turn it takes)
 local evaluations = require('bots/evaluations')
-local due = require('turn/due')
+local leased = require('turn/leased')
 local call = redis.call
 local format = string.format
 local concat = table.concat
@@ -21,19 +21,18 @@ local TAKE_MAX, DROP_MAX = 20, 20
 
 local function verb(turn, a)
     --- arguments
-    local P, text = turn.prefix, {}
-    due.take(turn, 'evaluation_due', min(limit, TAKE_MAX), evaluations.LONGEST_MS, function(id)
+    local P, KIND = turn.prefix, evaluations.KIND
+    local taken = leased.take(turn, KIND, min(limit, TAKE_MAX), function(id)
         local e = evaluations.read(turn, id)
-        if not e or e.status ~= 'running' then return false end
-        text[#text + 1] = concat({e.id, evaluations.take(turn, e), e.account, e.user}, '\n')
-        return true
+        if not e or e.status ~= 'running' then return nil end
+        return concat({e.id, leased.give_carefully(turn, KIND, e), e.account, e.user}, '\n')
     end)
     local before = format('%d', turn.now_ms - evaluations.KEPT_MS)
     for _, id in ipairs(call('ZRANGEBYSCORE', P .. 'evaluations_done', '-inf', before, 'LIMIT', 0, DROP_MAX)) do
         local e = evaluations.read(turn, id)
         if e then evaluations.drop(turn, e) else call('ZREM', P .. 'evaluations_done', id) end
     end
-    return concat(text, '\n')
+    return taken
 end
 
 return {evaluation_take = verb}

@@ -17,6 +17,7 @@
 --   summary     json? 16k   of the turns that are stored then
 -- Replies: ok/turns that are stored | lost | full (no more bytes: only the end of the run is stored)
 local evaluations = require('bots/evaluations')
+local leased = require('turn/leased')
 local call = redis.call
 local format = string.format
 
@@ -35,7 +36,7 @@ local function verb(turn, a)
     if e.taken then call('HDEL', e.key, 'taken') end
     call('HSET', e.key, 'at', next_at, 'updated', turn.now_text, 'summary', summary)
     if status == 'running' then
-        evaluations.keep_until(turn, e, turn.now_ms + evaluations.LEASE_MS)
+        leased.keep(turn, evaluations.KIND, e)
     else
         evaluations.finish(turn, e, status)
     end

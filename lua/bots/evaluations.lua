@@ -7,15 +7,16 @@
 --   running -> done | cancelled | failed
 local stored = require('queue/stored')
 local bounds = require('turn/bounds')
-local counters = require('turn/counters')
-local due = require('turn/due')
 local hashes = require('turn/hashes')
+local leased = require('turn/leased')
 local call = redis.call
 local format, match = string.format, string.match
-local max, min = math.max, math.min
 
 local LEASE_MS = 15000
-local TAKES, DOUBLINGS = 3, 8
+local KIND = {
+    set = 'evaluation_due', key = 'evaluation:', state = 'status', held_in = {running = true}, ms = LEASE_MS,
+    longest_ms = LEASE_MS * leased.LONGEST,
+} -- turn/leased.lua
 local OPEN_MAX = 10          -- unfinished runs of an account and user, on this shard
 local KEPT_MAX = 1000        -- runs of a user, on this shard
 local KEPT_MS = 30 * 86400000
@@ -57,26 +58,6 @@ local function count_open(turn, whose, delta)
     if call('HINCRBY', key, whose, delta) <= 0 then call('HDEL', key, whose) end
 end
 
--- A node drives it until then. e: with its account and user.
-local function keep_until(turn, e, ms)
-    due.put(turn, 'evaluation_due', e, e.id, ms)
-end
-
--- Gives a run to this node, for LEASE_MS unless `ms` says more. Returns the fence.
-local function lease(turn, e, ms)
-    local fence = counters.next_lease(turn)
-    call('HSET', e.key, 'fence', fence, 'node', turn.node)
-    keep_until(turn, e, turn.now_ms + (ms or LEASE_MS))
-    return fence
-end
-
--- The same of a run whose time has passed. One that was taken TAKES times without a turn may end its drivers: from then
--- on each take lasts twice as long as the one before, until the new driver's first sign of life.
-local function take(turn, e)
-    local more = call('HINCRBY', e.key, 'taken', 1) - TAKES
-    return lease(turn, e, LEASE_MS * 2 ^ max(0, min(more, DOUBLINGS)))
-end
-
 -- That many bytes more are stored for a run, or less. They are counted if its account had a limit when it began.
 local function grow(turn, e, bytes)
     local now = e.bytes + bytes
@@ -92,7 +73,7 @@ local function finish(turn, e, status)
     call('HSET', e.key, 'status', status, 'updated', turn.now_text, 'text_bytes', 0)
     grow(turn, e, -e.text_bytes)
     call('UNLINK', P .. 'evaluation_text:' .. e.id)
-    due.drop(turn, 'evaluation_due', e, e.id)
+    leased.forget(turn, KIND, e)
     call('ZADD', P .. 'evaluations_done', turn.now_text, e.id)
     count_open(turn, e.whose, -1)
 end
@@ -120,8 +101,7 @@ local function lines(e)
 end
 
 return {
-    LEASE_MS = LEASE_MS, LONGEST_MS = LEASE_MS * 2 ^ DOUBLINGS, OPEN_MAX = OPEN_MAX, KEPT_MAX = KEPT_MAX,
-    KEPT_MS = KEPT_MS, TURNS_BYTES = TURNS_BYTES,
+    KIND = KIND, OPEN_MAX = OPEN_MAX, KEPT_MAX = KEPT_MAX, KEPT_MS = KEPT_MS, TURNS_BYTES = TURNS_BYTES,
     key_of = key_of, read = read, field_of = field_of, read_of = read_of, count_open = count_open,
-    keep_until = keep_until, lease = lease, take = take, grow = grow, finish = finish, drop = drop, lines = lines,
+    grow = grow, finish = finish, drop = drop, lines = lines,
 }

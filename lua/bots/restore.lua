@@ -6,6 +6,7 @@ local names = require('bots/names')
 local registry = require('bots/registry')
 local rooms = require('bots/rooms')
 local stored = require('queue/stored')
+local leased = require('turn/leased')
 local call = redis.call
 local format, match = string.format, string.match
 
@@ -69,7 +70,7 @@ local function evaluation(turn, name, fields)
     call('ZADD', P .. 'evaluations_of:' .. e.user, e.created, id)
     if e.status == 'running' then
         evaluations.count_open(turn, e.whose, 1)
-        evaluations.keep_until(turn, e, turn.now_ms)
+        leased.put(turn, evaluations.KIND, e, turn.now_ms)
     else
         call('ZADD', P .. 'evaluations_done', e.updated, id)
     end

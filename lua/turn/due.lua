@@ -16,7 +16,6 @@ local LOOKS_MAX = 200 -- of a call that takes
 local EARLY_US = 2000 -- what is due that soon is due: turns of one call are a microsecond apart, to be in order
 local COMMANDS = 10   -- for one of them, besides what is done with the row
 local FEW = 20        -- looks of a call that only wants to know
-local LEASE_COMMANDS = 4 -- for one that ends since the clock went back
 
 -- whose: a table with its account and user.
 local function keys_of(turn, set, whose)
@@ -45,6 +44,11 @@ end
 -- The first member of a zset whose score is not after `now` (text).
 local function first_until(key, now)
     return call('ZRANGEBYSCORE', key, '-inf', now, 'LIMIT', 0, 1)[1]
+end
+
+-- Has a zset a member whose score is not after `ms`?
+local function has_until(key, ms)
+    return first_until(key, format('%d', ms)) ~= nil
 end
 
 -- The next turn of a member of `queue`: when the first one in the zset `below` it is due, but not before `least_us`.
@@ -118,26 +122,7 @@ local function is_any(turn, set, longest_ms)
     return at ~= nil or is_cut
 end
 
--- The clock has gone back: leases end in `ms` at most, and what else is there keeps its time. is_lease(row): which of
--- both is it? Without it all are leases.
-local function end_leases(turn, set, ms, is_lease)
-    local accounts, left = turn.prefix .. set, instants.LATE_MAX
-    for _, account in ipairs(call('ZRANGE', accounts, 0, left)) do
-        local users = accounts .. ':' .. account
-        for _, user in ipairs(call('ZRANGE', users, 0, left)) do
-            local rows = instants.late_ones(turn, users .. ':' .. user, ms, left)
-            left = max(0, left - 1 - #rows)
-            bounds.note_read(turn, 1 + LEASE_COMMANDS * #rows, 0)
-            for _, row in ipairs(rows) do
-                if not is_lease or is_lease(row) then
-                    put(turn, set, {account = account, user = user}, row, turn.now_ms + ms)
-                end
-            end
-        end
-    end
-end
-
 return {
-    LOOKS_MAX = LOOKS_MAX, put = put, drop = drop, first = first, pass = pass, take = take, is_any = is_any,
-    end_leases = end_leases,
+    LOOKS_MAX = LOOKS_MAX, has_until = has_until, put = put, drop = drop, first = first, pass = pass, take = take,
+    is_any = is_any,
 }

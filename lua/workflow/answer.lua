@@ -28,6 +28,7 @@
 -- Replies: missing | replay | forbidden | closed/who (JSON; null: the deadline has passed)/ms | again/ms (when this
 --   account answered) | early (no deadline has passed) | full (no more bytes: without corrections and comment it
 --   counts) | counted/approvals/quorum | decided/fence/account/user (whose turn the run takes)
+local leased = require('turn/leased')
 local questions = require('workflow/questions')
 local runs = require('workflow/runs')
 local call = redis.call
@@ -50,7 +51,7 @@ local function decide(turn, r, q, status, who_json)
     if status == 'approved' then call('HSET', r.key, 'approved', 1) end
     local is_approved = status == 'approved' or r.approved
     call('HSET', r.key, 'status', is_approved and 'approved' or 'running', 'updated', turn.now_text)
-    return concat({'decided', runs.lease(turn, r), r.account, r.user}, '\n')
+    return concat({'decided', leased.give(turn, runs.KIND, r), r.account, r.user}, '\n')
 end
 
 local function verb(turn, a)

@@ -23,10 +23,11 @@
 -- Replies: begun/run/fence | known/run | version (this shard does not know that file: call again with its text) |
 --   full/`session` (it has 1,000 runs) or `open` (100 unfinished ones of that account and user) | stored, as of add
 local stored = require('queue/stored')
+local leased = require('turn/leased')
+local order = require('turn/order')
 local files = require('workflow/files')
 local runs = require('workflow/runs')
 local watching = require('workflow/watching')
-local order = require('turn/order')
 local call = redis.call
 
 local function verb(turn, a)
@@ -60,7 +61,7 @@ local function verb(turn, a)
     runs.count_open(turn, whose, 1)
     files.hold(turn, version)
     watching.add(turn, session)
-    return 'begun\n' .. run .. '\n' .. runs.lease(turn, r)
+    return 'begun\n' .. run .. '\n' .. leased.give(turn, runs.KIND, r)
 end
 
 return {workflow_begin = verb}

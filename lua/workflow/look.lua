@@ -8,25 +8,18 @@
 -- Arguments:
 --   keep_ms  number?  as for workflow_take
 -- Replies: 0 | 1
-local files = require('workflow/files')
-local runs = require('workflow/runs')
 local due = require('turn/due')
 local instants = require('turn/instants')
-local call = redis.call
-local format = string.format
-
-local function has_until(key, ms)
-    return #call('ZRANGEBYSCORE', key, '-inf', format('%d', ms), 'LIMIT', 0, 1) > 0
-end
+local leased = require('turn/leased')
+local files = require('workflow/files')
+local runs = require('workflow/runs')
 
 local function verb(turn, a)
     --- arguments
     local P = turn.prefix
-    if instants.has_gone_back(turn, 'workflow') then
-        due.end_leases(turn, 'wf_due', runs.LEASE_MS, function(id) return runs.is_driven(turn, id) end)
-    end
-    local is_due = due.is_any(turn, 'wf_due', nil) or has_until(P .. 'wf_files', turn.now_ms - files.UNUSED_MS)
-    local is_old = keep_ms and has_until(P .. 'wf_done', turn.now_ms - keep_ms)
+    if instants.has_gone_back(turn, 'workflow') then leased.end_late(turn, runs.KIND) end
+    local is_due = leased.is_any(turn, runs.KIND) or due.has_until(P .. 'wf_files', turn.now_ms - files.UNUSED_MS)
+    local is_old = keep_ms and due.has_until(P .. 'wf_done', turn.now_ms - keep_ms)
     return (is_due or is_old) and '1' or '0'
 end
 

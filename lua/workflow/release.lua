@@ -12,15 +12,14 @@
 --   fence     digits
 --   after_ms  number
 -- Replies: ok | lost
+local leased = require('turn/leased')
 local runs = require('workflow/runs')
-local call = redis.call
 
 local function verb(turn, a)
     --- arguments
     local r = runs.read(turn, session, run, 'taken')
     if not r or r.fence ~= fence or not runs.DRIVEN[r.status] then return 'lost' end
-    if r.taken then call('HINCRBY', r.key, 'taken', -1) end
-    runs.look_at(turn, r, turn.now_ms + after_ms)
+    leased.give_back(turn, runs.KIND, r, after_ms)
     return 'ok'
 end
 

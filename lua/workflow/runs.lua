@@ -8,17 +8,13 @@
 -- wf_due (turn/due.lua); after that workflow_take gives it to another node under the next fence. Each verb of a driver
 -- compares the fence. A run waits exactly as long as its newest question is open (workflow/questions.lua).
 local stored = require('queue/stored')
-local counters = require('turn/counters')
-local due = require('turn/due')
 local hashes = require('turn/hashes')
+local leased = require('turn/leased')
 local files = require('workflow/files')
 local call = redis.call
 local format, gmatch, match = string.format, string.gmatch, string.match
 local concat = table.concat
-local max, min = math.max, math.min
 
-local LEASE_MS = 6000
-local TAKES, DOUBLINGS = 3, 8
 local OPEN_MAX = 100         -- unfinished runs of an account and user, on this shard
 local SESSION_MAX = 1000     -- runs of a session
 local NAMES_MAX = 100        -- request ids of a run
@@ -26,6 +22,7 @@ local STEPS_MAX = 200        -- of a run; the one that ends it may be one more
 local RUN_BYTES = 16777216   -- frames, records, questions and answers of a run
 local LOG_BYTES = 1048576    -- records and answers of it, which one entry of the history has
 local DRIVEN = {running = true, approved = true}
+local KIND = {set = 'wf_due', key = 'wfr:', state = 'status', held_in = DRIVEN, ms = 6000} -- turn/leased.lua
 local OPEN = {running = true, approved = true, waiting = true}
 
 local function key_of(turn, session, run)
@@ -61,36 +58,6 @@ local function open_n(turn, whose)
     return tonumber(call('HGET', turn.prefix .. 'wf_open', whose) or 0)
 end
 
--- Some node must look at it then: its driver's lease ends, or its question has reached its deadline. r: with its
--- account and user.
-local function look_at(turn, r, ms)
-    due.put(turn, 'wf_due', r, r.id, ms)
-end
-
-local function forget_time(turn, r)
-    due.drop(turn, 'wf_due', r, r.id)
-end
-
--- Gives a run to this node, for LEASE_MS unless `ms` says more. Returns the fence.
-local function lease(turn, r, ms)
-    local fence = counters.next_lease(turn)
-    call('HSET', r.key, 'fence', fence, 'node', turn.node)
-    look_at(turn, r, turn.now_ms + (ms or LEASE_MS))
-    return fence
-end
-
--- Does some node drive it? Then its time in `wf_due` is the end of a lease, not the deadline of a question.
-local function is_driven(turn, id)
-    return DRIVEN[call('HGET', turn.prefix .. 'wfr:' .. id, 'status')]
-end
-
--- The same of a run whose time has passed. One that was taken TAKES times without a step may end its drivers: from then
--- on each take lasts twice as long as the one before, until the new driver's first sign of life.
-local function take(turn, r)
-    local more = call('HINCRBY', r.key, 'taken', 1) - TAKES
-    return lease(turn, r, LEASE_MS * 2 ^ max(0, min(more, DOUBLINGS)))
-end
-
 -- That many bytes more are stored for a run. They are counted if its account had a limit when it began; nothing
 -- refuses them any more (ADR 36). r: with `bytes` and `is_counted`.
 local function grow(turn, r, bytes)
@@ -103,7 +70,7 @@ end
 -- The run is over: nobody drives it, and it is kept as long as `workflow_take` says.
 local function finish(turn, r)
     local P = turn.prefix
-    forget_time(turn, r)
+    leased.forget(turn, KIND, r)
     call('ZADD', P .. 'wf_done', turn.now_text, r.id)
     count_open(turn, r.whose, -1)
     files.let_go(turn, r.version)
@@ -139,10 +106,9 @@ local function run_of(turn, session, request_id)
 end
 
 return {
-    LEASE_MS = LEASE_MS, OPEN_MAX = OPEN_MAX, SESSION_MAX = SESSION_MAX, NAMES_MAX = NAMES_MAX, STEPS_MAX = STEPS_MAX,
+    KIND = KIND, OPEN_MAX = OPEN_MAX, SESSION_MAX = SESSION_MAX, NAMES_MAX = NAMES_MAX, STEPS_MAX = STEPS_MAX,
     RUN_BYTES = RUN_BYTES, LOG_BYTES = LOG_BYTES, DRIVEN = DRIVEN, OPEN = OPEN,
-    key_of = key_of, read = read, split = split, count_open = count_open, open_n = open_n, look_at = look_at,
-    forget_time = forget_time, lease = lease, take = take, is_driven = is_driven, grow = grow, finish = finish,
-    stop_waiting = stop_waiting, start_waiting = start_waiting, newest_waiting = newest_waiting, run_of = run_of,
-    shown_status = shown_status,
+    key_of = key_of, read = read, split = split, count_open = count_open, open_n = open_n, grow = grow,
+    finish = finish, stop_waiting = stop_waiting, start_waiting = start_waiting, newest_waiting = newest_waiting,
+    run_of = run_of, shown_status = shown_status,
 }

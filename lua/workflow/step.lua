@@ -28,6 +28,7 @@
 --   each approver 100:
 --     who  name  a.<account>, r.<role> or another name of one who may answer
 -- Replies: ok/seq (of the last frame) | lost | full (no more steps or bytes: only a step that ends the run is stored)
+local leased = require('turn/leased')
 local questions = require('workflow/questions')
 local runs = require('workflow/runs')
 local watching = require('workflow/watching')
@@ -69,12 +70,12 @@ local function verb(turn, a)
         })
         call('HSET', r.key, 'question', step, 'questions', r.questions == '' and step or r.questions .. ' ' .. step)
         if deadline == '' then
-            runs.forget_time(turn, r)
+            leased.forget(turn, runs.KIND, r)
         else
-            runs.look_at(turn, r, deadline)
+            leased.put(turn, runs.KIND, r, deadline)
         end
     elseif is_open then
-        runs.look_at(turn, r, turn.now_ms + runs.LEASE_MS)
+        leased.keep(turn, runs.KIND, r)
     else
         runs.finish(turn, r)
     end

@@ -14,17 +14,17 @@
 --   limit    number
 --   keep_ms  number?  how long runs are kept after their end; none: until their user is deleted
 -- Replies: (per run 5 lines: its id, <session>.<run>/its fence/account/user: whose turn it takes/status)
+local bounds = require('turn/bounds')
+local leased = require('turn/leased')
 local files = require('workflow/files')
 local removal = require('workflow/removal')
 local runs = require('workflow/runs')
-local bounds = require('turn/bounds')
-local due = require('turn/due')
 local call = redis.call
 local format = string.format
 local concat = table.concat
 local min = math.min
 
-local COMMANDS = 6 -- for a run, or a row
+local COMMANDS = 6 -- for a row
 local TAKE_MAX, DROP_RUNS, DROP_ROWS = 100, 20, 1000
 
 local function drop_old(turn, before)
@@ -37,17 +37,14 @@ end
 
 local function verb(turn, a)
     --- arguments
-    local text = {}
-    due.take(turn, 'wf_due', min(limit, TAKE_MAX), nil, function(id)
+    local taken = leased.take(turn, runs.KIND, min(limit, TAKE_MAX), function(id)
         local r = runs.read(turn, runs.split(id))
-        bounds.note_read(turn, COMMANDS, 0)
-        if not r or not runs.OPEN[r.status] then return false end
-        text[#text + 1] = concat({r.id, runs.take(turn, r), r.account, r.user, r.status}, '\n')
-        return true
+        if not r or not runs.OPEN[r.status] then return nil end
+        return concat({r.id, leased.give_carefully(turn, runs.KIND, r), r.account, r.user, r.status}, '\n')
     end)
     if keep_ms then drop_old(turn, format('%d', turn.now_ms - keep_ms)) end
     files.sweep(turn)
-    return concat(text, '\n')
+    return taken
 end
 
 return {workflow_take = verb}
