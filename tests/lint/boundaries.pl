@@ -15,6 +15,7 @@ my %stands_on = (
     auth    => [qw(base)],
     http    => [qw(base op metrics redis auth text)],
     queue   => [qw(base op metrics redis)],
+    lease   => [qw(base op redis queue)],
     ask     => [qw(base op metrics redis auth http queue)],
     answer  => [qw(base op metrics redis http queue)],
     text    => [qw(base)],

@@ -28,6 +28,7 @@ struct beginning {
     char reason[CONVERSATION_REASON_BYTES];
     struct conversation talk; /* what it has read */
     char digits[EVALUATION_DIGITS + 1];
+    char id[LEASE_ID_MAX_BYTES + 1]; /* of the run */
 };
 
 static void on_gone(struct request *r)
@@ -62,11 +63,16 @@ bool evaluation_read_bot(struct str reply, struct bot_target *ret_bot)
 
 /* --- the answer ------------------------------------------------------------------------------- */
 
-static void respond_id(struct request *r, const struct beginning *beginning, uint64_t n)
+static void put_id(struct beginning *beginning, struct str n)
+{
+    snprintf(beginning->id, sizeof beginning->id, "%s-%.*s", beginning->digits, STR_ARG(n));
+}
+
+static void respond_id(struct request *r, const struct beginning *beginning)
 {
     struct buf *b = &r->server->scratch;
     buf_clear(b);
-    buf_printf(b, "{\"id\":\"%s-%llu\"}", beginning->digits, (unsigned long long)n);
+    buf_printf(b, "{\"id\":\"%s\"}", beginning->id);
     respond_json(r, 202, b);
 }
 
@@ -90,18 +96,19 @@ static void on_begun(struct request *r, enum err error, struct str reply)
     struct lines lines = lines_of(reply);
     struct str word = lines_next(&lines);
     if (error == ERR_OK && str_eq(word, STR("begun"))) {
-        struct evaluation_start start = {.digits = str_of(beginning->digits),
-                                         .n = lines_next_u64(&lines),
+        put_id(beginning, lines_next(&lines));
+        struct evaluation_start start = {.id = str_of(beginning->id),
+                                         .fence = lines_next_u64(&lines),
                                          .account = beginning->who.account,
                                          .user = beginning->who.user_name,
                                          .bot = beginning->bot,
                                          .measure = beginning->measure,
                                          .talk = &beginning->talk};
-        start.fence = lines_next_u64(&lines);
         evaluations_start(bots_of(r)->evaluations, &start);
-        respond_id(r, beginning, start.n);
+        respond_id(r, beginning);
     } else if (error == ERR_OK && str_eq(word, STR("known"))) {
-        respond_id(r, beginning, lines_next_u64(&lines));
+        put_id(beginning, lines_next(&lines));
+        respond_id(r, beginning);
     } else if (error == ERR_OK && str_eq(word, STR("full"))) {
         refuse_full(r, lines_next(&lines));
     } else if (!reply_refuse(r, error, word, &lines)) {

@@ -49,7 +49,7 @@ enum {
      * is not waited for with it in memory. */
     PIECE_MS = 2000,
     CONTEXT_MAX_BYTES = 512 << 10,
-    DELIVERY_MAX_BYTES = 4 + EVALUATION_DIGITS + 2 * (1 + STR_U64_MAX) + 1,
+    DELIVERY_MAX_BYTES = 4 + LEASE_ID_MAX_BYTES + 1 + STR_U64_MAX + 1,
 };
 
 static const struct sm_state states[] = {
@@ -85,14 +85,6 @@ static struct loop *loop_of(const struct evaluation *e)
 
 /* --- runs of this node ------------------------------------------------------------------------ */
 
-struct evaluation *evaluations_find(const struct evaluations *all, struct str digits, uint64_t n)
-{
-    struct evaluation *e = all->first;
-    while (e != NULL && (e->n != n || !str_eq(str_of(e->digits), digits)))
-        e = e->next;
-    return e;
-}
-
 static void evaluations_fill(struct evaluations *all);
 
 /* Others go on meanwhile: what it has read is read again when it is its turn. */
@@ -111,9 +103,7 @@ void evaluation_drop(struct evaluation *e)
     evaluation_stop_comparing(e);
     evaluation_move(e, EVALUATION_ENDED);
     call_detach(&e->call);
-    *(e->previous == NULL ? &all->first : &e->previous->next) = e->next;
-    if (e->next != NULL)
-        e->next->previous = e->previous;
+    lease_let_go(&e->lease);
     fair_slots_leave(all->turns, &e->entry);
     bot_vacancy_leave(&e->vacancy);
     loop_cancel_deadline(loop_of(e), &e->rest);
@@ -132,14 +122,6 @@ static void wait_for_turn(struct evaluation *e)
     const struct fair_owner owner = {str_of(e->account), str_of(e->user), STR("")};
     fair_slots_wait(e->all->turns, &e->entry, &owner, 1);
     evaluations_fill(e->all);
-}
-
-/* There is no room for it here: it is there for another node at once. */
-static void give_back(struct evaluation *e)
-{
-    call_evaluation_release(shards_forget(e->all->bots->server->shards),
-                            .evaluation = str_of(e->digits), .run = e->n, .fence = e->fence);
-    evaluation_drop(e);
 }
 
 static void find_bot(struct evaluation *e);
@@ -169,18 +151,8 @@ static void evaluations_fill(struct evaluations *all)
     all->is_filling = true;
     begin_next(all);
     while ((surplus = fair_slots_surplus(all->turns)) != NULL)
-        give_back(H2O_STRUCT_FROM_MEMBER(struct evaluation, entry, surplus));
+        lease_give_back(&H2O_STRUCT_FROM_MEMBER(struct evaluation, entry, surplus)->lease, 0);
     all->is_filling = false;
-}
-
-void evaluations_drain(struct evaluations *all)
-{
-    struct evaluation *e = all->first, *next;
-    for (; e != NULL; e = next) {
-        next = e->next;
-        if (e->state == EVALUATION_WAITING)
-            give_back(e);
-    }
 }
 
 static bool keeps_turn(struct evaluation *e)
@@ -234,9 +206,8 @@ static void store(struct evaluation *e, struct str result, enum verb_evaluation_
     buf_init(&summary, EVALUATION_SUMMARY_BYTES);
     record_put_summary(&summary, &e->summary);
     call_evaluation_turn(shards_call(e->all->bots->server->shards, &e->call, on_stored),
-                         .evaluation = str_of(e->digits), .run = e->n, .fence = e->fence,
-                         .at = e->at, .result = result, .status = status,
-                         .summary = buf_str(&summary));
+                         .evaluation = e->digits, .run = e->n, .fence = e->lease.fence, .at = e->at,
+                         .result = result, .status = status, .summary = buf_str(&summary));
     buf_fini(&summary);
 }
 
@@ -283,7 +254,7 @@ static bool rests_without_turn(struct evaluation *e)
 {
     struct evaluations *all = e->all;
     if (all->resting_n > EVALUATIONS_RESTING_MAX) {
-        give_back(e);
+        lease_give_back(&e->lease, 0);
         return false;
     }
     forget(e);
@@ -374,7 +345,7 @@ static struct talk_message message_of(const struct evaluation *e,
                                  .text = with_quotes(&m->text),
                                  .tagged = m->tagged,
                                  .timestamp = m->timestamp,
-                                 .root = str_of(e->digits),
+                                 .root = e->digits,
                                  .is_own = is_model && str_eq(m->from.raw, e->talk.person.raw)};
 }
 
@@ -400,14 +371,13 @@ static void call_bot(struct evaluation *e, const struct bot_target *bot)
     bool is_model = str_has_prefix(bot->endpoint, STR("parley:"));
     for (unsigned i = first; i < end; i++)
         context[i - first] = message_of(e, &e->talk.messages[i], is_model);
-    int n = snprintf(delivery, sizeof delivery, "evl-%s-%llu-%u", e->digits,
-                     (unsigned long long)e->n, e->at + 1);
+    int n = snprintf(delivery, sizeof delivery, "evl-%s-%u", e->lease.id, e->at + 1);
     const struct talk talk = {.context = context,
                               .context_n = end - first,
                               .exchanges = context, /* all of it is one conversation */
                               .exchanges_n = end - first,
                               .message = message_of(e, &e->talk.messages[end], is_model),
-                              .room = str_of(e->digits),
+                              .room = e->digits,
                               .room_name = STR("\"evaluation\"")};
     const struct bot_call_settings settings = {
         .bot = *bot, .delivery = {delivery, (size_t)n}, .talk = &talk};
@@ -456,27 +426,21 @@ static void find_bot(struct evaluation *e)
 
 void evaluations_start(struct evaluations *all, const struct evaluation_start *start)
 {
-    struct evaluation *former = evaluations_find(all, start->digits, start->n);
-    if (former != NULL)
-        evaluation_drop(former);
-    if (start->digits.n != EVALUATION_DIGITS)
-        return;
+    struct str rest = start->id, digits = str_cut(&rest, '-');
+    uint64_t n;
+    if (digits.n != EVALUATION_DIGITS || !str_parse_u64(rest, &n))
+        return; /* of a newer version */
     struct evaluation *e = calloc(1, sizeof *e);
     if (e == NULL)
         abort();
     *e = (struct evaluation){.all = all,
                              .state = EVALUATION_WAITING,
                              .number = sm_number(),
-                             .n = start->n,
-                             .fence = start->fence,
+                             .n = n,
                              .account = str_copy(start->account),
-                             .user = str_copy(start->user),
-                             .next = all->first};
-    memcpy(e->digits, start->digits.at, EVALUATION_DIGITS);
-    e->turn = shards_turn(all->bots->server->shards, str_of(e->digits));
-    if (e->next != NULL)
-        e->next->previous = e;
-    all->first = e;
+                             .user = str_copy(start->user)};
+    lease_hold(&all->leases, &e->lease, start->id, start->fence);
+    e->digits = lease_home(&e->lease);
     begin_turn(e);
     /* Without others it is its turn now, and what it was given need not be read. */
     if (start->talk != NULL && fair_slots_waiting(all->turns) == 0 &&
@@ -502,17 +466,15 @@ static void create(struct bots *bots)
         http_client_attach(all->client, bots->server->loop->h2o);
     }
     bots->evaluations = all;
-    evaluation_takeover_init(all);
+    leases_init(&all->leases, &evaluation_leases, bots->server->loop, bots->server->shards,
+                &bots->server->is_draining);
 }
 
 /* Others take its runs when their fences end. */
 static void end(struct bots *bots)
 {
-    evaluation_takeover_fini(bots->evaluations);
     bots->evaluations->is_filling = true; /* nothing begins any more */
-    while (bots->evaluations->first != NULL)
-        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it leaves the list */
-        evaluation_drop(bots->evaluations->first);
+    leases_fini(&bots->evaluations->leases);
 }
 
 static void destroy(struct bots *bots)
@@ -530,12 +492,17 @@ struct http_client *evaluate_client(const struct bots *bots)
 
 static void on_up(struct bots *bots, unsigned shard)
 {
-    evaluation_take_from(bots->evaluations, shard);
+    leases_on_up(&bots->evaluations->leases, shard);
+}
+
+static void before_flush(struct bots *bots)
+{
+    leases_before_flush(&bots->evaluations->leases);
 }
 
 static void drain(struct bots *bots)
 {
-    evaluations_drain(bots->evaluations);
+    leases_drain(&bots->evaluations->leases);
 }
 
 static void put_metrics(struct buf *b)
@@ -553,7 +520,7 @@ const struct bots_part evaluate_part = {
     .end = end,
     .destroy = destroy,
     .on_up = on_up,
-    .before_flush = evaluation_before_flush,
+    .before_flush = before_flush,
     .drain = drain,
     .put_metrics = put_metrics,
 };

@@ -14,6 +14,7 @@
 #include "services/bots/evaluate/measure.h"
 #include "services/bots/evaluate/statistics.h"
 #include "shared/embed/embed.h"
+#include "shared/lease/leases.h"
 #include "shared/op/fair_slots.h"
 
 enum {
@@ -48,13 +49,12 @@ struct evaluation_summary {
 };
 
 struct evaluation {
-    struct evaluation *previous, *next; /* of the node's */
+    struct lease lease; /* its id: <digits>-<n> */
+    struct str digits;  /* inside its id */
     struct evaluations *all;
     enum evaluation_state state;
     uint64_t number; /* for the log of its states */
-    char digits[EVALUATION_DIGITS + 1];
-    uint64_t n, fence;
-    struct turn *turn; /* of its shard */
+    uint64_t n;
     struct call call;
     char *account, *user; /* names: whose turn it takes */
     struct fair_entry entry;
@@ -90,21 +90,19 @@ struct evaluation {
 struct evaluations {
     struct bots *bots;
     struct http_client *client; /* for the embedding server, which the operator has chosen */
-    struct evaluation *first;
+    struct leases leases;
     struct fair_slots *turns;
     size_t resting_n;
     bool is_filling; /* inside evaluations_fill */
-    struct deadline tick;
-    struct evaluation_taking *takings; /* one for each shard (takeover.c) */
 };
 
 /* --- run.c --- */
 
-/* A run that evaluation_begin or evaluation_take has leased to this node. `digits` is copied;
- * `talk`, which may be NULL, is taken over and emptied: otherwise the run is read from Redis. */
+/* A run that evaluation_begin or evaluation_take has leased to this node. `talk`, which may be
+ * NULL, is taken over and emptied: otherwise the run is read from Redis. */
 struct evaluation_start {
-    struct str digits;
-    uint64_t n, fence;
+    struct str id;
+    uint64_t fence;
     struct str account, user; /* names */
     struct str bot;           /* with `talk` */
     enum measure measure;
@@ -112,14 +110,11 @@ struct evaluation_start {
 };
 /* It waits for its turn. If too many do, the newest of those who have the most is given back. */
 void evaluations_start(struct evaluations *all, const struct evaluation_start *start);
-struct evaluation *evaluations_find(const struct evaluations *all, struct str digits, uint64_t n);
 void evaluation_move(struct evaluation *e, enum evaluation_state to);
 /* Drops it without a word: whichever node takes it carries on. */
 void evaluation_drop(struct evaluation *e);
 /* Everything is read: goes on with the turn `at`, or lets others go on first. */
 void evaluation_go_on(struct evaluation *e);
-/* The node drains: others take those that wait. */
-void evaluations_drain(struct evaluations *all);
 /* Its answer was compared, or the turn failed (`error`): stores the turn. */
 void evaluation_finish_turn(struct evaluation *e);
 
@@ -144,12 +139,7 @@ void record_put_text(struct buf *b, struct str text, size_t max);
 /* --- takeover.c --- */
 
 void evaluation_load(struct evaluation *e);
-void evaluation_takeover_init(struct evaluations *all);
-void evaluation_takeover_fini(struct evaluations *all);
-/* Asks that shard for runs that nobody drives, up to the room there is. */
-void evaluation_take_from(struct evaluations *all, unsigned shard);
-/* As struct service's. */
-void evaluation_before_flush(struct bots *bots);
+extern const struct lease_kind evaluation_leases;
 
 /* --- begin.c --- */
 

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT
+ * leases.c - see leases.h. */
+#include "shared/lease/leases.h"
+
+#include <stdlib.h>
+
+/* What is under way with one shard. */
+struct lease_shard {
+    struct leases *leases;
+    struct turn *turn;
+    struct call look_call, take_call;
+    uint64_t looked_ms;
+    struct renewal {
+        struct call call;
+        struct leases *leases;
+    } renewals[];
+};
+
+/* Calls that renew all rows. */
+static unsigned renewals_max(const struct leases *leases)
+{
+    return leases->kind->rows_max / leases->kind->renew_max + 1;
+}
+
+/* --- rows ------------------------------------------------------------------------------------- */
+
+static struct lease *find(const struct leases *leases, struct str id)
+{
+    struct lease *lease = id.n > LEASE_ID_MAX_BYTES ? NULL : leases->first;
+    while (lease != NULL && (lease->id[id.n] != 0 || memcmp(lease->id, id.at, id.n) != 0))
+        lease = lease->next;
+    return lease;
+}
+
+struct str lease_home(const struct lease *lease)
+{
+    const struct lease_kind *kind = lease->leases->kind;
+    return (struct str){lease->id + kind->home_at, kind->home_bytes};
+}
+
+void lease_hold(struct leases *leases, struct lease *lease, struct str id, uint64_t fence)
+{
+    struct lease *former = find(leases, id);
+    if (id.n > LEASE_ID_MAX_BYTES || id.n < leases->kind->home_at + leases->kind->home_bytes)
+        abort(); /* users check what they are given */
+    *lease = (struct lease){.leases = leases, .next = leases->first, .fence = fence};
+    memcpy(lease->id, id.at, id.n);
+    lease->turn = shards_turn(leases->shards, lease_home(lease));
+    if (lease->next != NULL)
+        lease->next->previous = lease;
+    leases->first = lease;
+    if (former != NULL) /* last, because `id` may be its own */
+        leases->kind->drop(former);
+}
+
+void lease_let_go(struct lease *lease)
+{
+    struct leases *leases = lease->leases;
+    *(lease->previous == NULL ? &leases->first : &lease->previous->next) = lease->next;
+    if (lease->next != NULL)
+        lease->next->previous = lease->previous;
+    if (leases->at == lease)
+        leases->at = lease->next;
+}
+
+void lease_give_back(struct lease *lease, uint64_t after_ms)
+{
+    const struct lease_kind *kind = lease->leases->kind;
+    if (kind->release != NULL)
+        kind->release(lease, turn_forget(lease->turn), after_ms);
+    kind->drop(lease);
+}
+
+void leases_drain(struct leases *leases)
+{
+    leases->at = leases->first;
+    while (leases->at != NULL) {
+        struct lease *lease = leases->at;
+        leases->at = lease->next; /* dropping one may drop others */
+        if (leases->kind->use_of(lease) == LEASE_IDLE)
+            lease_give_back(lease, 0);
+    }
+}
+
+/* --- renewing --------------------------------------------------------------------------------- */
+
+static void on_renewed(struct call *call, enum err error, struct str reply)
+{
+    struct leases *leases = H2O_STRUCT_FROM_MEMBER(struct renewal, call, call)->leases;
+    struct lines lines = lines_of(reply);
+    while (error == ERR_OK && lines_are_left(&lines)) {
+        struct lease *lease = find(leases, lines_next(&lines));
+        if (lease != NULL && leases->kind->use_of(lease) != LEASE_STORING)
+            leases->kind->drop(lease);
+    }
+}
+
+static struct lease *next_on(struct lease *lease, const struct turn *turn)
+{
+    while (lease != NULL && lease->turn != turn)
+        lease = lease->next;
+    return lease;
+}
+
+/* All rows on that shard, in as many calls as that takes. */
+static void renew(struct lease_shard *shard)
+{
+    const struct leases *leases = shard->leases;
+    const struct lease_kind *kind = leases->kind;
+    struct lease *lease = next_on(leases->first, shard->turn);
+    for (unsigned i = 0; i < renewals_max(leases) && lease != NULL; i++) {
+        struct call *call = &shard->renewals[i].call;
+        if (call_is_under_way(call))
+            return;
+        struct verb_writer verb = kind->begin_renewal(turn_call(shard->turn, call, on_renewed));
+        for (unsigned n = 0; n < kind->renew_max && lease != NULL; n++) {
+            kind->put_renewal(&verb, lease);
+            lease = next_on(lease->next, shard->turn);
+        }
+        end_verb(&verb);
+    }
+}
+
+/* --- taking ----------------------------------------------------------------------------------- */
+
+static void on_taken(struct call *call, enum err error, struct str reply)
+{
+    struct lease_shard *shard = H2O_STRUCT_FROM_MEMBER(struct lease_shard, take_call, call);
+    struct lines lines = lines_of(reply);
+    while (error == ERR_OK && lines_are_left(&lines)) {
+        struct str id = lines_next(&lines);
+        uint64_t fence = lines_next_u64(&lines);
+        shard->leases->kind->start(shard->leases, id, fence, &lines);
+    }
+}
+
+/* How many rows may be asked for now with `call`. */
+static unsigned room_for(const struct lease_shard *shard, const struct call *call)
+{
+    struct leases *leases = shard->leases;
+    const struct lease_kind *kind = leases->kind;
+    if (*leases->is_draining || call_is_under_way(call) || !turn_is_up(shard->turn))
+        return 0;
+    unsigned room = kind->count_room == NULL ? kind->take_max : kind->count_room(leases);
+    return room < kind->take_max ? room : kind->take_max;
+}
+
+static void take(struct lease_shard *shard)
+{
+    unsigned limit = room_for(shard, &shard->take_call);
+    if (limit > 0)
+        shard->leases->kind->take(shard->leases,
+                                  turn_call(shard->turn, &shard->take_call, on_taken), limit);
+}
+
+void leases_on_up(struct leases *leases, unsigned shard)
+{
+    take(leases->per_shard[shard]);
+}
+
+static void on_looked(struct call *call, enum err error, struct str reply)
+{
+    struct lease_shard *shard = H2O_STRUCT_FROM_MEMBER(struct lease_shard, look_call, call);
+    const char *const *due = shard->leases->kind->due;
+    for (unsigned i = 0; error == ERR_OK && i < LEASE_DUE_WORDS && due[i] != NULL; i++)
+        if (str_eq(reply, str_of(due[i])))
+            take(shard);
+}
+
+/* If the last look is that long ago. */
+static void look(struct lease_shard *shard, uint64_t after_ms)
+{
+    uint64_t now_ms = clock_mono_ms();
+    if (now_ms < shard->looked_ms + after_ms || room_for(shard, &shard->look_call) == 0)
+        return;
+    shard->looked_ms = now_ms;
+    shard->leases->kind->look(shard->leases, turn_call(shard->turn, &shard->look_call, on_looked));
+}
+
+void leases_before_flush(struct leases *leases)
+{
+    for (unsigned i = 0; i < leases->shards->n; i++)
+        if (turn_is_collecting(leases->shards->turns[i]))
+            look(leases->per_shard[i], leases->kind->look_ms);
+}
+
+/* --- life ------------------------------------------------------------------------------------- */
+
+static void on_tick(struct deadline *deadline)
+{
+    struct leases *leases = H2O_STRUCT_FROM_MEMBER(struct leases, tick, deadline);
+    uint64_t now_ms = clock_mono_ms();
+    bool renews = now_ms >= leases->renewed_ms + leases->kind->renew_ms;
+    if (renews)
+        leases->renewed_ms = now_ms;
+    for (unsigned i = 0; i < leases->shards->n; i++) {
+        if (renews)
+            renew(leases->per_shard[i]);
+        look(leases->per_shard[i], leases->kind->look_again_ms);
+    }
+    loop_set_deadline(leases->loop, &leases->tick, leases->kind->tick_ms);
+}
+
+static struct lease_shard *create_shard(struct leases *leases, struct turn *turn)
+{
+    unsigned n = renewals_max(leases);
+    struct lease_shard *shard = calloc(1, sizeof *shard + n * sizeof *shard->renewals);
+    if (shard == NULL)
+        abort();
+    shard->leases = leases;
+    shard->turn = turn;
+    for (unsigned i = 0; i < n; i++)
+        shard->renewals[i].leases = leases;
+    return shard;
+}
+
+void leases_init(struct leases *leases, const struct lease_kind *kind, struct loop *loop,
+                 struct shards *shards, const bool *is_draining)
+{
+    *leases = (struct leases){.kind = kind,
+                              .loop = loop,
+                              .shards = shards,
+                              .is_draining = is_draining,
+                              .tick.on_expire = on_tick};
+    for (unsigned i = 0; i < shards->n; i++)
+        leases->per_shard[i] = create_shard(leases, shards->turns[i]);
+    loop_set_deadline(loop, &leases->tick, kind->tick_ms);
+}
+
+static void destroy_shard(struct lease_shard *shard)
+{
+    call_detach(&shard->look_call);
+    call_detach(&shard->take_call);
+    for (unsigned i = 0; i < renewals_max(shard->leases); i++)
+        call_detach(&shard->renewals[i].call);
+    free(shard);
+}
+
+void leases_fini(struct leases *leases)
+{
+    loop_cancel_deadline(leases->loop, &leases->tick);
+    for (unsigned i = 0; i < leases->shards->n; i++)
+        destroy_shard(leases->per_shard[i]);
+    while (leases->first != NULL)
+        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it leaves the list */
+        leases->kind->drop(leases->first);
+}
