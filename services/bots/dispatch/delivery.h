@@ -12,6 +12,7 @@
 #include "services/bots/dispatch/call.h"
 #include "services/bots/dispatch/dispatcher.h"
 #include "services/bots/rooms/message.h"
+#include "shared/lease/leases.h"
 #include "shared/op/fair_slots.h"
 
 enum {
@@ -50,18 +51,16 @@ enum delivery_outcome {
 struct posting;
 
 struct delivery {
-    struct delivery *previous, *next; /* of the node's */
+    struct lease lease;
     struct dispatcher *dispatcher;
     enum delivery_state state;
-    uint64_t number; /* for the log of its states */
-    char id[DELIVERY_ID_MAX_BYTES + 1];
-    struct str room;      /* inside `id` */
+    uint64_t number;      /* for the log of its states */
+    struct str room;      /* inside its id */
     char *bot;            /* a name; own memory, as the next two */
     char *account, *user; /* whose turn it takes: names, that of the user as a digest */
-    uint64_t fence;
-    unsigned attempt;  /* that have begun */
-    unsigned tries;    /* of a bot whose circuit is half open */
-    uint64_t since_ms; /* of the message: clock_mono_ms, as far as it is known */
+    unsigned attempt;     /* that have begun */
+    unsigned tries;       /* of a bot whose circuit is half open */
+    uint64_t since_ms;    /* of the message: clock_mono_ms, as far as it is known */
     struct call call;
     struct deadline deadline; /* WAITING: the time to call is over; RESTING: until when */
 
@@ -82,19 +81,20 @@ struct delivery {
 
 struct dispatcher {
     struct bots *bots;
-    struct delivery *first;
+    struct leases leases;
     size_t resting_n;
     struct fair_slots *calls, *questions; /* of bots with an endpoint; of those that are models */
     struct peer *peers;                   /* bots with deliveries here */
     bool is_starting;                     /* inside slots_fill */
-    struct deadline tick, look_tick;
-    struct taking *takings; /* one for each shard (takeover.c) */
 };
+
+static inline struct str delivery_id(const struct delivery *delivery)
+{
+    return str_of(delivery->lease.id);
+}
 
 /* --- dispatcher.c --- */
 
-/* One that is held here, or NULL. */
-struct delivery *dispatcher_find(const struct dispatcher *dispatcher, struct str id);
 /* As a script leased it. `age_ms`: of its message; `attempt`: that have begun. */
 struct delivery_lease {
     struct str id, bot, account, user;
@@ -128,8 +128,7 @@ void notice_put(struct buf *b, struct str username, struct str reason);
 
 /* --- takeover.c --- */
 
-void takeover_init_deliveries(struct dispatcher *dispatcher);
-void takeover_fini_deliveries(struct dispatcher *dispatcher);
+extern const struct lease_kind delivery_leases;
 
 /* --- metrics.c --- */
 

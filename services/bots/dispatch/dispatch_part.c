@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * dispatch_part.c - dispatch in the life of a node (services/bots/bots.h). */
-#include "services/bots/bots.h"
-#include "services/bots/dispatch/dispatcher.h"
+#include "services/bots/dispatch/delivery.h"
 
 static void create(struct bots *bots)
 {
@@ -16,12 +15,12 @@ static void end(struct bots *bots)
 
 static void on_up(struct bots *bots, unsigned shard)
 {
-    dispatcher_on_up(bots->dispatcher, shard);
+    leases_on_up(&bots->dispatcher->leases, shard);
 }
 
 static void before_flush(struct bots *bots)
 {
-    dispatcher_before_flush(bots->dispatcher);
+    leases_before_flush(&bots->dispatcher->leases);
 }
 
 static void drain(struct bots *bots)

@@ -76,14 +76,6 @@ static struct shards *shards_of(const struct delivery *d)
 
 /* --- deliveries of this node ------------------------------------------------------------------ */
 
-struct delivery *dispatcher_find(const struct dispatcher *dispatcher, struct str id)
-{
-    struct delivery *d = dispatcher->first;
-    while (d != NULL && !str_eq(str_of(d->id), id))
-        d = d->next;
-    return d;
-}
-
 static void finish(struct delivery *d, enum delivery_outcome outcome, bool is_final)
 {
     struct dispatcher *dispatcher = d->dispatcher;
@@ -96,9 +88,7 @@ static void finish(struct delivery *d, enum delivery_outcome outcome, bool is_fi
     post_leave(d->posting);
     bot_vacancy_leave(&d->vacancy);
     slots_leave(d);
-    *(d->previous == NULL ? &dispatcher->first : &d->previous->next) = d->next;
-    if (d->next != NULL)
-        d->next->previous = d->previous;
+    lease_let_go(&d->lease);
     free(d->bot);
     free(d->account);
     free(d->user);
@@ -156,7 +146,7 @@ static void give_up(struct delivery *d, struct str reason)
     buf_put_json(&json, buf_str(&text));
     begin_to_end(d, OUTCOME_FAILED);
     call_delivery_fail(shards_call(shards_of(d), &d->call, on_ended), .room = d->room,
-                       .delivery = str_of(d->id), .fence = d->fence, .text = buf_str(&json));
+                       .delivery = delivery_id(d), .fence = d->lease.fence, .text = buf_str(&json));
     buf_fini(&text);
     buf_fini(&json);
 }
@@ -165,7 +155,8 @@ static void end_silent(struct delivery *d)
 {
     begin_to_end(d, OUTCOME_SILENT);
     call_delivery_silent(shards_call(shards_of(d), &d->call, on_ended), .room = d->room,
-                         .delivery = str_of(d->id), .fence = d->fence, .bot = str_of(d->bot));
+                         .delivery = delivery_id(d), .fence = d->lease.fence,
+                         .bot = str_of(d->bot));
 }
 
 static void fail(struct delivery *d, struct str reason)
@@ -288,8 +279,8 @@ static void reply(struct delivery *d, struct str text)
                         .max_stored = NO_NUMBER,
                         .max_stored_per_user = NO_NUMBER,
                         .bot = username_of(d),
-                        .delivery = str_of(d->id),
-                        .fence = d->fence};
+                        .delivery = delivery_id(d),
+                        .fence = d->lease.fence};
     move(d, DELIVERY_REPLYING);
     d->posting = post_start(d->dispatcher->bots, &post, on_posted, d);
 }
@@ -304,7 +295,7 @@ static void accept_later(struct delivery *d)
 {
     move(d, DELIVERY_ENDING);
     call_delivery_accept(shards_call(shards_of(d), &d->call, on_accepted), .room = d->room,
-                         .delivery = str_of(d->id), .fence = d->fence);
+                         .delivery = delivery_id(d), .fence = d->lease.fence);
 }
 
 static void on_called(void *context, const struct bot_call_end *end)
@@ -347,7 +338,7 @@ static void on_read(struct call *call, enum err error, struct str reply)
     }
     reading.talk.room = d->room;
     struct bot_call_settings settings = {.bot = d->target,
-                                         .delivery = str_of(d->id),
+                                         .delivery = delivery_id(d),
                                          .talk = &reading.talk,
                                          .timeout_ms = timeout_ms(d)};
     move(d, DELIVERY_CALLING);
@@ -366,7 +357,7 @@ static void on_begun(struct call *call, enum err error, struct str reply)
         d->attempt++;
         move(d, DELIVERY_READING);
         call_delivery_read(shards_call(shards_of(d), &d->call, on_read), .room = d->room,
-                           .delivery = str_of(d->id));
+                           .delivery = delivery_id(d));
     } else if (error == ERR_OK && str_eq(tag, STR("busy"))) {
         give_up(d, STR("is busy: too many messages to it are waiting"));
     } else if (error == ERR_OK && str_eq(tag, STR("over"))) {
@@ -405,7 +396,8 @@ static void attempt(struct delivery *d)
     }
     move(d, DELIVERY_BEGINNING);
     call_delivery_attempt(shards_call(shards_of(d), &d->call, on_begun), .room = d->room,
-                          .delivery = str_of(d->id), .fence = d->fence, .attempt = d->attempt + 1);
+                          .delivery = delivery_id(d), .fence = d->lease.fence,
+                          .attempt = d->attempt + 1);
 }
 
 static void on_found(struct call *call, enum err error, struct str reply)
@@ -457,16 +449,11 @@ static struct delivery *create(struct dispatcher *dispatcher, const struct deliv
                            .bot = str_copy(lease->bot),
                            .account = str_copy(lease->account),
                            .user = str_copy(lease->user),
-                           .fence = lease->fence,
                            .attempt = lease->attempt,
-                           .since_ms = now_ms > lease->age_ms ? now_ms - lease->age_ms : 0,
-                           .next = dispatcher->first};
-    memcpy(d->id, lease->id.at, lease->id.n);
-    d->room = (struct str){d->id + 4, ROOM_ID_BYTES}; /* "dlv_<room>_" */
-    if (d->next != NULL)
-        d->next->previous = d;
-    dispatcher->first = d;
+                           .since_ms = now_ms > lease->age_ms ? now_ms - lease->age_ms : 0};
     dispatch_count_held(1);
+    lease_hold(&dispatcher->leases, &d->lease, lease->id, lease->fence);
+    d->room = lease_home(&d->lease);
     return d;
 }
 
@@ -474,9 +461,6 @@ void delivery_start(struct dispatcher *dispatcher, const struct delivery_lease *
 {
     if (lease->id.n <= 4 + ROOM_ID_BYTES || lease->id.n > DELIVERY_ID_MAX_BYTES)
         return; /* of a newer version */
-    struct delivery *former = dispatcher_find(dispatcher, lease->id);
-    if (former != NULL)
-        delivery_drop(former);
     struct delivery *d = create(dispatcher, lease);
     switch (lease->task) {
     case TASK_CALL: wait_for_slot(d); return;
@@ -512,7 +496,8 @@ struct dispatcher *dispatcher_create(struct bots *bots)
         abort();
     dispatcher->bots = bots;
     slots_init(dispatcher);
-    takeover_init_deliveries(dispatcher);
+    leases_init(&dispatcher->leases, &delivery_leases, bots->server->loop, bots->server->shards,
+                &bots->server->is_draining);
     return dispatcher;
 }
 
@@ -521,10 +506,7 @@ void dispatcher_destroy(struct dispatcher *dispatcher)
     if (dispatcher == NULL)
         return;
     dispatcher->is_starting = true; /* nothing begins any more */
-    while (dispatcher->first != NULL)
-        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it leaves the list */
-        delivery_drop(dispatcher->first);
-    takeover_fini_deliveries(dispatcher);
+    leases_fini(&dispatcher->leases);
     slots_fini(dispatcher);
     free(dispatcher);
 }
@@ -532,12 +514,6 @@ void dispatcher_destroy(struct dispatcher *dispatcher)
 /* Those that wait are left to other nodes, which take them when their leases end. */
 void dispatcher_drain(struct dispatcher *dispatcher)
 {
-    struct delivery *d = dispatcher->first;
     dispatcher->is_starting = true;
-    while (d != NULL) {
-        struct delivery *next = d->next;
-        if (d->state == DELIVERY_WAITING || d->state == DELIVERY_RESTING)
-            delivery_drop(d);
-        d = next;
-    }
+    leases_drain(&dispatcher->leases);
 }

@@ -35,9 +35,6 @@ unsigned dispatcher_room(const struct dispatcher *dispatcher);
 /* A delivery that message_add or delivery_reply has leased to this node. Copies it. */
 void dispatcher_start(struct dispatcher *dispatcher, const struct bots_delivery *delivery);
 
-/* Hooks of the service (services/node/service.h). */
-void dispatcher_on_up(struct dispatcher *dispatcher, unsigned shard);
-void dispatcher_before_flush(struct dispatcher *dispatcher);
 /* Calls under way may end; what waits is left to other nodes, and nothing new is taken. */
 void dispatcher_drain(struct dispatcher *dispatcher);
 /* Of all nodes of the process; any thread. */

@@ -1,82 +1,42 @@
 /* SPDX-License-Identifier: MIT
- * takeover.c - how deliveries come to a node and stay with it (delivery.h). The node renews their
- * leases together. Every few seconds, and when Redis is back, it takes those whose time has come:
- * that nobody has, that a dead node had, and whose answer is late. */
+ * takeover.c - how deliveries come to a node and stay with it (delivery.h): the verbs for that
+ * (shared/lease/leases.h). Those are taken whose time has come: that nobody has, that a dead node
+ * had, and whose answer is late. */
 #include "services/bots/dispatch/delivery.h"
 
 #include "generated/verbs.h"
-#include "shared/queue/lines.h"
 
-#include <stdlib.h>
-
-enum {
-    TICK_MS = 5000, /* two of them fit into a lease of 15 s */
-    /* Whether there is something to take is asked with a turn that is sent anyway, at most this
-     * often, or at a look of its own if that was long ago. */
-    LOOK_MS = 900,
-    LOOK_AGAIN_MS = 1200,
-    LOOK_TICK_MS = 2000,
-    TAKE_MAX = 100,
-    RENEW_MAX = 200,
-    /* Those that wait for a call, wait for a question, ask one, and rest. */
-    RENEWALS_MAX = 4 * DISPATCH_HELD_MAX / RENEW_MAX + 1,
-};
-
-/* What is under way with one shard. */
-struct taking {
-    struct call look_call, call;
-    uint64_t looked_ms;
-    struct dispatcher *dispatcher;
-    struct renewal {
-        struct call call;
-        struct dispatcher *dispatcher;
-    } renewals[RENEWALS_MAX];
-};
-
-static struct turn *turn_of(const struct dispatcher *dispatcher, unsigned shard)
+static struct delivery *delivery_of(struct lease *lease)
 {
-    return dispatcher->bots->server->shards->turns[shard];
+    return H2O_STRUCT_FROM_MEMBER(struct delivery, lease, lease);
 }
 
-/* --- keeping ---------------------------------------------------------------------------------- */
-
-static void on_renewed(struct call *call, enum err error, struct str reply)
+static struct dispatcher *dispatcher_of(struct leases *leases)
 {
-    struct dispatcher *dispatcher = H2O_STRUCT_FROM_MEMBER(struct renewal, call, call)->dispatcher;
-    struct lines lines = lines_of(reply);
-    while (error == ERR_OK && lines_are_left(&lines)) {
-        struct delivery *d = dispatcher_find(dispatcher, lines_next(&lines));
-        /* While its end is stored, the reply to that says what became of it. */
-        if (d != NULL && d->state != DELIVERY_ENDING && d->state != DELIVERY_REPLYING)
-            delivery_drop(d);
-    }
+    return H2O_STRUCT_FROM_MEMBER(struct dispatcher, leases, leases);
 }
 
-static struct delivery *next_of(struct delivery *d, const struct turn *turn)
+static void look(struct leases *leases, struct call_start start)
 {
-    while (d != NULL && shards_turn(d->dispatcher->bots->server->shards, d->room) != turn)
-        d = d->next;
-    return d;
+    (void)leases;
+    call_bots_look(start);
 }
 
-/* All that it holds there, in as many calls as that takes. */
-static void renew(struct taking *taking, struct turn *turn)
+static void take(struct leases *leases, struct call_start start, unsigned limit)
 {
-    struct delivery *d = next_of(taking->dispatcher->first, turn);
-    for (unsigned i = 0; i < RENEWALS_MAX && d != NULL; i++) {
-        if (call_is_under_way(&taking->renewals[i].call))
-            return;
-        struct verb_writer verb =
-            begin_delivery_renew(turn_call(turn, &taking->renewals[i].call, on_renewed));
-        for (unsigned n = 0; n < RENEW_MAX && d != NULL; n++) {
-            put_delivery_renew_held(&verb, .delivery = str_of(d->id), .fence = d->fence);
-            d = next_of(d->next, turn);
-        }
-        end_verb(&verb);
-    }
+    (void)leases;
+    call_delivery_take(start, .limit = limit);
 }
 
-/* --- taking ----------------------------------------------------------------------------------- */
+static void put_renewal(struct verb_writer *verb, const struct lease *lease)
+{
+    put_delivery_renew_held(verb, .delivery = str_of(lease->id), .fence = lease->fence);
+}
+
+static unsigned count_room(struct leases *leases)
+{
+    return dispatcher_room(dispatcher_of(leases));
+}
 
 static enum delivery_task task_of(struct str word)
 {
@@ -90,109 +50,50 @@ static enum delivery_task task_of(struct str word)
     return (enum delivery_task)i;
 }
 
-static void on_taken(struct call *call, enum err error, struct str reply)
+static void start(struct leases *leases, struct str id, uint64_t fence, struct lines *rest)
 {
-    struct taking *taking = H2O_STRUCT_FROM_MEMBER(struct taking, call, call);
-    struct lines lines = lines_of(reply);
-    while (error == ERR_OK && lines_are_left(&lines)) {
-        struct delivery_lease lease = {.id = lines_next(&lines)};
-        lease.fence = lines_next_u64(&lines);
-        lease.bot = lines_next(&lines);
-        lease.task = task_of(lines_next(&lines));
-        lease.attempt = (unsigned)lines_next_u64(&lines);
-        lease.age_ms = lines_next_u64(&lines);
-        lease.account = lines_next(&lines);
-        lease.user = lines_next(&lines);
-        delivery_start(taking->dispatcher, &lease);
+    struct delivery_lease lease = {.id = id, .fence = fence, .bot = lines_next(rest)};
+    lease.task = task_of(lines_next(rest));
+    lease.attempt = (unsigned)lines_next_u64(rest);
+    lease.age_ms = lines_next_u64(rest);
+    lease.account = lines_next(rest);
+    lease.user = lines_next(rest);
+    delivery_start(dispatcher_of(leases), &lease);
+}
+
+static void drop(struct lease *lease)
+{
+    delivery_drop(delivery_of(lease));
+}
+
+static enum lease_use use_of(struct lease *lease)
+{
+    switch (delivery_of(lease)->state) {
+    case DELIVERY_WAITING:
+    case DELIVERY_RESTING: return LEASE_IDLE;
+    case DELIVERY_REPLYING:
+    case DELIVERY_ENDING: return LEASE_STORING;
+    default: return LEASE_WORKING;
     }
 }
 
-static void take(struct dispatcher *dispatcher, unsigned shard)
-{
-    struct taking *taking = &dispatcher->takings[shard];
-    unsigned room = dispatcher_room(dispatcher);
-    struct turn *turn = turn_of(dispatcher, shard);
-    if (room == 0 || call_is_under_way(&taking->call) || !turn_is_up(turn))
-        return;
-    call_delivery_take(turn_call(turn, &taking->call, on_taken),
-                       .limit = room < TAKE_MAX ? room : TAKE_MAX);
-}
-
-static void on_looked(struct call *call, enum err error, struct str reply)
-{
-    struct taking *taking = H2O_STRUCT_FROM_MEMBER(struct taking, look_call, call);
-    if (error == ERR_OK && (str_eq(reply, STR("deliveries")) || str_eq(reply, STR("both"))))
-        take(taking->dispatcher, (unsigned)(taking - taking->dispatcher->takings));
-}
-
-static void look(struct dispatcher *dispatcher, unsigned shard)
-{
-    struct taking *taking = &dispatcher->takings[shard];
-    struct turn *turn = turn_of(dispatcher, shard);
-    if (dispatcher_room(dispatcher) == 0 || call_is_under_way(&taking->look_call) ||
-        !turn_is_up(turn))
-        return;
-    taking->looked_ms = clock_mono_ms();
-    call_bots_look(turn_call(turn, &taking->look_call, on_looked));
-}
-
-void dispatcher_before_flush(struct dispatcher *dispatcher)
-{
-    const struct shards *shards = dispatcher->bots->server->shards;
-    for (unsigned i = 0; i < shards->n; i++)
-        if (clock_mono_ms() >= dispatcher->takings[i].looked_ms + LOOK_MS &&
-            turn_is_collecting(shards->turns[i]))
-            look(dispatcher, i);
-}
-
-static void on_look_tick(struct deadline *deadline)
-{
-    struct dispatcher *dispatcher = H2O_STRUCT_FROM_MEMBER(struct dispatcher, look_tick, deadline);
-    for (unsigned i = 0; i < dispatcher->bots->settings->map->n; i++)
-        if (clock_mono_ms() >= dispatcher->takings[i].looked_ms + LOOK_AGAIN_MS)
-            look(dispatcher, i);
-    loop_set_deadline(dispatcher->bots->server->loop, &dispatcher->look_tick, LOOK_TICK_MS);
-}
-
-static void on_tick(struct deadline *deadline)
-{
-    struct dispatcher *dispatcher = H2O_STRUCT_FROM_MEMBER(struct dispatcher, tick, deadline);
-    for (unsigned i = 0; i < dispatcher->bots->settings->map->n; i++)
-        renew(&dispatcher->takings[i], turn_of(dispatcher, i));
-    loop_set_deadline(dispatcher->bots->server->loop, &dispatcher->tick, TICK_MS);
-}
-
-void dispatcher_on_up(struct dispatcher *dispatcher, unsigned shard)
-{
-    take(dispatcher, shard);
-}
-
-void takeover_init_deliveries(struct dispatcher *dispatcher)
-{
-    unsigned n = dispatcher->bots->settings->map->n;
-    dispatcher->takings = calloc(n, sizeof *dispatcher->takings);
-    if (dispatcher->takings == NULL)
-        abort();
-    for (unsigned i = 0; i < n; i++) {
-        dispatcher->takings[i].dispatcher = dispatcher;
-        for (unsigned k = 0; k < RENEWALS_MAX; k++)
-            dispatcher->takings[i].renewals[k].dispatcher = dispatcher;
-    }
-    dispatcher->tick.on_expire = on_tick;
-    dispatcher->look_tick.on_expire = on_look_tick;
-    loop_set_deadline(dispatcher->bots->server->loop, &dispatcher->tick, TICK_MS);
-    loop_set_deadline(dispatcher->bots->server->loop, &dispatcher->look_tick, LOOK_TICK_MS);
-}
-
-void takeover_fini_deliveries(struct dispatcher *dispatcher)
-{
-    loop_cancel_deadline(dispatcher->bots->server->loop, &dispatcher->tick);
-    loop_cancel_deadline(dispatcher->bots->server->loop, &dispatcher->look_tick);
-    for (unsigned i = 0; i < dispatcher->bots->settings->map->n; i++) {
-        call_detach(&dispatcher->takings[i].look_call);
-        call_detach(&dispatcher->takings[i].call);
-        for (unsigned k = 0; k < RENEWALS_MAX; k++)
-            call_detach(&dispatcher->takings[i].renewals[k].call);
-    }
-    free(dispatcher->takings);
-}
+const struct lease_kind delivery_leases = {
+    .tick_ms = 2000,
+    .renew_ms = 4000, /* three of them fit into a lease */
+    .look_ms = 900,
+    .look_again_ms = 1200,
+    .home_at = 4, /* "dlv_<room>_" */
+    .home_bytes = ROOM_ID_BYTES,
+    .rows_max = 4 * DISPATCH_HELD_MAX, /* wait for a call, wait for a question, ask one, rest */
+    .renew_max = 200,
+    .take_max = 100,
+    .look = look,
+    .due = {"deliveries", "both"},
+    .take = take,
+    .begin_renewal = verb_begin_delivery_renew,
+    .put_renewal = put_renewal,
+    .count_room = count_room,
+    .start = start,
+    .drop = drop,
+    .use_of = use_of,
+};
