@@ -12,6 +12,7 @@
 #include "shared/http/client/client.h"
 #include "shared/http/client/endpoint_options.h"
 #include "shared/http/request/respond.h"
+#include "shared/lease/leases.h"
 
 #include <openssl/sha.h>
 #include <stdio.h>
@@ -155,14 +156,14 @@ static void on_event(void *state, struct str kind, struct lines *rest)
 static void on_up(void *state, unsigned shard)
 {
     const struct workflow *workflow = state;
-    runs_on_up(workflow->runs, shard);
+    leases_on_up(runs_leases(workflow->runs), shard);
     sockets_on_up(workflow->sockets, shard);
 }
 
 static void before_flush(void *state)
 {
     const struct workflow *workflow = state;
-    runs_before_flush(workflow->runs);
+    leases_before_flush(runs_leases(workflow->runs));
 }
 
 bool workflow_is_open(const struct request *r)

@@ -10,6 +10,7 @@
 #include "services/workflow/agents/agent.h"
 #include "services/workflow/run/supervisor.h"
 #include "services/workflow/trees/trees.h"
+#include "shared/lease/leases.h"
 #include "shared/op/fair_slots.h"
 #include "shared/queue/vacancy.h"
 
@@ -27,13 +28,12 @@ enum run_state {
 };
 
 struct run {
-    struct run *previous, *next; /* of the node's */
+    struct lease lease; /* its id: <session>.<n> */
     struct runs *runs;
     enum run_state state;
-    uint64_t number; /* for the log of its states */
-    char session[WORKFLOW_SID_BYTES + 1];
-    uint64_t n, fence;
-    struct turn *turn; /* of its session's shard */
+    uint64_t number;    /* for the log of its states */
+    struct str session; /* inside its id */
+    uint64_t n;
     struct fair_entry entry;
     uint64_t bytes; /* that it takes, when it is read; 0: not known yet */
     /* Own memory. Names: account, user_name. These three stay while it waits. */
@@ -82,22 +82,18 @@ struct run {
 
 struct runs {
     struct workflow *workflow;
-    struct run *first;
+    struct leases leases;
     struct fair_slots *turns; /* a slot is a byte */
     uint64_t memory_bytes;
     uint64_t counted_bytes; /* in the metrics */
     size_t crowded_n;
     bool is_filling;    /* inside runs_fill */
     struct trees *read; /* the last version that was read from Redis; NULL: none */
-    struct deadline tick;
-    struct taking *takings; /* one for each shard (takeover.c) */
 };
 
 /* --- supervisor.c --- */
 
 void run_move(struct run *run, enum run_state to);
-/* One that is driven here, or NULL. */
-struct run *runs_find(const struct runs *runs, struct str session, uint64_t n);
 /* A new one in that state, with nothing but its ids. Replaces one that is driven here under a
  * former fence. */
 struct run *run_create(struct runs *runs, struct str session, uint64_t n, uint64_t fence,
@@ -159,7 +155,6 @@ bool run_correct(struct run *run, bool *ret_fits);
 /* --- takeover.c --- */
 
 void run_load(struct run *run);
-void takeover_init(struct runs *runs);
-void takeover_fini(struct runs *runs);
+extern const struct lease_kind run_leases;
 
 #endif

@@ -69,7 +69,7 @@ static void put_listed(struct buf *b, const struct hitl *hitl)
 static void put_stop(struct buf *b, const struct run *run)
 {
     const struct hitl *hitl = hitl_of(run);
-    const struct question_id id = {str_of(run->session), run->n, run->step + 1};
+    const struct question_id id = {run->session, run->n, run->step + 1};
     buf_lit(b, "{\"id\":\"");
     question_id_put(b, &id);
     buf_lit(b, "\",\"deadline\":");
@@ -207,8 +207,8 @@ static void store(struct run *run, const struct storing *s)
     if (is_waiting)
         put_question(&question, run, s->said.reason);
     struct verb_writer verb = begin_workflow_step(
-        shards_call(shards, &run->call, on_stored), .session = str_of(run->session), .run = run->n,
-        .fence = run->fence, .step = run->step + 1, .status = s->status,
+        shards_call(shards, &run->call, on_stored), .session = run->session, .run = run->n,
+        .fence = run->lease.fence, .step = run->step + 1, .status = s->status,
         .verb_name = buf_str(&verb_name), .agent = buf_str(&agent), .attempt = 1,
         .body = buf_str(&body), .frame = buf_str(&frame), .record = buf_str(&record),
         .question = buf_str(&question), .quorum = is_waiting ? quorum_of(hitl) : NO_NUMBER,

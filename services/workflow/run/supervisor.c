@@ -64,35 +64,18 @@ void run_move(struct run *run, enum run_state to)
 
 /* --- runs of this node ------------------------------------------------------------------------ */
 
-struct run *runs_find(const struct runs *runs, struct str session, uint64_t n)
-{
-    struct run *run = runs->first;
-    while (run != NULL && (run->n != n || !str_eq(str_of(run->session), session)))
-        run = run->next;
-    return run;
-}
-
 struct run *run_create(struct runs *runs, struct str session, uint64_t n, uint64_t fence,
                        enum run_state state)
 {
-    struct run *former = runs_find(runs, session, n), *run = calloc(1, sizeof *run);
+    char id[LEASE_ID_MAX_BYTES + 1];
+    struct run *run = calloc(1, sizeof *run);
     if (run == NULL)
         abort();
-    *run = (struct run){.runs = runs,
-                        .state = state,
-                        .number = sm_number(),
-                        .n = n,
-                        .fence = fence,
-                        .next = runs->first};
-    if (session.n == WORKFLOW_SID_BYTES)
-        memcpy(run->session, session.at, WORKFLOW_SID_BYTES);
-    run->turn = shards_turn(runs->workflow->server->shards, session);
-    if (run->next != NULL)
-        run->next->previous = run;
-    runs->first = run;
+    *run = (struct run){.runs = runs, .state = state, .number = sm_number(), .n = n};
     turns_count(state, 1);
-    if (former != NULL) /* last, because `session` may be its own */
-        run_drop(former, false);
+    snprintf(id, sizeof id, "%.*s.%llu", STR_ARG(session), (unsigned long long)n);
+    lease_hold(&runs->leases, &run->lease, str_of(id), fence);
+    run->session = lease_home(&run->lease);
     return run;
 }
 
@@ -114,9 +97,7 @@ void run_drop(struct run *run, bool is_final)
     run_leave_turn(run);
     run_move(run, RUN_ENDED);
     call_detach(&run->call);
-    *(run->previous == NULL ? &runs->first : &run->previous->next) = run->next;
-    if (run->next != NULL)
-        run->next->previous = run->previous;
+    lease_let_go(&run->lease);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         free(texts[i]);
     trees_unref(run->trees);
@@ -270,7 +251,7 @@ static void attempt(struct run *run)
     }
     run->task = (struct agent_task){
         .agent = run->agent,
-        .session = str_of(run->session),
+        .session = run->session,
         .run = run->n,
         .step = run->step + 1,
         .attempt = run->attempt,
@@ -474,7 +455,8 @@ struct runs *runs_create(struct workflow *workflow)
         abort();
     runs->workflow = workflow;
     turns_init(runs);
-    takeover_init(runs);
+    leases_init(&runs->leases, &run_leases, workflow->server->loop, workflow->server->shards,
+                &workflow->server->is_draining);
     return runs;
 }
 
@@ -482,11 +464,14 @@ void runs_destroy(struct runs *runs)
 {
     if (runs == NULL)
         return;
-    takeover_fini(runs);
     runs->is_filling = true; /* nothing goes on any more */
-    while (runs->first != NULL)
-        run_drop(runs->first, false);
+    leases_fini(&runs->leases);
     turns_fini(runs);
     trees_unref(runs->read);
     free(runs);
+}
+
+struct leases *runs_leases(struct runs *runs)
+{
+    return &runs->leases;
 }

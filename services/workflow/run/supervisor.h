@@ -16,6 +16,7 @@
 /* Of a node: that are driven at a time, and that wait for their turn. */
 enum { RUNS_MAX = 1000, RUNS_WAITING_MAX = 3000 };
 
+struct leases;
 struct trees;
 
 struct runs *runs_create(struct workflow *workflow) must_check;
@@ -46,10 +47,8 @@ struct run_lease {
  * deadline that has passed, or with its agent. */
 void runs_carry_on(struct runs *runs, const struct run_lease *lease);
 
-/* Redis runs the scripts of that shard (again). */
-void runs_on_up(struct runs *runs, unsigned shard);
-/* As struct service's. */
-void runs_before_flush(struct runs *runs);
+/* Of the runs that this node holds, for the hooks of the service. */
+struct leases *runs_leases(struct runs *runs);
 void runs_put_metrics(struct buf *b);
 
 #endif

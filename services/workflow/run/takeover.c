@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * takeover.c - how runs come to a node and stay with it (see run.h). While agents work, the node
- * renews their fences together. Every few seconds, and when Redis is back, it takes what nobody
- * renews: runs of nodes that died, and questions past their deadline. */
+ * takeover.c - how runs come to a node and stay with it (see run.h): the verbs for that
+ * (shared/lease/leases.h), and reading one that this node has not begun, or has put aside. Those
+ * are taken that nobody renews: runs of nodes that died, and questions past their deadline. */
 #include "services/workflow/run/run.h"
 
 #include "generated/verbs.h"
@@ -9,30 +9,7 @@
 
 #include <stdlib.h>
 
-enum {
-    TICK_MS = 2000, /* three of them fit into a fence */
-    /* Whether there is something to take is asked with a turn that is sent anyway, at most this
-     * often (the queue of several shards sends one a second), or at a tick if that was long ago:
-     * within 3.2 s. So a run is taken within 10 s of its node's last sign of life. */
-    LOOK_MS = 900,
-    LOOK_AGAIN_MS = 1200,
-    TAKE_MAX = 50,
-    RENEW_MAX = 200,
-    /* Those that are driven, wait for their turn, and are crowded, which are fewer. */
-    RENEWALS_MAX = 2 * (RUNS_MAX + RUNS_WAITING_MAX) / RENEW_MAX,
-    DAY_MS = 86400000,
-};
-
-/* What is under way with one shard. */
-struct taking {
-    struct call look_call, call;
-    uint64_t looked_ms;
-    struct runs *runs;
-    struct renewal {
-        struct call call;
-        struct runs *runs;
-    } renewals[RENEWALS_MAX];
-};
+enum { DAY_MS = 86400000 };
 
 /* --- loading ---------------------------------------------------------------------------------- */
 
@@ -129,7 +106,7 @@ static void on_closed(struct call *call, enum err error, struct str reply)
         run_drop(run, true); /* somebody has answered, or it was too early */
         return;
     }
-    const struct run_lease lease = {.session = str_of(run->session),
+    const struct run_lease lease = {.session = run->session,
                                     .run = run->n,
                                     .fence = lines_next_u64(&lines),
                                     .account = str_of(run->account),
@@ -145,7 +122,7 @@ static void close_question(struct run *run)
     run_move(run, RUN_CLOSING);
     struct verb_writer verb = begin_workflow_answer(
         shards_call(run->runs->workflow->server->shards, &run->call, on_closed),
-        .session = str_of(run->session), .run = run->n, .step = run->question, .account = STR(""),
+        .session = run->session, .run = run->n, .step = run->question, .account = STR(""),
         .user = STR(""), .who_json = STR("null"), .how = WORKFLOW_ANSWER_DEADLINE,
         .is_approved = goes_on, .corrections = STR(""), .before = STR(""), .comment = STR(""));
     end_verb(&verb);
@@ -202,170 +179,98 @@ static void on_loaded(struct call *call, enum err error, struct str reply)
     }
     run_move(run, RUN_READING);
     call_workflow_file(shards_call(run->runs->workflow->server->shards, &run->call, on_file),
-                       .session = str_of(run->session), .version = str_of(run->version));
+                       .session = run->session, .version = str_of(run->version));
 }
 
 void run_load(struct run *run)
 {
     call_workflow_load(shards_call(run->runs->workflow->server->shards, &run->call, on_loaded),
-                       .session = str_of(run->session), .run = run->n);
+                       .session = run->session, .run = run->n);
 }
 
-/* --- keeping and taking ----------------------------------------------------------------------- */
+/* --- leases ----------------------------------------------------------------------------------- */
 
-/* `id`: <session>.<run>. */
-static bool split(struct str id, struct str *ret_session, uint64_t *ret_n)
+static struct run *run_of(struct lease *lease)
 {
-    *ret_session = str_cut(&id, '.');
-    return ret_session->n == WORKFLOW_SID_BYTES && str_parse_u64(id, ret_n);
+    return H2O_STRUCT_FROM_MEMBER(struct run, lease, lease);
 }
 
-/* The others say with a verb of their own that they are alive. */
-static bool is_kept(const struct run *run)
+static struct runs *runs_of(struct leases *leases)
 {
-    return run->state == RUN_WORKING || run->state == RUN_WAITING || run->state == RUN_CROWDED;
+    return H2O_STRUCT_FROM_MEMBER(struct runs, leases, leases);
 }
 
-static void on_renewed(struct call *call, enum err error, struct str reply)
+static uint64_t keep_ms(struct leases *leases)
 {
-    struct runs *runs = H2O_STRUCT_FROM_MEMBER(struct renewal, call, call)->runs;
-    struct lines lines = lines_of(reply);
-    struct str session;
-    uint64_t n;
-    while (error == ERR_OK && lines_are_left(&lines) && split(lines_next(&lines), &session, &n)) {
-        struct run *run = runs_find(runs, session, n);
-        if (run != NULL && is_kept(run))
-            run_drop(run, false);
+    return runs_of(leases)->workflow->settings->keep_days * DAY_MS;
+}
+
+static void look(struct leases *leases, struct call_start start)
+{
+    call_workflow_look(start, .keep_ms = keep_ms(leases));
+}
+
+static void take(struct leases *leases, struct call_start start, unsigned limit)
+{
+    call_workflow_take(start, .limit = limit, .keep_ms = keep_ms(leases));
+}
+
+static void put_renewal(struct verb_writer *verb, const struct lease *lease)
+{
+    put_workflow_renew_driven(verb, .run_id = str_of(lease->id), .fence = lease->fence);
+}
+
+static void release(struct lease *lease, struct call_start start, uint64_t after_ms)
+{
+    const struct run *run = run_of(lease);
+    call_workflow_release(start, .session = run->session, .run = run->n, .fence = lease->fence,
+                          .after_ms = after_ms);
+}
+
+static void start(struct leases *leases, struct str id, uint64_t fence, struct lines *rest)
+{
+    struct run_lease lease = {.session = str_cut(&id, '.'), .fence = fence};
+    bool is_id = lease.session.n == WORKFLOW_SID_BYTES && str_parse_u64(id, &lease.run);
+    lease.account = lines_next(rest);
+    lease.user_name = lines_next(rest);
+    lease.is_asking = str_eq(lines_next(rest), STR("waiting"));
+    if (is_id)
+        runs_carry_on(runs_of(leases), &lease);
+}
+
+static void drop(struct lease *lease)
+{
+    run_drop(run_of(lease), false);
+}
+
+static enum lease_use use_of(struct lease *lease)
+{
+    switch (run_of(lease)->state) {
+    case RUN_WAITING:
+    case RUN_CROWDED: return LEASE_IDLE;
+    case RUN_WORKING: return LEASE_WORKING;
+    default: return LEASE_STORING;
     }
 }
 
-static void put_driven(struct verb_writer *verb, const struct run *run)
-{
-    char id[WORKFLOW_SID_BYTES + 1 + STR_U64_MAX];
-    struct buf b = {.at = id, .cap = sizeof id, .max = sizeof id};
-    buf_put(&b, str_of(run->session));
-    buf_put_char(&b, '.');
-    buf_put_u64(&b, run->n);
-    put_workflow_renew_driven(verb, .run_id = buf_str(&b), .fence = run->fence);
-}
-
-static struct run *next_driven(struct run *run, const struct turn *turn)
-{
-    while (run != NULL && (run->turn != turn || !is_kept(run)))
-        run = run->next;
-    return run;
-}
-
-/* All that it drives there, in as many calls as that takes. */
-static void renew(struct taking *taking, struct turn *turn)
-{
-    struct run *run = next_driven(taking->runs->first, turn);
-    for (unsigned i = 0; i < RENEWALS_MAX && run != NULL; i++) {
-        if (call_is_under_way(&taking->renewals[i].call))
-            return;
-        struct verb_writer verb =
-            begin_workflow_renew(turn_call(turn, &taking->renewals[i].call, on_renewed));
-        for (unsigned n = 0; n < RENEW_MAX && run != NULL; n++) {
-            put_driven(&verb, run);
-            run = next_driven(run->next, turn);
-        }
-        end_verb(&verb);
-    }
-}
-
-static void on_taken(struct call *call, enum err error, struct str reply)
-{
-    struct taking *taking = H2O_STRUCT_FROM_MEMBER(struct taking, call, call);
-    struct lines lines = lines_of(reply);
-    struct run_lease lease = {.run = 0};
-    while (error == ERR_OK && lines_are_left(&lines) &&
-           split(lines_next(&lines), &lease.session, &lease.run)) {
-        lease.fence = lines_next_u64(&lines);
-        lease.account = lines_next(&lines);
-        lease.user_name = lines_next(&lines);
-        lease.is_asking = str_eq(lines_next(&lines), STR("waiting"));
-        runs_carry_on(taking->runs, &lease);
-    }
-}
-
-static void take(struct runs *runs, unsigned shard)
-{
-    struct taking *taking = &runs->takings[shard];
-    struct server *server = runs->workflow->server;
-    if (server->is_draining || call_is_under_way(&taking->call) ||
-        !turn_is_up(server->shards->turns[shard]))
-        return;
-    call_workflow_take(turn_call(server->shards->turns[shard], &taking->call, on_taken),
-                       .limit = TAKE_MAX, .keep_ms = runs->workflow->settings->keep_days * DAY_MS);
-}
-
-static void on_looked(struct call *call, enum err error, struct str reply)
-{
-    struct taking *taking = H2O_STRUCT_FROM_MEMBER(struct taking, look_call, call);
-    if (error == ERR_OK && str_eq(reply, STR("1")))
-        take(taking->runs, (unsigned)(taking - taking->runs->takings));
-}
-
-static void look(struct runs *runs, unsigned shard)
-{
-    struct taking *taking = &runs->takings[shard];
-    struct turn *turn = runs->workflow->server->shards->turns[shard];
-    if (runs->workflow->server->is_draining || call_is_under_way(&taking->look_call) ||
-        !turn_is_up(turn))
-        return;
-    taking->looked_ms = clock_mono_ms();
-    call_workflow_look(turn_call(turn, &taking->look_call, on_looked),
-                       .keep_ms = runs->workflow->settings->keep_days * DAY_MS);
-}
-
-void runs_before_flush(struct runs *runs)
-{
-    const struct shards *shards = runs->workflow->server->shards;
-    for (unsigned i = 0; i < shards->n; i++)
-        if (clock_mono_ms() >= runs->takings[i].looked_ms + LOOK_MS &&
-            turn_is_collecting(shards->turns[i]))
-            look(runs, i);
-}
-
-static void on_tick(struct deadline *deadline)
-{
-    struct runs *runs = H2O_STRUCT_FROM_MEMBER(struct runs, tick, deadline);
-    for (unsigned i = 0; i < runs->workflow->server->shards->n; i++) {
-        renew(&runs->takings[i], runs->workflow->server->shards->turns[i]);
-        if (clock_mono_ms() >= runs->takings[i].looked_ms + LOOK_AGAIN_MS)
-            look(runs, i);
-    }
-    loop_set_deadline(runs->workflow->server->loop, &runs->tick, TICK_MS);
-}
-
-void runs_on_up(struct runs *runs, unsigned shard)
-{
-    take(runs, shard);
-}
-
-void takeover_init(struct runs *runs)
-{
-    unsigned n = runs->workflow->settings->map->n;
-    runs->takings = calloc(n, sizeof *runs->takings);
-    if (runs->takings == NULL)
-        abort();
-    for (unsigned i = 0; i < n; i++) {
-        runs->takings[i].runs = runs;
-        for (unsigned k = 0; k < RENEWALS_MAX; k++)
-            runs->takings[i].renewals[k].runs = runs;
-    }
-    runs->tick.on_expire = on_tick;
-    loop_set_deadline(runs->workflow->server->loop, &runs->tick, TICK_MS);
-}
-
-void takeover_fini(struct runs *runs)
-{
-    loop_cancel_deadline(runs->workflow->server->loop, &runs->tick);
-    for (unsigned i = 0; i < runs->workflow->settings->map->n; i++) {
-        call_detach(&runs->takings[i].look_call);
-        call_detach(&runs->takings[i].call);
-        for (unsigned k = 0; k < RENEWALS_MAX; k++)
-            call_detach(&runs->takings[i].renewals[k].call);
-    }
-    free(runs->takings);
-}
+const struct lease_kind run_leases = {
+    .tick_ms = 2000,
+    .renew_ms = 2000, /* three of them fit into a lease */
+    /* The queue of several shards sends a turn a second. Without one, a look comes within 3.2 s: so
+     * a run is taken within 10 s of its node's last sign of life. */
+    .look_ms = 900,
+    .look_again_ms = 1200,
+    .home_bytes = WORKFLOW_SID_BYTES,
+    .rows_max = 2 * (RUNS_MAX + RUNS_WAITING_MAX), /* crowded ones are fewer than these */
+    .renew_max = 200,
+    .take_max = 50,
+    .look = look,
+    .due = {"1"},
+    .take = take,
+    .begin_renewal = verb_begin_workflow_renew,
+    .put_renewal = put_renewal,
+    .release = release,
+    .start = start,
+    .drop = drop,
+    .use_of = use_of,
+};

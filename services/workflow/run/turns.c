@@ -5,8 +5,6 @@
  * is read from Redis when it goes on. */
 #include "services/workflow/run/run.h"
 
-#include "generated/verbs.h"
-
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -101,15 +99,6 @@ static void go_on(struct run *run)
     }
 }
 
-/* There is no room for it here: another node may take it. */
-static void give_back(struct run *run, uint64_t after_ms)
-{
-    call_workflow_release(shards_forget(run->runs->workflow->server->shards),
-                          .session = str_of(run->session), .run = run->n, .fence = run->fence,
-                          .after_ms = after_ms);
-    run_drop(run, false);
-}
-
 void runs_fill(struct runs *runs)
 {
     struct fair_entry *entry;
@@ -119,7 +108,7 @@ void runs_fill(struct runs *runs)
     while ((entry = fair_slots_next(runs->turns)) != NULL)
         go_on(run_of(entry));
     while ((entry = fair_slots_surplus(runs->turns)) != NULL)
-        give_back(run_of(entry), 0);
+        lease_give_back(&run_of(entry)->lease, 0);
     runs->is_filling = false;
     count_bytes(runs);
 }
@@ -127,8 +116,7 @@ void runs_fill(struct runs *runs)
 void run_wait_for_turn(struct run *run)
 {
     struct runs *runs = run->runs;
-    const struct fair_owner owner = {str_of(run->account), str_of(run->user_name),
-                                     str_of(run->session)};
+    const struct fair_owner owner = {str_of(run->account), str_of(run->user_name), run->session};
     if (run->state != RUN_WAITING)
         run_move(run, RUN_WAITING);
     fair_slots_wait(runs->turns, &run->entry, &owner,
@@ -179,7 +167,7 @@ void run_wait_for_room(struct run *run, const struct agent_result *result)
     uint64_t now_ms = clock_mono_ms();
     run_move(run, RUN_CROWDED);
     if (runs->crowded_n++ >= CROWDED_MAX) {
-        give_back(run, CROWDED_AGAIN_MS);
+        lease_give_back(&run->lease, CROWDED_AGAIN_MS);
         return;
     }
     set_model(run);
