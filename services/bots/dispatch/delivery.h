@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * delivery: one delivery as the node that holds it sees it, between what is stored. For dispatch/
- * only: dispatcher.c moves it, slots.c says when its bot may be called, takeover.c brings it here
- * and keeps it. On the loop's thread.
+ * only: dispatcher.c begins and frees it, slots.c says when its bot may be called, attempt.c calls
+ * it, ending.c stores that there is no reply, takeover.c brings it here and keeps it. On the loop's
+ * thread.
  */
 #ifndef PARLEY_SERVICES_BOTS_DELIVERY_H
 #define PARLEY_SERVICES_BOTS_DELIVERY_H
@@ -92,6 +93,14 @@ static inline struct str delivery_id(const struct delivery *delivery)
 {
     return str_of(delivery->lease.id);
 }
+static inline struct loop *delivery_loop(const struct delivery *delivery)
+{
+    return delivery->dispatcher->leases.loop;
+}
+static inline struct shards *delivery_shards(const struct delivery *delivery)
+{
+    return delivery->dispatcher->leases.shards;
+}
 
 /* --- dispatcher.c --- */
 
@@ -103,10 +112,30 @@ struct delivery_lease {
     enum delivery_task task;
 };
 void delivery_start(struct dispatcher *dispatcher, const struct delivery_lease *lease);
-/* It has got a slot. */
-void delivery_begin(struct delivery *delivery);
+void delivery_move(struct delivery *delivery, enum delivery_state to);
+/* Frees it. `is_final`: nobody needs the bot's answer any more. */
+void delivery_finish(struct delivery *delivery, enum delivery_outcome outcome, bool is_final);
 /* Another node has it, or it is over: nothing is stored. */
 void delivery_drop(struct delivery *delivery);
+
+/* --- attempt.c --- */
+
+/* It waits for a slot, for as long as it may. */
+void delivery_wait(struct delivery *delivery);
+/* It has got a slot. */
+void delivery_begin(struct delivery *delivery);
+
+/* --- ending.c --- */
+
+struct str delivery_username(const struct delivery *delivery);
+/* Informs the registry, once per delivery; that may be lost. */
+void delivery_count_for_circuit(struct delivery *delivery, bool is_good);
+/* Ends with a notice, without counting it for the bot's circuit. */
+void delivery_give_up(struct delivery *delivery, struct str reason);
+/* The same, and counts it. */
+void delivery_fail(struct delivery *delivery, struct str reason);
+/* The bot has nothing to say. */
+void delivery_end_silent(struct delivery *delivery);
 
 /* --- slots.c --- */
 

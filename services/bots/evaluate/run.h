@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * run: one evaluation as its driver holds it, between what is stored. For evaluate/ only: run.c
- * moves it, compare.c finds the distance of an answer, record.c writes what is stored and reads it
- * again, takeover.c brings runs here and keeps them. On the loop's thread.
+ * says whose turn it is, attempt.c calls the bot, compare.c finds the distance of its answer,
+ * store.c stores the turn, record.c writes what is stored and reads it again, takeover.c brings
+ * runs here and keeps them. On the loop's thread.
  */
 #ifndef PARLEY_SERVICES_BOTS_EVALUATE_RUN_H
 #define PARLEY_SERVICES_BOTS_EVALUATE_RUN_H
@@ -21,6 +22,9 @@ enum {
     EVALUATIONS_MAX = 32, /* that a node drives at a time: a conversation of each is in memory */
     EVALUATIONS_WAITING_MAX = 168, /* for their turn */
     EVALUATIONS_RESTING_MAX = 200, /* with their bots, or while the queue is full */
+    /* After that, others go on first: to read a conversation costs more than a call. A longer rest
+     * is not waited for with it in memory. */
+    EVALUATION_PIECE_MS = 2000,
     EVALUATION_DIGITS = 24,
     EVALUATION_ERROR_BYTES = 500,
     /* A turn as it is stored: 2,000 of them fit into what a run may store (lua/bots/evaluations).
@@ -115,8 +119,28 @@ void evaluation_move(struct evaluation *e, enum evaluation_state to);
 void evaluation_drop(struct evaluation *e);
 /* Everything is read: goes on with the turn `at`, or lets others go on first. */
 void evaluation_go_on(struct evaluation *e);
+/* It waits for its turn. */
+void evaluation_wait(struct evaluation *e);
+/* Others go on meanwhile: what it has read is read again when it is its turn. */
+void evaluation_forget(struct evaluation *e);
+/* Begins those whose turn it is, and gives back those for which there is no room. */
+void evaluations_fill(struct evaluations *all);
+
+/* --- attempt.c --- */
+
+/* Calls the bot for the current turn, once more if the turn has had attempts. */
+void evaluation_attempt(struct evaluation *e);
+
+/* --- store.c --- */
+
+/* The turn `at` begins, with its first attempt. */
+void evaluation_begin_turn(struct evaluation *e);
 /* Its answer was compared, or the turn failed (`error`): stores the turn. */
 void evaluation_finish_turn(struct evaluation *e);
+/* It cannot go on: stores that it ends. The turns that are stored stay. */
+void evaluation_fail(struct evaluation *e, const char *reason);
+/* As struct service's. */
+void evaluation_put_metrics(struct buf *b);
 
 /* --- compare.c --- */
 
