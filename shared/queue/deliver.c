@@ -8,7 +8,7 @@
  * confirmation writes (lua/queue/delivered.lua). Nor does one whose client resets its connection or
  * its stream of HTTP/2 before: its bytes may be lost, which the kernel does not report. A claim
  * that is given back does not wait, for its queries shall be Open at once. */
-#include "shared/queue/queue_internal.h"
+#include "shared/queue/deliver.h"
 
 #include "generated/verbs.h"
 #include "shared/base/log.h"
@@ -16,7 +16,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CLAIMS_PER_CALL = 256, UNCONFIRMED_MAX = 8192 };
+enum { CLAIMS_PER_CALL = 256, UNCONFIRMED_MAX = 8192, BUCKET_N = 1024 };
+
+/* A claim that reached its engine and is not confirmed yet: in the list of its shard, oldest first,
+ * and in a bucket. */
+struct delivered {
+    h2o_linklist_t link;
+    struct delivered *next; /* of its bucket */
+    struct shard_deliveries *shard;
+    enum work work;
+    uint64_t lease, since_ms;
+    uint64_t connection; /* on which it went; 0: not known */
+    uint32_t stream;     /* of HTTP/2; else 0 */
+    /* Both are in `text`. */
+    struct str claim;  /* "<lease> <topic>" or "<lease> <fingerprint>" */
+    struct str record; /* what its lease's key says; empty for a lookup */
+    char text[];
+};
+
+/* Those to be confirmed together. */
+struct shard_deliveries {
+    struct queue_shard *part;
+    h2o_linklist_t claims;
+    unsigned n;
+    struct deadline timer;
+};
+
+struct deliveries {
+    struct delivered *buckets[BUCKET_N]; /* by lease */
+    struct shard_deliveries shards[];
+};
 
 static uint64_t soon_ms(const struct queue *queue)
 {
@@ -28,44 +57,54 @@ static uint64_t late_ms(const struct queue *queue)
     return queue->config.delivery_ms * 3 / 5;
 }
 
-static struct delivered *first_of(const struct queue_shard *part)
+static struct shard_deliveries *at_shard(struct queue *queue, unsigned number)
 {
-    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what is freed has left the list */
-    return H2O_STRUCT_FROM_MEMBER(struct delivered, link, part->delivered.next);
+    return &queue->deliveries->shards[number];
 }
 
-static struct delivered **bucket_of(struct queue *queue, uint64_t lease)
+static struct shard_deliveries *of_topic(struct queue *queue, struct str topic)
 {
-    return &queue->delivered[lease % DELIVERED_BUCKET_N];
+    return at_shard(queue, queue_part(queue, topic)->number);
+}
+
+static struct delivered *first_of(const struct shard_deliveries *shard)
+{
+    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what is freed has left the list */
+    return H2O_STRUCT_FROM_MEMBER(struct delivered, link, shard->claims.next);
+}
+
+static struct delivered **bucket_of(struct shard_deliveries *shard, uint64_t lease)
+{
+    return &shard->part->queue->deliveries->buckets[lease % BUCKET_N];
 }
 
 /* At the end of its shard's list, or at its beginning. */
 static void put_in(struct delivered *one, h2o_linklist_t *before)
 {
-    struct delivered **bucket = bucket_of(one->part->queue, one->lease);
+    struct delivered **bucket = bucket_of(one->shard, one->lease);
     one->next = *bucket;
     *bucket = one;
     h2o_linklist_insert(before, &one->link);
-    one->part->delivered_n++;
+    one->shard->n++;
 }
 
 static void take_out(struct delivered *one)
 {
-    struct delivered **at = bucket_of(one->part->queue, one->lease);
+    struct delivered **at = bucket_of(one->shard, one->lease);
     while (*at != one)
         at = &(*at)->next;
     *at = one->next;
     h2o_linklist_unlink(&one->link);
-    one->part->delivered_n--;
+    one->shard->n--;
 }
 
-static struct delivered *find(struct queue_shard *part, enum work work, struct str lease_text)
+static struct delivered *find(struct shard_deliveries *shard, enum work work, struct str lease_text)
 {
     uint64_t lease;
-    if (part->delivered_n == 0 || !str_parse_u64(lease_text, &lease))
+    if (shard->n == 0 || !str_parse_u64(lease_text, &lease))
         return NULL;
-    struct delivered *one = *bucket_of(part->queue, lease);
-    while (one != NULL && (one->lease != lease || one->part != part || one->work != work))
+    struct delivered *one = *bucket_of(shard, lease);
+    while (one != NULL && (one->lease != lease || one->shard != shard || one->work != work))
         one = one->next;
     return one;
 }
@@ -74,7 +113,7 @@ static struct delivered *find(struct queue_shard *part, enum work work, struct s
  * their engines are at work, and would lose them with the delivery lease. */
 struct delivered_call {
     struct call call;
-    struct queue_shard *part;
+    struct shard_deliveries *shard;
     unsigned n;
     struct delivered *claims[CLAIMS_PER_CALL];
 };
@@ -82,29 +121,30 @@ struct delivered_call {
 static void on_reported(struct call *handle, enum err error, struct str reply)
 {
     struct delivered_call *call = H2O_STRUCT_FROM_MEMBER(struct delivered_call, call, handle);
-    struct queue_shard *part = call->part;
+    struct shard_deliveries *shard = call->shard;
+    struct queue_shard *part = shard->part;
     struct queue *queue = part->queue;
     enum work work = call->claims[0]->work;
     (void)reply;
     for (unsigned i = call->n; i-- > 0;)
-        if (err_is_outage(error) && part->delivered_n < UNCONFIRMED_MAX)
-            put_in(call->claims[i], part->delivered.next);
+        if (err_is_outage(error) && shard->n < UNCONFIRMED_MAX)
+            put_in(call->claims[i], shard->claims.next);
         else
             free(call->claims[i]);
     if (error == ERR_OK && work == WORK_LOOKUPS)
         part_look_after(part, queue->config.lease_ms);
     else if (error == ERR_OK)
         part_reap_by(part, queue->config.lease_ms + QUEUE_REAP_AFTER_MS);
-    else if (part->delivered_n > 0 && !deadline_is_set(&part->delivered_timer))
-        loop_set_deadline(queue->loop, &part->delivered_timer, soon_ms(queue));
+    else if (shard->n > 0 && !deadline_is_set(&shard->timer))
+        loop_set_deadline(queue->loop, &shard->timer, soon_ms(queue));
     free(call);
 }
 
-static void confirm(struct queue_shard *part, struct delivered_call *call)
+static void confirm(struct shard_deliveries *shard, struct delivered_call *call)
 {
-    call->part = part;
+    call->shard = shard;
     enum work work = call->claims[0]->work;
-    struct call_start start = turn_call(part->turn, &call->call, on_reported);
+    struct call_start start = turn_call(shard->part->turn, &call->call, on_reported);
     struct verb_writer verb =
         work == WORK_LOOKUPS ? begin_delivered_lookups(start) : begin_delivered(start);
     for (unsigned i = 0; i < call->n; i++)
@@ -117,37 +157,37 @@ static void confirm(struct queue_shard *part, struct delivered_call *call)
 }
 
 /* Reports those that were delivered until then (clock_mono_ms). */
-static void report_until(struct queue_shard *part, uint64_t until_ms)
+static void report_until(struct shard_deliveries *shard, uint64_t until_ms)
 {
     struct delivered_call *calls[WORK_NR] = {NULL};
-    while (part->delivered_n > 0 && first_of(part)->since_ms <= until_ms) {
-        struct delivered *one = first_of(part);
+    while (shard->n > 0 && first_of(shard)->since_ms <= until_ms) {
+        struct delivered *one = first_of(shard);
         struct delivered_call **call = &calls[one->work];
         take_out(one);
-        if (*call == NULL && (*call = calloc(1, sizeof **call)) == NULL)
-            abort();
+        if (*call == NULL)
+            *call = queue_alloc(1, sizeof **call);
         /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): on_reported frees it */
         (*call)->claims[(*call)->n++] = one;
         if ((*call)->n == CLAIMS_PER_CALL) {
-            confirm(part, *call);
+            confirm(shard, *call);
             *call = NULL;
         }
     }
     for (enum work work = 0; work < WORK_NR; work++)
         if (calls[work] != NULL)
-            confirm(part, calls[work]);
-    struct loop *loop = part->queue->loop;
-    loop_cancel_deadline(loop, &part->delivered_timer);
-    if (part->delivered_n > 0) {
-        uint64_t due_ms = first_of(part)->since_ms + late_ms(part->queue);
+            confirm(shard, calls[work]);
+    struct loop *loop = shard->part->queue->loop;
+    loop_cancel_deadline(loop, &shard->timer);
+    if (shard->n > 0) {
+        uint64_t due_ms = first_of(shard)->since_ms + late_ms(shard->part->queue);
         uint64_t now_ms = clock_mono_ms();
-        loop_set_deadline(loop, &part->delivered_timer, due_ms > now_ms ? due_ms - now_ms : 0);
+        loop_set_deadline(loop, &shard->timer, due_ms > now_ms ? due_ms - now_ms : 0);
     }
 }
 
 void delivered_report(struct queue_shard *part)
 {
-    report_until(part, UINT64_MAX);
+    report_until(at_shard(part->queue, part->number), UINT64_MAX);
 }
 
 void queue_report_delivered(struct queue *queue)
@@ -162,13 +202,13 @@ static char *append(char *at, struct str text)
     return at + text.n;
 }
 
-static struct delivered *create(struct queue_shard *part, enum work work, struct str topic,
+static struct delivered *create(struct shard_deliveries *shard, enum work work, struct str topic,
                                 struct str lease, struct str record)
 {
     struct delivered *one = malloc(sizeof *one + lease.n + 1 + topic.n + record.n);
     if (one == NULL)
         abort();
-    *one = (struct delivered){.part = part, .work = work, .since_ms = clock_mono_ms()};
+    *one = (struct delivered){.shard = shard, .work = work, .since_ms = clock_mono_ms()};
     if (!str_parse_u64(lease, &one->lease))
         one->lease = 0;
     char *at = append(one->text, lease);
@@ -183,25 +223,25 @@ static struct delivered *create(struct queue_shard *part, enum work work, struct
 void queue_delivered(struct queue *queue, enum work work, struct str topic, struct str lease,
                      struct str record, uint64_t connection, uint32_t stream)
 {
-    struct queue_shard *part = work == WORK_LOOKUPS ? &queue->parts[0] : queue_part(queue, topic);
+    struct shard_deliveries *shard =
+        work == WORK_LOOKUPS ? at_shard(queue, 0) : of_topic(queue, topic);
     if (log_is_on(LOG_DEBUG))
         log_write(LOG_DEBUG, "claim delivered", LOG_STR("topic", topic), LOG_STR("lease", lease));
     if (work == WORK_QUERIES)
         metrics_add(queue->metrics, METRIC_CLAIMS, 1);
-    struct delivered *one = create(part, work, topic, lease, record);
+    struct delivered *one = create(shard, work, topic, lease, record);
     one->connection = connection;
     one->stream = stream;
-    put_in(one, &part->delivered);
-    if (part->delivered_n == UNCONFIRMED_MAX)
-        delivered_report(part);
-    else if (!deadline_is_set(&part->delivered_timer))
-        loop_set_deadline(queue->loop, &part->delivered_timer, late_ms(queue));
+    put_in(one, &shard->claims);
+    if (shard->n == UNCONFIRMED_MAX)
+        delivered_report(shard->part);
+    else if (!deadline_is_set(&shard->timer))
+        loop_set_deadline(queue->loop, &shard->timer, late_ms(queue));
 }
 
-static void forget_those_of(struct queue_shard *part, uint64_t connection, uint32_t stream)
+static void forget_those_of(struct shard_deliveries *shard, uint64_t connection, uint32_t stream)
 {
-    for (h2o_linklist_t *link = part->delivered.next, *next; link != &part->delivered;
-         link = next) {
+    for (h2o_linklist_t *link = shard->claims.next, *next; link != &shard->claims; link = next) {
         struct delivered *one = H2O_STRUCT_FROM_MEMBER(struct delivered, link, link);
         next = link->next;
         if (one->connection != connection || (stream != 0 && one->stream != stream))
@@ -214,12 +254,12 @@ static void forget_those_of(struct queue_shard *part, uint64_t connection, uint3
 void queue_answer_reset(struct queue *queue, uint64_t connection, uint32_t stream)
 {
     for (unsigned i = 0; i < queue->shards.n; i++)
-        forget_those_of(&queue->parts[i], connection, stream);
+        forget_those_of(at_shard(queue, i), connection, stream);
 }
 
 void queue_claim_ended(struct queue *queue, struct str topic, struct str lease)
 {
-    struct delivered *one = find(queue_part(queue, topic), WORK_QUERIES, lease);
+    struct delivered *one = find(of_topic(queue, topic), WORK_QUERIES, lease);
     if (one == NULL)
         return;
     take_out(one);
@@ -228,37 +268,60 @@ void queue_claim_ended(struct queue *queue, struct str topic, struct str lease)
 
 void queue_claim_lives(struct queue *queue, struct str topic, struct str lease)
 {
-    struct queue_shard *part = queue_part(queue, topic);
-    if (find(part, WORK_QUERIES, lease) != NULL)
-        delivered_report(part);
-}
-
-static void on_timer(struct deadline *deadline)
-{
-    delivered_report(H2O_STRUCT_FROM_MEMBER(struct queue_shard, delivered_timer, deadline));
+    struct shard_deliveries *shard = of_topic(queue, topic);
+    if (find(shard, WORK_QUERIES, lease) != NULL)
+        delivered_report(shard->part);
 }
 
 void delivered_before_flush(struct queue_shard *part)
 {
+    struct shard_deliveries *shard = at_shard(part->queue, part->number);
     uint64_t soon = soon_ms(part->queue), now_ms = clock_mono_ms();
-    if (part->delivered_n > 0 && first_of(part)->since_ms + soon <= now_ms)
-        report_until(part, now_ms - soon / 2); /* so that each call has many */
+    if (shard->n > 0 && first_of(shard)->since_ms + soon <= now_ms)
+        report_until(shard, now_ms - soon / 2); /* so that each call has many */
 }
 
-void delivered_init(struct queue_shard *part)
+static void on_timer(struct deadline *deadline)
 {
-    h2o_linklist_init_anchor(&part->delivered);
-    part->delivered_timer.on_expire = on_timer;
+    report_until(H2O_STRUCT_FROM_MEMBER(struct shard_deliveries, timer, deadline), UINT64_MAX);
 }
 
-void delivered_fini(struct queue_shard *part)
+void delivered_each(const struct queue *queue,
+                    void (*visit)(void *arg, struct str topic, struct str lease), void *arg)
 {
-    loop_cancel_deadline(part->queue->loop, &part->delivered_timer);
-    while (part->delivered_n > 0) {
-        struct delivered *one = first_of(part);
-        take_out(one);
-        free(one);
+    for (unsigned i = 0; i < queue->shards.n; i++) {
+        const h2o_linklist_t *end = &queue->deliveries->shards[i].claims, *at = end->next;
+        for (; at != end; at = at->next) {
+            struct str topic = H2O_STRUCT_FROM_MEMBER(struct delivered, link, at)->claim;
+            struct str lease = str_cut(&topic, ' ');
+            visit(arg, topic, lease);
+        }
     }
+}
+
+struct deliveries *deliveries_create(struct queue *queue)
+{
+    struct deliveries *all = queue_alloc(1, sizeof *all + queue->shards.n * sizeof all->shards[0]);
+    for (unsigned i = 0; i < queue->shards.n; i++) {
+        all->shards[i].part = &queue->parts[i];
+        all->shards[i].timer.on_expire = on_timer;
+        h2o_linklist_init_anchor(&all->shards[i].claims);
+    }
+    return all;
+}
+
+void deliveries_destroy(struct queue *queue)
+{
+    for (unsigned i = 0; i < queue->shards.n; i++) {
+        struct shard_deliveries *shard = at_shard(queue, i);
+        loop_cancel_deadline(queue->loop, &shard->timer);
+        while (shard->n > 0) {
+            struct delivered *one = first_of(shard);
+            take_out(one);
+            free(one);
+        }
+    }
+    free(queue->deliveries);
 }
 
 void queue_give_back(struct queue *queue, enum work work, struct str topic, struct str lease,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * engines.c - what this node's engines are known by between their polls (queue_internal.h).
+ * engines.c - what this node's engines are known by between their polls (engines.h).
  *
  * A sync reports the engines that polled since the last one, each to the shard of its name.
  * Between two polls that report is all that is known of an engine, and lua/queue/ask.lua refuses a
@@ -9,13 +9,17 @@
  * The same of a class that has not polled here lately, to each shard: a question for a model falls
  * at once where no engine for it was ever stated (lua/queue/fallback.lua).
  */
-#include "shared/queue/polls.h"
+#include "shared/queue/engines.h"
 
 #include "generated/verbs.h"
+
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
+    ENGINES_MAX = 256,
+    REPORTED_MAX = 1024,
     SYNC_ENGINES_MAX = 100, /* reported by one sync; the next one reports the rest */
     LATELY_MS = 60000,
     NEWS_MS = 1000,
@@ -23,6 +27,48 @@ enum {
     BACK_MS = 30000,    /* so long an engine may take between two calls */
     INFO_MAX_BYTES = 1024
 };
+
+/* What an engine does, as far as this node has seen since the last sync of its home. */
+struct engine_seen {
+    unsigned shard; /* its home */
+    enum seen what;
+    uint64_t for_ms; /* how long it may last without another word */
+    uint64_t poll;   /* SEEN_LEFT: which */
+    char name[600];  /* "<account> <engine>": names of 128 and 64 bytes, of three letters a byte */
+    char models[520];
+    char process[200]; /* a name; "": it says none */
+};
+
+/* When a sync last reported an engine of that name, or a class of that name last polled. */
+struct engine_reported {
+    uint32_t hash;
+    uint64_t at_ms; /* 0: never, or it has left since */
+};
+
+struct engines {
+    struct engine_seen seen[ENGINES_MAX];
+    uint32_t hashes[ENGINES_MAX]; /* of their names */
+    unsigned n;
+    unsigned of_shard_n[SHARDS_MAX]; /* of these, by home */
+    struct engine_reported reported[REPORTED_MAX];
+    uint64_t news_ms; /* the second in which syncs that report new engines are counted */
+    unsigned news_n;
+};
+
+struct engines *engines_create(void)
+{
+    return queue_alloc(1, sizeof(struct engines));
+}
+
+void engines_destroy(struct engines *engines)
+{
+    free(engines);
+}
+
+bool engines_have_news(const struct queue_shard *part)
+{
+    return part->queue->engines->of_shard_n[part->number] > 0;
+}
 
 static unsigned home_of(const struct queue *queue, struct str account, struct str engine)
 {
@@ -47,26 +93,27 @@ static size_t put_name(struct engine_seen *seen, struct str account, struct str 
  */
 static struct engine_reported *reported_place(struct queue *queue, uint32_t hash)
 {
-    return &queue->reported[hash % ENGINES_REPORTED_MAX];
+    return &queue->engines->reported[hash % REPORTED_MAX];
 }
 
 /* Each poll looks: the names lie far apart, and begin alike. */
-static struct engine_seen *find(struct queue *queue, const char *name, uint32_t hash)
+static struct engine_seen *find(struct engines *engines, const char *name, uint32_t hash)
 {
-    for (unsigned i = 0; i < queue->engine_n; i++)
-        if (queue->engine_hashes[i] == hash && strcmp(queue->engines[i].name, name) == 0)
-            return &queue->engines[i];
+    for (unsigned i = 0; i < engines->n; i++)
+        if (engines->hashes[i] == hash && strcmp(engines->seen[i].name, name) == 0)
+            return &engines->seen[i];
     return NULL;
 }
 
 static void report_soon(struct queue *queue, unsigned shard, uint64_t now_ms)
 {
-    if (now_ms >= queue->news_ms + NEWS_MS) {
-        queue->news_ms = now_ms;
-        queue->news_n = 0;
+    struct engines *engines = queue->engines;
+    if (now_ms >= engines->news_ms + NEWS_MS) {
+        engines->news_ms = now_ms;
+        engines->news_n = 0;
     }
     part_sync_by(&queue->parts[shard],
-                 queue->news_n++ < NEWS_A_SECOND ? 0 : queue->news_ms + NEWS_MS - now_ms);
+                 engines->news_n++ < NEWS_A_SECOND ? 0 : engines->news_ms + NEWS_MS - now_ms);
 }
 
 static bool is_lately(const struct engine_reported *reported, uint32_t hash, uint64_t now_ms)
@@ -90,21 +137,22 @@ static void note_class(struct queue *queue, const struct poll_class *class, uint
 static struct engine_seen *seen_of(struct queue *queue, struct str account, struct str engine,
                                    uint32_t *ret_hash)
 {
+    struct engines *engines = queue->engines;
     struct engine_seen name, *seen;
     size_t name_n = put_name(&name, account, engine);
     if (name_n == 0)
         return NULL;
     *ret_hash = queue_hash((struct str){name.name, name_n}, 0);
-    seen = find(queue, name.name, *ret_hash);
-    if (seen != NULL || queue->engine_n == ENGINES_MAX)
+    seen = find(engines, name.name, *ret_hash);
+    if (seen != NULL || engines->n == ENGINES_MAX)
         return seen;
-    queue->engine_hashes[queue->engine_n] = *ret_hash;
-    seen = &queue->engines[queue->engine_n++];
+    engines->hashes[engines->n] = *ret_hash;
+    seen = &engines->seen[engines->n++];
     memcpy(seen->name, name.name, name_n + 1);
     seen->what = SEEN_BEAT;
     seen->models[0] = seen->process[0] = 0;
     seen->shard = home_of(queue, account, engine);
-    queue->parts[seen->shard].engine_n++;
+    engines->of_shard_n[seen->shard]++;
     part_sync_by(&queue->parts[seen->shard], NEWS_MS);
     return seen;
 }
@@ -121,8 +169,7 @@ void engines_note(struct queue *queue, const struct poll *poll, enum seen what)
 {
     const struct poll_class *class = poll->class;
     uint64_t now_ms = clock_mono_ms();
-    struct str account = {class->name, class->account_n};
-    struct str models = {class->name + account.n + 1, class->name_n - account.n - 1};
+    struct str account = class_account(class), models = class_models(class);
     uint32_t hash;
     if (class->work != WORK_QUERIES)
         return;
@@ -151,8 +198,7 @@ void queue_note_left(struct queue *queue, const struct poll *poll)
     uint32_t hash;
     if (poll->engine.n == 0 || class->work != WORK_QUERIES)
         return;
-    struct engine_seen *seen =
-        seen_of(queue, (struct str){class->name, class->account_n}, poll->engine, &hash);
+    struct engine_seen *seen = seen_of(queue, class_account(class), poll->engine, &hash);
     if (seen == NULL)
         return;
     seen->what = SEEN_LEFT;
@@ -183,36 +229,37 @@ void queue_forget_engine(struct queue *queue, struct str account, struct str eng
     if (name_n == 0)
         return;
     uint32_t hash = queue_hash((struct str){gone.name, name_n}, 0);
-    struct engine_seen *seen = find(queue, gone.name, hash);
+    struct engines *engines = queue->engines;
+    struct engine_seen *seen = find(engines, gone.name, hash);
     if (seen != NULL) {
-        queue->parts[seen->shard].engine_n--;
-        *seen = queue->engines[--queue->engine_n];
-        queue->engine_hashes[seen - queue->engines] = queue->engine_hashes[queue->engine_n];
+        engines->of_shard_n[seen->shard]--;
+        *seen = engines->seen[--engines->n];
+        engines->hashes[seen - engines->seen] = engines->hashes[engines->n];
     }
     reported_place(queue, hash)->at_ms = 0; /* when it is back, it is reported at once */
 }
 
 void engines_put(struct queue_shard *part, struct verb_writer *verb)
 {
-    struct queue *queue = part->queue;
+    struct engines *engines = part->queue->engines;
     unsigned n = 0, left_n = 0;
-    for (unsigned i = 0; i < queue->engine_n; i++) {
-        uint32_t hash = queue->engine_hashes[i];
-        if (queue->engines[i].shard != part_shard(part) || n == SYNC_ENGINES_MAX) {
+    for (unsigned i = 0; i < engines->n; i++) {
+        uint32_t hash = engines->hashes[i];
+        if (engines->seen[i].shard != part->number || n == SYNC_ENGINES_MAX) {
             if (left_n < i) {
-                queue->engines[left_n] = queue->engines[i];
-                queue->engine_hashes[left_n] = hash;
+                engines->seen[left_n] = engines->seen[i];
+                engines->hashes[left_n] = hash;
             }
             left_n++;
             continue;
         }
-        *reported_place(queue, hash) =
+        *reported_place(part->queue, hash) =
             (struct engine_reported){.hash = hash, .at_ms = clock_mono_ms()};
         char info[INFO_MAX_BYTES];
-        put_sync_engine(verb, .name = str_of(queue->engines[i].name),
-                        .info = put_info(&queue->engines[i], info, sizeof info));
+        put_sync_engine(verb, .name = str_of(engines->seen[i].name),
+                        .info = put_info(&engines->seen[i], info, sizeof info));
         n++;
     }
-    queue->engine_n = left_n;
-    part->engine_n -= n;
+    engines->n = left_n;
+    engines->of_shard_n[part->number] -= n;
 }

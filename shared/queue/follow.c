@@ -13,7 +13,7 @@
 
 #include "generated/verbs.h"
 #include "shared/base/sm.h"
-#include "shared/queue/queue_internal.h"
+#include "shared/queue/core.h"
 
 #include <stdio.h>
 

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * poll.c - engines' polls: where they look for work, how they park and end (queue.h, polls.h,
+ * poll.c - engines' polls: where they look for work, how they park and end (queue.h, poll.h,
  * lua/queue/idle.lua). */
-#include "shared/queue/polls.h"
+#include "shared/queue/poll.h"
 
 #include "generated/verbs.h"
+#include "shared/queue/engines.h"
+#include "shared/queue/poll_credits.h"
+#include "shared/queue/poll_handover.h"
+#include "shared/queue/poll_move.h"
 
 /* So many credits of a class may a shard have more than another one. */
 enum { UNEVEN_CREDITS = 4 };
@@ -90,7 +94,7 @@ static void claim_at(struct poll *poll, unsigned shard, bool is_parking, struct 
     poll->is_looking = true;
     if (!is_only && poll->class->work == WORK_QUERIES)
         count_passed(poll->class, shard);
-    poll->class->looks[shard]++;
+    class_begin_look(poll->class, shard);
     if (poll->class->work == WORK_LOOKUPS) {
         call_claim_lookup(start, .class = class_name(poll->class), .is_parking = is_parking);
         return;
@@ -167,7 +171,7 @@ static void end_claiming(struct poll *poll, enum err error, struct str tag, stru
         engines_note(queue, poll, is_claim ? SEEN_WORKING : SEEN_WAITING);
     if (str_eq(tag, STR("parked"))) {
         credits_note(class, poll->shard);
-        class->hinted |= shard_bit(poll->shard);
+        class_note_hint(class, poll->shard);
         follow_lookup_leases(queue, lines_next(lines));
     }
     if (error == ERR_OK && !is_claim && !is_replay && poll->may_park && !poll->is_superseded)
@@ -191,16 +195,15 @@ static void end_claiming(struct poll *poll, enum err error, struct str tag, stru
         credits_settle(class);
         poll->on_end(poll, error);
     }
-    if (class->early_n > 0)
-        handover_retry(queue, class);
-    if (queue->call_n > 0)
-        move_retry_calls(queue);
+    handover_retry(queue, class);
+    moves_retry(queue);
 }
 
 static void go_on(struct poll *poll, enum err error, struct lines *lines)
 {
     struct poll_class *class = poll->class;
-    class->looks[poll->shard] -= poll->is_looking;
+    if (poll->is_looking)
+        class_end_look(class, poll->shard);
     poll->is_looking = false;
     struct str tag = lines_next(lines);
     bool is_empty = error == ERR_OK && str_eq(tag, STR("empty"));
@@ -237,8 +240,7 @@ static void on_joined_reply(struct call *call, enum err error, struct str reply)
     }
     polls_take_off(&poll->class->claiming, poll);
     polls_set_state(poll, POLL_IDLE);
-    if (poll->class->early_n > 0)
-        handover_retry(poll->class->queue, poll->class);
+    handover_retry(poll->class->queue, poll->class);
 }
 
 /* --- one poll for each engine that names itself ------------------------------------------------
@@ -279,11 +281,9 @@ void polls_on_supersede(struct queue *queue, struct lines *rest)
 {
     struct str account = lines_next(rest), engine = lines_next(rest);
     uint64_t number = lines_next_u64(rest);
-    for (unsigned i = 0; i < CLASS_BUCKET_N; i++)
-        for (struct poll_class *class = queue->classes[i]; class != NULL; class = class->next)
-            if (str_eq(account, (struct str){class->name, class->account_n}) &&
-                supersede_in(class, number, engine))
-                return;
+    for (struct poll_class *class = NULL; (class = classes_next(queue, class)) != NULL;)
+        if (str_eq(account, class_account(class)) && supersede_in(class, number, engine))
+            return;
 }
 
 /* It only uses its nonce up, and is then held; one with a name ends the older poll of its engine.
@@ -387,15 +387,13 @@ void queue_poll_cancel(struct queue *queue, struct poll *poll)
     } else if (poll->state == POLL_CLAIMING) {
         polls_set_state(poll, POLL_IDLE);
         polls_take_off(&poll->class->claiming, poll);
-        call_leave(&poll->call, move_on_orphan,
-                   move_new(poll->class, poll->shard, poll->is_looking));
+        move_leave(poll->class, &poll->call, poll->shard, poll->is_looking);
     }
 }
 
 void queue_end_parked(struct queue *queue)
 {
-    for (unsigned i = 0; i < CLASS_BUCKET_N; i++)
-        for (struct poll_class *class = queue->classes[i]; class != NULL; class = class->next)
-            while (class->parked.first != NULL)
-                end_parked(class->parked.first);
+    for (struct poll_class *class = NULL; (class = classes_next(queue, class)) != NULL;)
+        while (class->parked.first != NULL)
+            end_parked(class->parked.first);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * poll_credits.c - parked polls, and the credits that shards have been granted for them (polls.h).
- */
-#include "shared/queue/polls.h"
+ * poll_credits.c - see poll_credits.h. */
+#include "shared/queue/poll_credits.h"
 
 #include "generated/verbs.h"
 #include "shared/base/sm.h"
@@ -103,6 +102,25 @@ bool credits_use(struct poll_class *class, unsigned shard)
     return true;
 }
 
+unsigned credits_at(const struct poll_class *class, unsigned shard)
+{
+    return class->credits[shard];
+}
+
+bool credits_are_stated(const struct poll_class *class, unsigned shard)
+{
+    return class_is_at(class, shard) &&
+           (class->parked.n > 0 || ((class->reported | class->polled) & shard_bit(shard)) != 0);
+}
+
+void credits_note_stated(struct poll_class *class, unsigned shard)
+{
+    if (class->credits[shard] + class->claiming.n + class->left_n > 0)
+        class->reported |= shard_bit(shard);
+    else
+        class->reported &= ~shard_bit(shard);
+}
+
 void credits_grant_missing(struct poll_class *class)
 {
     while (class->credit_n < class_idle_n(class)) {
@@ -116,28 +134,35 @@ void credits_grant_missing(struct poll_class *class)
 /* A claim, a credit that was taken back or a sync may have been lost with it, whether it ran or
  * not: the syncs that follow state every class once. Of several shards the others grant the credits
  * that this one had. */
-void polls_on_lost(struct queue *queue, unsigned shard)
+void credits_on_lost(struct queue *queue, unsigned shard)
 {
     bool is_granted_again = false;
-    for (unsigned i = 0; i < CLASS_BUCKET_N; i++)
-        for (struct poll_class *class = queue->classes[i]; class != NULL; class = class->next) {
-            if (!class_is_at(class, shard))
-                continue;
-            class->reported |= shard_bit(shard);
-            class->polled &= ~shard_bit(shard);
-            if (queue->shards.n == 1 || class->work == WORK_LOOKUPS || class->credits[shard] == 0)
-                continue;
-            class->credit_n -= class->credits[shard];
-            class->credits[shard] = 0;
-            is_granted_again = true;
-        }
+    for (struct poll_class *class = NULL; (class = classes_next(queue, class)) != NULL;) {
+        if (!class_is_at(class, shard))
+            continue;
+        class->reported |= shard_bit(shard);
+        class->polled &= ~shard_bit(shard);
+        if (queue->shards.n == 1 || class->work == WORK_LOOKUPS || class->credits[shard] == 0)
+            continue;
+        class->credit_n -= class->credits[shard];
+        class->credits[shard] = 0;
+        is_granted_again = true;
+    }
     if (is_granted_again)
         queue_sync_soon(queue, 0);
 }
 
-void polls_on_up(struct queue *queue, unsigned shard)
+void credits_on_up(struct queue *queue, unsigned shard)
 {
-    for (unsigned i = 0; i < CLASS_BUCKET_N; i++)
-        for (struct poll_class *class = queue->classes[i]; class != NULL; class = class->next)
-            class->hinted &= ~shard_bit(shard);
+    for (struct poll_class *class = NULL; (class = classes_next(queue, class)) != NULL;)
+        class_forget_hint(class, shard);
+}
+
+void credits_on_drained(struct queue *queue, struct str names)
+{
+    bool is_freed = classes_set_drained(queue, names);
+    for (struct poll_class *class = NULL; (class = classes_next(queue, class)) != NULL;)
+        credits_settle(class);
+    if (is_freed)
+        queue_sync_soon(queue, 0); /* states the credits again */
 }

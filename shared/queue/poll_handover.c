@@ -1,12 +1,22 @@
 /* SPDX-License-Identifier: MIT
- * poll_handover.c - claims on their way to parked polls (polls.h).
+ * poll_handover.c - see poll_handover.h.
  *
  * A hand-over from another node travels by the bus, a poll's own "parked" by the reply to its
  * turn: they may come in either order. A hand-over that finds nobody while polls of its class
  * are claiming is kept until these know their fate. */
-#include "shared/queue/polls.h"
+#include "shared/queue/poll_handover.h"
+
+#include "shared/base/log.h"
+#include "shared/queue/deliver.h"
+#include "shared/queue/engines.h"
+#include "shared/queue/poll_credits.h"
 
 #include <stdlib.h>
+
+struct early {
+    struct origin origin;
+    struct buf text;
+};
 
 /* Without a call where nobody reads it. */
 static void log_claim(const char *message, const struct poll *poll, const struct claim *claim)
@@ -114,7 +124,7 @@ void handover_retry(struct queue *queue, struct poll_class *class)
     free(early);
 }
 
-void polls_on_claim_event(struct queue *queue, struct origin origin, struct str claim_text)
+void handover_on_event(struct queue *queue, struct origin origin, struct str claim_text)
 {
     struct lines lines = lines_of(claim_text), again = lines;
     if (log_is_on(LOG_DEBUG)) {
@@ -122,4 +132,24 @@ void polls_on_claim_event(struct queue *queue, struct origin origin, struct str 
         log_claim("claim handed over to this node", NULL, &claim);
     }
     handover_take(queue, class_find(queue, lines_next(&lines)), origin, claim_text);
+}
+
+void handover_each_early(const struct queue *queue,
+                         void (*visit)(void *arg, const struct claim *claim), void *arg)
+{
+    for (struct poll_class *class = NULL; (class = classes_next(queue, class)) != NULL;)
+        for (unsigned i = 0; i < class->early_n; i++) {
+            struct lines lines = lines_of(buf_str(&class->early[i].text));
+            struct claim claim = lines_next_claim(&lines);
+            visit(arg, &claim);
+        }
+}
+
+void handover_fini(struct queue *queue)
+{
+    for (struct poll_class *class = NULL; (class = classes_next(queue, class)) != NULL;) {
+        for (unsigned i = 0; i < class->early_n; i++)
+            buf_fini(&class->early[i].text);
+        free(class->early);
+    }
 }

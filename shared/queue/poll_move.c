@@ -1,13 +1,39 @@
 /* SPDX-License-Identifier: MIT
- * poll_move.c - polls that take what is on another shard than their credit: hints, and what they
- * lead to (polls.h, lua/queue/hints.lua). */
-#include "shared/queue/polls.h"
+ * poll_move.c - see poll_move.h. */
+#include "shared/queue/poll_move.h"
 
 #include "generated/verbs.h"
+#include "shared/queue/poll_credits.h"
+#include "shared/queue/poll_handover.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { TRIED_MAX_BYTES = 512 };
+enum { TRIED_MAX_BYTES = 512, WORK_CALLS_MAX = 16 };
+
+/* A shard's request for a poll, while this node does not know yet whether it has one. */
+struct work_call {
+    unsigned shard;
+    uint64_t until;  /* polls up to this number were claiming when it came */
+    struct buf text; /* model / how often it was passed on / nodes that had no poll */
+};
+
+struct moves {
+    struct work_call calls[WORK_CALLS_MAX];
+    unsigned call_n;
+};
+
+struct moves *moves_create(void)
+{
+    return queue_alloc(1, sizeof(struct moves));
+}
+
+void moves_destroy(struct moves *moves)
+{
+    for (unsigned i = 0; i < moves->call_n; i++)
+        buf_fini(&moves->calls[i].text);
+    free(moves);
+}
 
 /* What a class asks of a shard for itself, or for a poll that was cancelled meanwhile. */
 struct move {
@@ -18,11 +44,9 @@ struct move {
     bool is_moving; /* for one of those that are parked */
 };
 
-struct move *move_new(struct poll_class *class, unsigned shard, bool is_look)
+static struct move *create(struct poll_class *class, unsigned shard, bool is_look)
 {
-    struct move *move = calloc(1, sizeof *move);
-    if (move == NULL)
-        abort();
+    struct move *move = queue_alloc(1, sizeof *move);
     move->class = class;
     move->shard = shard;
     move->is_look = is_look;
@@ -48,18 +72,17 @@ static void end_move(struct move *move, enum err error, struct str reply)
     struct str tag = next_tag(&lines);
     class->left_n--;
     class->moving_n -= move->is_moving;
-    class->looks[move->shard] -= move->is_look;
+    if (move->is_look)
+        class_end_look(class, move->shard);
     if (error != ERR_OK)
-        class->hinted &= ~shard_bit(move->shard);
+        class_forget_hint(class, move->shard);
     if (str_eq(tag, STR("claim")))
         handover_take(class->queue, class, (struct origin){move->shard, false}, lines.rest);
     else if (str_eq(tag, STR("parked")))
         credits_note(class, move->shard);
     credits_settle(class);
-    if (class->early_n > 0)
-        handover_retry(class->queue, class);
-    if (class->queue->call_n > 0)
-        move_retry_calls(class->queue);
+    handover_retry(class->queue, class);
+    moves_retry(class->queue);
     free(move);
 }
 
@@ -68,10 +91,14 @@ static void on_move_reply(struct call *call, enum err error, struct str reply)
     end_move(H2O_STRUCT_FROM_MEMBER(struct move, call, call), error, reply);
 }
 
-/* Its poll was cancelled: what it took or was granted is the class's. */
-void move_on_orphan(void *context, enum err error, struct str reply)
+static void on_orphan(void *context, enum err error, struct str reply)
 {
     end_move(context, error, reply);
+}
+
+void move_leave(struct poll_class *class, struct call *call, unsigned shard, bool is_look)
+{
+    call_leave(call, on_orphan, create(class, shard, is_look));
 }
 
 /* The other shards call this node, from here on, to queries that the class may take. */
@@ -81,8 +108,8 @@ void move_state_hints(struct poll_class *class, unsigned but)
     for (unsigned i = 0; i < queue->shards.n; i++) {
         if (i == but || (class->hinted & shard_bit(i)) != 0 || !turn_is_up(queue->shards.turns[i]))
             continue;
-        class->hinted |= shard_bit(i);
-        struct move *move = move_new(class, i, false);
+        class_note_hint(class, i);
+        struct move *move = create(class, i, false);
         call_hint(turn_call(queue->shards.turns[i], &move->call, on_move_reply),
                   .class = class_name(class));
     }
@@ -106,11 +133,10 @@ static bool is_better(const struct poll_class *class, const struct poll_class *f
 static struct poll_class *find_idle_class(struct queue *queue, struct str model)
 {
     struct poll_class *found = NULL;
-    for (unsigned i = 0; i < CLASS_BUCKET_N; i++)
-        for (struct poll_class *class = queue->classes[i]; class != NULL; class = class->next)
-            if (class->work == WORK_QUERIES && class_idle_n(class) > 0 &&
-                class_takes_model(class, model) && is_better(class, found, model))
-                found = class;
+    for (struct poll_class *class = NULL; (class = classes_next(queue, class)) != NULL;)
+        if (class->work == WORK_QUERIES && class_idle_n(class) > 0 &&
+            class_takes_model(class, model) && is_better(class, found, model))
+            found = class;
     return found;
 }
 
@@ -128,11 +154,10 @@ static bool may_become_idle(const struct poll_class *class, uint64_t until)
 
 static bool is_worth_waiting(struct queue *queue, struct str model, uint64_t until)
 {
-    for (unsigned i = 0; i < CLASS_BUCKET_N; i++)
-        for (struct poll_class *class = queue->classes[i]; class != NULL; class = class->next)
-            if (class->work == WORK_QUERIES && !class->is_drained &&
-                class_takes_model(class, model) && may_become_idle(class, until))
-                return true;
+    for (struct poll_class *class = NULL; (class = classes_next(queue, class)) != NULL;)
+        if (class->work == WORK_QUERIES && !class->is_drained && class_takes_model(class, model) &&
+            may_become_idle(class, until))
+            return true;
     return false;
 }
 
@@ -140,10 +165,10 @@ static bool is_worth_waiting(struct queue *queue, struct str model, uint64_t unt
  * it moves in vain the next sync states a credit again, and hints call it until then. */
 static void start_move(struct poll_class *class, unsigned shard)
 {
-    struct move *move = move_new(class, shard, true);
+    struct move *move = create(class, shard, true);
     move->is_moving = true;
     class->moving_n++;
-    class->looks[shard]++;
+    class_begin_look(class, shard);
     call_claim(turn_call(class->queue->shards.turns[shard], &move->call, on_move_reply),
                .class = class_name(class), .is_parking = false, .engine = STR(""), .poll = 0);
     credits_settle(class);
@@ -165,14 +190,15 @@ static void pass_on(struct queue *queue, unsigned shard, struct lines lines)
 
 static void answer_call(struct queue *queue, unsigned shard, uint64_t until, struct str text)
 {
+    struct moves *moves = queue->moves;
     struct lines lines = lines_of(text), all = lines;
     struct str model = lines_next(&lines);
     struct poll_class *class = find_idle_class(queue, model);
     queue->parts[shard].is_called |= class == NULL;
     if (class != NULL) {
         start_move(class, shard);
-    } else if (queue->call_n < WORK_CALLS_MAX && is_worth_waiting(queue, model, until)) {
-        struct work_call *call = &queue->calls[queue->call_n++];
+    } else if (moves->call_n < WORK_CALLS_MAX && is_worth_waiting(queue, model, until)) {
+        struct work_call *call = &moves->calls[moves->call_n++];
         call->shard = shard;
         call->until = until;
         buf_init(&call->text, text.n + 1);
@@ -182,19 +208,19 @@ static void answer_call(struct queue *queue, unsigned shard, uint64_t until, str
     }
 }
 
-void polls_on_work(struct queue *queue, unsigned shard, struct lines *rest)
+void moves_on_work(struct queue *queue, unsigned shard, struct lines *rest)
 {
     answer_call(queue, shard, queue->poll_n, rest->rest);
 }
 
-void move_retry_calls(struct queue *queue)
+void moves_retry(struct queue *queue)
 {
-    struct work_call calls[WORK_CALLS_MAX];
-    unsigned n = queue->call_n;
-    memcpy(calls, queue->calls, n * sizeof *calls);
-    queue->call_n = 0;
-    for (unsigned i = 0; i < n; i++) {
-        answer_call(queue, calls[i].shard, calls[i].until, buf_str(&calls[i].text));
-        buf_fini(&calls[i].text);
+    if (queue->moves->call_n == 0)
+        return;
+    struct moves now = *queue->moves;
+    queue->moves->call_n = 0;
+    for (unsigned i = 0; i < now.call_n; i++) {
+        answer_call(queue, now.calls[i].shard, now.calls[i].until, buf_str(&now.calls[i].text));
+        buf_fini(&now.calls[i].text);
     }
 }

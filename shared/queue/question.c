@@ -24,8 +24,8 @@
 
 #include "generated/verbs.h"
 #include "shared/base/sm.h"
+#include "shared/queue/core.h"
 #include "shared/queue/engines_check.h"
-#include "shared/queue/queue_internal.h"
 #include "shared/queue/row.h"
 
 #include <openssl/sha.h>

@@ -4,12 +4,32 @@
  * chooses. So each sync states this node's, and its reply has those of others that differ
  * (lua/queue/sync.lua). While nodes are restarted with a new setting they differ for a moment:
  * that is logged when two syncs in a row found it. */
-#include "shared/queue/queue_internal.h"
+#include "shared/queue/settings.h"
 
 #include "shared/base/json_scan.h"
 #include "shared/base/log.h"
 
-enum { MEMBERS_MAX = 16, ADDRESS_MAX_BYTES = 512 };
+#include <stdlib.h>
+
+enum { MEMBERS_MAX = 16, ADDRESS_MAX_BYTES = 512, DIFFERENCES_MAX_BYTES = 8192 };
+
+struct settings {
+    struct buf differences; /* as lines */
+    bool have_differed;     /* in the last sync, too */
+};
+
+struct settings *settings_create(void)
+{
+    struct settings *settings = queue_alloc(1, sizeof *settings);
+    buf_init(&settings->differences, DIFFERENCES_MAX_BYTES);
+    return settings;
+}
+
+void settings_destroy(struct settings *settings)
+{
+    buf_fini(&settings->differences);
+    free(settings);
+}
 
 /* Takes "<name>=<value>" off a list. */
 static bool next_setting(struct str *list, struct str *ret_name, struct str *ret_value)
@@ -97,6 +117,7 @@ static void log_differences(const struct queue *queue)
 
 void settings_compare(struct queue *queue, struct lines *lines)
 {
+    struct settings *settings = queue->settings;
     struct buf now;
     if (queue->config.shared_settings == NULL)
         return;
@@ -105,18 +126,18 @@ void settings_compare(struct queue *queue, struct lines *lines)
         struct str node = lines_next(lines), info = lines_next(lines), theirs = lines_next(lines);
         put_differences(&now, str_of(queue->config.shared_settings), node, info, theirs);
     }
-    bool has_any = now.n > 0, is_news = !str_eq(buf_str(&now), buf_str(&queue->differences));
-    if (is_news && (!has_any || queue->have_differed)) {
-        buf_clear(&queue->differences);
-        buf_put(&queue->differences, buf_str(&now));
+    bool has_any = now.n > 0, is_news = !str_eq(buf_str(&now), buf_str(&settings->differences));
+    if (is_news && (!has_any || settings->have_differed)) {
+        buf_clear(&settings->differences);
+        buf_put(&settings->differences, buf_str(&now));
         log_differences(queue);
     }
-    queue->have_differed = has_any;
+    settings->have_differed = has_any;
     buf_fini(&now);
 }
 
 struct lines queue_differences(const struct queue *queue)
 {
-    struct str all = buf_str(&queue->differences);
+    struct str all = buf_str(&queue->settings->differences);
     return all.n == 0 ? (struct lines){{NULL, 0}} : (struct lines){all};
 }

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: MIT
- * timers.c - what one node's queue does by the clock (queue_internal.h): sync (the slow rescan:
+ * timers.c - what one node's queue does by the clock (timers.h): sync (the slow rescan:
  * says that we are there, states credits again), reap (when the next lease ends, as far as we
  * know), purge (retention, and questions that a dead node left). The fourth timer, of claims that
  * are confirmed together, is deliver.c's. None of them is needed for a request's path; each bounds
  * how long a lost message hurts. */
-#include "shared/queue/polls.h"
+#include "shared/queue/timers.h"
 
 #include "generated/verbs.h"
+#include "shared/queue/deliver.h"
+#include "shared/queue/engines.h"
+#include "shared/queue/outbox.h"
+#include "shared/queue/poll_credits.h"
+#include "shared/queue/poll_report.h"
+#include "shared/queue/settings.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,44 +23,28 @@ enum {
     REAP_RETRY_MS = 1000,
     PURGE_EVERY_MS = 60000,
     PURGE_NEXT_MS = 100,
-    /* What one sync states; what is left is the next one's. As lua/queue/sync.lua declares it:
-     * with the engines these are no more arguments than TURN_ARGS_MAX. */
-    SYNC_CLASSES_MAX = 150,
     INFO_MAX_BYTES = 1024
 };
 
+struct shard_timers {
+    struct queue_shard *part;
+    struct deadline purge_timer;
+    struct call sync_call, reap_call, purge_call;
+    uint64_t synced_ms; /* when the last sync was sent */
+    char purge_cursor[32];
+};
+
+struct timers {
+    bool has_left; /* queue_leave */
+    struct shard_timers shards[SHARDS_MAX];
+};
+
+static struct shard_timers *timers_of(const struct queue_shard *part)
+{
+    return &part->queue->timers->shards[part->number];
+}
+
 /* --- sync ------------------------------------------------------------------------------------- */
-
-void part_sync_by(struct queue_shard *part, uint64_t after_ms)
-{
-    if (!deadline_is_set(&part->sync_timer) || part->sync_timer.at_ms > clock_mono_ms() + after_ms)
-        loop_set_deadline(part->queue->loop, &part->sync_timer, after_ms);
-}
-
-void part_look_after(struct queue_shard *part, uint64_t after_ms)
-{
-    uint64_t until_ms = clock_mono_ms() + after_ms + QUEUE_REAP_AFTER_MS;
-    if (part->look_after_until_ms < until_ms)
-        part->look_after_until_ms = until_ms;
-    part_reap_by(part, after_ms + QUEUE_REAP_AFTER_MS);
-}
-
-void queue_look_after_delivery(struct queue *queue)
-{
-    part_look_after(&queue->parts[0], queue->config.delivery_ms);
-}
-
-void queue_sync_soon(struct queue *queue, uint64_t after_ms)
-{
-    for (unsigned i = 0; i < queue->shards.n; i++)
-        part_sync_by(&queue->parts[i], after_ms);
-}
-
-void part_reap_by(struct queue_shard *part, uint64_t after_ms)
-{
-    if (!deadline_is_set(&part->reap_timer) || part->reap_timer.at_ms > clock_mono_ms() + after_ms)
-        loop_set_deadline(part->queue->loop, &part->reap_timer, after_ms);
-}
 
 /* The next lease of all ends in that time. One that ends very soon has others who look after it:
  * the node that added, while it is on its way (part_look_after: its timer may have been set for
@@ -73,7 +63,7 @@ static void follow_lease(struct queue_shard *part, uint64_t next_ms)
 
 static void on_synced(struct call *call, enum err error, struct str reply)
 {
-    struct queue_shard *part = H2O_STRUCT_FROM_MEMBER(struct queue_shard, sync_call, call);
+    struct queue_shard *part = H2O_STRUCT_FROM_MEMBER(struct shard_timers, sync_call, call)->part;
     struct queue *queue = part->queue;
     uint64_t next_ms;
     if (error != ERR_OK)
@@ -82,76 +72,11 @@ static void on_synced(struct call *call, enum err error, struct str reply)
     if (str_parse_u64(lines_next(&lines), &next_ms))
         follow_lease(part, next_ms);
     struct str drained = lines_next(&lines);
-    if (part_shard(part) == 0 && !str_eq(drained, queue->drained)) /* the cluster's shard knows */
-        polls_on_drained(queue, drained);
-    if (part_shard(part) == 0)
+    if (part->number == 0 && !str_eq(drained, queue_drained(queue))) /* the cluster's shard knows */
+        credits_on_drained(queue, drained);
+    if (part->number == 0)
         settings_compare(queue, &lines);
-    polls_forget_unused(queue);
-}
-
-/* Has the class something to state to that shard? */
-static bool is_stated(const struct poll_class *class, unsigned shard)
-{
-    return class_is_at(class, shard) &&
-           (class->parked.n > 0 || ((class->reported | class->polled) & shard_bit(shard)) != 0);
-}
-
-static unsigned count_classes(const struct queue_shard *part)
-{
-    const struct queue *queue = part->queue;
-    unsigned n = 0;
-    for (unsigned i = 0; i < CLASS_BUCKET_N; i++)
-        for (struct poll_class *class = queue->classes[i]; class != NULL; class = class->next)
-            n += is_stated(class, part_shard(part));
-    return n < SYNC_CLASSES_MAX ? n : SYNC_CLASSES_MAX;
-}
-
-/* From where the last sync ended: each class has its turn, however many there are. */
-static unsigned claiming_at(const struct poll_class *class, unsigned shard)
-{
-    unsigned n = class->left_n;
-    for (const struct poll *poll = class->claiming.first; poll != NULL; poll = poll->next)
-        n += poll->shard == shard;
-    return n;
-}
-
-static void put_class(struct poll_class *class, unsigned shard, struct verb_writer *verb)
-{
-    struct str name = class_name(class);
-    unsigned idle_n = class_idle_n(class), parked = class->credits[shard],
-             claiming = claiming_at(class, shard),
-             elsewhere = idle_n > parked ? idle_n - parked : 0;
-    if (class->is_drained)
-        parked = claiming = elsewhere = 0;
-    put_sync_class(verb, .name = name, .parked = parked, .claiming = claiming,
-                   .elsewhere = elsewhere,
-                   .lease = class->leases[shard] == 0 ? NO_NUMBER : class->leases[shard]);
-    class->leases[shard] = 0;
-    class->polled &= ~shard_bit(shard);
-    if (parked + claiming + elsewhere > 0)
-        class->hinted |= shard_bit(shard);
-}
-
-static void put_classes(struct queue_shard *part, struct verb_writer *verb, unsigned n)
-{
-    unsigned shard = part_shard(part);
-    struct queue *queue = part->queue;
-    for (unsigned i = 0; i < CLASS_BUCKET_N && n > 0; i++) {
-        struct poll_class *class = queue->classes[part->sync_bucket];
-        for (; class != NULL && n > 0; class = class->next) {
-            if (!is_stated(class, shard))
-                continue;
-            credits_grant_missing(class);
-            put_class(class, shard, verb);
-            if (class->credits[shard] + class->claiming.n + class->left_n > 0)
-                class->reported |= shard_bit(shard);
-            else
-                class->reported &= ~shard_bit(shard);
-            n--;
-        }
-        if (class == NULL)
-            part->sync_bucket = (part->sync_bucket + 1) % CLASS_BUCKET_N;
-    }
+    classes_forget_unused(queue);
 }
 
 /* Of several shards each has its own time of the second: a poll that two of them gave something to
@@ -162,7 +87,7 @@ static uint64_t next_sync_ms(const struct queue_shard *part)
     uint64_t every_ms = queue->config.rescan_ms;
     if (queue->shards.n == 1)
         return every_ms;
-    uint64_t phase_ms = every_ms * part_shard(part) / queue->shards.n;
+    uint64_t phase_ms = every_ms * part->number / queue->shards.n;
     uint64_t after_ms = every_ms - (clock_mono_ms() + every_ms - phase_ms) % every_ms;
     return after_ms < every_ms / 2 ? after_ms + every_ms : after_ms;
 }
@@ -176,28 +101,30 @@ uint64_t queue_sync_ms(const struct queue *queue)
 static void on_sync_timer(struct deadline *deadline)
 {
     struct queue_shard *part = H2O_STRUCT_FROM_MEMBER(struct queue_shard, sync_timer, deadline);
+    struct shard_timers *timers = timers_of(part);
     struct queue *queue = part->queue;
-    if (queue->has_left)
+    if (queue->timers->has_left)
         return;
     /* Who wants one during another has news that came after that one was sent. */
     loop_set_deadline(queue->loop, &part->sync_timer,
-                      call_is_under_way(&part->sync_call) ? SYNC_RETRY_MS : next_sync_ms(part));
-    if (!part_is_up(part) || call_is_under_way(&part->sync_call))
+                      call_is_under_way(&timers->sync_call) ? SYNC_RETRY_MS : next_sync_ms(part));
+    if (!part_is_up(part) || call_is_under_way(&timers->sync_call))
         return;
-    part->synced_ms = clock_mono_ms();
+    timers->synced_ms = clock_mono_ms();
     char info[INFO_MAX_BYTES];
     const struct queue_config *config = &queue->config;
-    bool has_settings = part_shard(part) == 0 && config->shared_settings != NULL;
+    bool has_settings = part->number == 0 && config->shared_settings != NULL;
     int n = snprintf(info, sizeof info, "{\"version\":\"%s\"%s}", PARLEY_VERSION,
                      config->about == NULL ? "" : config->about);
     if (n >= INFO_MAX_BYTES)
         abort(); /* its maker bounds it */
-    unsigned class_n = count_classes(part);
-    struct verb_writer verb = begin_sync(
-        turn_call(part->turn, &part->sync_call, on_synced), .info = ((struct str){info, (size_t)n}),
-        .settings = has_settings ? str_of(config->shared_settings) : STR(""),
-        .added = part->added_n, .done = part->done_n, .class_n = class_n);
-    put_classes(part, &verb, class_n);
+    unsigned class_n = report_count_classes(part);
+    struct verb_writer verb =
+        begin_sync(turn_call(part->turn, &timers->sync_call, on_synced),
+                   .info = ((struct str){info, (size_t)n}),
+                   .settings = has_settings ? str_of(config->shared_settings) : STR(""),
+                   .added = part->added_n, .done = part->done_n, .class_n = class_n);
+    report_put_classes(part, &verb, class_n);
     engines_put(part, &verb);
     end_verb(&verb);
     part->added_n = part->done_n = 0;
@@ -208,7 +135,7 @@ static void on_sync_timer(struct deadline *deadline)
  * left, unless the node has to end while Redis does not reply (services/node/serve.c). */
 void queue_leave(struct queue *queue)
 {
-    queue->has_left = true;
+    queue->timers->has_left = true;
     for (unsigned i = 0; i < queue->shards.n; i++) {
         struct queue_shard *part = &queue->parts[i];
         loop_cancel_deadline(queue->loop, &part->sync_timer);
@@ -223,7 +150,7 @@ void queue_leave(struct queue *queue)
 
 static void on_reaped(struct call *call, enum err error, struct str reply)
 {
-    struct queue_shard *part = H2O_STRUCT_FROM_MEMBER(struct queue_shard, reap_call, call);
+    struct queue_shard *part = H2O_STRUCT_FROM_MEMBER(struct shard_timers, reap_call, call)->part;
     struct metrics *metrics = part->queue->metrics;
     uint64_t next_ms;
     if (error != ERR_OK)
@@ -238,7 +165,8 @@ static void on_reaped(struct call *call, enum err error, struct str reply)
 static void on_reap_timer(struct deadline *deadline)
 {
     struct queue_shard *part = H2O_STRUCT_FROM_MEMBER(struct queue_shard, reap_timer, deadline);
-    if (call_is_under_way(&part->reap_call))
+    struct call *reaping = &timers_of(part)->reap_call;
+    if (call_is_under_way(reaping))
         return;
     if (!turn_is_up(part->turn)) {
         part_reap_by(part, REAP_RETRY_MS);
@@ -247,7 +175,7 @@ static void on_reap_timer(struct deadline *deadline)
     /* Confirm deliveries first. A node that was starved for as long as a delivery may take has only
      * just delivered its claims, and the reap would end their leases. */
     delivered_report(part);
-    call_reap(turn_call(part->turn, &part->reap_call, on_reaped));
+    call_reap(turn_call(part->turn, reaping, on_reaped));
 }
 
 static void before_flush(struct queue_shard *part)
@@ -256,8 +184,8 @@ static void before_flush(struct queue_shard *part)
     if (!turn_is_collecting(part->turn) || !part_is_up(part))
         return;
     delivered_before_flush(part);
-    bool has_news = part->added_n > 0 || part->done_n > 0 || part->engine_n > 0;
-    if (has_news && now_ms >= part->synced_ms + NEWS_EVERY_MS)
+    bool has_news = part->added_n > 0 || part->done_n > 0 || engines_have_news(part);
+    if (has_news && now_ms >= timers_of(part)->synced_ms + NEWS_EVERY_MS)
         on_sync_timer(&part->sync_timer);
 }
 
@@ -269,45 +197,58 @@ void queue_before_flush(struct queue *queue)
 
 static void on_purged(struct call *call, enum err error, struct str reply)
 {
-    struct queue_shard *part = H2O_STRUCT_FROM_MEMBER(struct queue_shard, purge_call, call);
-    if (error != ERR_OK || reply.n == 0 || reply.n >= sizeof part->purge_cursor)
+    struct shard_timers *timers = H2O_STRUCT_FROM_MEMBER(struct shard_timers, purge_call, call);
+    if (error != ERR_OK || reply.n == 0 || reply.n >= sizeof timers->purge_cursor)
         return;
-    memcpy(part->purge_cursor, reply.at, reply.n);
-    part->purge_cursor[reply.n] = 0;
-    if (strcmp(part->purge_cursor, "0") != 0)
-        loop_set_deadline(part->queue->loop, &part->purge_timer, PURGE_NEXT_MS);
+    memcpy(timers->purge_cursor, reply.at, reply.n);
+    timers->purge_cursor[reply.n] = 0;
+    if (strcmp(timers->purge_cursor, "0") != 0)
+        loop_set_deadline(timers->part->queue->loop, &timers->purge_timer, PURGE_NEXT_MS);
 }
 
 static void on_purge_timer(struct deadline *deadline)
 {
-    struct queue_shard *part = H2O_STRUCT_FROM_MEMBER(struct queue_shard, purge_timer, deadline);
+    struct shard_timers *timers =
+        H2O_STRUCT_FROM_MEMBER(struct shard_timers, purge_timer, deadline);
+    struct queue_shard *part = timers->part;
     struct queue *queue = part->queue;
-    loop_set_deadline(queue->loop, &part->purge_timer, PURGE_EVERY_MS);
-    if (!turn_is_up(part->turn) || call_is_under_way(&part->purge_call))
+    loop_set_deadline(queue->loop, &timers->purge_timer, PURGE_EVERY_MS);
+    if (!turn_is_up(part->turn) || call_is_under_way(&timers->purge_call))
         return;
     call_sweep_asks(turn_forget(part->turn));
     if (queue->config.retention_s == 0)
         return;
-    call_purge(turn_call(part->turn, &part->purge_call, on_purged),
-               .max_age_s = queue->config.retention_s, .cursor = str_of(part->purge_cursor));
+    call_purge(turn_call(part->turn, &timers->purge_call, on_purged),
+               .max_age_s = queue->config.retention_s, .cursor = str_of(timers->purge_cursor));
 }
 
 /* --- life ------------------------------------------------------------------------------------- */
 
-void timers_init(struct queue_shard *part)
+static void init(struct shard_timers *timers, struct queue_shard *part)
 {
+    timers->part = part;
     part->sync_timer.on_expire = on_sync_timer;
     part->reap_timer.on_expire = on_reap_timer;
-    part->purge_timer.on_expire = on_purge_timer;
-    strcpy(part->purge_cursor, "0");
+    timers->purge_timer.on_expire = on_purge_timer;
+    strcpy(timers->purge_cursor, "0");
     part_sync_by(part, part->queue->config.rescan_ms);
-    loop_set_deadline(part->queue->loop, &part->purge_timer, PURGE_EVERY_MS);
+    loop_set_deadline(part->queue->loop, &timers->purge_timer, PURGE_EVERY_MS);
 }
 
-void timers_fini(struct queue_shard *part)
+struct timers *timers_create(struct queue *queue)
 {
-    struct loop *loop = part->queue->loop;
-    loop_cancel_deadline(loop, &part->sync_timer);
-    loop_cancel_deadline(loop, &part->reap_timer);
-    loop_cancel_deadline(loop, &part->purge_timer);
+    struct timers *timers = queue_alloc(1, sizeof *timers);
+    for (unsigned i = 0; i < queue->shards.n; i++)
+        init(&timers->shards[i], &queue->parts[i]);
+    return timers;
+}
+
+void timers_destroy(struct queue *queue)
+{
+    for (unsigned i = 0; i < queue->shards.n; i++) {
+        loop_cancel_deadline(queue->loop, &queue->parts[i].sync_timer);
+        loop_cancel_deadline(queue->loop, &queue->parts[i].reap_timer);
+        loop_cancel_deadline(queue->loop, &queue->timers->shards[i].purge_timer);
+    }
+    free(queue->timers);
 }

@@ -8,8 +8,8 @@
 #include "shared/queue/vacancy.h"
 
 #include "generated/verbs.h"
+#include "shared/queue/core.h"
 #include "shared/queue/engines_check.h"
-#include "shared/queue/queue_internal.h"
 
 #include <stdlib.h>
 
@@ -230,10 +230,9 @@ void vacancy_wait_cancel(struct vacancy_wait *wait)
 
 struct vacancies *vacancies_create(struct queue *queue)
 {
-    struct vacancies *all = calloc(1, sizeof *all);
+    struct vacancies *all = queue_alloc(1, sizeof *all);
     unsigned n = queue->shards.n;
-    if (all == NULL || (all->shards = calloc(n, sizeof *all->shards)) == NULL)
-        abort();
+    all->shards = queue_alloc(n, sizeof *all->shards);
     all->queue = queue;
     all->check.on_known = on_engines;
     all->look.on_expire = on_engine_look;

@@ -34,7 +34,7 @@ void vacancy_wait_start(struct queue *queue, struct vacancy_wait *wait);
 /* Does nothing if it does not wait. */
 void vacancy_wait_cancel(struct vacancy_wait *wait);
 
-/* --- for queue.c --- */
+/* --- for events.c --- */
 
 struct vacancies *vacancies_create(struct queue *queue) must_check;
 /* Those that wait get no callback. Accepts NULL. */

@@ -1,13 +1,35 @@
 /* SPDX-License-Identifier: MIT
  * watch.c - who waits for which outcome (queue.h): lists of watches, one for each hash of topic and
  * Seq. A callback may watch, and unwatch its own or any other watch; see visit. */
-#include "shared/queue/queue_internal.h"
+#include "shared/queue/watch.h"
 
 #include "shared/base/log.h"
 
+#include <stdlib.h>
+
+struct watches {
+    struct watch *buckets[WATCH_BUCKET_N];
+    unsigned adding_n; /* whose Seq is not known yet */
+};
+
+struct watches *watches_create(void)
+{
+    return queue_alloc(1, sizeof(struct watches));
+}
+
+void watches_destroy(struct watches *watches)
+{
+    free(watches);
+}
+
+const struct watch *watches_at(const struct queue *queue, unsigned bucket)
+{
+    return queue->watches->buckets[bucket];
+}
+
 static struct watch **bucket_of(struct queue *queue, struct str topic, uint64_t seq)
 {
-    return &queue->watches[queue_hash(topic, seq) % WATCH_BUCKET_N];
+    return &queue->watches->buckets[queue_hash(topic, seq) % WATCH_BUCKET_N];
 }
 
 void queue_watch(struct queue *queue, struct watch *watch)
@@ -19,7 +41,7 @@ void queue_watch(struct queue *queue, struct watch *watch)
         (*bucket)->previous = watch;
     *bucket = watch;
     watch->is_on = true;
-    queue->adding_n += watch->seq == 0;
+    queue->watches->adding_n += watch->seq == 0;
     metrics_add(queue->metrics, METRIC_CHECKS_PARKED, 1);
 }
 
@@ -34,7 +56,7 @@ void queue_unwatch(struct queue *queue, struct watch *watch)
     if (watch->next != NULL)
         watch->next->previous = watch->previous;
     watch->is_on = false;
-    queue->adding_n -= watch->seq == 0;
+    queue->watches->adding_n -= watch->seq == 0;
     metrics_add(queue->metrics, METRIC_CHECKS_PARKED, -1);
 }
 
@@ -81,7 +103,7 @@ static void each_watch(struct queue *queue, struct str topic, uint64_t seq,
                        const struct str *outcome)
 {
     visit_all(queue, topic, seq, outcome);
-    if (queue->adding_n > 0)
+    if (queue->watches->adding_n > 0)
         visit_all(queue, topic, 0, NULL);
 }
 
@@ -111,10 +133,10 @@ void watches_on_changed(struct queue *queue, struct lines *rest)
 static void each(struct queue *queue, unsigned shard)
 {
     for (unsigned i = 0; i < WATCH_BUCKET_N; i++)
-        for (struct watch *at = queue->watches[i]; at != NULL;) {
+        for (struct watch *at = queue->watches->buckets[i]; at != NULL;) {
             bool is_wanted = at->is_on && /* off: a place */
                              (shard == SHARDS_MAX || shard_of(at->topic, queue->shards.n) == shard);
-            at = is_wanted ? visit(&queue->watches[i], at, NULL) : at->next;
+            at = is_wanted ? visit(&queue->watches->buckets[i], at, NULL) : at->next;
         }
 }
 

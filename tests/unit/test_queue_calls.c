@@ -2,9 +2,9 @@
  * test_queue_calls.c - polls and questions of shared/queue that go while their verb is under way,
  * with a Redis that is stopped meanwhile: what the verb did is undone. */
 #include "generated/verbs.h"
+#include "shared/queue/core.h"
 #include "shared/queue/look.h"
 #include "shared/queue/question.h"
-#include "shared/queue/queue_internal.h"
 #include "tests/unit/queue_fixture.h"
 
 #include <stdlib.h>

@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: MIT
- * queue.c - life and events of one node's queue, and what is wrong with its Redis (queue.h). */
-#include "shared/queue/polls.h"
-
-#include "shared/base/hash.h"
+ * events.c - life of one node's queue, and what scripts and connections notify it of (queue.h). */
+#include "shared/queue/deliver.h"
+#include "shared/queue/engines.h"
+#include "shared/queue/outbox.h"
+#include "shared/queue/poll.h"
+#include "shared/queue/poll_credits.h"
+#include "shared/queue/poll_handover.h"
+#include "shared/queue/poll_move.h"
+#include "shared/queue/settings.h"
+#include "shared/queue/timers.h"
 #include "shared/queue/vacancy.h"
+#include "shared/queue/watch.h"
 
 #include <stdlib.h>
 
@@ -12,12 +19,6 @@ enum {
     RESCAN_SHARDS_MS = 1000, /* of several: what no poll was called to waits for it */
 };
 
-uint32_t queue_hash(struct str s, uint64_t salt)
-{
-    uint32_t hash = hash_fnv32(s, (uint32_t)salt * 2654435761u);
-    return hash ^ hash >> 15;
-}
-
 /* --- events ----------------------------------------------------------------------------------- */
 
 void queue_on_event(struct queue *queue, unsigned shard, struct str event)
@@ -25,11 +26,11 @@ void queue_on_event(struct queue *queue, unsigned shard, struct str event)
     struct lines lines = lines_of(event);
     struct str kind = lines_next(&lines);
     if (str_eq(kind, STR("claim")))
-        polls_on_claim_event(queue, (struct origin){shard, true}, lines.rest);
+        handover_on_event(queue, (struct origin){shard, true}, lines.rest);
     else if (str_eq(kind, STR("taken")) && str_eq(lines_next(&lines), STR("claim")))
-        polls_on_claim_event(queue, (struct origin){shard, false}, lines.rest);
+        handover_on_event(queue, (struct origin){shard, false}, lines.rest);
     else if (str_eq(kind, STR("work")))
-        polls_on_work(queue, shard, &lines);
+        moves_on_work(queue, shard, &lines);
     else if (str_eq(kind, STR("open")))
         queue->parts[shard].open_n = lines_next_u64(&lines);
     else if (str_eq(kind, STR("rescan")))
@@ -45,7 +46,7 @@ void queue_on_event(struct queue *queue, unsigned shard, struct str event)
     else if (str_eq(kind, STR("vacancy")))
         vacancies_on_event(queue->vacancies, shard);
     else if (str_eq(kind, STR("drained")))
-        polls_on_drained(queue, lines_next(&lines));
+        credits_on_drained(queue, lines_next(&lines));
     else
         queue->config.on_other_event(queue->config.arg, kind, &lines);
 }
@@ -53,13 +54,7 @@ void queue_on_event(struct queue *queue, unsigned shard, struct str event)
 static void on_event(void *arg, struct str event)
 {
     struct queue_shard *part = arg;
-    queue_on_event(part->queue, part_shard(part), event);
-}
-
-bool part_is_up(const struct queue_shard *part)
-{
-    return part->turn != NULL && part->bus != NULL && turn_is_up(part->turn) &&
-           bus_is_up(part->bus);
+    queue_on_event(part->queue, part->number, event);
 }
 
 static bool are_all_up(const struct queue *queue)
@@ -87,12 +82,12 @@ static void on_up(void *arg)
     if (!part_is_up(part))
         return;
     part->was_up = true;
-    polls_on_up(queue, part_shard(part));
+    credits_on_up(queue, part->number);
     count_connected(queue, are_all_up(queue));
     part_sync_by(part, 0);
     delivered_report(part);
-    watches_look_again(queue, part_shard(part));
-    queue->config.on_up(queue->config.arg, part_shard(part));
+    watches_look_again(queue, part->number);
+    queue->config.on_up(queue->config.arg, part->number);
 }
 
 static void on_turn_sent(void *arg, unsigned verb_n)
@@ -107,20 +102,18 @@ static void on_turn_lost(void *arg)
     struct queue_shard *part = arg;
     metrics_add(part->queue->metrics, METRIC_REDIS_LOST, 1);
     count_connected(part->queue, false);
-    polls_on_lost(part->queue, part_shard(part));
+    credits_on_lost(part->queue, part->number);
 }
 
 /* --- life ------------------------------------------------------------------------------------- */
 
-static void init_part(struct queue *queue, unsigned number)
+static void connect_part(struct queue_shard *part)
 {
-    struct queue_shard *part = &queue->parts[number];
+    struct queue *queue = part->queue;
     const struct queue_config *config = &queue->config;
+    unsigned number = part->number;
     const struct redis_address *address = shard_server(config->map, number);
     const char *prefix = config->map->prefixes[number];
-    part->queue = queue;
-    delivered_init(part);
-    timers_init(part);
     struct turn_config turn = {.prefix = prefix,
                                .map = config->map,
                                .shard = number,
@@ -142,32 +135,52 @@ static void init_part(struct queue *queue, unsigned number)
                            (struct bus_events){.on_event = on_event, .on_up = on_up, .arg = part});
 }
 
+static void create_tables(struct queue *queue)
+{
+    queue->classes = classes_create();
+    queue->moves = moves_create();
+    queue->engines = engines_create();
+    queue->deliveries = deliveries_create(queue);
+    queue->watches = watches_create();
+    queue->outboxes = outboxes_create(queue);
+    queue->settings = settings_create();
+    queue->timers = timers_create(queue);
+    queue->vacancies = vacancies_create(queue);
+}
+
+static void destroy_tables(struct queue *queue)
+{
+    vacancies_destroy(queue->vacancies);
+    timers_destroy(queue);
+    settings_destroy(queue->settings);
+    outboxes_destroy(queue->outboxes);
+    watches_destroy(queue->watches);
+    deliveries_destroy(queue);
+    engines_destroy(queue->engines);
+    moves_destroy(queue->moves);
+    handover_fini(queue);
+    classes_destroy(queue->classes);
+}
+
 struct queue *queue_create(struct loop *loop, const struct queue_config *config,
                            struct metrics *metrics)
 {
-    struct queue *queue = calloc(1, sizeof *queue);
-    if (queue == NULL)
-        abort();
+    struct queue *queue = queue_alloc(1, sizeof *queue);
     queue->loop = loop;
     queue->config = *config;
     if (config->rescan_ms == 0)
         queue->config.rescan_ms = config->map->n == 1 ? RESCAN_MS : RESCAN_SHARDS_MS;
     queue->metrics = metrics;
-    buf_init(&queue->differences, DIFFERENCES_MAX_BYTES);
     queue->shards.n = config->map->n;
-    queue->parts = calloc(queue->shards.n, sizeof *queue->parts);
-    if (queue->parts == NULL)
-        abort();
+    queue->parts = queue_alloc(queue->shards.n, sizeof *queue->parts);
+    for (unsigned i = 0; i < queue->shards.n; i++) {
+        queue->parts[i].queue = queue;
+        queue->parts[i].number = i;
+    }
+    create_tables(queue);
     for (unsigned i = 0; i < queue->shards.n; i++)
-        init_part(queue, i);
-    queue->vacancies = vacancies_create(queue);
+        connect_part(&queue->parts[i]);
     return queue;
-}
-
-static void fini_part(struct queue_shard *part)
-{
-    timers_fini(part);
-    delivered_fini(part);
 }
 
 void queue_destroy(struct queue *queue)
@@ -180,96 +193,7 @@ void queue_destroy(struct queue *queue)
         turn_destroy(queue->parts[i].turn);
         bus_destroy(queue->parts[i].bus);
     }
-    /* The end of what was under way may have set their timers. */
-    for (unsigned i = 0; i < queue->shards.n; i++)
-        fini_part(&queue->parts[i]);
-    vacancies_destroy(queue->vacancies);
-    polls_fini(queue);
-    buf_fini(&queue->differences);
+    destroy_tables(queue); /* after the end of what was under way, which may have set timers */
     free(queue->parts);
     free(queue);
-}
-
-struct shards *queue_shards(struct queue *queue)
-{
-    return &queue->shards;
-}
-
-struct queue_shard *queue_part(struct queue *queue, struct str topic)
-{
-    return &queue->parts[queue->shards.n == 1 ? 0 : shard_of(topic, queue->shards.n)];
-}
-
-static enum redis_trouble part_trouble(const struct queue_shard *part)
-{
-    if (part->turn == NULL || part->bus == NULL)
-        return REDIS_AWAY;
-    enum redis_trouble trouble = turn_trouble(part->turn);
-    return trouble == REDIS_FINE || trouble == REDIS_FULL
-               ? bus_is_up(part->bus) ? trouble : bus_trouble(part->bus)
-               : trouble;
-}
-
-bool part_is_usable(const struct queue_shard *part)
-{
-    return part_is_up(part) && !redis_trouble_is_outage(turn_trouble(part->turn));
-}
-
-enum redis_trouble queue_trouble(const struct queue *queue, struct str topic)
-{
-    unsigned n = queue->shards.n;
-    return part_trouble(&queue->parts[n == 1 ? 0 : shard_of(topic, n)]);
-}
-
-unsigned queue_server_n(const struct queue *queue)
-{
-    return queue->config.map->server_n;
-}
-
-enum redis_trouble queue_server_trouble(const struct queue *queue, unsigned server)
-{
-    enum redis_trouble trouble = REDIS_FINE;
-    for (unsigned i = server; i < queue->shards.n; i += queue->config.map->server_n) {
-        enum redis_trouble its = part_trouble(&queue->parts[i]);
-        if (trouble == REDIS_FINE || (redis_trouble_is_outage(its) && trouble == REDIS_FULL))
-            trouble = its;
-    }
-    return trouble;
-}
-
-bool queue_is_usable(const struct queue *queue)
-{
-    unsigned away_n = 0;
-    for (unsigned i = 0; i < queue->shards.n; i++)
-        away_n += redis_trouble_is_outage(part_trouble(&queue->parts[i]));
-    return away_n * 2 <= queue->shards.n && (queue->shards.n == 1 || queue->parts[0].was_up);
-}
-
-struct str queue_drained(const struct queue *queue)
-{
-    return queue->drained;
-}
-
-struct str queue_node_id(const struct queue *queue)
-{
-    return str_of(queue->config.node_id);
-}
-
-uint64_t queue_lease_ms(const struct queue *queue)
-{
-    return queue->config.lease_ms;
-}
-
-void queue_count_added(struct queue *queue, struct str topic)
-{
-    struct queue_shard *part = queue_part(queue, topic);
-    part->added_n++;
-    part_look_after(part, queue->config.delivery_ms);
-    metrics_add(queue->metrics, METRIC_QUERIES_ADDED, 1);
-}
-
-void queue_count_done(struct queue *queue, struct str topic)
-{
-    queue_part(queue, topic)->done_n++;
-    metrics_add(queue->metrics, METRIC_ANSWERS, 1);
 }

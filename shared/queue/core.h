@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * core: what the files of shared/queue share: the node's queue and its part of each shard, with its
+ * connections, the timers by which it acts there, and counters. State that only one file needs is in
+ * a table of that file, and the others call its functions. On the loop's thread.
+ *
+ * Each file calls only those above it:
+ *
+ *     core           this; lines and row read and write texts
+ *     poll_class     polls that are equal for the scripts, and lists of polls
+ *     poll_credits   parked polls, each a credit on one shard
+ *     watch, deliver, engines, settings, outbox, engines_check, vacancy
+ *     poll_handover  a claim goes to the oldest poll of its class
+ *     poll_move      a parked poll claims on another shard than that of its credit
+ *     poll           a poll looks for work and parks
+ *     poll_report    what a sync says of the polls
+ *     timers         sync, reap, purge
+ *     events         life of the queue, and what scripts notify it of
+ *
+ * question, follow and look are users of the interface, queue.h.
+ */
+#ifndef PARLEY_QUEUE_CORE_H
+#define PARLEY_QUEUE_CORE_H
+
+#include "shared/queue/queue.h"
+
+/* Delay after the end of a lease before it is reaped. */
+enum { QUEUE_REAP_AFTER_MS = 20 };
+
+/* What a node has for each shard. */
+struct queue_shard {
+    struct queue *queue;
+    unsigned number;
+    struct turn *turn;
+    struct bus *bus;
+    bool was_up;                            /* once, since the node started */
+    uint64_t added_n, done_n;               /* since the last sync */
+    struct deadline sync_timer, reap_timer; /* set by the functions below; they run in timers.c */
+    uint64_t look_after_until_ms;           /* leases that end before this are already covered */
+    unsigned sync_bucket;                   /* of classes: where the next sync begins */
+    uint64_t open_n; /* queries that are Open there, as far as is known; of several shards only */
+    /* It has requested a poll, none could move at once, and none has looked there since. The reply
+     * of a turn that ran before the query was added may arrive after that request and say that
+     * nothing is Open. */
+    bool is_called;
+};
+
+struct queue {
+    struct loop *loop;
+    struct queue_config config;
+    struct metrics *metrics;
+    struct shards shards;      /* the turns of `parts` */
+    struct queue_shard *parts; /* one per shard */
+    bool is_counted;           /* in METRIC_CONNECTED */
+    uint64_t poll_n;           /* that have begun */
+    /* Each of the file of its name. */
+    struct classes *classes;
+    struct moves *moves;
+    struct engines *engines;
+    struct deliveries *deliveries;
+    struct watches *watches;
+    struct outboxes *outboxes;
+    struct settings *settings;
+    struct timers *timers;
+    struct vacancies *vacancies;
+};
+
+static inline uint64_t shard_bit(unsigned shard)
+{
+    return UINT64_C(1) << shard;
+}
+
+/* For tables by texts and numbers; 0: by texts alone. */
+uint32_t queue_hash(struct str s, uint64_t salt);
+/* Zeroed memory for a table; aborts if there is none. */
+void *queue_alloc(size_t n, size_t bytes);
+
+/* The part of a topic (name). */
+struct queue_shard *queue_part(struct queue *queue, struct str topic);
+/* Its connections stand. */
+bool part_is_up(const struct queue_shard *part);
+/* The same, and Redis works. */
+bool part_is_usable(const struct queue_shard *part);
+/* REDIS_FINE while it works. */
+enum redis_trouble part_trouble(const struct queue_shard *part);
+
+/* Within that time: report that this node is alive (on every shard), and reap. */
+void queue_sync_soon(struct queue *queue, uint64_t after_ms);
+void part_sync_by(struct queue_shard *part, uint64_t after_ms);
+void part_reap_by(struct queue_shard *part, uint64_t after_ms);
+/* A lease ends in that time, and no other node may be watching it. */
+void part_look_after(struct queue_shard *part, uint64_t after_ms);
+
+#endif

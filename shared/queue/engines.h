@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * engines: what this node's engines are known by between their polls. queue.h has what a service
+ * notes. On the loop's thread.
+ */
+#ifndef PARLEY_QUEUE_ENGINES_H
+#define PARLEY_QUEUE_ENGINES_H
+
+#include "shared/queue/poll_class.h"
+
+struct verb_writer;
+
+/* What an engine does. */
+enum seen { SEEN_WAITING, SEEN_WORKING, SEEN_BEAT, SEEN_LEFT };
+
+struct engines *engines_create(void) must_check;
+void engines_destroy(struct engines *engines);
+
+/* Records what an engine does whose poll had a valid nonce. */
+void engines_note(struct queue *queue, const struct poll *poll, enum seen what);
+/* Whether the next sync of that shard, the home of some, has engines to report. */
+bool engines_have_news(const struct queue_shard *part);
+/* Puts those that polled since the last sync, and whose home that shard is, into `verb`, the sync
+ * that is being written. */
+void engines_put(struct queue_shard *part, struct verb_writer *verb);
+
+#endif
