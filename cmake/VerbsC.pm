@@ -145,11 +145,17 @@ sub body_of {
 
 my $MADE = "/* Made by cmake/verbs.pl from the headers in lua/; what is not about one verb: shared/redis/verb.h. */\n";
 
-sub header {
+sub ids {
     my ($verbs) = @_;
     my $names = join(",\n", map {'    VERB_' . uc $_->{name}} @$verbs);
+    return $MADE . "#ifndef PARLEY_GENERATED_VERB_IDS_H\n#define PARLEY_GENERATED_VERB_IDS_H\n\n"
+        . "enum verb {\n$names,\n    VERB_NR\n};\n\n#endif\n";
+}
+
+sub header {
+    my ($verbs) = @_;
     return $MADE . "#ifndef PARLEY_GENERATED_VERBS_H\n#define PARLEY_GENERATED_VERBS_H\n\n"
-        . "#include \"shared/redis/verb.h\"\n\nenum verb {\n$names,\n    VERB_NR\n};\n\n"
+        . "#include \"generated/verb_ids.h\"\n#include \"shared/redis/verb.h\"\n\n"
         . join('', map {header_of($_)} @$verbs) . "#endif\n";
 }
 

@@ -4,7 +4,7 @@
 #   verbs.pl --expand    prints the Lua library as Redis gets it
 #   verbs.pl --json      prints the verbs and their arguments, for tests
 #   verbs.pl --page      prints docs/verbs.md
-#   verbs.pl DIR         writes DIR/library.lua, verbs.h and verbs.c
+#   verbs.pl DIR         writes DIR/library.lua, verb_ids.h, verbs.h and verbs.c
 # Another folder than lua/ may follow: for tests. Run in the source root. Says what is wrong as `file:line: why`, and ends with 1 then.
 use strict;
 use warnings;
@@ -57,6 +57,7 @@ if ($what eq '--expand') {
 } else {
     mkdir $what;
     write_file("$what/library.lua", $library->{text});
+    write_file("$what/verb_ids.h", VerbsC::ids($library->{verbs}));
     write_file("$what/verbs.h", VerbsC::header($library->{verbs}));
     write_file("$what/verbs.c", VerbsC::source($library->{verbs}));
 }

@@ -11,6 +11,7 @@
 #include "shared/queue/timers.h"
 #include "shared/queue/vacancy.h"
 #include "shared/queue/watch.h"
+#include "shared/redis/fence.h"
 
 #include <stdlib.h>
 
@@ -131,6 +132,8 @@ static void connect_part(struct queue_shard *part)
                                .metrics = queue->metrics,
                                .arg = part};
     part->turn = queue->shards.turns[number] = turn_create(queue->loop, address, &turn);
+    if (config->durable != DURABLE_NOT)
+        fence_create(part->turn);
     part->bus = bus_create(queue->loop, address, prefix, config->node_id, config->map->n > 1,
                            (struct bus_events){.on_event = on_event, .on_up = on_up, .arg = part});
 }

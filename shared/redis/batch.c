@@ -10,7 +10,7 @@
  * only, so three digits are kept free for that number. */
 #include "shared/redis/batch.h"
 
-#include "generated/verbs.h"
+#include "generated/verb_ids.h"
 #include "shared/base/clock.h"
 #include "shared/redis/wire.h"
 
@@ -223,21 +223,6 @@ struct batch *batch_queue_take(struct batch_queue *queue)
     queue->first = batch->next;
     batch->next = NULL;
     return batch;
-}
-
-void batch_put_settings(struct buf *settings, const struct turn_config *config)
-{
-    uint64_t numbers[] = {config->lease_ms,
-                          config->delivery_ms,
-                          config->max_attempts,
-                          config->queue_max,
-                          config->map == NULL ? 1 : config->map->n,
-                          config->fallback_ms};
-    buf_put(settings, str_of(config->node_id));
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        buf_put_char(settings, ' ');
-        buf_put_u64(settings, numbers[i]);
-    }
 }
 
 static void put_lane(struct batch *batch, int lane)

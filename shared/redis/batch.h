@@ -2,29 +2,20 @@
  *
  * batch: the verbs that one turn of the loop collects, by lane and in Redis's protocol, until they
  * are sent as one call of the function library (turn.h). It holds the bytes and a slot for each
- * awaited reply; it knows no connection. Used only by turn.c and call.c, on the loop's thread.
+ * awaited reply; it knows no connection. Used only by turn*.c, on the loop's thread.
  */
 #ifndef PARLEY_REDIS_BATCH_H
 #define PARLEY_REDIS_BATCH_H
 
 #include "shared/base/buf.h"
-#include "shared/redis/verb.h"
+#include "shared/op/deadline.h"
+#include "shared/redis/call_internal.h"
+#include "shared/redis/verb_info.h"
 
 /* Requests that only use their nonces have no verb in the call, and come before those that have
  * (lua/turn/frame.lua): `nonce` and `nonce_of_add`, unless their nonces are only recorded. */
 enum { ALONE_NONCES = LANE_NR, ALONE_MARKED, BATCH_LANE_N };
 enum { BATCH_CALLS_MAX = 128, BATCH_SLOW_MAX = 4 };
-
-/* Awaits the reply of one verb for its call, for `on_orphan` after call_leave, or for nobody. */
-struct call_slot {
-    struct call *call; /* NULL: detached, left, or none */
-    call_reply_cb *on_reply;
-    call_orphan_cb *on_orphan; /* NULL: nobody */
-    void *context;             /* of `on_orphan` */
-    struct call_slot *next;    /* of its lane */
-    const struct verb_info *verb;
-    uint64_t begin_us;
-};
 
 struct lane {
     struct buf wire; /* verbs; of ALONE_NONCES nonces, of ALONE_MARKED members */
@@ -101,7 +92,5 @@ struct batch *batch_queue_take(struct batch_queue *queue);
  * call or a lane exceeds 64 MiB, the buf overflows and the batch must not be sent. */
 void batch_write(struct batch *batch, const char *function, const char *prefix,
                  const struct buf *settings);
-/* Puts the settings that all calls of a node share: the frame's first word. */
-void batch_put_settings(struct buf *settings, const struct turn_config *config);
 
 #endif

@@ -271,12 +271,6 @@ enum err blocking_command(struct blocking *blocking, const struct str *words, si
     return ERR_OK;
 }
 
-const struct redis_address *blocking_place(const struct blocking *blocking)
-{
-    const struct redis_address *place = &blocking->place;
-    return place->port == 0 && place->path[0] == 0 ? blocking->config.address : place;
-}
-
 const char *blocking_problem(struct blocking *blocking)
 {
     char place[REDIS_PLACE_BYTES];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * blocking_connect.c - the connection of a thread that waits: made, logged in and lost; see
  * blocking.h. */
-#include "shared/redis/agreement.h"
+#include "shared/redis/agreement_record.h"
 #include "shared/redis/blocking_internal.h"
 #include "shared/redis/tls.h"
 #include "shared/redis/topology.h"
@@ -14,6 +14,12 @@
 #include <sys/time.h>
 
 enum { CONNECT_MAX_MS = 3000 };
+
+const struct redis_address *blocking_place(const struct blocking *blocking)
+{
+    const struct redis_address *place = &blocking->place;
+    return place->port == 0 && place->path[0] == 0 ? blocking->config.address : place;
+}
 
 void blocking_set_error(struct blocking *blocking, const char *text)
 {

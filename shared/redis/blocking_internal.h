@@ -9,7 +9,7 @@
 #include "shared/redis/blocking.h"
 #include "shared/redis/library.h"
 #include "shared/redis/trouble.h"
-#include "shared/redis/verb.h"
+#include "shared/redis/verb_info.h"
 
 #include <hiredis/hiredis.h>
 #include <stdatomic.h>
@@ -45,9 +45,6 @@ struct blocking {
 
 /* --- blocking.c --- */
 
-/* Where it is or was connected; before that, what it was given. */
-const struct redis_address *blocking_place(const struct blocking *blocking);
-
 /* Sends `wire` once, after loading the library if it is missing. ERR_OK: a reply without an error.
  * ERR_CONFLICT: a permanent error. Otherwise ERR_STORE_FULL, or ERR_REDIS_LOST for other temporary
  * errors. */
@@ -65,6 +62,8 @@ void blocking_verb_end(struct blocking_call *call, unsigned argc);
 
 /* --- blocking_connect.c --- */
 
+/* Where it is or was connected; before that, what it was given. */
+const struct redis_address *blocking_place(const struct blocking *blocking);
 void blocking_set_error(struct blocking *blocking, const char *text);
 /* Logs `message` with blocking->error, once a minute. */
 void blocking_say(struct blocking *blocking, const char *message);

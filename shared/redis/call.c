@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * call.c - see call.h. */
-#include "shared/redis/call.h"
-
-#include "shared/redis/batch.h"
+#include "shared/redis/call_internal.h"
 
 #include <stdlib.h>
 

@@ -45,8 +45,9 @@ struct held {
 };
 
 struct fence {
-    struct turn *owner; /* whose replies are held */
-    struct turn *turn;  /* its own */
+    struct turn_fence hooks; /* that the turn calls */
+    struct turn *owner;      /* whose replies are held */
+    struct turn *turn;       /* its own */
     struct call call;
     struct held *first, **last; /* in the order of their times */
     uint64_t number;            /* of the last one held */
@@ -64,49 +65,19 @@ struct fence {
     struct log_limit limit;
 };
 
+static struct fence *of(const struct turn_fence *hooks)
+{
+    return H2O_STRUCT_FROM_MEMBER(struct fence, hooks, hooks);
+}
+
 static void move(struct fence *fence, enum fence_state to)
 {
     fence->state = sm_move(&sm, fence->state_number, fence->state, to);
 }
 
-/* --- histories ---------------------------------------------------------------------------------
- */
-
 static bool is_same(const char *a, const char *b)
 {
     return a[0] != 0 && strcmp(a, b) == 0;
-}
-
-/* "master_replid:<40 hex digits>" */
-static void on_history(void *arg, const redisReply *reply)
-{
-    struct turn *turn = arg;
-    if (reply == NULL)
-        return;
-    struct str info = {NULL, 0};
-    if (reply->type == REDIS_REPLY_STRING || reply->type == REDIS_REPLY_STATUS)
-        info = (struct str){reply->str, (size_t)reply->len};
-    while (info.at != NULL) {
-        struct str line = str_trim(str_cut(&info, '\n')), value = line;
-        if (str_eq(str_cut(&value, ':'), STR("master_replid")) && value.n < HISTORY_BYTES) {
-            memcpy(turn->history, value.at, value.n);
-            turn->history[value.n] = 0;
-        }
-    }
-    if (turn->history[0] == 0)
-        turn_say_trouble(turn,
-                         "--durability needs INFO replication, which this Redis refuses: nothing "
-                         "can be acknowledged",
-                         reply->type == REDIS_REPLY_ERROR ? reply->str : "no master_replid");
-}
-
-void fence_ask_history(struct turn *turn)
-{
-    struct str words[] = {STR("INFO"), STR("replication")};
-    turn->history[0] = 0;
-    turn->since_ms = clock_mono_ms();
-    if (redis_conn_command(turn->conn, on_history, turn, words, 2) == ERR_OK)
-        redis_conn_flush(turn->conn);
 }
 
 /* --- what is held ------------------------------------------------------------------------------
@@ -177,8 +148,9 @@ static void answer_covered(struct fence *fence)
     set_expiry(fence);
 }
 
-void fence_hold(struct fence *fence, struct call_slot *slot, struct str reply)
+static void hold(struct turn_fence *hooks, struct call_slot *slot, struct str reply)
 {
+    struct fence *fence = of(hooks);
     struct held *held = malloc(sizeof *held + reply.n + 1);
     if (held == NULL)
         abort();
@@ -361,8 +333,9 @@ static void begin_round(struct fence *fence)
     send_wait(fence);
 }
 
-void fence_flush(struct fence *fence)
+static void flush(struct turn_fence *hooks)
 {
+    struct fence *fence = of(hooks);
     if (fence->first != NULL && fence->turn->is_up)
         leave_older(fence, clock_mono_ms());
     if (fence->state == FENCE_IDLE && fence->turn->is_up) {
@@ -385,7 +358,7 @@ static void on_event(void *arg, struct str event)
 
 static void on_up(void *arg)
 {
-    (void)arg; /* the loop's turn ends with fence_flush */
+    (void)arg; /* the loop's turn ends with a flush */
 }
 
 /* What is held may be confirmed yet, if the same server is reached again in time. */
@@ -403,7 +376,35 @@ static void on_sent(void *arg, unsigned verb_n)
     fence->owner->config.on_sent(fence->owner->config.arg, verb_n);
 }
 
-struct fence *fence_create(struct turn *turn, const struct redis_address *address)
+static void destroy(struct turn_fence *hooks)
+{
+    struct fence *fence = of(hooks);
+    turn_stop(fence->turn);
+    if (fence->state == FENCE_UNDER_WAY)
+        end_round(fence);
+    loop_cancel_deadline(fence->owner->loop, &fence->expiry);
+    while (fence->first != NULL)
+        end_held(fence, &fence->first, ERR_REDIS_LOST);
+    turn_destroy(fence->turn);
+    free(fence);
+}
+
+static bool is_confirmed(const struct turn_fence *hooks)
+{
+    return !of(hooks)->is_unconfirmed;
+}
+
+/* Also not while a round takes so long, or has lately, that a claim in a held reply could end
+ * first: more than a quarter of config.delivery_ms. */
+static bool is_prompt(const struct turn_fence *hooks)
+{
+    const struct fence *fence = of(hooks);
+    uint64_t now_ms = clock_mono_ms();
+    bool is_late = fence->state == FENCE_UNDER_WAY && now_ms - fence->begun_ms > slow_ms(fence);
+    return !fence->is_unconfirmed && !is_late && now_ms >= fence->slow_until_ms;
+}
+
+void fence_create(struct turn *turn)
 {
     struct fence *fence = calloc(1, sizeof *fence);
     if (fence == NULL)
@@ -415,38 +416,13 @@ struct fence *fence_create(struct turn *turn, const struct redis_address *addres
     config.on_lost = on_lost;
     config.on_sent = on_sent;
     config.arg = fence;
+    fence->hooks = (struct turn_fence){hold, flush, destroy, is_confirmed, is_prompt};
     fence->owner = turn;
     fence->last = &fence->first;
     fence->state_number = sm_number();
     fence->expiry.on_expire = on_expiry;
     fence->late.on_expire = on_late;
-    fence->turn = turn_create_named(turn->loop, address, &config, "parley-fence");
-    fence->turn->has_history = true;
-    return fence;
-}
-
-void fence_destroy(struct fence *fence)
-{
-    if (fence == NULL)
-        return;
-    turn_stop(fence->turn);
-    if (fence->state == FENCE_UNDER_WAY)
-        end_round(fence);
-    loop_cancel_deadline(fence->owner->loop, &fence->expiry);
-    while (fence->first != NULL)
-        end_held(fence, &fence->first, ERR_REDIS_LOST);
-    turn_destroy(fence->turn);
-    free(fence);
-}
-
-bool fence_is_confirmed(const struct fence *fence)
-{
-    return !fence->is_unconfirmed;
-}
-
-bool fence_is_prompt(const struct fence *fence)
-{
-    uint64_t now_ms = clock_mono_ms();
-    bool is_late = fence->state == FENCE_UNDER_WAY && now_ms - fence->begun_ms > slow_ms(fence);
-    return !fence->is_unconfirmed && !is_late && now_ms >= fence->slow_until_ms;
+    fence->turn = turn_create_named(turn->loop, turn->address, &config, "parley-fence");
+    fence->turn->has_history = turn->has_history = true;
+    turn->fence = &fence->hooks;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * fence: holds back the replies of a turn's verbs that acknowledge what they stored (`Durable: yes`
- * in their headers) until a replica, or Redis's append-only file, has it (--durability). Used by
- * turn.c only; one per turn, on the loop's thread. Without the setting there is none.
+ * in their headers) until a replica, or Redis's append-only file, has it (--durability). One per
+ * turn, on the loop's thread; without the setting there is none. The turn knows it as a struct
+ * turn_fence only.
  *
  * WAIT blocks everything that is sent after it on its connection, and answers for writes of its own
  * connection only. So a fence has a connection of its own, with a turn of its own: it writes a key
@@ -17,33 +18,14 @@
 #ifndef PARLEY_REDIS_FENCE_H
 #define PARLEY_REDIS_FENCE_H
 
-#include "shared/redis/batch.h"
+#include "shared/redis/turn.h"
 
 /* How long a reply is held, and a round waits, at most. A round must not be shorter: each one
  * writes again, so with `appendfsync everysec` a round of one second would always time out. */
 enum { FENCE_WAIT_MS = 5000 };
 
-struct fence;
-
-/* For `turn`, whose configuration it borrows: at the same server, with config.durable. */
-struct fence *fence_create(struct turn *turn, const struct redis_address *address) must_check;
-/* Ends all calls that it holds with ERR_REDIS_LOST. Accepts NULL. */
-void fence_destroy(struct fence *fence);
-
-/* Takes over the slot of a call that awaits its reply, and copies both: from now on the call points
- * to the copy. It ends by turn_end_call, in a later turn of the loop. */
-void fence_hold(struct fence *fence, struct call_slot *slot, struct str reply);
-
-/* At the end of each turn of the loop: begins a round if there is something to confirm. */
-void fence_flush(struct fence *fence);
-
-/* Asks on a new connection which history its server has. Before anything else that writes. */
-void fence_ask_history(struct turn *turn);
-
-/* Whether the last round was confirmed in time, or there was none. */
-bool fence_is_confirmed(const struct fence *fence);
-/* Whether, besides, no round has lately taken so long that a claim in a held reply could end first:
- * more than a quarter of config.delivery_ms. */
-bool fence_is_prompt(const struct fence *fence);
+/* Right after turn_create: holds the replies of that turn, as its config.durable says, and ends
+ * with it. */
+void fence_create(struct turn *turn);
 
 #endif

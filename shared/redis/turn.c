@@ -26,9 +26,10 @@
  * verbs does not wait for the turn's end: Redis runs them while the node reads the next requests. A
  * batch with a new query waits for the end, so that polls that arrive in the same turn are parked
  * first: to queue and claim a query costs a third more than to hand it over. */
-#include "generated/verbs.h"
-#include "shared/redis/fence.h"
 #include "shared/redis/turn_internal.h"
+
+#include "generated/verb_ids.h"
+#include "shared/metrics/metrics.h"
 
 #include <hiredis/hiredis.h>
 #include <stdio.h>
@@ -104,11 +105,27 @@ static void unlink_sent(struct turn *turn, struct batch *batch)
     loop_cancel_deadline(turn->loop, &batch->deadline);
 }
 
+/* What all calls of a node share: the frame's first word (lua/turn/frame.lua). */
+static void put_settings(struct buf *settings, const struct turn_config *config)
+{
+    uint64_t numbers[] = {config->lease_ms,
+                          config->delivery_ms,
+                          config->max_attempts,
+                          config->queue_max,
+                          config->map == NULL ? 1 : config->map->n,
+                          config->fallback_ms};
+    buf_put(settings, str_of(config->node_id));
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        buf_put_char(settings, ' ');
+        buf_put_u64(settings, numbers[i]);
+    }
+}
+
 /* The number of shards may be agreed on after the turn was made, not after it is up. */
 static const struct buf *settings_of(struct turn *turn)
 {
     if (turn->settings.n == 0)
-        batch_put_settings(&turn->settings, &turn->config);
+        put_settings(&turn->settings, &turn->config);
     return &turn->settings;
 }
 
@@ -330,7 +347,7 @@ void turn_flush(struct turn *turn)
         redis_conn_flush(turn->conn);
     fail_doomed(turn);
     if (turn->fence != NULL)
-        fence_flush(turn->fence);
+        turn->fence->flush(turn->fence);
 }
 
 static struct str verb_name(unsigned verb)
@@ -375,7 +392,7 @@ static void on_connect(void *arg)
 {
     struct turn *turn = arg;
     if (turn->has_history)
-        fence_ask_history(turn);
+        turn_ask_history(turn);
     turn_check_server(turn);
     durability_ask(turn->conn, &turn->durability);
 }
@@ -434,12 +451,7 @@ struct turn *turn_create_named(struct loop *loop, const struct redis_address *ad
 struct turn *turn_create(struct loop *loop, const struct redis_address *address,
                          const struct turn_config *config)
 {
-    struct turn *turn = turn_create_named(loop, address, config, "parley-turn");
-    if (config->durable == DURABLE_NOT)
-        return turn;
-    turn->has_history = true;
-    turn->fence = fence_create(turn, address);
-    return turn;
+    return turn_create_named(loop, address, config, "parley-turn");
 }
 
 static void destroy_batches(struct batch *batch)
@@ -462,7 +474,8 @@ void turn_stop(struct turn *turn)
         send_collected(turn);
     send_slow(turn);
     fail_doomed(turn);
-    fence_destroy(turn->fence);
+    if (turn->fence != NULL)
+        turn->fence->destroy(turn->fence);
     turn->fence = NULL;
 }
 
@@ -497,14 +510,15 @@ enum redis_trouble turn_trouble(const struct turn *turn)
 
 unsigned turn_warnings(const struct turn *turn)
 {
+    const struct turn_fence *fence = turn->fence;
     return turn->durability.warnings |
-           (turn->fence == NULL || fence_is_confirmed(turn->fence) ? 0 : DURABILITY_UNCONFIRMED) |
+           (fence == NULL || fence->is_confirmed(fence) ? 0 : DURABILITY_UNCONFIRMED) |
            (turn->durability.has_lost_data ? DURABILITY_EMPTIED : 0);
 }
 
 bool turn_is_prompt(const struct turn *turn)
 {
-    return turn->fence == NULL || fence_is_prompt(turn->fence);
+    return turn->fence == NULL || turn->fence->is_prompt(turn->fence);
 }
 
 bool turn_is_collecting(const struct turn *turn)

@@ -16,28 +16,14 @@
 #include "shared/redis/conn.h"
 #include "shared/redis/shard_map.h"
 #include "shared/redis/trouble.h"
+#include "shared/redis/verb_info.h"
 
 struct turn;
 
-/* Verbs of one turn run lane by lane: answers free engines before polls look for work, polls wait
- * before new queries come (which are then handed over instead of queued), readers come last. Slow
- * verbs, which may take Redis milliseconds each, run in calls of their own: BATCH_SLOW_MAX of them
- * in one, one such call at a time. So many of them delay other verbs by one call at most, and those
- * of one owner (call_start) delay another's by one call of each owner that waits. One call has one
- * verb of each user of its owner. */
-enum turn_lane { LANE_FIRST, LANE_CLAIM, LANE_ADD, LANE_READ, LANE_SLOW, LANE_NR };
-
-enum { NONCE_ID_BYTES = 16, TURN_ARGS_MAX = 999 };
-struct nonce_id {
-    unsigned char bytes[NONCE_ID_BYTES];
-    bool is_set;
-    bool is_record_only; /* an earlier attempt may have stored it: store it without refusing */
-};
-
 struct metrics;
 
-/* What a verb must have reached before it is acknowledged, if its header says `Durable: yes`
- * (fence.h). */
+/* What a verb must have reached before it is acknowledged, if its header says `Durable: yes`: the
+ * owner of such a turn calls fence_create (fence.h). */
 enum durable { DURABLE_NOT, DURABLE_REPLICA, DURABLE_DISK, DURABLE_NR };
 
 struct turn_config {
@@ -78,7 +64,7 @@ bool turn_is_up(const struct turn *turn);
 enum redis_trouble turn_trouble(const struct turn *turn);
 /* How this Redis may lose acknowledged data (durability.h). */
 unsigned turn_warnings(const struct turn *turn);
-/* Whether acknowledgements come at once (fence_is_prompt), or none is required. */
+/* Whether acknowledgements come at once, or none is required (fence.h). */
 bool turn_is_prompt(const struct turn *turn);
 /* Calls that wait for a reply or to be sent, or whose reply is held (fence.h). */
 size_t turn_pending_n(const struct turn *turn);

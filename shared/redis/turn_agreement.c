@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * turn_agreement.c - is this still the server that the cluster agreed on (agreement.h)? Looked at
- * with each connection, before anything of the node reaches it.
+ * turn_agreement.c - is this still the server that the cluster agreed on (agreement_record.h)?
+ * Looked at with each connection, before anything of the node reaches it.
  *
  * The only server of a cluster gets its record again when it has none: it has lost its data, as it
  * may, and all nodes agree on what it was. One of several does not: what it has lost, the others
  * refer to. */
 #include "shared/redis/turn_internal.h"
 
-#include "shared/redis/agreement.h"
+#include "shared/redis/agreement_record.h"
 #include "shared/redis/topology.h"
 
 #include <hiredis/hiredis.h>

@@ -3,9 +3,10 @@
  * a string for all nonces without a verb, if there are any; a reply for each verb, lane by lane;
  * then the events (lua/turn/frame.lua). A long text takes several elements (parts.h). If the
  * replies grew long, one string stands for those of the verbs that have not run. */
-#include "shared/redis/fence.h"
-#include "shared/redis/parts.h"
 #include "shared/redis/turn_internal.h"
+
+#include "shared/metrics/metrics.h"
+#include "shared/redis/parts.h"
 
 #include <hiredis/hiredis.h>
 
@@ -32,7 +33,7 @@ void turn_answer_call(struct turn *turn, struct call_slot *slot, uint64_t now_us
         metrics_count_verb(turn->config.metrics, slot->verb->id, error != ERR_OK, turn->took_us);
     bool is_awaited = slot->call != NULL || slot->on_orphan != NULL;
     if (turn->fence != NULL && error == ERR_OK && slot->verb->is_durable && is_awaited)
-        fence_hold(turn->fence, slot, reply);
+        turn->fence->hold(turn->fence, slot, reply);
     else
         turn_end_call(turn, slot, error, reply);
 }

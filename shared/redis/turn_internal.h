@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * turn_internal: shared by turn.c (batches), turn_answer.c (their replies), turn_library.c (the
- * library and Redis's troubles), turn_hold.c, turn_agreement.c and fence.c only. On the loop's
- * thread.
+ * library and Redis's troubles), turn_hold.c, turn_agreement.c, turn_history.c, and by fence.c and
+ * verb.c, which stand above them. On the loop's thread.
  */
 #ifndef PARLEY_REDIS_TURN_INTERNAL_H
 #define PARLEY_REDIS_TURN_INTERNAL_H
@@ -10,14 +10,26 @@
 #include "shared/redis/batch.h"
 #include "shared/redis/durability.h"
 #include "shared/redis/library.h"
-#include "shared/redis/verb.h"
+#include "shared/redis/turn.h"
 
 /* How long Redis may take for a batch or the library after receiving it. */
 enum { TURN_ANSWER_MAX_MS = 5000, TURN_REASON_BYTES = 240, HISTORY_BYTES = 41 };
 /* Of a text that comes in parts: far more than a verb returns (lua/turn/bounds.lua). */
 enum { TURN_JOINED_MAX_BYTES = 64 << 20 };
 
-struct fence;
+/* What holds replies that acknowledge something (fence.h), as its turn sees it. */
+struct turn_fence {
+    /* Takes over the slot of a call that awaits its reply, and copies both: from now on the call
+     * points to the copy. It ends by turn_end_call, in a later turn of the loop. */
+    void (*hold)(struct turn_fence *fence, struct call_slot *slot, struct str reply);
+    /* At the end of each turn of the loop. */
+    void (*flush)(struct turn_fence *fence);
+    /* The turn stops: ends all calls that it holds with ERR_REDIS_LOST, and frees itself. */
+    void (*destroy)(struct turn_fence *fence);
+    /* Whether acknowledgements come, and whether they come at once. */
+    bool (*is_confirmed)(const struct turn_fence *fence);
+    bool (*is_prompt)(const struct turn_fence *fence);
+};
 
 struct turn {
     struct loop *loop;
@@ -49,7 +61,7 @@ struct turn {
     bool is_trouble_said;       /* it was logged, so log its end too */
     struct log_limit limit;
     struct durability durability;
-    struct fence *fence;         /* NULL: replies are not held */
+    struct turn_fence *fence;    /* NULL: replies are not held */
     bool has_history;            /* the two below are of use: with a fence, or that of a fence */
     char history[HISTORY_BYTES]; /* of its server's data; "": not known */
     uint64_t since_ms;           /* when it was connected */
@@ -104,6 +116,11 @@ void turn_fail_held(struct turn *turn, enum err error);
 /* Checks whether the server is the one that the cluster agreed on; then loads the library or closes
  * the connection. */
 void turn_check_server(struct turn *turn);
+
+/* --- turn_history.c --- */
+
+/* Asks on a new connection which history its server has. Before anything else that writes. */
+void turn_ask_history(struct turn *turn);
 
 /* --- turn_library.c --- */
 

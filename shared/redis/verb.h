@@ -28,17 +28,6 @@
 /* The value of an optional number that is absent. */
 #define NO_NUMBER UINT64_MAX
 
-struct verb_info {
-    unsigned id; /* enum verb */
-    struct str name;
-    enum turn_lane lane;
-    bool takes_nonce;
-    bool is_durable;             /* its reply acknowledges what it stored (fence.h) */
-    unsigned min_argc, max_argc; /* without the nonce; more than one with lists */
-};
-extern const struct verb_info verb_infos[]; /* by enum verb */
-extern const unsigned verb_infos_n;
-
 /* --- for generated code ----------------------------------------------------------------------- */
 
 struct blocking_call;

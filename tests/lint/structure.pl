@@ -175,7 +175,7 @@ for (keys %is_flag) { /^--(?:json|check)$/ or die "usage: structure.pl [--json] 
 @places = qw(shared services) unless @places;
 my %texts;
 for (@places) { -d $_ or die "structure: no such folder: $_\n" }
-find({no_chdir => 1, wanted => sub { $texts{$_} = text_of($_) =~ s{"generated/verbs\.h"}{"shared/redis/verb.h"}r if /\.[ch]$/ }}, @places);
+find({no_chdir => 1, wanted => sub { $texts{$_} = text_of($_) =~ s{"generated/verbs\.h"}{"shared/redis/verb.h"}r =~ s{"generated/verb_ids\.h"}{"shared/redis/verb_info.h"}r if /\.[ch]$/ }}, @places);
 %texts or die "structure: found no file to look at\n";
 my $units = read_units(\%texts);
 my %circles = map { $_ => [circles(arrows($units, $_))] } qw(includes calls);
