@@ -86,12 +86,11 @@ struct bots_part {
 /* All parts; ends with NULL (parts.c). */
 extern const struct bots_part *const bots_parts[];
 
-extern const struct service bots_service;
 extern const struct route bots_routes[];
 
 static inline struct bots *bots_of(const struct request *r)
 {
-    return service_state(r, &bots_service);
+    return service_state(r, "bots");
 }
 
 /* Whom a request acts for. Texts live as long as the request. */

@@ -30,12 +30,11 @@ struct broker {
     struct fair_slots *searches; /* find_topics.c */
 };
 
-extern const struct service broker_service;
 extern const struct route broker_routes[];
 
 static inline struct broker *broker_of(const struct request *r)
 {
-    return service_state(r, &broker_service);
+    return service_state(r, "broker");
 }
 
 /* The node shuts down: ends everything that is parked with its normal empty answer. */

@@ -58,12 +58,11 @@ struct documents {
     enum health embeddings, vectors; /* how the last embedding went; what Redis offers */
 };
 
-extern const struct service documents_service;
 extern const struct route documents_routes[];
 
 static inline struct documents *documents_of(const struct request *r)
 {
-    return service_state(r, &documents_service);
+    return service_state(r, "documents");
 }
 
 /* --- documents.c: hooks of the service (services/node/service.h), whose state is struct documents

@@ -15,6 +15,8 @@
 #include "shared/http/request/request.h"
 #include "shared/queue/queue.h"
 
+#include <string.h>
+
 /* What a process has for all of its services; outlives them. */
 struct service_process {
     const struct config *config;
@@ -95,11 +97,12 @@ struct services {
     } states[SERVICES_MAX + 1];
 };
 
-/* What `service`, to which the request's route belongs, has created for this node. */
-static inline void *service_state(const struct request *r, const struct service *service)
+/* What the service of that name, to which the request's route belongs, has created for this node.
+ */
+static inline void *service_state(const struct request *r, const char *name)
 {
     const struct service_state *at = r->server->services->states;
-    while (at->service != service)
+    while (strcmp(at->service->name, name) != 0)
         at++;
     return at->state;
 }

@@ -21,11 +21,9 @@ struct users {
     struct fair_slots *turns; /* whose next page is made */
 };
 
-extern const struct service users_service;
-
 static inline struct users *users_of(const struct request *r)
 {
-    return service_state(r, &users_service);
+    return service_state(r, "users");
 }
 
 /* Whose data a request is about. All live as long as the request. */

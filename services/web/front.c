@@ -20,7 +20,7 @@ enum { FRESH_MS = 2000, SHOWN_MS = 10000 };
 
 static struct web *web_of(struct request *r)
 {
-    return service_state(r, &web_service);
+    return service_state(r, "web");
 }
 
 static bool is_accepting(struct request *r)

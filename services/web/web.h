@@ -19,8 +19,6 @@ struct web {
     struct front_numbers numbers;
 };
 
-extern const struct service web_service;
-
 handler web_show_front, web_show_openapi, web_show_index, web_show_page;
 
 /* Puts the Content-Security-Policy of a page whose only style element has the hash `style`

@@ -44,12 +44,11 @@ struct workflow {
     struct sockets *sockets;
 };
 
-extern const struct service workflow_service;
 extern const struct route workflow_routes[];
 
 static inline struct workflow *workflow_of(const struct request *r)
 {
-    return service_state(r, &workflow_service);
+    return service_state(r, "workflow");
 }
 
 handler workflow_socket;  /* GET /ws */
