@@ -9,119 +9,18 @@
  *
  * So a used nonce or key is refused whatever the topic's shard. An equal request is admitted, and
  * the topic knows whether it has run, so a node that dies between these steps loses nothing. */
+#include "services/broker/added.h"
 #include "services/broker/handlers.h"
 
 #include "generated/verbs.h"
 #include "shared/ask/room.h"
-#include "shared/auth/signed.h"
-#include "shared/base/json.h"
 #include "shared/http/request/explain.h"
 #include "shared/http/request/stream.h"
-#include "shared/queue/row.h"
 #include "shared/text/text.h"
 
-#include <openssl/sha.h>
 #include <stdio.h>
 
-enum {
-    ROW_MAX = 2 << 20,
-    IDEMPOTENCY_MAX = 128,
-    DEPLOYED_QUERY_MIN_CHARS = 10,
-    MODIFIERS_MAX = 64 << 10,
-    DIGEST_BYTES = 16,
-    KEY_OF_ACCOUNT_MAX = 1024
-};
-
-/* Of the body, as hex. */
-static void put_digest(struct request *r, char ret_hex[2 * DIGEST_BYTES + 1])
-{
-    unsigned char digest[SHA256_DIGEST_LENGTH];
-    SHA256((const unsigned char *)request_entity(r).at, request_entity(r).n, digest);
-    str_hex(digest, DIGEST_BYTES, ret_hex);
-}
-
-/* Of the request's nonce and body, as hex. */
-static void put_mark(struct request *r, char ret_hex[SIGNED_MARK_SIZE])
-{
-    signed_mark(r->nonce.bytes, request_entity(r), ret_hex);
-}
-
-static struct str idempotency_key(struct request *r)
-{
-    struct str key = request_header(r, "idempotency-key");
-    return key.n == 0 ? STR("") : names_of(r, key);
-}
-
-static struct str nonce_hex(struct request *r)
-{
-    char hex[2 * NONCE_ID_BYTES + 1];
-    str_hex(r->nonce.bytes, NONCE_ID_BYTES, hex);
-    return request_copy(r, str_of(hex));
-}
-
-static struct str key_of_account(struct request *r, struct str key)
-{
-    struct buf name;
-    buf_init(&name, KEY_OF_ACCOUNT_MAX);
-    buf_printf(&name, "%.*s:%.*s", STR_ARG(r->account->name_token), STR_ARG(key));
-    struct str copy = request_copy(r, buf_str(&name));
-    buf_fini(&name);
-    return copy;
-}
-
-/* Of several shards: a request that is refused has used up neither its key nor the right to be sent
- * again. A node that dies before leaves both to equal requests. */
-static void unbind(struct request *r)
-{
-    struct shards *shards = r->server->shards;
-    struct str key = idempotency_key(r);
-    char mark[SIGNED_MARK_SIZE], digest[2 * DIGEST_BYTES + 1];
-    if (shards->n == 1)
-        return;
-    if (r->is_signed) {
-        struct str nonce = {(const char *)r->nonce.bytes, NONCE_ID_BYTES};
-        put_mark(r, mark);
-        call_nonce_of_refused(turn_forget(shards_turn(shards, nonce)), .nonce = nonce_hex(r),
-                              .mark = str_of(mark));
-    }
-    if (key.n > 0) {
-        put_digest(r, digest);
-        call_unbind_key(shards_forget(shards), .key = key_of_account(r, key),
-                        .digest = str_of(digest));
-    }
-}
-
-bool added_read(struct request *r, enum err error, struct str reply, struct added *ret_added)
-{
-    struct lines lines = lines_of(reply);
-    struct str tag = lines_next(&lines);
-    bool is_mismatch = error == ERR_OK && str_eq(tag, STR("mismatch"));
-    if (is_mismatch || reply_refuse(r, error, tag, &lines)) {
-        if (error == ERR_OK)
-            unbind(r);
-        if (is_mismatch)
-            respond_error(r, ERR_IDEMPOTENCY, NULL);
-        return false;
-    }
-    struct added added = {.is_again = str_eq(tag, STR("again"))};
-    r->about.seq = added.seq = lines_next_u64(&lines);
-    added.ms = lines_next_u64(&lines);
-    if (!added.is_again)
-        queue_count_added(broker_of(r)->queue, r->about.topic);
-    *ret_added = added;
-    return true;
-}
-
-void added_put(struct buf *b, struct request *r, const struct added *added)
-{
-    buf_lit(b, "{\"Topic\":");
-    buf_put_span(b, request_member(r, "Topic"));
-    buf_put_key(b, "Seq");
-    buf_put_u64(b, added->seq);
-    buf_put_key(b, "Timestamp");
-    buf_put_json_zoneless_time(b, added->ms);
-    buf_put_char(b, '}');
-}
+enum { IDEMPOTENCY_MAX = 128, DEPLOYED_QUERY_MIN_CHARS = 10, MODIFIERS_MAX = 64 << 10 };
 
 static void on_added(struct request *r, enum err error, struct str reply)
 {
@@ -132,53 +31,6 @@ static void on_added(struct request *r, enum err error, struct str reply)
     buf_clear(b);
     added_put(b, r, &added);
     respond_json(r, 200, b);
-}
-
-/* The deployed dialect writes Modifiers.Category before the text. */
-static void put_categories(struct buf *text, const struct json_span *modifiers)
-{
-    char reason[128];
-    json_t *tree = NULL;
-    bool has_any = false;
-    if (modifiers == NULL || !json_parse(modifiers->raw, reason, sizeof reason, &tree))
-        return;
-    const json_t *category = json_object_get(tree, "Category");
-    size_t n = json_is_array(category) ? json_array_size(category) : json_is_string(category);
-    for (size_t i = 0; i < n; i++) {
-        struct str one = json_str(json_is_array(category) ? json_array_get(category, i) : category);
-        if (one.n == 0)
-            continue;
-        buf_lit(text, "Category: ");
-        buf_put(text, one);
-        buf_put_char(text, '\n');
-        has_any = true;
-    }
-    if (has_any)
-        buf_lit(text, ".....\n");
-    json_decref(tree);
-}
-
-void added_put_tail(struct buf *b, struct request *r)
-{
-    const struct json_span *modifiers = request_member(r, "Modifiers");
-    struct str user =
-        r->account->role == ROLE_USER ? r->account->name : request_member_text(r, "User");
-    row_put_who(b, user, request_member_text(r, "Model"));
-    if (modifiers != NULL)
-        buf_put_span(b, modifiers);
-    else
-        buf_lit(b, "{}");
-    row_put_trace(b, request_header(r, "traceparent"), r->id);
-    if (r->account->is_deployed) {
-        struct buf text;
-        buf_init(&text, ROW_MAX);
-        put_categories(&text, modifiers);
-        buf_put(&text, request_member_text(r, "Query"));
-        buf_put_json(b, buf_str(&text));
-        buf_fini(&text);
-    } else {
-        buf_put_span(b, request_member(r, "Query"));
-    }
 }
 
 static bool check_modifiers(struct request *r)
@@ -205,8 +57,8 @@ struct adding {
     struct str topic, user, model, key; /* names; of the key `at` is NULL when there is none */
     bool waits;
     uint64_t wait_s;
-    char digest[2 * DIGEST_BYTES + 1]; /* of the body; with a key only */
-    char mark[SIGNED_MARK_SIZE + 1];   /* of a signed request; it may get a '+' */
+    char digest[ADDED_DIGEST_SIZE];  /* of the body; with a key only */
+    char mark[SIGNED_MARK_SIZE + 1]; /* of a signed request; it may get a '+' */
 };
 
 /* Which verb's reply goes where: at once to the client, or after the wait that it asks for. */
@@ -255,7 +107,7 @@ static void bind_key(struct request *r)
     if (adding->key.n == 0)
         add(r, adding);
     else
-        call_bind_key(request_call(r, on_key_bound), .key = key_of_account(r, adding->key),
+        call_bind_key(request_call(r, on_key_bound), .key = added_key_of_account(r, adding->key),
                       .digest = str_of(adding->digest));
 }
 
@@ -274,7 +126,7 @@ static void on_nonce_used(struct request *r, enum err error, struct str reply)
 static void use_nonce(struct request *r)
 {
     const struct adding *adding = r->state;
-    struct str nonce = nonce_hex(r);
+    struct str nonce = added_nonce(r);
     char member[2 * NONCE_ID_BYTES + 1 + SIGNED_MARK_SIZE];
     snprintf(member, sizeof member, "%.*s %s", STR_ARG(nonce), adding->mark);
     call_nonce_of_add(request_call(r, on_nonce_used), .member = str_of(member));
@@ -312,11 +164,11 @@ void broker_add_query(struct request *r)
         return;
     adding->user = whom.user_name;
     adding->model = names_of(r, model.n == 0 ? STR("default") : model);
-    adding->key = idempotency_key(r);
+    adding->key = added_key(r);
     if (adding->key.n > 0)
-        put_digest(r, adding->digest);
+        added_put_digest(r, adding->digest);
     if (r->nonce.is_set)
-        put_mark(r, adding->mark);
+        added_put_mark(r, adding->mark);
     if (r->server->shards->n == 1) {
         add(r, adding);
         return;

@@ -14,6 +14,7 @@
  * The watch is set before the verb is sent, and the verb registers this node in the same atomic
  * step in which it looks or adds, so no outcome is lost in between. Of a query that is being added
  * the watch does not know the Seq: what it hears before the verb's reply makes it look again. */
+#include "services/broker/added.h"
 #include "services/broker/handlers.h"
 #include "shared/http/request/explain.h"
 #include "shared/http/request/stream.h"

@@ -5,6 +5,7 @@
  * The watch is set before the check is sent, which registers this node in the same atomic step in
  * which it looks; once it says that the query is there, the stream starts. A query that was added
  * is there: the follow registers with its first look. */
+#include "services/broker/added.h"
 #include "services/broker/handlers.h"
 
 #include "generated/verbs.h"

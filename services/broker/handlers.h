@@ -20,20 +20,6 @@ handler broker_audit;
 /* check_stream.c: check-query as server-sent events, once the query is known to be there. */
 void check_stream_start(struct request *r, struct str topic, uint64_t seq);
 
-/* add_query.c: a query that is stored. */
-struct added {
-    uint64_t seq, ms;
-    bool is_again; /* an earlier request has stored it: this node is not registered */
-};
-
-/* Reads the verb's reply. If it is a refusal, answers with it and returns false. */
-bool added_read(struct request *r, enum err error, struct str reply,
-                struct added *ret_added) must_check;
-/* Puts what add-query answers. */
-void added_put(struct buf *b, struct request *r, const struct added *added);
-/* Puts lines 3 to 7 of its row, as they were stored; the request was found good before. */
-void added_put_tail(struct buf *b, struct request *r);
-
 /* lookups.c: of several shards, how shard 0 knows that topic (lua/lookup/needs.lua); in the
  * request's pool. */
 struct str lookup_need(struct request *r, struct str topic, struct str number);
