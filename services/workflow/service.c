@@ -14,11 +14,10 @@
 #include "shared/http/request/respond.h"
 #include "shared/lease/leases.h"
 
-#include <openssl/sha.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SID_INPUT_MAX = 2048, REASON_BYTES = 512 };
+enum { REASON_BYTES = 512 };
 
 static const struct config_group options = {
     "Workflows",
@@ -164,39 +163,6 @@ static void before_flush(void *state)
 {
     const struct workflow *workflow = state;
     leases_before_flush(runs_leases(workflow->runs));
-}
-
-bool workflow_is_open(const struct request *r)
-{
-    return workflow_of(r)->settings->is_public;
-}
-
-bool workflow_who_of(struct request *r, struct str given, struct workflow_who *ret_who)
-{
-    struct on_behalf whom;
-    if (r->account == NULL) {
-        *ret_who = (struct workflow_who){STR("-"), STR("anonymous"), STR("anonymous"), STR("")};
-        return true;
-    }
-    if (!on_behalf_of(r, given, &whom))
-        return false;
-    *ret_who = (struct workflow_who){r->account->name_token, whom.user, whom.user_name,
-                                     role_name(r->account->role)};
-    return true;
-}
-
-void workflow_sid(struct str account, struct str user_name, struct str session_id, char *ret_sid)
-{
-    char bytes[SID_INPUT_MAX];
-    unsigned char digest[SHA256_DIGEST_LENGTH];
-    struct buf b = {.at = bytes, .cap = sizeof bytes, .max = sizeof bytes};
-    buf_put(&b, account);
-    buf_put_char(&b, 0);
-    buf_put(&b, user_name);
-    buf_put_char(&b, 0);
-    buf_put(&b, session_id);
-    SHA256((const unsigned char *)b.at, b.n, digest);
-    str_hex(digest, WORKFLOW_SID_BYTES / 2, ret_sid);
 }
 
 const struct service workflow_service = {
