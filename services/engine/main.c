@@ -144,12 +144,25 @@ static void create_library(struct app *app)
     app->engine.library = library_create(&settings);
 }
 
+static void rest_slots(void *context)
+{
+    const struct engine *engine = context;
+    for (unsigned i = 0; i < engine->slot_n; i++)
+        slot_rest(engine->slots[i]);
+}
+
+static void wake_slots(void *context)
+{
+    const struct engine *engine = context;
+    for (unsigned i = 0; i < engine->slot_n; i++)
+        slot_wake(engine->slots[i]);
+}
+
 static bool create_basics(struct app *app)
 {
     static const struct http_client_settings http = {.user_agent = "parley-engine/" PARLEY_VERSION};
     const struct config *config = app->config;
     app->engine.client = http_client_create(&http);
-    rest_init(&app->engine.rest, &app->engine);
     app->engine.link = link_create(app->engine.client, config_text(config, "url"),
                                    config_text(config, "user"), app->secret);
     if (app->engine.link == NULL)
@@ -159,6 +172,11 @@ static bool create_basics(struct app *app)
     app->engine.wait_s = config_number(config, "wait");
     app->engine.top_k = config_number(config, "top-k");
     create_backend(app);
+    rest_init(&app->engine.rest, &(struct rest_config){.timers = &app->engine.timers,
+                                                       .backend = app->engine.backend,
+                                                       .on_begin = rest_slots,
+                                                       .on_change = wake_slots,
+                                                       .context = &app->engine});
     return true;
 }
 

@@ -2,7 +2,6 @@
  * rest.c - see rest.h. */
 #include "services/engine/link/rest.h"
 
-#include "services/engine/engine.h"
 #include "shared/base/clock.h"
 #include "shared/base/sm.h"
 #include "shared/text/text.h"
@@ -27,12 +26,6 @@ static void move(struct rest *rest, enum rest_state to)
     rest->state = sm_move(&sm, 0, rest->state, to);
 }
 
-static void wake_all(struct rest *rest)
-{
-    for (unsigned i = 0; i < rest->engine->slot_n; i++)
-        slot_wake(rest->engine->slots[i]);
-}
-
 static uint64_t pause_ms(const struct rest *rest, uint64_t retry_after_s)
 {
     if (retry_after_s > 0) {
@@ -51,7 +44,7 @@ static void sleep_until(struct rest *rest, uint64_t after_ms)
     move(rest, REST_RESTING);
     rest->probe = NULL;
     rest->until_ms = clock_mono_ms() + after_ms;
-    timer_set(&rest->engine->timers, &rest->timer, after_ms);
+    timer_set(rest->config.timers, &rest->timer, after_ms);
 }
 
 static void set_reason(struct rest *rest, const char *reason)
@@ -69,7 +62,7 @@ void rest_begin(struct rest *rest, uint64_t retry_after_s, const char *reason)
         return;
     if (rest->state == REST_RESTING && retry_after_s == 0)
         return;
-    backend_end_check(rest->engine->backend, rest->check);
+    backend_end_check(rest->config.backend, rest->check);
     rest->check = NULL;
     if (rest->state != REST_RESTING)
         rest->failures++;
@@ -77,15 +70,14 @@ void rest_begin(struct rest *rest, uint64_t retry_after_s, const char *reason)
     sleep_until(rest, after_ms);
     log_write(LOG_WARN, "the model server busy or unreachable: this engine is resting",
               LOG_U("ms", after_ms), LOG_S("reason", rest->reason));
-    for (unsigned i = 0; i < rest->engine->slot_n; i++)
-        slot_rest(rest->engine->slots[i]);
+    rest->config.on_begin(rest->config.context);
 }
 
 static void start_probing(struct rest *rest)
 {
     move(rest, REST_PROBING);
     rest->probe = NULL;
-    wake_all(rest);
+    rest->config.on_change(rest->config.context);
 }
 
 static void on_checked(void *context, const struct backend_checked *checked)
@@ -99,14 +91,15 @@ static void on_checked(void *context, const struct backend_checked *checked)
     rest->failures++;
     set_reason(rest, checked->reason);
     sleep_until(rest, pause_ms(rest, checked->retry_after_s));
-    wake_all(rest); /* they report to their nodes how long it takes now */
+    rest->config.on_change(
+        rest->config.context); /* they report to their nodes how long it takes now */
 }
 
 static void on_timer(void *context)
 {
     struct rest *rest = context;
     move(rest, REST_CHECKING);
-    rest->check = backend_start_check(rest->engine->backend, on_checked, rest);
+    rest->check = backend_start_check(rest->config.backend, on_checked, rest);
     if (rest->check == NULL)
         start_probing(rest);
 }
@@ -117,12 +110,12 @@ void rest_end(struct rest *rest)
         return;
     log_write(LOG_INFO, "model server available again");
     timer_stop(&rest->timer);
-    backend_end_check(rest->engine->backend, rest->check);
+    backend_end_check(rest->config.backend, rest->check);
     rest->check = NULL;
     move(rest, REST_GOOD);
     rest->failures = 0;
     rest->probe = NULL;
-    wake_all(rest);
+    rest->config.on_change(rest->config.context);
 }
 
 uint64_t rest_left_ms(const struct rest *rest)
@@ -133,7 +126,7 @@ uint64_t rest_left_ms(const struct rest *rest)
     return rest->state == REST_RESTING && rest->until_ms > now_ms ? rest->until_ms - now_ms : 0;
 }
 
-bool rest_may_poll(struct rest *rest, const struct slot *slot)
+bool rest_may_poll(struct rest *rest, const void *slot)
 {
     if (rest->state == REST_GOOD)
         return true;
@@ -144,15 +137,15 @@ bool rest_may_poll(struct rest *rest, const struct slot *slot)
     return rest->probe == slot;
 }
 
-void rest_init(struct rest *rest, struct engine *engine)
+void rest_init(struct rest *rest, const struct rest_config *config)
 {
-    *rest = (struct rest){.engine = engine, .timer = {.fire = on_timer, .context = rest}};
+    *rest = (struct rest){.config = *config, .timer = {.fire = on_timer, .context = rest}};
 }
 
 void rest_fini(struct rest *rest)
 {
     timer_stop(&rest->timer);
-    if (rest->engine != NULL && rest->engine->backend != NULL)
-        backend_end_check(rest->engine->backend, rest->check);
+    if (rest->config.backend != NULL)
+        backend_end_check(rest->config.backend, rest->check);
     rest->check = NULL;
 }
