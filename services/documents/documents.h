@@ -65,7 +65,7 @@ static inline struct documents *documents_of(const struct request *r)
     return service_state(r, "documents");
 }
 
-/* --- documents.c: hooks of the service (services/node/service.h), whose state is struct documents
+/* --- life.c: hooks of the service (services/node/service.h), whose state is struct documents
  */
 
 /* `settings`: struct documents_settings. All is borrowed and outlives it. */

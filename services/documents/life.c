@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * documents.c - the service's life, one per thread.
+ * life.c - the service's life, one per thread (documents.h).
  *
  * When a node ends, requests may still wait for running retrievals: these are ended first, so that
  * the requests are answered and no callback is left. */
