@@ -9,7 +9,6 @@
 #include "shared/base/config.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
@@ -133,17 +132,6 @@ static const struct config_group bench_options = {
          .fallback = "off",
          .help = "Prints one line of JSON instead of the table."},
         {0}}};
-
-void bench_show_progress(const struct bench *bench, const char *format, ...)
-{
-    if (!bench->is_progress)
-        return;
-    va_list args;
-    va_start(args, format);
-    fputs("\r\033[K", stderr);
-    vfprintf(stderr, format, args);
-    va_end(args);
-}
 
 static bool read_targets(struct bench *bench, const char *urls)
 {

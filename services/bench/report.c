@@ -5,6 +5,7 @@
 #include "shared/base/buf.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 
 enum { REPORT_MAX_BYTES = 65536 };
@@ -314,4 +315,15 @@ bool bench_report_json(const struct bench *bench, const struct bench_results *re
     }
     buf_lit(&out, "}\n");
     return flush(&out);
+}
+
+void bench_show_progress(const struct bench *bench, const char *format, ...)
+{
+    if (!bench->is_progress)
+        return;
+    va_list args;
+    va_start(args, format);
+    fputs("\r\033[K", stderr);
+    vfprintf(stderr, format, args);
+    va_end(args);
 }
