@@ -8,25 +8,11 @@
 #include "shared/auth/signed.h"
 #include "shared/base/shown.h"
 #include "shared/base/trust.h"
-#include "shared/http/client/client.h"
-#include "shared/http/client/endpoint.h"
-#include "shared/op/signals.h"
 
-#include <openssl/crypto.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-enum {
-    COMPLAINT_MAX_BYTES = 500,
-    URL_MAX_BYTES = 1024,
-    SHOWN_MAX_BYTES = 4096,
-    EXIT_FAILED = 1,
-    EXIT_USAGE = 2
-};
+enum { SHOWN_MAX_BYTES = 4096, EXIT_USAGE = 2 };
 
 static const struct config_group user_options = {
     "Flags", (const struct config_option[]){
@@ -69,71 +55,12 @@ static const struct {
 } words[] = {{"usage", cli_usage}, {"export", cli_export}, {"delete", cli_delete}};
 enum { WORD_N = sizeof words / sizeof *words };
 
-/* --- lines ------------------------------------------------------------------------------------ */
-
-bool cli_complain(struct cli *cli, const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    if (cli->complaints != NULL) {
-        char line[COMPLAINT_MAX_BYTES];
-        vsnprintf(line, sizeof line, format, list);
-        buf_clear(cli->complaints);
-        buf_put(cli->complaints, str_of(line));
-        buf_terminate(cli->complaints);
-    } else {
-        status_line_complain(&cli->progress, format, list);
-    }
-    va_end(list);
-    return false;
-}
-
-/* --- signals ---------------------------------------------------------------------------------- */
-
-void cli_catch_signals(struct cli *cli)
-{
-    signal(SIGXFSZ, SIG_IGN); /* a file as large as `ulimit -f` allows is an error of write() */
-    cli->signal_fd = signals_catch();
-}
-
-bool cli_wait(struct cli *cli, struct pollfd *fd, int ms)
-{
-    struct pollfd fds[2] = {{.fd = cli->signal_fd, .events = POLLIN}, {.fd = -1}};
-    if (fd != NULL)
-        fds[1] = *fd;
-    if (poll(fds, 2, ms) > 0 && fds[0].revents != 0)
-        cli->is_interrupted = true;
-    return !cli->is_interrupted;
-}
-
-/* --- settings --------------------------------------------------------------------------------- */
-
-bool cli_refuse(struct cli *cli, const char *reason)
-{
-    return cli_complain(cli, "%s (see parley %s --help)", reason, cli->command);
-}
-
 static run_word *find_word(const char *word)
 {
     for (unsigned i = 0; i < WORD_N; i++)
         if (strcmp(words[i].word, word) == 0)
             return words[i].run;
     abort(); /* not one of user_command.words */
-}
-
-bool cli_read_urls(struct cli *cli)
-{
-    struct str rest = str_of(config_text(cli->config, "url"));
-    while (rest.at != NULL) {
-        struct str url = http_base_url(str_trim(str_cut(&rest, ',')));
-        if (cli->url_n == CLI_URLS_MAX)
-            return cli_refuse(cli, "--url takes at most 16 nodes");
-        if (!http_is_base_url(url) || url.n > URL_MAX_BYTES)
-            return cli_refuse(cli, "--url takes http://HOST[:PORT] or https://HOST[:PORT], without "
-                                   "user information or a query");
-        cli->urls[cli->url_n++] = url;
-    }
-    return true;
 }
 
 /* The name, and `-o FILE` anywhere after the word. */
@@ -160,12 +87,6 @@ static bool read_words(struct cli *cli, run_word *run)
     return true;
 }
 
-bool cli_check_account(struct cli *cli)
-{
-    const char *fault = login_fault(cli->config);
-    return fault == NULL || cli_refuse(cli, fault);
-}
-
 static bool check_settings(struct cli *cli, run_word *run)
 {
     if (!cli_check_account(cli))
@@ -178,98 +99,6 @@ static bool check_settings(struct cli *cli, run_word *run)
                           "delete asks for the user name on a terminal, and there is none: add "
                           "--yes");
     return true;
-}
-
-/* --- the run ---------------------------------------------------------------------------------- */
-
-static void put_row(const char *label, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-static void put_row(const char *label, const char *format, ...)
-{
-    va_list list;
-    printf("  %-26s", label);
-    va_start(list, format);
-    vprintf(format, list);
-    va_end(list);
-    putchar('\n');
-}
-
-static long long member(const json_t *usage, const char *part, const char *name)
-{
-    return json_integer_value(json_object_get(json_object_get(usage, part), name));
-}
-
-static void print_rates(const json_t *usage, const char *name, const char *label)
-{
-    size_t i;
-    json_t *rate;
-    json_array_foreach(json_object_get(json_object_get(usage, "Rates"), name), i, rate)
-        put_row(label, "%lld of %lld within %lld s",
-                (long long)json_integer_value(json_object_get(rate, "Used")),
-                (long long)json_integer_value(json_object_get(rate, "Max")),
-                (long long)json_integer_value(json_object_get(rate, "Seconds")));
-}
-
-void cli_print_usage(const struct cli *cli, const json_t *usage)
-{
-    const json_t *open = json_object_get(json_object_get(usage, "Queries"), "Open");
-    printf("%s\n", cli->shown);
-    put_row("topics", "%lld", member(usage, "Topics", "Count"));
-    if (json_is_integer(open))
-        put_row("questions", "%lld, %lld of %lld waiting", member(usage, "Queries", "Count"),
-                member(usage, "Queries", "Open"), member(usage, "Queries", "OpenMax"));
-    else
-        put_row("questions", "%lld", member(usage, "Queries", "Count"));
-    put_row("recommendations", "%lld", member(usage, "Recommendations", "Count"));
-    put_row("documents", "%lld of %lld, %lld of %lld bytes, %llu %s",
-            member(usage, "Documents", "Count"), member(usage, "Documents", "CountMax"),
-            member(usage, "Documents", "Bytes"), member(usage, "Documents", "BytesMax"),
-            COUNTED(member(usage, "Documents", "Passages"), "passage"));
-    put_row("tokens", "%lld read, %lld written within %llu %s", member(usage, "Tokens", "Prompt"),
-            member(usage, "Tokens", "Completion"), COUNTED(member(usage, "Tokens", "Days"), "day"));
-    print_rates(usage, "Uploads", "uploads");
-    print_rates(usage, "Questions", "questions over documents");
-}
-
-int cli_usage(struct cli *cli)
-{
-    const struct cli_request request = {.method = "GET", .what = "/usage"};
-    json_t *usage = NULL;
-    cli_catch_signals(cli);
-    if (!cli_ask(cli, &request, &usage))
-        return EXIT_FAILED;
-    if (cli->is_json) {
-        struct buf out;
-        buf_init(&out, SIZE_MAX / 2);
-        buf_put_json_value(&out, usage);
-        printf("%.*s\n", STR_ARG(buf_str(&out)));
-        buf_fini(&out);
-    } else {
-        cli_print_usage(cli, usage);
-    }
-    json_decref(usage);
-    return 0;
-}
-
-int cli_run(struct cli *cli, run_word *run)
-{
-    static const struct http_client_settings http = {.user_agent = "parley-user/" PARLEY_VERSION};
-    cli->secret = login_read_secret(cli->config);
-    if (cli->secret == NULL)
-        return EXIT_FAILED;
-    cli->client = http_client_create(&http);
-    int code = run(cli);
-    if (code == 0 && fflush(stdout) != 0) {
-        cli_complain(cli, "cannot write to standard output");
-        code = EXIT_FAILED;
-    }
-    status_line_clear(&cli->progress);
-    http_client_destroy(cli->client);
-    OPENSSL_cleanse(cli->secret, strlen(cli->secret));
-    free(cli->secret);
-    if (cli->signal_fd >= 0)
-        close(cli->signal_fd);
-    return code;
 }
 
 static int run_user(const struct config *config)
