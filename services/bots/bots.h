@@ -46,12 +46,15 @@ struct bots_settings {
     struct embedder *embedder;   /* compares answers; owned */
 };
 
+struct bots_part;
+
 /* The state of a node. A part sets its own pointer in `create`; the others may be read by all. */
 struct bots {
     struct server *server;
     struct queue *queue;
     const struct bots_settings *settings;
-    struct http_client *client; /* for bots' endpoints */
+    const struct bots_part *const *parts; /* ends with NULL */
+    struct http_client *client;           /* for bots' endpoints */
     struct rooms *rooms;
     struct dispatcher *dispatcher;
     struct pulls *pulls;

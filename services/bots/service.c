@@ -45,6 +45,7 @@ static void *create(struct server *server, struct queue *queue, const void *cont
     *bots = (struct bots){.server = server,
                           .queue = queue,
                           .settings = settings,
+                          .parts = bots_parts,
                           .client = http_client_create(&outside)};
     http_client_attach(bots->client, server->loop->h2o);
     for (const struct bots_part *const *part = bots_parts; *part != NULL; part++)

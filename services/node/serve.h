@@ -7,8 +7,6 @@
 
 #include "shared/base/config.h"
 
-enum { THREADS_MAX = 64 };
-
 /* Runs until a signal ends it. Returns the exit code. */
 int serve_run(const struct config *config);
 

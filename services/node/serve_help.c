@@ -5,6 +5,7 @@
 #include "services/commands/commands.h"
 #include "services/node/serve.h"
 #include "services/node/service.h"
+#include "services/node/settings.h"
 
 #include "shared/base/log_options.h"
 #include "shared/base/trust.h"

@@ -5,7 +5,6 @@
  */
 #include "services/node/settings.h"
 
-#include "services/node/serve.h"
 #include "shared/base/log_options.h"
 #include "shared/http/request/peer.h"
 #include "shared/http/wire/listen.h"

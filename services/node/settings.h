@@ -13,6 +13,8 @@
 #include "shared/http/request/server.h"
 #include "shared/http/wire/tls.h"
 
+enum { THREADS_MAX = 64 };
+
 struct settings {
     const struct config *config; /* borrowed */
     struct buf shared_settings;  /* of struct queue_config */

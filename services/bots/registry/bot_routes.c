@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * bot_routes.c - see handlers.h. What was begun comes to its end although its client has left. */
 #include "services/bots/bots.h"
+#include "services/bots/registry/endpoint.h"
 #include "services/bots/registry/handlers.h"
 #include "services/bots/registry/registry.h"
 #include "shared/http/request/explain.h"

@@ -6,7 +6,6 @@
  * characters, backslashes and bytes past ASCII are refused. */
 #include "services/bots/registry/endpoint.h"
 
-#include "services/bots/registry/registry.h"
 #include "shared/http/client/private_address.h"
 
 #include <arpa/inet.h>

@@ -10,7 +10,7 @@
 
 #include "shared/base/str.h"
 
-enum { ENDPOINT_MODEL_MAX_BYTES = 128 };
+enum { BOT_ENDPOINT_MAX_BYTES = 2000, ENDPOINT_MODEL_MAX_BYTES = 128 };
 
 enum endpoint_kind { ENDPOINT_PULLS, ENDPOINT_MODEL, ENDPOINT_HTTP };
 

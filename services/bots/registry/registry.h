@@ -18,12 +18,7 @@
 struct bots;
 struct request;
 
-enum {
-    BOT_EMULATES_MAX_BYTES = 128,
-    BOT_ENDPOINT_MAX_BYTES = 2000,
-    BOTS_PER_NAMESPACE = 1000,
-    BOTS_PER_REGISTRANT = 50
-};
+enum { BOT_EMULATES_MAX_BYTES = 128, BOTS_PER_NAMESPACE = 1000, BOTS_PER_REGISTRANT = 50 };
 
 /* Who acts. Borrowed until the function returns. */
 struct registrant {

@@ -115,7 +115,7 @@ static void pass_on(struct bots *bots, struct lines *lines)
         delivery.fence = lines_next_u64(lines);
         delivery.account = lines_next(lines);
         delivery.user = lines_next(lines);
-        for (const struct bots_part *const *part = bots_parts; *part != NULL; part++)
+        for (const struct bots_part *const *part = bots->parts; *part != NULL; part++)
             if ((*part)->on_delivery != NULL)
                 (*part)->on_delivery(bots, &delivery);
     }
@@ -124,7 +124,7 @@ static void pass_on(struct bots *bots, struct lines *lines)
 static unsigned count_room(struct bots *bots)
 {
     unsigned n = 0;
-    for (const struct bots_part *const *part = bots_parts; *part != NULL; part++)
+    for (const struct bots_part *const *part = bots->parts; *part != NULL; part++)
         if ((*part)->count_room != NULL && !bots->server->is_draining)
             n += (*part)->count_room(bots);
     return n;
