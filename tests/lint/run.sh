@@ -9,7 +9,7 @@ set -euo pipefail
 export LC_ALL=C.UTF-8
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.."
 
-readonly ALWAYS="format boundaries headers lua_headers verbs lua_patterns buffers states text links settings versions questions prose adr"
+readonly ALWAYS="format boundaries structure headers lua_headers verbs lua_patterns buffers states text links settings versions questions prose adr"
 readonly WITH_TOOL="shell lua cppcheck tidy" SLOW="cppcheck tidy"
 
 c_files() { find shared services tests -name '*.[ch]' -not -path '*/node_modules/*' | sort; }
@@ -37,6 +37,7 @@ check_format() {
 }
 
 check_boundaries() { perl tests/lint/boundaries.pl; }
+check_structure() { perl tests/lint/structure.pl --check; }
 check_lua_headers() { perl tests/lint/lua_headers.pl; }
 # The page of verbs is what their headers say.
 check_verbs() {

@@ -8,14 +8,47 @@
 # PLACE is a folder in shared/ or services/; without one it looks at both. A unit is a .c with the .h and the _internal.h
 # of its name. It calls another one if the body of a function, or an initializer, names what the other one defines.
 # That is read from the sources, so nothing has to be built; it agrees with the symbols of the objects, and sees what
-# inline functions and macros call, too. --check only reports circles that are not in the list below, and rows of it
-# that are no circle any more.
+# inline functions and macros call, too. --check refuses circles that are not in the list below.
 use strict;
 use warnings;
 use File::Find;
 
-# The circles that are known, of includes or calls: each row is one, and what is left of a smaller one is fine.
-my @allowed = (
+# The circles that are known, as `folder: units`. What is left of one when it gets smaller is fine; a new one is refused.
+my @known = (
+    # A parent and its children, whose names begin with its own.
+    'services/backup: restore restore_lookups restore_records restore_target',
+    'services/documents/agent: agent agent_tools agent_trace',
+    'services/documents/search: retrieve retrieve_op retrieve_order retrieve_search',
+    'services/engine/models: extractive extractive_marked extractive_notes',
+    'services/engine/models: rules rules_check rules_conditions rules_content rules_corrections rules_select',
+    'services/engine/slots: slot slot_answer slot_hold slot_poll slot_release slot_text slot_work',
+    'services/indexer: collection collection_upload',
+    'services/users: export export_documents export_evaluations export_rooms export_runs export_topics',
+    'services/workflow/cli: run run_talk',
+    'shared/auth: accounts accounts_read accounts_table',
+    'shared/auth: jwt jwt_keys',
+    'shared/base: config config_environment',
+    'shared/corpus: corpus corpus_file',
+    'shared/embed: embed embed_read embed_server',
+    'shared/extract: extract extract_docx extract_html',
+    'shared/http/client: client client_call',
+    'shared/http/websocket: websocket websocket_messages websocket_pump',
+    'shared/redis: turn turn_agreement turn_history turn_hold turn_library',
+    'shared/search: index index_entries',
+
+    # To be opened.
+    'services/bots/dispatch: call model_call',
+    'services/bots/dispatch: delivery dispatcher slots takeover',
+    'services/bots/evaluate: begin compare run takeover',
+    'services/bots/rooms: annex post rooms say speech tags',
+    'services/bots/rooms: room_follow room_socket',
+    'services/indexer: pipeline space stages',
+    'services/workflow/run: command socket',
+    'services/workflow/run: run step supervisor takeover turns',
+    'services/workflow/sql: child database settings sql sql_slots statement tokens',
+    'services/workflow/trees: check file read reader trees',
+    'shared/http/request: explain gather handle once peer request request_body respond router stream',
+    'shared/http/wire: connection connection_head connection_read connection_room connection_tls streams',
 );
 
 sub text_of {
@@ -197,23 +230,22 @@ for my $kind (keys %circles) {
     }
 }
 
-sub is_within { my ($circle, $other) = @_; my %in = map { $_ => 1 } @$other; return !grep { !$in{$_} } @$circle }
+sub is_within { my ($circle, $row) = @_; return !grep { !$row->{$_} } @$circle }
 
 sub check {
-    my $bad = 0;
+    my ($bad, %is_used) = (0);
+    my %rows = map { my ($row, $folder, $names) = ($_, split /: /); $row => {map { ("$folder/$_" => 1) } split ' ', $names} } @known;
     for my $kind (qw(includes calls)) {
         for my $circle (@{$circles{$kind}}) {
-            next if grep { is_within($circle, $_) } @allowed;
-            print STDERR "structure: a new circle of $kind: @$circle (perl tests/lint/structure.pl shows its arrows)\n";
+            my ($row) = grep { is_within($circle, $rows{$_}) } @known;
+            $is_used{$row} = 1 if $row;
+            next if $row;
+            print STDERR "structure: a new circle of $kind: @$circle ('perl tests/lint/structure.pl' shows its arrows)\n";
             $bad++;
         }
     }
-    for my $known (@allowed) {
-        next if grep { is_within($_, $known) } @{$circles{includes}}, @{$circles{calls}};
-        print STDERR "structure: no circle any more, take it from the list in tests/lint/structure.pl: @$known\n";
-        $bad++;
-    }
     exit 1 if $bad;
+    print "structure: no circle any more, take it from the list of tests/lint/structure.pl: $_\n" for grep { !$is_used{$_} } @known;
     printf "structure: looked at %d files, no finding\n", $all{files};
 }
 
