@@ -2,9 +2,10 @@
  * archive.c - see archive.h. */
 #include "services/backup/archive.h"
 
+#include "shared/base/mem.h"
+
 #include <endian.h>
 #include <openssl/evp.h>
-#include <stdlib.h>
 
 static const char family[] = "parley backup", of_version[] = ", data version ";
 enum { FIRST_MAX_BYTES = 64, STEP_BYTES = 1 << 20, END_PARTS = 4 };
@@ -174,12 +175,7 @@ static bool read_parts(struct archive *archive, size_t *ret_n)
     struct str rest = buf_str(&archive->record), part;
     size_t n = 0;
     while (n < ARCHIVE_PARTS_MAX && archive_cut_part(&rest, &part)) {
-        if (n == archive->part_cap) {
-            archive->part_cap = n == 0 ? 64 : n * 2;
-            archive->parts = realloc(archive->parts, archive->part_cap * sizeof *archive->parts);
-            if (archive->parts == NULL)
-                abort();
-        }
+        archive->parts = mem_grow(archive->parts, n, sizeof *archive->parts);
         archive->parts[n++] = part;
     }
     if (rest.n > 0 || n == 0)

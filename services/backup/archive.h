@@ -32,7 +32,6 @@ struct archive {
     void *sum; /* EVP_MD_CTX */
     struct buf record;
     struct str *parts; /* of the record read last */
-    size_t part_cap;
     uint64_t record_n, bytes;
     const char *problem;                        /* what is wrong with the file; NULL: nothing */
     char version_text[DATA_VERSION_TEXT_BYTES]; /* `problem`, if it is the data version */

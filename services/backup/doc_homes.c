@@ -4,18 +4,13 @@
 
 #include "shared/redis/shard_map.h"
 
-#include <stdlib.h>
+#include "shared/base/mem.h"
 
 bool doc_homes_add(struct doc_homes *homes, struct str doc, struct str space)
 {
     if (doc.n != DOC_HOME_ID_BYTES)
         return false;
-    if (homes->n == homes->cap) {
-        homes->cap = homes->cap == 0 ? 1024 : homes->cap * 2;
-        homes->at = realloc(homes->at, homes->cap * sizeof *homes->at);
-        if (homes->at == NULL)
-            abort();
-    }
+    homes->at = mem_grow(homes->at, homes->n, sizeof *homes->at);
     struct doc_home *home = &homes->at[homes->n++];
     memcpy(home->doc, doc.at, sizeof home->doc);
     home->home = (unsigned char)shard_of(space, SHARDS_MAX);

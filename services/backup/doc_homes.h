@@ -16,7 +16,7 @@ struct doc_homes {
         char doc[DOC_HOME_ID_BYTES];
         unsigned char home; /* the shard of its space, of SHARDS_MAX */
     } * at;
-    size_t n, cap;
+    size_t n;
 };
 
 /* False when `doc` is no id. */

@@ -11,7 +11,7 @@
  * SCAN may show a key twice, so names of topics are listed before they are counted. */
 #include "services/backup/restore.h"
 
-#include <stdlib.h>
+#include "shared/base/mem.h"
 
 enum { NAMES_MAX_BYTES = 1 << 30, NEEDS_MAX = 500 /* of one call */ };
 
@@ -62,9 +62,7 @@ static struct str *list_names(const struct buf *names, size_t *ret_n)
     size_t n = 0, kept = 0;
     while (archive_cut_part(&rest, &name))
         n++;
-    struct str *list = calloc(n + 1, sizeof *list);
-    if (list == NULL)
-        abort();
+    struct str *list = mem_zeroed_n(n + 1, sizeof *list);
     rest = buf_str(names);
     for (n = 0; archive_cut_part(&rest, &name); n++)
         list[n] = name;
@@ -79,9 +77,7 @@ static struct str *list_names(const struct buf *names, size_t *ret_n)
 static void make_table(struct counting *c)
 {
     struct str *names = list_names(&c->lookups, &c->n);
-    c->at = calloc(c->n + 1, sizeof *c->at);
-    if (c->at == NULL)
-        abort();
+    c->at = mem_zeroed_n(c->n + 1, sizeof *c->at);
     for (size_t i = 0; i < c->n; i++)
         c->at[i].fingerprint = names[i];
     free(names);

@@ -8,9 +8,9 @@
 #include "services/backup/restore.h"
 
 #include "services/backup/kinds.h"
+#include "shared/base/mem.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
 enum { PARTS_OF_KEY = 4, ID_BYTES = 24 };
 
@@ -56,10 +56,8 @@ static bool put_kept(struct restore *x, const struct str *parts, size_t n)
 static bool put_members(struct restore *x, const struct str *parts, size_t n)
 {
     unsigned to_n = x->tool.map.n;
-    struct str *some = malloc(n * sizeof *some);
+    struct str *some = mem_alloc(n * sizeof *some);
     bool is_good = true;
-    if (some == NULL)
-        abort();
     memcpy(some, parts, PARTS_OF_KEY * sizeof *parts);
     for (unsigned shard = 0; is_good && shard < to_n; shard++) {
         size_t some_n = PARTS_OF_KEY;

@@ -9,7 +9,7 @@
  * end was not replaced. */
 #include "services/backup/units.h"
 
-#include <stdlib.h>
+#include "shared/base/mem.h"
 
 enum {
     STATE_MAX_BYTES = 64 << 20,
@@ -79,10 +79,8 @@ static void note(struct run *run, const struct blocking_answer *a)
 static bool put_parts(struct units *units, const struct run *run, const char *word,
                       const struct buf *from, size_t n)
 {
-    struct str *parts = malloc((2 + n) * sizeof *parts), rest = buf_str(from);
+    struct str *parts = mem_alloc((2 + n) * sizeof *parts), rest = buf_str(from);
     size_t at = 2;
-    if (parts == NULL)
-        abort();
     parts[0] = str_of(word);
     parts[1] = run->id;
     while (at < 2 + n && archive_cut_part(&rest, &parts[at]))

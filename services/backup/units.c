@@ -2,8 +2,9 @@
  * units.c - see units.h. Documents are in documents.c. */
 #include "services/backup/units.h"
 
+#include "shared/base/mem.h"
+
 #include <errno.h>
-#include <stdlib.h>
 
 extern const char lua_backup_read[];
 extern const size_t lua_backup_read_bytes;
@@ -68,9 +69,7 @@ static bool put_shard(struct units *units)
 bool units_put(struct units *units, const struct str *head, size_t head_n, size_t from)
 {
     size_t rest_n = from < units->answer.n ? units->answer.n - from : 0;
-    struct str *parts = malloc((head_n + rest_n) * sizeof *parts);
-    if (parts == NULL)
-        abort();
+    struct str *parts = mem_alloc((head_n + rest_n) * sizeof *parts);
     memcpy(parts, head, head_n * sizeof *parts);
     for (size_t i = 0; i < rest_n; i++)
         parts[head_n + i] = units->answer.at[from + i];

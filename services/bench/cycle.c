@@ -23,9 +23,10 @@
 
 #include "shared/base/clock.h"
 
+#include "shared/base/mem.h"
+
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { WARM_UP_US = 1000000, DRAIN_US = 5000000, SLICE_US = 250000 };
 
@@ -268,9 +269,7 @@ bool bench_cycle_run(const struct bench *bench, enum bench_mode mode,
         fprintf(stderr, "parley: cannot create an event loop: %s\n", strerror(errno));
         return false;
     }
-    run.workers = calloc(run.worker_n, sizeof *run.workers);
-    if (run.workers == NULL)
-        abort();
+    run.workers = mem_zeroed_n(run.worker_n, sizeof *run.workers);
     start_workers(&run);
     measure(&run);
     bench_faults_finish(&ret_result->faults, &run.loop);

@@ -13,10 +13,11 @@
 
 #include "shared/base/clock.h"
 
+#include "shared/base/mem.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 
 enum { POLLS_PER_ADDRESS = 8000, FIRST_SOURCE = 0x7f000102, OPENING_MAX = 256, WAIT_S = 120 };
@@ -139,9 +140,7 @@ bool bench_idle_run(const struct bench *bench, struct bench_idle_result *ret_res
         fprintf(stderr, "parley: cannot create an event loop: %s\n", strerror(errno));
         return false;
     }
-    run.workers = calloc(bench->idle_n, sizeof *run.workers);
-    if (run.workers == NULL)
-        abort();
+    run.workers = mem_zeroed_n(bench->idle_n, sizeof *run.workers);
     for (size_t i = 0; i < bench->idle_n; i++) {
         struct bench_worker *worker = &run.workers[i];
         const struct bench_target *target = &bench->targets[i % bench->target_n];

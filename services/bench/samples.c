@@ -2,8 +2,9 @@
  * samples.c - see samples.h. */
 #include "services/bench/samples.h"
 
+#include "shared/base/mem.h"
+
 #include <math.h>
-#include <stdlib.h>
 
 void bench_samples_fini(struct bench_samples *samples)
 {
@@ -13,12 +14,7 @@ void bench_samples_fini(struct bench_samples *samples)
 
 void bench_samples_put(struct bench_samples *samples, int64_t value_us)
 {
-    if (samples->n == samples->cap) {
-        samples->cap = samples->cap == 0 ? 4096 : samples->cap * 2;
-        samples->at = realloc(samples->at, samples->cap * sizeof *samples->at);
-        if (samples->at == NULL)
-            abort();
-    }
+    samples->at = mem_grow(samples->at, samples->n, sizeof *samples->at);
     samples->at[samples->n++] = value_us;
 }
 

@@ -11,7 +11,7 @@
 
 struct bench_samples {
     int64_t *at;
-    size_t n, cap;
+    size_t n;
 };
 
 void bench_samples_fini(struct bench_samples *samples);

@@ -2,20 +2,17 @@
  * service.c - rooms and bots as one of the node's services (services/node/service.h): its options,
  * its life in a process and in a node. */
 #include "services/bots/bots.h"
+#include "shared/base/mem.h"
 #include "shared/embed/embed_options.h"
 #include "shared/http/client/client.h"
 #include "shared/http/client/endpoint_options.h"
-
-#include <stdlib.h>
 
 static bool read_settings(const struct service_process *process, void **ret_settings)
 {
     struct embedder *embedder = embed_read_options(process->config);
     if (embedder == NULL)
         return false;
-    struct bots_settings *settings = calloc(1, sizeof *settings);
-    if (settings == NULL)
-        abort();
+    struct bots_settings *settings = mem_zeroed(sizeof *settings);
     *settings = (struct bots_settings){
         .map = process->map,
         .config = process->config,
@@ -39,15 +36,13 @@ static void *create(struct server *server, struct queue *queue, const void *cont
     const struct http_client_settings outside = {.user_agent = "parley/" PARLEY_VERSION,
                                                  .is_refusing_private =
                                                      !settings->is_private_allowed};
-    struct bots *bots = calloc(1, sizeof *bots);
-    if (bots == NULL)
-        abort();
+    struct bots *bots = mem_zeroed(sizeof *bots);
     *bots = (struct bots){.server = server,
                           .queue = queue,
                           .settings = settings,
                           .parts = bots_parts,
                           .client = http_client_create(&outside)};
-    http_client_attach(bots->client, server->loop->h2o);
+    http_client_attach(bots->client, server->loop);
     for (const struct bots_part *const *part = bots_parts; *part != NULL; part++)
         if ((*part)->create != NULL)
             (*part)->create(bots);

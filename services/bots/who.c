@@ -5,7 +5,7 @@
 #include "services/bots/looks.h"
 #include "shared/http/request/respond.h"
 
-#include <stdlib.h>
+#include "shared/base/mem.h"
 
 struct str bots_namespace_of(struct request *r)
 {
@@ -47,10 +47,8 @@ static struct str keep(char **at, struct str text)
 
 char *bots_who_copy(const struct bots_who *who, struct bots_who *ret_copy)
 {
-    char *own = malloc(1 + who->account.n + who->namespace.n + who->user.n + who->user_name.n +
-                       who->role.n);
-    if (own == NULL)
-        abort();
+    char *own = mem_alloc(1 + who->account.n + who->namespace.n + who->user.n + who->user_name.n +
+                          who->role.n);
     char *at = own;
     ret_copy->account = keep(&at, who->account);
     ret_copy->namespace = keep(&at, who->namespace);

@@ -133,7 +133,7 @@ static void ask(struct check *check)
 
 static void on_changed(struct watch *watch)
 {
-    struct check *check = H2O_STRUCT_FROM_MEMBER(struct check, watch, watch);
+    struct check *check = container_of(watch, struct check, watch);
     check->is_last |= check->r->server->is_draining;
     if (check->is_looking)
         check->is_again = true;
@@ -145,7 +145,7 @@ static void on_changed(struct watch *watch)
  */
 static void on_outcome(struct watch *watch, struct str outcome)
 {
-    struct check *check = H2O_STRUCT_FROM_MEMBER(struct check, watch, watch);
+    struct check *check = container_of(watch, struct check, watch);
     if (check->r->exchange.is_answered)
         return;
     if (check->is_proven)
@@ -156,7 +156,7 @@ static void on_outcome(struct watch *watch, struct str outcome)
 
 static void on_deadline(struct deadline *deadline)
 {
-    struct check *check = H2O_STRUCT_FROM_MEMBER(struct check, deadline, deadline);
+    struct check *check = container_of(deadline, struct check, deadline);
     check->is_last = true;
     if (!check->is_looking)
         ask(check);
@@ -165,7 +165,7 @@ static void on_deadline(struct deadline *deadline)
 /* What there is by then is for a client that only ended its sending side. */
 static void on_left(struct left_listener *listener)
 {
-    struct check *check = H2O_STRUCT_FROM_MEMBER(struct check, left, listener);
+    struct check *check = container_of(listener, struct check, left);
     loop_cancel_deadline(check->r->server->loop, &check->deadline);
     on_deadline(&check->deadline);
 }

@@ -12,14 +12,14 @@ static void answer_empty(struct engine_poll *p)
 
 static void on_claim(struct poll *poll, struct claim *claim)
 {
-    struct engine_poll *p = H2O_STRUCT_FROM_MEMBER(struct engine_poll, poll, poll);
+    struct engine_poll *p = container_of(poll, struct engine_poll, poll);
     loop_cancel_deadline(p->r->server->loop, &p->deadline);
     p->on_claim(p, claim);
 }
 
 static void on_end(struct poll *poll, enum err error)
 {
-    struct engine_poll *p = H2O_STRUCT_FROM_MEMBER(struct engine_poll, poll, poll);
+    struct engine_poll *p = container_of(poll, struct engine_poll, poll);
     if (error == ERR_OK) {
         answer_empty(p);
         return;
@@ -43,12 +43,12 @@ static void on_end(struct poll *poll, enum err error)
 
 static void on_parked(struct poll *poll)
 {
-    request_park(H2O_STRUCT_FROM_MEMBER(struct engine_poll, poll, poll)->r);
+    request_park(container_of(poll, struct engine_poll, poll)->r);
 }
 
 static bool is_alive(struct poll *poll)
 {
-    return !request_client_left(H2O_STRUCT_FROM_MEMBER(struct engine_poll, poll, poll)->r);
+    return !request_client_left(container_of(poll, struct engine_poll, poll)->r);
 }
 
 static void end(struct engine_poll *p)
@@ -59,13 +59,13 @@ static void end(struct engine_poll *p)
 
 static void on_deadline(struct deadline *deadline)
 {
-    end(H2O_STRUCT_FROM_MEMBER(struct engine_poll, deadline, deadline));
+    end(container_of(deadline, struct engine_poll, deadline));
 }
 
 /* A claim that it has already is left alone: nobody takes its bytes, and it is given back. */
 static void on_left(struct left_listener *listener)
 {
-    struct engine_poll *p = H2O_STRUCT_FROM_MEMBER(struct engine_poll, left, listener);
+    struct engine_poll *p = container_of(listener, struct engine_poll, left);
     if (p->poll.state != POLL_IDLE) {
         queue_note_left(broker_of(p->r)->queue, &p->poll);
         end(p);
@@ -108,7 +108,7 @@ void engine_poll_start(struct engine_poll *p, struct request *r, struct str mode
 
 static bool on_joined(struct poll *poll, enum err error, struct lines *reply)
 {
-    struct engine_poll *p = H2O_STRUCT_FROM_MEMBER(struct engine_poll, poll, poll);
+    struct engine_poll *p = container_of(poll, struct engine_poll, poll);
     if (!p->on_joined(p, error, reply))
         return false;
     begin_wait(p);

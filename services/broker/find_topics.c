@@ -138,7 +138,7 @@ static void end_page(struct search *search)
 
 static bool search_some(struct steps *steps)
 {
-    struct search *search = H2O_STRUCT_FROM_MEMBER(struct search, steps, steps);
+    struct search *search = container_of(steps, struct search, steps);
     struct text_found found;
     enum text_page_state state = TEXT_PAGE_FOUND;
     for (size_t bytes = STEP_BYTES; state == TEXT_PAGE_FOUND && search->left > 0;) {
@@ -196,7 +196,7 @@ static void begin_next(struct broker *broker)
 {
     struct fair_entry *entry;
     while ((entry = fair_slots_next(broker->searches)) != NULL)
-        look(H2O_STRUCT_FROM_MEMBER(struct search, entry, entry)->r);
+        look(container_of(entry, struct search, entry)->r);
 }
 
 static void wait_for_turn(struct search *search)
@@ -262,7 +262,7 @@ static void read_wanted(struct text_wanted *wanted, struct str text)
 /* Its client has left, or it has lost its right: nobody waits for more. */
 static void on_left(struct left_listener *listener)
 {
-    answer(H2O_STRUCT_FROM_MEMBER(struct search, left_listener, listener));
+    answer(container_of(listener, struct search, left_listener));
 }
 
 static void on_gone(struct request *r)

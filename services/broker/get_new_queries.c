@@ -43,7 +43,7 @@ static void answer_with_history(struct request *r, enum err error, struct str re
 
 static void on_claim(struct engine_poll *p, struct claim *claim)
 {
-    struct get_new_queries *op = H2O_STRUCT_FROM_MEMBER(struct get_new_queries, engine, p);
+    struct get_new_queries *op = container_of(p, struct get_new_queries, engine);
     struct request *r = p->r;
     struct buf *b = op->has_history ? &op->text : &r->server->scratch;
     buf_clear(b);

@@ -59,7 +59,7 @@ static void answer_with_history(struct request *r, enum err error, struct str re
 
 static void on_claim(struct engine_poll *p, struct claim *claim)
 {
-    struct give_new_answer *op = H2O_STRUCT_FROM_MEMBER(struct give_new_answer, next, p);
+    struct give_new_answer *op = container_of(p, struct give_new_answer, next);
     struct buf *b = op->has_history ? &op->text : &p->r->server->scratch;
     put_answered(b, p->r);
     buf_put_key(b, "Next");

@@ -2,13 +2,11 @@
  * service.c - the broker as one of the node's services (services/node/service.h). */
 #include "services/broker/handlers.h"
 
-#include <stdlib.h>
+#include "shared/base/mem.h"
 
 static void *create(struct server *server, struct queue *queue, const void *settings)
 {
-    struct broker *broker = calloc(1, sizeof *broker);
-    if (broker == NULL)
-        abort();
+    struct broker *broker = mem_zeroed(sizeof *broker);
     *broker = (struct broker){.server = server, .queue = queue, .searches = searches_turns()};
     return broker;
 }

@@ -9,11 +9,11 @@
 #include "shared/auth/secret.h"
 #include "shared/base/clock.h"
 #include "shared/base/config.h"
+#include "shared/base/mem.h"
 
 #include <openssl/crypto.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2, UNTIL_CHARS = 20, OWN_MEMBERS = 5, DROP_MS = 1000 };
 
@@ -145,9 +145,7 @@ static bool make_secret(struct account_run *x, bool is_hashed)
         x->secret = config_read_secret(from);
         return x->secret != NULL;
     }
-    x->secret = malloc(SECRET_CHARS + 1);
-    if (x->secret == NULL)
-        abort();
+    x->secret = mem_alloc(SECRET_CHARS + 1);
     secret_generate(x->secret);
     buf_init(&x->hash, SECRET_HASH_CHARS);
     if (is_hashed)

@@ -5,12 +5,12 @@
 #include "services/node/service.h"
 #include "shared/auth/login.h"
 #include "shared/base/config_environment.h"
+#include "shared/base/mem.h"
 #include "shared/base/nearest.h"
 #include "shared/base/trust.h"
 #include "shared/base/usage.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { EXIT_USAGE = 2 };
 
@@ -57,9 +57,8 @@ static void print_help(const struct command *command)
 /* A command without options reads no settings, so none that is set for others hinders it. */
 static enum config_outcome read_arguments(struct config *config, int argc, char **argv)
 {
-    *config = (struct config){.arguments = calloc((size_t)argc + 1, sizeof *config->arguments)};
-    if (config->arguments == NULL)
-        abort();
+    *config =
+        (struct config){.arguments = mem_zeroed_n((size_t)argc + 1, sizeof *config->arguments)};
     for (int i = 0; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
             return CONFIG_HELP;
@@ -74,9 +73,7 @@ static bool check_environment(const struct config *config, const char *command)
     unsigned command_n = 0, n = 0;
     while (commands[command_n] != NULL)
         command_n++;
-    const struct config_group **all = calloc(command_n * COMMAND_GROUPS_MAX + 1, sizeof *all);
-    if (all == NULL)
-        abort();
+    const struct config_group **all = mem_zeroed_n(command_n * COMMAND_GROUPS_MAX + 1, sizeof *all);
     for (unsigned i = 0; i < command_n; i++) {
         command_list_groups(commands[i], all + n);
         while (all[n] != NULL)

@@ -13,12 +13,12 @@
 #include "shared/auth/signed.h"
 #include "shared/base/clock.h"
 #include "shared/base/log_options.h"
+#include "shared/base/mem.h"
 #include "shared/base/trust.h"
 #include "shared/redis/blocking.h"
 #include "shared/redis/start.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 enum {
     PATIENCE_MS = 2000, /* for all nodes together, and for Redis */
@@ -98,9 +98,7 @@ static enum err list_nodes(struct show *x)
     enum err error = blocking_command(x->blocking, words, 4, 0, &answer);
     if (error != ERR_OK)
         return error;
-    x->nodes = calloc(answer.n + 1, sizeof *x->nodes);
-    if (x->nodes == NULL)
-        abort();
+    x->nodes = mem_zeroed_n(answer.n + 1, sizeof *x->nodes);
     for (size_t i = 0; i < answer.n; i++) {
         struct str id = answer.at[i];
         if (id.n == 0 || id.n > ID_MAX_BYTES || (only != NULL && !str_eq(id, str_of(only))))

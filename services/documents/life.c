@@ -9,16 +9,14 @@
 #include "services/documents/library/indexing.h"
 #include "services/documents/search/cache.h"
 #include "services/documents/search/retrieve_op.h"
+#include "shared/base/mem.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 void *documents_create(struct server *server, struct queue *queue, const void *data)
 {
     const struct documents_settings *settings = data;
-    struct documents *documents = calloc(1, sizeof *documents);
-    if (documents == NULL)
-        abort();
+    struct documents *documents = mem_zeroed(sizeof *documents);
     *documents = (struct documents){.server = server, .queue = queue, .settings = settings};
     documents->cache = cache_create(server->shards, server->metrics, settings->cache_max_bytes);
     documents->searches = retrieve_turns();
@@ -27,7 +25,7 @@ void *documents_create(struct server *server, struct queue *queue, const void *d
         documents->blocks[i] = blocks_create(server->loop, &settings->map->servers[i]);
     if (!settings->embedder->is_quick) {
         documents->client = http_client_create(NULL);
-        http_client_attach(documents->client, server->loop->h2o);
+        http_client_attach(documents->client, server->loop);
     }
     return documents;
 }
@@ -79,7 +77,7 @@ void documents_drain(void *state)
 
 static void on_vectors(struct call *call, enum err error, struct str reply)
 {
-    struct documents *documents = H2O_STRUCT_FROM_MEMBER(struct documents, vectors_call, call);
+    struct documents *documents = container_of(call, struct documents, vectors_call);
     if (error == ERR_OK)
         documents->vectors = str_eq(reply, STR("set")) ? HEALTH_GOOD : HEALTH_BAD;
 }

@@ -5,7 +5,7 @@
 
 #include "shared/embed/embed_options.h"
 
-#include <stdlib.h>
+#include "shared/base/mem.h"
 
 static const struct config_group options = {
     "Documents",
@@ -63,9 +63,7 @@ static bool read_settings(const struct service_process *process, void **ret_sett
     struct embedder *embedder = embed_read_options(c);
     if (embedder == NULL)
         return false;
-    struct documents_settings *settings = calloc(1, sizeof *settings);
-    if (settings == NULL)
-        abort();
+    struct documents_settings *settings = mem_zeroed(sizeof *settings);
     *settings = (struct documents_settings){
         .map = process->map,
         .embedder = embedder,

@@ -8,6 +8,7 @@
 
 #include "shared/base/json.h"
 #include "shared/base/log.h"
+#include "shared/base/mem.h"
 #include "shared/corpus/corpus.h"
 #include "shared/corpus/make.h"
 #include "shared/text/text.h"
@@ -15,7 +16,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -93,9 +93,7 @@ static void copy_notes(struct job *job)
 {
     job->note_n = notes_copy_unbuilt(job->library->notes, &job->notes);
     job->dimension = job->library->note_dimension;
-    job->documents = calloc(job->note_n + 1, sizeof *job->documents);
-    if (job->documents == NULL)
-        abort();
+    job->documents = mem_zeroed_n(job->note_n + 1, sizeof *job->documents);
 }
 
 /* Frees a job that is over; what it made is freed where nobody took it. */
@@ -121,9 +119,7 @@ static void start_job(struct library *library)
     if (!library->is_wanted[kind])
         return;
     library->is_wanted[kind] = false;
-    struct job *job = calloc(1, sizeof *job);
-    if (job == NULL)
-        abort();
+    struct job *job = mem_zeroed(sizeof *job);
     *job = (struct job){.kind = kind, .library = library};
     if (kind == JOB_NOTES)
         copy_notes(job);
@@ -227,9 +223,7 @@ static void on_retry(void *context)
 
 struct library *library_create(const struct library_settings *settings)
 {
-    struct library *library = calloc(1, sizeof *library);
-    if (library == NULL)
-        abort();
+    struct library *library = mem_zeroed(sizeof *library);
     library->settings = *settings;
     library->index = rag_index_create();
     library->notes = notes_create();
@@ -307,12 +301,7 @@ void library_add_flag(struct library *library, struct str id, struct str fragmen
         log_write(LOG_WARN, "too many flags: skipping this one");
         return;
     }
-    if ((library->flag_n & (library->flag_n - 1)) == 0) {
-        size_t cap = library->flag_n == 0 ? 1 : library->flag_n * 2;
-        library->flags = reallocarray(library->flags, cap, sizeof *library->flags);
-        if (library->flags == NULL)
-            abort();
-    }
+    library->flags = mem_grow(library->flags, library->flag_n, sizeof *library->flags);
     struct flag *flag = &library->flags[library->flag_n++];
     *flag = (struct flag){.fragment = {str_copy(fragment), fragment.n}};
     memcpy(flag->id, id.at == NULL ? "" : id.at, id.n);
@@ -456,9 +445,7 @@ static void on_embedded(void *context, const float *vector, uint32_t dimension, 
 struct library_lookup *library_start(struct library *library, struct str question,
                                      library_callback callback, void *context)
 {
-    struct library_lookup *lookup = calloc(1, sizeof *lookup);
-    if (lookup == NULL)
-        abort();
+    struct library_lookup *lookup = mem_zeroed(sizeof *lookup);
     *lookup = (struct library_lookup){.library = library,
                                       .timer = {.fire = on_turn, .context = lookup},
                                       .question = str_copy(question),

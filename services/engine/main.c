@@ -14,6 +14,7 @@
 #include "shared/base/clock.h"
 #include "shared/base/log.h"
 #include "shared/base/log_options.h"
+#include "shared/base/mem.h"
 #include "shared/op/notify.h"
 #include "shared/op/signals.h"
 
@@ -22,7 +23,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -185,9 +185,7 @@ static void create_workers(struct app *app)
 {
     const struct config *config = app->config;
     app->engine.slot_n = (unsigned)config_number(config, "slots");
-    app->engine.slots = calloc(app->engine.slot_n, sizeof(struct slot *));
-    if (app->engine.slots == NULL)
-        abort();
+    app->engine.slots = mem_zeroed_n(app->engine.slot_n, sizeof(struct slot *));
     for (unsigned i = 0; i < app->engine.slot_n; i++)
         app->engine.slots[i] = slot_create(&app->engine, i);
     app->recommender = recommender_create(&app->engine);

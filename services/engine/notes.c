@@ -4,12 +4,12 @@
 #include "services/engine/notes.h"
 
 #include "shared/base/log.h"
+#include "shared/base/mem.h"
 #include "shared/text/marks.h"
 #include "shared/text/text.h"
 
 #include <openssl/sha.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { ID_MAX_BYTES = 48, DOCUMENT_ID_BYTES = 32, FOUND_MAX = 16, TEXT_MAX_BYTES = 1 << 20 };
 /* How much of what the question asks for a note has to hold. */
@@ -26,7 +26,7 @@ struct notes {
     struct rag_index *index;
     struct note *items;
     struct holder *holders;
-    size_t n, cap, holder_n, holder_cap, bytes;
+    size_t n, holder_n, bytes;
     uint64_t last_number;
 };
 
@@ -70,9 +70,7 @@ void note_put_text(struct buf *b, const struct note *note)
 
 struct notes *notes_create(void)
 {
-    struct notes *notes = calloc(1, sizeof *notes);
-    if (notes == NULL)
-        abort();
+    struct notes *notes = mem_zeroed(sizeof *notes);
     notes->index = rag_index_create();
     return notes;
 }
@@ -129,12 +127,7 @@ static void hold(struct notes *notes, struct str id, struct note *note)
     note->holders++;
     if (id.n == 0 || id.n >= ID_MAX_BYTES)
         return;
-    if (notes->holder_n == notes->holder_cap) {
-        notes->holder_cap = notes->holder_cap == 0 ? 16 : notes->holder_cap * 2;
-        notes->holders = reallocarray(notes->holders, notes->holder_cap, sizeof *notes->holders);
-        if (notes->holders == NULL)
-            abort();
-    }
+    notes->holders = mem_grow(notes->holders, notes->holder_n, sizeof *notes->holders);
     struct holder *holder = &notes->holders[notes->holder_n++];
     *holder = (struct holder){.n = id.n, .number = note->number};
     memcpy(holder->id, id.at, id.n);
@@ -200,12 +193,7 @@ static bool has_room(const struct notes *notes, const struct note *note)
 
 static void put_in(struct notes *notes, struct str id, struct note *note)
 {
-    if (notes->n == notes->cap) {
-        notes->cap = notes->cap == 0 ? 16 : notes->cap * 2;
-        notes->items = reallocarray(notes->items, notes->cap, sizeof *notes->items);
-        if (notes->items == NULL)
-            abort();
-    }
+    notes->items = mem_grow(notes->items, notes->n, sizeof *notes->items);
     note->number = ++notes->last_number;
     notes->bytes += bytes_of(note);
     notes->items[notes->n] = *note;
@@ -252,10 +240,8 @@ static void put_document_text(struct buf *b, const struct note *note)
 
 size_t notes_copy_unbuilt(const struct notes *notes, struct make_text **ret_texts)
 {
-    struct make_text *texts = calloc(notes->n + 1, sizeof *texts);
+    struct make_text *texts = mem_zeroed_n(notes->n + 1, sizeof *texts);
     size_t n = 0;
-    if (texts == NULL)
-        abort();
     for (size_t i = 0; i < notes->n; i++) {
         const struct note *note = &notes->items[i];
         char id[DOCUMENT_ID_BYTES];

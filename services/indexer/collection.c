@@ -9,10 +9,10 @@
 
 #include "generated/verbs.h"
 #include "shared/base/json.h"
+#include "shared/base/mem.h"
 #include "shared/queue/lines.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { WAIT_MIN_MS = 5, WAIT_MAX_MS = 200, KEY_MAX_BYTES = 512 };
 
@@ -60,9 +60,7 @@ enum err collection_load(struct collection *c)
     struct str words[] = {STR("HGETALL"), collection_put_key(&key, c, "paths:", str_of(c->space))};
     enum err error = blocking_command(c->pipeline->blocking, words, 2, 0, &answer);
     if (error == ERR_OK) {
-        c->entries = calloc(answer.n / 2 + 1, sizeof *c->entries);
-        if (c->entries == NULL)
-            abort();
+        c->entries = mem_zeroed_n(answer.n / 2 + 1, sizeof *c->entries);
         for (size_t i = 0; i + 1 < answer.n; i += 2)
             put_entry(c, answer.at[i], answer.at[i + 1]);
         if (c->n > 1)

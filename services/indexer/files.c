@@ -5,10 +5,11 @@
 
 #include "shared/extract/extract.h"
 
+#include "shared/base/mem.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 
 enum { DEPTH_MAX = 32, PATH_MAX_BYTES = 8192 };
@@ -102,12 +103,7 @@ static void put_file(struct files *files, const char *path, const char *name, co
         files->is_over = true;
         return;
     }
-    if (files->n == files->cap) {
-        files->cap = files->cap == 0 ? 64 : files->cap * 2;
-        files->at = reallocarray(files->at, files->cap, sizeof *files->at);
-        if (files->at == NULL)
-            abort();
-    }
+    files->at = mem_grow(files->at, files->n, sizeof *files->at);
     files->at[files->n++] = (struct file){
         .path = strdup(path), .name = strdup(name), .page = strdup(page), .size_bytes = size_bytes};
 }
@@ -165,9 +161,7 @@ bool files_add(struct files *files, const char *path, char *reason, size_t reaso
         if (!is_good)
             snprintf(reason, reason_size, "%s: unsupported file type", path);
     }
-    files->roots = reallocarray(files->roots, files->root_n + 1, sizeof *files->roots);
-    if (files->roots == NULL)
-        abort();
+    files->roots = mem_grow(files->roots, files->root_n, sizeof *files->roots);
     files->roots[files->root_n++] = strdup(is_good ? root.at : "");
     buf_fini(&root);
     return is_good;

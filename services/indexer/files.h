@@ -22,7 +22,7 @@ struct file {
 
 struct files {
     struct file *at;
-    size_t n, cap;
+    size_t n;
     char **roots; /* tidied */
     size_t root_n;
     uint64_t bytes;

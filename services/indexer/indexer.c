@@ -11,12 +11,12 @@
 #include "services/indexer/rounds.h"
 #include "services/indexer/stream.h"
 #include "shared/base/clock.h"
+#include "shared/base/mem.h"
 #include "shared/extract/extract.h"
 #include "shared/queue/lines.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum {
     BLOCK_MS = 2000,
@@ -203,17 +203,13 @@ static void *work(void *arg)
 
 struct indexer *indexer_start(const struct pipeline_settings *settings, unsigned n)
 {
-    struct indexer *indexer = calloc(1, sizeof *indexer);
-    if (indexer == NULL)
-        abort();
+    struct indexer *indexer = mem_zeroed(sizeof *indexer);
     if (!extract_can_read_pdf())
         log_write(LOG_WARN, "no pdftotext on PATH: PDF files wait for an indexer that has it",
                   LOG_S("install", "poppler-utils"));
     indexer->n = n;
     indexer->settings = *settings;
-    indexer->workers = calloc(n, sizeof *indexer->workers);
-    if (indexer->workers == NULL)
-        abort();
+    indexer->workers = mem_zeroed_n(n, sizeof *indexer->workers);
     pthread_mutex_init(&indexer->lock, NULL);
     for (unsigned i = 0; i < n; i++) {
         struct worker *w = &indexer->workers[i];

@@ -12,12 +12,12 @@
 #include "services/indexer/rounds.h"
 
 #include "shared/base/clock.h"
+#include "shared/base/mem.h"
 #include "shared/redis/blocking.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 
 enum {
@@ -263,10 +263,8 @@ void rounds_lost(struct rounds *rounds, unsigned shard)
 
 struct rounds *rounds_create(const struct shard_map *map, uint64_t look_ms)
 {
-    struct rounds *rounds = calloc(1, sizeof *rounds);
+    struct rounds *rounds = mem_zeroed(sizeof *rounds);
     pthread_condattr_t clock;
-    if (rounds == NULL)
-        abort();
     rounds->map = map;
     rounds->every_ms = look_ms;
     pthread_mutex_init(&rounds->lock, NULL);

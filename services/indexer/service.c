@@ -5,11 +5,11 @@
 
 #include "services/indexer/job_options.h"
 #include "services/node/service.h"
+#include "shared/base/mem.h"
 #include "shared/embed/embed_options.h"
 #include "shared/extract/extract.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 /* A child that reads a document, with its pipes and files. */
 enum { FILES_OF_ONE = 12 };
@@ -37,9 +37,7 @@ static bool read_settings(const struct service_process *process, void **ret_sett
     struct embedder *embedder = embed_read_options(c);
     if (embedder == NULL)
         return false;
-    struct settings *settings = calloc(1, sizeof *settings);
-    if (settings == NULL)
-        abort();
+    struct settings *settings = mem_zeroed(sizeof *settings);
     settings->n = (unsigned)config_number(c, "indexers");
     settings->pipeline = (struct pipeline_settings){
         .map = process->map,

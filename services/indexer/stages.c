@@ -7,6 +7,7 @@
 #include "services/indexer/stages.h"
 
 #include "generated/verbs.h"
+#include "shared/base/mem.h"
 #include "shared/extract/extract.h"
 #include "shared/queue/lines.h"
 #include "shared/search/pack.h"
@@ -15,7 +16,6 @@
 #include "shared/text/text_blocks.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 enum {
     EMBED_BATCH = 64,
@@ -165,17 +165,11 @@ enum err stage_load_text(struct pipeline *p)
 enum err stage_chunk(struct pipeline *p)
 {
     struct chunk_cursor cursor = {.text = buf_str(&p->text)};
-    uint32_t cap = 0;
     enum err error = stage_report(p, JOB_CHUNK, 20, "Splitting the text into passages");
     if (error != ERR_OK)
         return error;
     for (struct chunk next; chunk_next(&cursor, &next);) {
-        if (p->chunk_n == cap) {
-            cap = cap == 0 ? 256 : cap * 2;
-            p->chunks = realloc(p->chunks, cap * sizeof *p->chunks);
-            if (p->chunks == NULL)
-                abort();
-        }
+        p->chunks = mem_grow(p->chunks, p->chunk_n, sizeof *p->chunks);
         p->chunks[p->chunk_n++] = next;
     }
     return p->chunk_n == 0 ? stage_refuse(p, "The document contains no text.") : ERR_OK;

@@ -12,12 +12,11 @@
 #include "generated/verbs.h"
 #include "services/node/services.h"
 #include "shared/base/clock.h"
+#include "shared/base/mem.h"
 #include "shared/http/request/gather.h"
 #include "shared/http/request/respond.h"
 #include "shared/metrics/process.h"
 #include "shared/queue/depth.h"
-
-#include <stdlib.h>
 
 enum {
     ASK_EVERY_MS = 1000,
@@ -42,9 +41,7 @@ struct scrape {
 
 struct scrapes *scrapes_create(const struct scrapes_settings *settings)
 {
-    struct scrapes *scrapes = calloc(1, sizeof *scrapes);
-    if (scrapes == NULL)
-        abort();
+    struct scrapes *scrapes = mem_zeroed(sizeof *scrapes);
     scrapes->settings = *settings;
     buf_init(&scrapes->text, TEXT_MAX);
     return scrapes;
@@ -195,7 +192,7 @@ static void answer(struct request *r, bool has_queue)
 
 static void on_late(struct deadline *deadline)
 {
-    answer(H2O_STRUCT_FROM_MEMBER(struct scrape, deadline, deadline)->r, true);
+    answer(container_of(deadline, struct scrape, deadline)->r, true);
 }
 
 static void on_depths(struct request *r, enum err error, const struct gather *all)

@@ -15,6 +15,7 @@
 #include "services/node/show.h"
 #include "shared/base/clock.h"
 #include "shared/base/log.h"
+#include "shared/base/mem.h"
 #include "shared/http/access/gate.h"
 #include "shared/http/access/held_nonces.h"
 #include "shared/http/access/rights.h"
@@ -32,7 +33,6 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -104,7 +104,7 @@ static void on_queue_up(void *arg, unsigned shard)
  * leaves the list of those that live. */
 static void on_drain_look(struct deadline *deadline)
 {
-    struct node *node = H2O_STRUCT_FROM_MEMBER(struct node, drain_look, deadline);
+    struct node *node = container_of(deadline, struct node, drain_look);
     services_drain(&node->services);
     websocket_drain(&node->server, clock_mono_ms() >= node->drain_close_ms);
     bool is_done = server_is_drained(&node->server) && shards_pending_n(node->server.shards) == 0;
@@ -446,8 +446,8 @@ static int run(void)
     struct listening listenings[LISTENERS_MAX] = {{0}};
     sigset_t signals;
     unsigned node_n = process.settings.node_n;
-    process.nodes = calloc(node_n, sizeof *process.nodes);
-    if (process.nodes == NULL || sem_init(&process.ended, 0, 0) != 0)
+    process.nodes = mem_zeroed_n(node_n, sizeof *process.nodes);
+    if (sem_init(&process.ended, 0, 0) != 0)
         abort();
     metrics_process_begin();
     share_files();

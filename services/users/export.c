@@ -86,7 +86,7 @@ static void fill(struct users *users)
 {
     struct fair_entry *entry;
     while ((entry = fair_slots_next(users->turns)) != NULL) {
-        struct export *x = H2O_STRUCT_FROM_MEMBER(struct export, entry, entry);
+        struct export *x = container_of(entry, struct export, entry);
         loop_set_deadline(x->r->server->loop, &x->patience, PATIENCE_MS);
         loop_set_deadline(x->r->server->loop, &x->turn, 0);
     }
@@ -114,7 +114,7 @@ static void give_back(struct export *x)
 
 static void on_impatient(struct deadline *deadline)
 {
-    struct export *x = H2O_STRUCT_FROM_MEMBER(struct export, patience, deadline);
+    struct export *x = container_of(deadline, struct export, patience);
     if (x->is_asking || fair_slots_waiting(users_of(x->r)->turns) == 0) {
         loop_set_deadline(x->r->server->loop, &x->patience, PATIENCE_MS);
         return;
@@ -141,12 +141,12 @@ static void pump(struct export *x)
 
 static void on_turn(struct deadline *deadline)
 {
-    pump(H2O_STRUCT_FROM_MEMBER(struct export, turn, deadline));
+    pump(container_of(deadline, struct export, turn));
 }
 
 static void on_idle(struct download *download)
 {
-    pump(H2O_STRUCT_FROM_MEMBER(struct export, download, download));
+    pump(container_of(download, struct export, download));
 }
 
 void export_go_on(struct export *x)

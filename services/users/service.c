@@ -4,8 +4,7 @@
 #include "services/users/users.h"
 
 #include "services/users/export.h"
-
-#include <stdlib.h>
+#include "shared/base/mem.h"
 
 #define SELF (1u << ROLE_FRONTEND | 1u << ROLE_USER | 1u << ROLE_OPERATOR)
 
@@ -20,10 +19,8 @@ static const struct route routes[] = {
 
 static void *create(struct server *server, struct queue *queue, const void *settings)
 {
-    struct users *users = calloc(1, sizeof *users);
+    struct users *users = mem_zeroed(sizeof *users);
     (void)queue;
-    if (users == NULL)
-        abort();
     *users = (struct users){.server = server, .settings = settings, .turns = exports_turns()};
     return users;
 }
@@ -38,9 +35,7 @@ static void destroy(void *state)
 
 static bool read_settings(const struct service_process *process, void **ret_settings)
 {
-    struct space_settings *settings = calloc(1, sizeof *settings);
-    if (settings == NULL)
-        abort();
+    struct space_settings *settings = mem_zeroed(sizeof *settings);
     *settings = space_read_options(process->config);
     *ret_settings = settings;
     return true;

@@ -5,8 +5,7 @@
 #include "services/web/web.h"
 
 #include "services/node/service.h"
-
-#include <stdlib.h>
+#include "shared/base/mem.h"
 
 static const struct route routes[] = {
     {"GET", "/", ROLES_NONE, web_show_front},
@@ -19,10 +18,8 @@ static const struct route routes[] = {
 
 static void *create(struct server *server, struct queue *queue, const void *settings)
 {
-    struct web *web = calloc(1, sizeof *web);
+    struct web *web = mem_zeroed(sizeof *web);
     (void)server, (void)queue, (void)settings;
-    if (web == NULL)
-        abort();
     return web;
 }
 

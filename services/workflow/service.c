@@ -9,13 +9,13 @@
 #include "services/workflow/sql/sql.h"
 #include "services/workflow/trees/trees.h"
 #include "shared/base/log.h"
+#include "shared/base/mem.h"
 #include "shared/http/client/client.h"
 #include "shared/http/client/endpoint_options.h"
 #include "shared/http/request/respond.h"
 #include "shared/lease/leases.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { REASON_BYTES = 512 };
 
@@ -87,9 +87,7 @@ static bool check(const void *context)
 static bool read_settings(const struct service_process *process, void **ret_settings)
 {
     char reason[REASON_BYTES];
-    struct workflow_settings *settings = calloc(1, sizeof *settings);
-    if (settings == NULL)
-        abort();
+    struct workflow_settings *settings = mem_zeroed(sizeof *settings);
     *settings = (struct workflow_settings){
         .map = process->map,
         .is_public = config_number(process->config, "workflow-public") == 1,
@@ -114,15 +112,13 @@ static void *create(struct server *server, struct queue *queue, const void *cont
     const struct http_client_settings outside = {.user_agent = "parley/" PARLEY_VERSION,
                                                  .is_refusing_private =
                                                      !settings->is_private_allowed};
-    struct workflow *workflow = calloc(1, sizeof *workflow);
-    if (workflow == NULL)
-        abort();
+    struct workflow *workflow = mem_zeroed(sizeof *workflow);
     *workflow = (struct workflow){.server = server,
                                   .queue = queue,
                                   .settings = settings,
                                   .client = http_client_create(&outside),
                                   .sql = sql_store_create(server->loop, settings->sql)};
-    http_client_attach(workflow->client, server->loop->h2o);
+    http_client_attach(workflow->client, server->loop);
     workflow->runs = runs_create(workflow);
     workflow->sockets = sockets_create(workflow);
     return workflow;

@@ -7,7 +7,7 @@
 
 static struct follow_sse *of_follow(struct follow *follow)
 {
-    return H2O_STRUCT_FROM_MEMBER(struct follow_sse, follow, follow);
+    return container_of(follow, struct follow_sse, follow);
 }
 
 static void put_event(struct follow_sse *s, const char *name, struct follow_id id,
@@ -87,7 +87,7 @@ static void on_changed(struct follow *follow)
 
 static void on_idle(struct stream *stream)
 {
-    follow_resume(&H2O_STRUCT_FROM_MEMBER(struct follow_sse, stream, stream)->follow);
+    follow_resume(&container_of(stream, struct follow_sse, stream)->follow);
 }
 
 static struct follow_id last_id(struct request *r)

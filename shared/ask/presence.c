@@ -11,13 +11,13 @@ static void end(struct presence *presence, bool has_left)
 
 static void on_left(struct left_listener *listener)
 {
-    end(H2O_STRUCT_FROM_MEMBER(struct presence, left, listener), true);
+    end(container_of(listener, struct presence, left), true);
 }
 
 /* It had left, lost its right, or the node drained, before the wait began. */
 static void on_soon(struct deadline *deadline)
 {
-    struct presence *presence = H2O_STRUCT_FROM_MEMBER(struct presence, soon, deadline);
+    struct presence *presence = container_of(deadline, struct presence, soon);
     end(presence, presence->r->exchange.has_left || presence->r->revoked != ERR_OK);
 }
 

@@ -92,7 +92,7 @@ static void respond(struct request *r, const struct listing *listing)
 
 static bool put_some(struct steps *steps)
 {
-    struct request *r = H2O_STRUCT_FROM_MEMBER(struct request, handling, steps);
+    struct request *r = container_of(steps, struct request, handling);
     struct listing *listing = r->gather->context;
     bool is_more = put_entries(r, listing);
     if (!is_more)

@@ -13,11 +13,11 @@
 #include "shared/base/buf.h"
 #include "shared/base/clock.h"
 #include "shared/base/hash.h"
+#include "shared/base/mem.h"
 
 #include <assert.h>
 #include <openssl/crypto.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 
 /* A name and its secrets, fifteen-fold at worst: %XX in both tokens, \u00XX in the JSON. */
 enum { BYTES_MAX = 15 * (ACCOUNT_NAME_MAX_BYTES + 2 * ACCOUNT_SECRET_MAX_BYTES) };
@@ -62,9 +62,7 @@ struct accounts {
 
 static void *allocate(size_t n, size_t size)
 {
-    void *memory = calloc(n, size);
-    if (memory == NULL)
-        abort();
+    void *memory = mem_zeroed_n(n, size);
     return memory;
 }
 

@@ -11,10 +11,10 @@
 #include "shared/auth/jwt_keys.h"
 
 #include "shared/base/base64url.h"
+#include "shared/base/mem.h"
 
 #include <assert.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { RSA_MIN_BYTES = 256, RSA_MAX_BYTES = 1024, EXPONENT_MAX_BYTES = 8, POINT_MAX_BYTES = 66 };
 
@@ -155,9 +155,7 @@ bool jwt_keys_parse(struct str json, char *reason, size_t reason_size, struct jw
     } else if (json_array_size(list) > JWT_KEYS_MAX) {
         snprintf(reason, reason_size, "the key set has more than %d keys", JWT_KEYS_MAX);
     } else {
-        keys = calloc(1, sizeof *keys);
-        if (keys == NULL)
-            abort();
+        keys = mem_zeroed(sizeof *keys);
         for (size_t i = 0; i < json_array_size(list); i++) {
             struct jwt_key key = {0};
             if (read_key(json_array_get(list, i), &key))

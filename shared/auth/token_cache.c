@@ -4,9 +4,9 @@
 #include "shared/auth/token_cache.h"
 
 #include "shared/base/hash.h"
+#include "shared/base/mem.h"
 
 #include <openssl/crypto.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { END_CHARS = 8 };
@@ -41,9 +41,7 @@ static void forget_all(struct token_cache *cache)
 
 struct token_cache *token_cache_create(void)
 {
-    struct token_cache *cache = calloc(1, sizeof *cache);
-    if (cache == NULL)
-        abort();
+    struct token_cache *cache = mem_zeroed(sizeof *cache);
     return cache;
 }
 
@@ -66,9 +64,7 @@ static void remember(struct verified *place, struct str token, const struct acco
                      uint64_t expires_s)
 {
     forget(place);
-    char *text = malloc(token.n);
-    if (text == NULL)
-        abort();
+    char *text = mem_alloc(token.n);
     memcpy(text, token.at, token.n);
     place->text.at = text;
     place->text.n = token.n;

@@ -2,9 +2,10 @@
  * buf.c - see buf.h. */
 #include "shared/base/buf.h"
 
+#include "shared/base/mem.h"
+
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 
 void buf_init(struct buf *b, size_t max_bytes)
@@ -34,10 +35,7 @@ char *buf_grow(struct buf *b, size_t n)
         size_t cap = b->cap < 64 ? 64 : b->cap;
         while (cap < b->n + n)
             cap *= 2;
-        char *at = realloc(b->at, cap);
-        if (at == NULL)
-            abort();
-        b->at = at;
+        b->at = mem_resize(b->at, cap);
         b->cap = cap;
     }
     return b->at + b->n;

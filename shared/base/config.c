@@ -5,13 +5,13 @@
 
 #include "shared/base/buf.h"
 #include "shared/base/config_environment.h"
+#include "shared/base/mem.h"
 #include "shared/base/nearest.h"
 #include "shared/base/usage.h"
 #include "shared/base/yaml_tree.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { FILE_MAX_BYTES = 1 << 20, FILE_DEPTH_MAX = 8, LINE_MAX_BYTES = 1024 };
 
@@ -43,9 +43,7 @@ const struct config_option **config_list_options(const struct config_group *cons
     for (const struct config_group *const *group = groups; *group != NULL; group++)
         for (const struct config_option *o = (*group)->options; o->name != NULL; o++)
             n++;
-    const struct config_option **list = calloc(n + 1, sizeof *list);
-    if (list == NULL)
-        abort();
+    const struct config_option **list = mem_zeroed_n(n + 1, sizeof *list);
     n = 0;
     for (const struct config_group *const *group = groups; *group != NULL; group++)
         for (const struct config_option *o = (*group)->options; o->name != NULL; o++) {
@@ -341,14 +339,13 @@ enum config_outcome config_read(struct config *config, const struct config_group
                                 const char *command, int argc, char **argv)
 {
     size_t option_n = 0;
-    *config = (struct config){.options = config_list_options(groups),
-                              .arguments = calloc((size_t)argc + 1, sizeof *config->arguments)};
+    *config =
+        (struct config){.options = config_list_options(groups),
+                        .arguments = mem_zeroed_n((size_t)argc + 1, sizeof *config->arguments)};
     latest = config;
     while (config->options[option_n] != NULL)
         option_n++;
-    config->values = calloc(option_n + 1, sizeof *config->values);
-    if (config->values == NULL || config->arguments == NULL)
-        abort();
+    config->values = mem_zeroed_n(option_n + 1, sizeof *config->values);
     for (int i = 0; i < argc; i++)
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
             return CONFIG_HELP;

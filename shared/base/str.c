@@ -2,10 +2,11 @@
  * str.c - see str.h. */
 #include "shared/base/str.h"
 
+#include "shared/base/mem.h"
+
 #include <math.h>
 #include <openssl/crypto.h>
 #include <openssl/rand.h>
-#include <stdlib.h>
 #include <strings.h>
 
 int str_compare(struct str a, struct str b)
@@ -43,9 +44,7 @@ struct str str_trim(struct str s)
 
 char *str_copy(struct str s)
 {
-    char *copy = malloc(s.n + 1);
-    if (copy == NULL)
-        abort();
+    char *copy = mem_alloc(s.n + 1);
     if (s.n > 0)
         memcpy(copy, s.at, s.n);
     copy[s.n] = 0;

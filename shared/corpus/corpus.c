@@ -6,6 +6,7 @@
 
 #include "shared/base/clock.h"
 #include "shared/base/log.h"
+#include "shared/base/mem.h"
 #include "shared/corpus/make.h"
 #include "shared/extract/extract.h"
 
@@ -14,7 +15,6 @@
 #include <fcntl.h>
 #include <openssl/evp.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,7 +28,7 @@ struct file {
 struct build {
     const struct corpus_settings *settings;
     struct file *files;
-    size_t file_n, file_cap;
+    size_t file_n;
     struct corpus *old, *corpus; /* old may be NULL */
     struct make_text *texts;     /* of the documents that are new or changed; owns texts and ids */
     uint32_t *places;            /* and where in the corpus they go */
@@ -58,12 +58,7 @@ static int compare_files(const void *a, const void *b)
 
 static void put_file(struct build *build, char *path, const char *name, const struct stat *info)
 {
-    if (build->file_n == build->file_cap) {
-        build->file_cap = build->file_cap == 0 ? 64 : build->file_cap * 2;
-        build->files = reallocarray(build->files, build->file_cap, sizeof *build->files);
-        if (build->files == NULL)
-            abort();
-    }
+    build->files = mem_grow(build->files, build->file_n, sizeof *build->files);
     struct buf clean;
     buf_init(&clean, SIZE_MAX / 2);
     extract_put_clean(&clean, str_of(name));
@@ -203,9 +198,7 @@ static void load_old(struct build *build)
 
 static void *zeros(size_t n, size_t size)
 {
-    void *at = calloc(n + 1, size);
-    if (at == NULL)
-        abort();
+    void *at = mem_zeroed_n(n + 1, size);
     return at;
 }
 

@@ -10,11 +10,12 @@
  * order. */
 #include "shared/corpus/corpus.h"
 
+#include "shared/base/mem.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <openssl/evp.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -186,18 +187,14 @@ struct corpus *corpus_parse(struct str bytes, const char **ret_reason)
         *ret_reason = "another format";
         return NULL;
     }
-    struct corpus *corpus = calloc(1, sizeof *corpus);
-    if (corpus == NULL)
-        abort();
+    struct corpus *corpus = mem_zeroed(sizeof *corpus);
     struct str model = take_string(&r, NAME_MAX_BYTES);
     r.is_bad = r.is_bad || !is_plain(model);
     corpus->model = str_copy(r.is_bad ? STR("") : model);
     corpus->dimension = (uint32_t)take_number(&r, PACK_DIMENSION_MAX);
     /* A document takes 72 bytes at least: a count that cannot be true reserves no memory. */
     uint64_t document_n = take_number(&r, r.rest.n / 72);
-    corpus->documents = calloc(document_n + 1, sizeof *corpus->documents);
-    if (corpus->documents == NULL)
-        abort();
+    corpus->documents = mem_zeroed_n(document_n + 1, sizeof *corpus->documents);
     for (uint64_t i = 0; i < document_n && !r.is_bad; i++)
         take_document(&r, corpus);
     if (r.is_bad || r.rest.n > 0) {

@@ -4,8 +4,7 @@
 #include "shared/corpus/make.h"
 
 #include "shared/base/log.h"
-
-#include <stdlib.h>
+#include "shared/base/mem.h"
 
 enum { EMBED_STEP = 512 };
 
@@ -17,16 +16,8 @@ struct group {
     struct chunk *chunks;
     struct str *pieces; /* the text of each chunk */
     float *vectors;
-    uint32_t chunk_n, chunk_cap, dimension;
+    uint32_t chunk_n, dimension;
 };
-
-static void *grow(void *at, size_t n, size_t size)
-{
-    void *twin = reallocarray(at, n == 0 ? 1 : n, size);
-    if (twin == NULL)
-        abort();
-    return twin;
-}
 
 static bool cut_text(struct group *group, const struct make_text *text)
 {
@@ -38,11 +29,8 @@ static bool cut_text(struct group *group, const struct make_text *text)
             log_write(LOG_ERROR, "text too long", LOG_STR("name", text->name));
             return false;
         }
-        if (group->chunk_n == group->chunk_cap) {
-            group->chunk_cap = group->chunk_cap == 0 ? EMBED_STEP : group->chunk_cap * 2;
-            group->chunks = grow(group->chunks, group->chunk_cap, sizeof *group->chunks);
-            group->pieces = grow(group->pieces, group->chunk_cap, sizeof *group->pieces);
-        }
+        group->chunks = mem_grow(group->chunks, group->chunk_n, sizeof *group->chunks);
+        group->pieces = mem_grow(group->pieces, group->chunk_n, sizeof *group->pieces);
         group->pieces[group->chunk_n] =
             (struct str){text->text.at + chunk.start_bytes, chunk.end_bytes - chunk.start_bytes};
         group->chunks[group->chunk_n++] = chunk;
@@ -88,7 +76,8 @@ static bool embed_group(struct group *group, struct embedder *embedder,
         bool is_right = is_dimension_right(group, dimension);
         size_t width = dimension;
         if (is_right) {
-            group->vectors = grow(group->vectors, (done + take) * width, sizeof *group->vectors);
+            group->vectors =
+                mem_resize(group->vectors, (done + take) * width * sizeof *group->vectors);
             memcpy(group->vectors + done * width, vectors, take * width * sizeof *vectors);
         }
         free(vectors);
@@ -128,7 +117,7 @@ bool make_documents(const struct make_text *texts, size_t n, struct embedder *em
                     const atomic_bool *is_stopping, uint32_t *dimension,
                     struct rag_document **ret_documents)
 {
-    struct group group = {.ends = grow(NULL, n, sizeof *group.ends), .dimension = *dimension};
+    struct group group = {.ends = mem_alloc(n * sizeof *group.ends), .dimension = *dimension};
     size_t done = 0;
     bool is_good = true;
     while (is_good && done < n) {

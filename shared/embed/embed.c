@@ -7,13 +7,13 @@
  * 1 + log(count), so that one repeated word does not drown the rest. */
 #include "shared/embed/embed.h"
 
+#include "shared/base/mem.h"
 #include "shared/http/client/endpoint.h"
 #include "shared/text/text.h"
 
 #include <math.h>
 #include <openssl/sha.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 struct feature {
     uint64_t hash;
@@ -33,10 +33,8 @@ static void grow(struct features *features)
 {
     features->slot_n = features->slot_n == 0 ? 4096 : features->slot_n * 2;
     free(features->slots);
-    features->slots = calloc(features->slot_n, sizeof *features->slots);
-    features->at = realloc(features->at, features->slot_n / 2 * sizeof *features->at);
-    if (features->slots == NULL || features->at == NULL)
-        abort();
+    features->slots = mem_zeroed_n(features->slot_n, sizeof *features->slots);
+    features->at = mem_resize(features->at, features->slot_n / 2 * sizeof *features->at);
     for (size_t i = 0; i < features->n; i++) {
         size_t slot = features->at[i].hash & (features->slot_n - 1);
         while (features->slots[slot] != 0)
@@ -130,9 +128,7 @@ static bool hash_embed(struct embedder *embedder, const struct str *texts, size_
                        const atomic_bool *is_stopping, float **ret_vectors, uint32_t *ret_dimension,
                        struct embed_reason *ret_reason)
 {
-    float *vectors = malloc((n == 0 ? 1 : n) * EMBED_HASH_DIMENSION * sizeof *vectors);
-    if (vectors == NULL)
-        abort();
+    float *vectors = mem_alloc((n == 0 ? 1 : n) * EMBED_HASH_DIMENSION * sizeof *vectors);
     struct features features = {0};
     for (size_t i = 0; i < n; i++)
         embed_one(&features, texts[i], vectors + i * EMBED_HASH_DIMENSION);
@@ -151,9 +147,7 @@ static void hash_destroy(struct embedder *embedder)
 struct embedder *embed_create_hash(void)
 {
     static const struct embedder_ops ops = {.embed = hash_embed, .destroy = hash_destroy};
-    struct embedder *embedder = malloc(sizeof *embedder);
-    if (embedder == NULL)
-        abort();
+    struct embedder *embedder = mem_alloc(sizeof *embedder);
     *embedder = (struct embedder){.ops = &ops, .name = "hash-512-1", .is_quick = true};
     return embedder;
 }

@@ -3,11 +3,11 @@
 #include "shared/embed/embed.h"
 
 #include "shared/base/json.h"
+#include "shared/base/mem.h"
 
 #include <limits.h>
 #include <math.h>
 #include <openssl/evp.h>
-#include <stdlib.h>
 
 enum { GROUP_CHARS = 4, GROUP_BYTES = 3 }; /* of base64 */
 
@@ -27,9 +27,7 @@ static size_t dimension_of(const json_t *numbers)
 static bool read_base64(struct str text, float *vector, uint32_t dimension)
 {
     size_t bytes = dimension * sizeof *vector;
-    unsigned char *decoded = malloc(text.n + 1);
-    if (decoded == NULL)
-        abort();
+    unsigned char *decoded = mem_alloc(text.n + 1);
     bool is_good =
         text.n % GROUP_CHARS == 0 && text.n <= INT_MAX &&
         EVP_DecodeBlock(decoded, (const unsigned char *)text.at, (int)text.n) >= (int)bytes;
@@ -76,10 +74,8 @@ static bool make_room(struct vectors *vectors, size_t n, const json_t *first)
     *vectors = (struct vectors){.n = n, .dimension = (uint32_t)dimension};
     if (n == 0 || dimension == 0 || dimension > EMBED_DIMENSION_MAX)
         return false;
-    vectors->at = calloc(n * dimension, sizeof *vectors->at);
-    vectors->is_there = calloc(n, sizeof *vectors->is_there);
-    if (vectors->at == NULL || vectors->is_there == NULL)
-        abort();
+    vectors->at = mem_zeroed_n(n * dimension, sizeof *vectors->at);
+    vectors->is_there = mem_zeroed_n(n, sizeof *vectors->is_there);
     return true;
 }
 

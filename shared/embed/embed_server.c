@@ -8,12 +8,12 @@
 #include "shared/embed/embed.h"
 
 #include "shared/base/log.h"
+#include "shared/base/mem.h"
 #include "shared/http/client/endpoint.h"
 #include "shared/http/request/error_text.h"
 #include "shared/text/text.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 
 enum {
@@ -186,9 +186,7 @@ static struct embedding *server_start(struct embedder *embedder, struct http_cli
                                       struct str text, embed_callback callback, void *context)
 {
     static const struct http_events events = {.on_done = on_question_done};
-    struct embedding *embedding = malloc(sizeof *embedding);
-    if (embedding == NULL)
-        abort();
+    struct embedding *embedding = mem_alloc(sizeof *embedding);
     struct server_embedder *self = (struct server_embedder *)embedder;
     *embedding = (struct embedding){.embedder = self, .callback = callback, .context = context};
     struct batch_texts texts = {&text, 1, TEXT_MAX_BYTES};
@@ -293,9 +291,7 @@ static bool keep(struct all_vectors *all, struct batch *batch)
 {
     if (all->at == NULL) {
         all->dimension = batch->dimension;
-        all->at = malloc(all->n * all->dimension * sizeof *all->at);
-        if (all->at == NULL)
-            abort();
+        all->at = mem_alloc(all->n * all->dimension * sizeof *all->at);
     }
     bool is_same = batch->dimension == all->dimension;
     if (is_same) {
@@ -359,9 +355,7 @@ static struct embedder *create(const struct embed_server_settings *settings,
                                             .cancel = server_cancel,
                                             .embed = server_embed,
                                             .destroy = server_destroy};
-    struct server_embedder *self = calloc(1, sizeof *self);
-    if (self == NULL)
-        abort();
+    struct server_embedder *self = mem_zeroed(sizeof *self);
     self->model = str_copy(str_of(settings->model));
     http_endpoint_init(&self->endpoint, settings->base_url, dialect->path, settings->key);
     self->dialect = dialect;

@@ -2,7 +2,7 @@
  * leases.c - see leases.h. */
 #include "shared/lease/leases.h"
 
-#include <stdlib.h>
+#include "shared/base/mem.h"
 
 /* What is under way with one shard. */
 struct lease_shard {
@@ -86,7 +86,7 @@ void leases_drain(struct leases *leases)
 
 static void on_renewed(struct call *call, enum err error, struct str reply)
 {
-    struct leases *leases = H2O_STRUCT_FROM_MEMBER(struct renewal, call, call)->leases;
+    struct leases *leases = container_of(call, struct renewal, call)->leases;
     struct lines lines = lines_of(reply);
     while (error == ERR_OK && lines_are_left(&lines)) {
         struct lease *lease = find(leases, lines_next(&lines));
@@ -125,7 +125,7 @@ static void renew(struct lease_shard *shard)
 
 static void on_taken(struct call *call, enum err error, struct str reply)
 {
-    struct lease_shard *shard = H2O_STRUCT_FROM_MEMBER(struct lease_shard, take_call, call);
+    struct lease_shard *shard = container_of(call, struct lease_shard, take_call);
     struct lines lines = lines_of(reply);
     while (error == ERR_OK && lines_are_left(&lines)) {
         struct str id = lines_next(&lines);
@@ -160,7 +160,7 @@ void leases_on_up(struct leases *leases, unsigned shard)
 
 static void on_looked(struct call *call, enum err error, struct str reply)
 {
-    struct lease_shard *shard = H2O_STRUCT_FROM_MEMBER(struct lease_shard, look_call, call);
+    struct lease_shard *shard = container_of(call, struct lease_shard, look_call);
     const char *const *due = shard->leases->kind->due;
     for (unsigned i = 0; error == ERR_OK && i < LEASE_DUE_WORDS && due[i] != NULL; i++)
         if (str_eq(reply, str_of(due[i])))
@@ -188,7 +188,7 @@ void leases_before_flush(struct leases *leases)
 
 static void on_tick(struct deadline *deadline)
 {
-    struct leases *leases = H2O_STRUCT_FROM_MEMBER(struct leases, tick, deadline);
+    struct leases *leases = container_of(deadline, struct leases, tick);
     uint64_t now_ms = clock_mono_ms();
     bool renews = now_ms >= leases->renewed_ms + leases->kind->renew_ms;
     if (renews)
@@ -204,9 +204,7 @@ static void on_tick(struct deadline *deadline)
 static struct lease_shard *create_shard(struct leases *leases, struct turn *turn)
 {
     unsigned n = renewals_max(leases);
-    struct lease_shard *shard = calloc(1, sizeof *shard + n * sizeof *shard->renewals);
-    if (shard == NULL)
-        abort();
+    struct lease_shard *shard = mem_zeroed(sizeof *shard + n * sizeof *shard->renewals);
     shard->leases = leases;
     shard->turn = turn;
     for (unsigned i = 0; i < n; i++)

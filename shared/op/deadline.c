@@ -2,7 +2,7 @@
  * deadline.c - see deadline.h. heap[0] is unused, so that place 0 can mean "not set". */
 #include "shared/op/deadline.h"
 
-#include <stdlib.h>
+#include "shared/base/mem.h"
 
 static void put(struct deadlines *all, size_t place, struct deadline_entry entry)
 {
@@ -50,12 +50,7 @@ void deadlines_fini(struct deadlines *all)
 void deadline_set(struct deadlines *all, struct deadline *d, uint64_t at_ms)
 {
     if (d->place == 0) {
-        if (all->n + 2 > all->cap) {
-            all->cap = all->cap == 0 ? 64 : all->cap * 2;
-            all->heap = realloc(all->heap, all->cap * sizeof *all->heap);
-            if (all->heap == NULL)
-                abort();
-        }
+        all->heap = mem_grow(all->heap, all->heap == NULL ? 0 : all->n + 1, sizeof *all->heap);
         d->place = ++all->n;
     }
     d->at_ms = at_ms;

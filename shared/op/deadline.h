@@ -8,6 +8,8 @@
 #ifndef PARLEY_OP_DEADLINE_H
 #define PARLEY_OP_DEADLINE_H
 
+#include "shared/base/container_of.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -30,7 +32,7 @@ struct deadline_entry {
 
 struct deadlines {
     struct deadline_entry *heap;
-    size_t n, cap;
+    size_t n;
 };
 
 void deadlines_fini(struct deadlines *all);

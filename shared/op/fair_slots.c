@@ -5,7 +5,7 @@
  * down. */
 #include "shared/op/fair_slots.h"
 
-#include <stdlib.h>
+#include "shared/base/mem.h"
 
 struct fair_share {
     struct fair_share *up;
@@ -26,9 +26,7 @@ struct fair_slots {
 
 struct fair_slots *fair_slots_create(const struct fair_slots_config *config)
 {
-    struct fair_slots *slots = calloc(1, sizeof *slots);
-    if (slots == NULL)
-        abort();
+    struct fair_slots *slots = mem_zeroed(sizeof *slots);
     slots->config = *config;
     return slots;
 }
@@ -62,9 +60,7 @@ static struct fair_share *find(const struct fair_share *up, struct str name)
 
 static struct fair_share *add(struct fair_slots *slots, struct fair_share *up, struct str name)
 {
-    struct fair_share *share = calloc(1, sizeof *share);
-    if (share == NULL)
-        abort();
+    struct fair_share *share = mem_zeroed(sizeof *share);
     *share = (struct fair_share){
         .up = up, .previous = up->last, .name = str_copy(name), .served = slots->tick};
     *(up->last == NULL ? &up->first : &up->last->next) = share;

@@ -15,6 +15,7 @@
 #ifndef PARLEY_OP_FAIR_SLOTS_H
 #define PARLEY_OP_FAIR_SLOTS_H
 
+#include "shared/base/container_of.h"
 #include "shared/base/str.h"
 
 enum { FAIR_LEVELS = 3 };

@@ -9,6 +9,8 @@
 #ifndef PARLEY_OP_PASSES_H
 #define PARLEY_OP_PASSES_H
 
+#include "shared/base/container_of.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -3,8 +3,7 @@
 #include "shared/queue/core.h"
 
 #include "shared/base/hash.h"
-
-#include <stdlib.h>
+#include "shared/base/mem.h"
 
 uint32_t queue_hash(struct str s, uint64_t salt)
 {
@@ -14,9 +13,7 @@ uint32_t queue_hash(struct str s, uint64_t salt)
 
 void *queue_alloc(size_t n, size_t bytes)
 {
-    void *table = calloc(n, bytes);
-    if (table == NULL)
-        abort();
+    void *table = mem_zeroed_n(n, bytes);
     return table;
 }
 

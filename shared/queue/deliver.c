@@ -12,8 +12,8 @@
 
 #include "generated/verbs.h"
 #include "shared/base/log.h"
+#include "shared/base/mem.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { CLAIMS_PER_CALL = 256, UNCONFIRMED_MAX = 8192, BUCKET_N = 1024 };
@@ -70,7 +70,7 @@ static struct shard_deliveries *of_topic(struct queue *queue, struct str topic)
 static struct delivered *first_of(const struct shard_deliveries *shard)
 {
     /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what is freed has left the list */
-    return H2O_STRUCT_FROM_MEMBER(struct delivered, link, shard->claims.next);
+    return container_of(shard->claims.next, struct delivered, link);
 }
 
 static struct delivered **bucket_of(struct shard_deliveries *shard, uint64_t lease)
@@ -120,7 +120,7 @@ struct delivered_call {
 
 static void on_reported(struct call *handle, enum err error, struct str reply)
 {
-    struct delivered_call *call = H2O_STRUCT_FROM_MEMBER(struct delivered_call, call, handle);
+    struct delivered_call *call = container_of(handle, struct delivered_call, call);
     struct shard_deliveries *shard = call->shard;
     struct queue_shard *part = shard->part;
     struct queue *queue = part->queue;
@@ -205,9 +205,7 @@ static char *append(char *at, struct str text)
 static struct delivered *create(struct shard_deliveries *shard, enum work work, struct str topic,
                                 struct str lease, struct str record)
 {
-    struct delivered *one = malloc(sizeof *one + lease.n + 1 + topic.n + record.n);
-    if (one == NULL)
-        abort();
+    struct delivered *one = mem_alloc(sizeof *one + lease.n + 1 + topic.n + record.n);
     *one = (struct delivered){.shard = shard, .work = work, .since_ms = clock_mono_ms()};
     if (!str_parse_u64(lease, &one->lease))
         one->lease = 0;
@@ -242,7 +240,7 @@ void queue_delivered(struct queue *queue, enum work work, struct str topic, stru
 static void forget_those_of(struct shard_deliveries *shard, uint64_t connection, uint32_t stream)
 {
     for (h2o_linklist_t *link = shard->claims.next, *next; link != &shard->claims; link = next) {
-        struct delivered *one = H2O_STRUCT_FROM_MEMBER(struct delivered, link, link);
+        struct delivered *one = container_of(link, struct delivered, link);
         next = link->next;
         if (one->connection != connection || (stream != 0 && one->stream != stream))
             continue;
@@ -283,7 +281,7 @@ void delivered_before_flush(struct queue_shard *part)
 
 static void on_timer(struct deadline *deadline)
 {
-    report_until(H2O_STRUCT_FROM_MEMBER(struct shard_deliveries, timer, deadline), UINT64_MAX);
+    report_until(container_of(deadline, struct shard_deliveries, timer), UINT64_MAX);
 }
 
 void delivered_each(const struct queue *queue,
@@ -292,7 +290,7 @@ void delivered_each(const struct queue *queue,
     for (unsigned i = 0; i < queue->shards.n; i++) {
         const h2o_linklist_t *end = &queue->deliveries->shards[i].claims, *at = end->next;
         for (; at != end; at = at->next) {
-            struct str topic = H2O_STRUCT_FROM_MEMBER(struct delivered, link, at)->claim;
+            struct str topic = container_of(at, struct delivered, link)->claim;
             struct str lease = str_cut(&topic, ' ');
             visit(arg, topic, lease);
         }

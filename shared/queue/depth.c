@@ -2,7 +2,8 @@
  * depth.c - see depth.h. The models of each shard come sorted, and are kept so. */
 #include "shared/queue/depth.h"
 
-#include <stdlib.h>
+#include "shared/base/mem.h"
+
 #include <string.h>
 
 enum { MODELS_AT_FIRST = 16 };
@@ -51,12 +52,7 @@ static struct depth_model *model_of(struct depth *depth, struct str name)
     size_t at = place_of(depth, name);
     if (at < depth->model_n && str_eq(depth->models[at].name, name))
         return &depth->models[at];
-    if (depth->model_n == depth->model_room) {
-        depth->model_room = depth->model_room == 0 ? MODELS_AT_FIRST : 2 * depth->model_room;
-        depth->models = realloc(depth->models, depth->model_room * sizeof *depth->models);
-        if (depth->models == NULL)
-            abort();
-    }
+    depth->models = mem_grow(depth->models, depth->model_n, sizeof *depth->models);
     memmove(depth->models + at + 1, depth->models + at,
             (depth->model_n++ - at) * sizeof *depth->models);
     depth->models[at] = (struct depth_model){.name = {str_copy(name), name.n}};

@@ -35,7 +35,7 @@ struct depth {
     uint64_t oldest_ms; /* age of the oldest Open query; 0 if none */
     uint64_t engines[ENGINE_NR];
     struct depth_model *models; /* by name */
-    size_t model_n, model_room;
+    size_t model_n;
 };
 
 void depth_init(struct depth *depth);

@@ -2,9 +2,9 @@
  * engines_check.c - see engines_check.h. */
 #include "shared/queue/engines_check.h"
 
-#include "generated/verbs.h"
+#include "shared/base/mem.h"
 
-#include <stdlib.h>
+#include "generated/verbs.h"
 
 struct engines_of_shard {
     struct call call;
@@ -13,8 +13,7 @@ struct engines_of_shard {
 
 static void on_engines(struct call *call, enum err error, struct str reply)
 {
-    struct engines_check *check =
-        H2O_STRUCT_FROM_MEMBER(struct engines_of_shard, call, call)->check;
+    struct engines_check *check = container_of(call, struct engines_of_shard, call)->check;
     struct lines lines = lines_of(reply);
     struct str tag = lines_next(&lines);
     uint64_t rest_s = lines_next_u64(&lines);
@@ -34,9 +33,7 @@ void engines_check_start(struct engines_check *check, struct queue *queue, struc
     struct shards *shards = queue_shards(queue);
     check->queue = queue;
     if (check->shards == NULL)
-        check->shards = calloc(shards->n, sizeof *check->shards);
-    if (check->shards == NULL)
-        abort();
+        check->shards = mem_zeroed_n(shards->n, sizeof *check->shards);
     check->left_n = shards->n;
     check->failed_n = 0;
     check->rest_s = 0;

@@ -205,7 +205,7 @@ static void read_reply(struct follow *f, struct str reply)
 
 static void on_looked(struct call *call, enum err error, struct str reply)
 {
-    struct follow *f = H2O_STRUCT_FROM_MEMBER(struct follow, look, call);
+    struct follow *f = container_of(call, struct follow, look);
     move(f, FOLLOW_WAITING);
     if (error == ERR_OK) {
         read_reply(f, reply);
@@ -218,7 +218,7 @@ static void on_looked(struct call *call, enum err error, struct str reply)
 
 static void on_again(struct deadline *deadline)
 {
-    follow_look(H2O_STRUCT_FROM_MEMBER(struct follow, again, deadline));
+    follow_look(container_of(deadline, struct follow, again));
 }
 
 void follow_look(struct follow *f)
@@ -244,7 +244,7 @@ void follow_resume(struct follow *f)
 
 static void on_changed(struct watch *watch)
 {
-    struct follow *f = H2O_STRUCT_FROM_MEMBER(struct follow, watch, watch);
+    struct follow *f = container_of(watch, struct follow, watch);
     if (f->state == FOLLOW_FRESH)
         return;
     if (f->events->on_changed != NULL)
@@ -256,7 +256,7 @@ static void on_changed(struct watch *watch)
 static void on_outcome(struct watch *watch, struct str outcome)
 {
     (void)outcome; /* its last pieces come first */
-    struct follow *f = H2O_STRUCT_FROM_MEMBER(struct follow, watch, watch);
+    struct follow *f = container_of(watch, struct follow, watch);
     if (f->state != FOLLOW_FRESH)
         follow_look(f);
 }

@@ -41,7 +41,7 @@ static void look(struct outbox *outbox, const struct carried *done);
 
 static void on_carried(struct call *call, enum err error, struct str reply)
 {
-    struct carried *carried = H2O_STRUCT_FROM_MEMBER(struct carried, call, call);
+    struct carried *carried = container_of(call, struct carried, call);
     (void)reply;
     if (error == ERR_OK)
         look(carried->outbox, carried);
@@ -66,7 +66,7 @@ static void carry(struct outbox *outbox, struct str items)
 
 static void on_outbox(struct call *call, enum err error, struct str reply)
 {
-    struct outbox *outbox = H2O_STRUCT_FROM_MEMBER(struct outbox, call, call);
+    struct outbox *outbox = container_of(call, struct outbox, call);
     bool has_news = outbox->has_news;
     outbox->has_news = false;
     if (error == ERR_OK && reply.n > 0)

@@ -227,12 +227,12 @@ static void go_on(struct poll *poll, enum err error, struct lines *lines)
 static void on_claim_reply(struct call *call, enum err error, struct str reply)
 {
     struct lines lines = lines_of(reply);
-    go_on(H2O_STRUCT_FROM_MEMBER(struct poll, call, call), error, &lines);
+    go_on(container_of(call, struct poll, call), error, &lines);
 }
 
 static void on_joined_reply(struct call *call, enum err error, struct str reply)
 {
-    struct poll *poll = H2O_STRUCT_FROM_MEMBER(struct poll, call, call);
+    struct poll *poll = container_of(call, struct poll, call);
     struct lines lines = lines_of(reply);
     if (poll->on_joined(poll, error, &lines)) {
         go_on(poll, error, &lines);

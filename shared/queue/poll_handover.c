@@ -11,7 +11,7 @@
 #include "shared/queue/engines.h"
 #include "shared/queue/poll_credits.h"
 
-#include <stdlib.h>
+#include "shared/base/mem.h"
 
 struct early {
     struct origin origin;
@@ -56,9 +56,7 @@ static bool give_to_parked(struct queue *queue, struct poll_class *class, struct
 /* Moves it into the class: a long text is not copied again. */
 static void keep_early(struct poll_class *class, struct early early)
 {
-    class->early = realloc(class->early, (class->early_n + 1) * sizeof *class->early);
-    if (class->early == NULL)
-        abort();
+    class->early = mem_grow(class->early, class->early_n, sizeof *class->early);
     class->early[class->early_n++] = early;
 }
 

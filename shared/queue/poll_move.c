@@ -88,7 +88,7 @@ static void end_move(struct move *move, enum err error, struct str reply)
 
 static void on_move_reply(struct call *call, enum err error, struct str reply)
 {
-    end_move(H2O_STRUCT_FROM_MEMBER(struct move, call, call), error, reply);
+    end_move(container_of(call, struct move, call), error, reply);
 }
 
 static void on_orphan(void *context, enum err error, struct str reply)

@@ -23,6 +23,7 @@
 #include "shared/queue/question.h"
 
 #include "generated/verbs.h"
+#include "shared/base/mem.h"
 #include "shared/base/sm.h"
 #include "shared/queue/core.h"
 #include "shared/queue/engines_check.h"
@@ -30,7 +31,6 @@
 
 #include <openssl/sha.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum {
     TOPIC_RANDOM_BYTES = 12,
@@ -180,7 +180,7 @@ static void end_late(struct question *q, enum err error, struct str tag, struct 
 
 static void on_looked(struct call *call, enum err error, struct str reply)
 {
-    struct question *q = H2O_STRUCT_FROM_MEMBER(struct question, call, call);
+    struct question *q = container_of(call, struct question, call);
     struct lines lines = lines_of(reply);
     struct str tag = lines_next(&lines);
     move(q, WAITING);
@@ -211,13 +211,13 @@ static void look(struct question *q)
 
 static void on_outcome(struct watch *watch, struct str outcome)
 {
-    struct question *q = H2O_STRUCT_FROM_MEMBER(struct question, watch, watch);
+    struct question *q = container_of(watch, struct question, watch);
     end_with_outcome(q, outcome);
 }
 
 static void on_changed(struct watch *watch)
 {
-    struct question *q = H2O_STRUCT_FROM_MEMBER(struct question, watch, watch);
+    struct question *q = container_of(watch, struct question, watch);
     if (call_is_under_way(&q->call))
         q->is_again = true;
     else
@@ -226,7 +226,7 @@ static void on_changed(struct watch *watch)
 
 static void on_deadline(struct deadline *deadline)
 {
-    struct question *q = H2O_STRUCT_FROM_MEMBER(struct question, deadline, deadline);
+    struct question *q = container_of(deadline, struct question, deadline);
     if (q->is_over || q->is_followed || call_is_under_way(&q->call)) {
         end_timeout(q, QUESTION_UNKNOWN);
         return;
@@ -256,7 +256,7 @@ static void announce(struct question *q)
 
 static void on_all_asked(struct engines_check *check)
 {
-    struct question *q = H2O_STRUCT_FROM_MEMBER(struct question, check, check);
+    struct question *q = container_of(check, struct question, check);
     bool may_come = check->may_come && !q->is_last_doubt, is_unknown = check->is_unknown;
     if (!check->is_there && !is_unknown && !may_come) {
         end_no_engine(q, check->rest_s);
@@ -280,7 +280,7 @@ static void ask_for_engines(struct question *q, bool is_last)
 /* When it was asked, no engine was there that one could be sure of. */
 static void on_doubt(struct deadline *deadline)
 {
-    ask_for_engines(H2O_STRUCT_FROM_MEMBER(struct question, doubt, deadline), true);
+    ask_for_engines(container_of(deadline, struct question, doubt), true);
 }
 
 /* --- asking ----------------------------------------------------------------------------------- */
@@ -339,7 +339,7 @@ static void on_asked_in_vain(void *context, enum err error, struct str reply)
 
 static void on_asked(struct call *call, enum err error, struct str reply)
 {
-    struct question *q = H2O_STRUCT_FROM_MEMBER(struct question, call, call);
+    struct question *q = container_of(call, struct question, call);
     struct asked asked = read_asked(q, reply);
     struct lines lines = asked.lines;
     q->is_in_queue = asked.is_in_queue;
@@ -434,9 +434,7 @@ static void choose_topic(struct question *q)
 struct question *question_start(struct queue *queue, const struct question_settings *settings,
                                 const struct question_events *events, void *context)
 {
-    struct question *q = calloc(1, sizeof *q);
-    if (q == NULL)
-        abort();
+    struct question *q = mem_zeroed(sizeof *q);
     *q = (struct question){.queue = queue,
                            .events = events,
                            .context = context,

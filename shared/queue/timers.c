@@ -63,7 +63,7 @@ static void follow_lease(struct queue_shard *part, uint64_t next_ms)
 
 static void on_synced(struct call *call, enum err error, struct str reply)
 {
-    struct queue_shard *part = H2O_STRUCT_FROM_MEMBER(struct shard_timers, sync_call, call)->part;
+    struct queue_shard *part = container_of(call, struct shard_timers, sync_call)->part;
     struct queue *queue = part->queue;
     uint64_t next_ms;
     if (error != ERR_OK)
@@ -100,7 +100,7 @@ uint64_t queue_sync_ms(const struct queue *queue)
 
 static void on_sync_timer(struct deadline *deadline)
 {
-    struct queue_shard *part = H2O_STRUCT_FROM_MEMBER(struct queue_shard, sync_timer, deadline);
+    struct queue_shard *part = container_of(deadline, struct queue_shard, sync_timer);
     struct shard_timers *timers = timers_of(part);
     struct queue *queue = part->queue;
     if (queue->timers->has_left)
@@ -150,7 +150,7 @@ void queue_leave(struct queue *queue)
 
 static void on_reaped(struct call *call, enum err error, struct str reply)
 {
-    struct queue_shard *part = H2O_STRUCT_FROM_MEMBER(struct shard_timers, reap_call, call)->part;
+    struct queue_shard *part = container_of(call, struct shard_timers, reap_call)->part;
     struct metrics *metrics = part->queue->metrics;
     uint64_t next_ms;
     if (error != ERR_OK)
@@ -164,7 +164,7 @@ static void on_reaped(struct call *call, enum err error, struct str reply)
 
 static void on_reap_timer(struct deadline *deadline)
 {
-    struct queue_shard *part = H2O_STRUCT_FROM_MEMBER(struct queue_shard, reap_timer, deadline);
+    struct queue_shard *part = container_of(deadline, struct queue_shard, reap_timer);
     struct call *reaping = &timers_of(part)->reap_call;
     if (call_is_under_way(reaping))
         return;
@@ -197,7 +197,7 @@ void queue_before_flush(struct queue *queue)
 
 static void on_purged(struct call *call, enum err error, struct str reply)
 {
-    struct shard_timers *timers = H2O_STRUCT_FROM_MEMBER(struct shard_timers, purge_call, call);
+    struct shard_timers *timers = container_of(call, struct shard_timers, purge_call);
     if (error != ERR_OK || reply.n == 0 || reply.n >= sizeof timers->purge_cursor)
         return;
     memcpy(timers->purge_cursor, reply.at, reply.n);
@@ -209,7 +209,7 @@ static void on_purged(struct call *call, enum err error, struct str reply)
 static void on_purge_timer(struct deadline *deadline)
 {
     struct shard_timers *timers =
-        H2O_STRUCT_FROM_MEMBER(struct shard_timers, purge_timer, deadline);
+        container_of(deadline, struct shard_timers, purge_timer);
     struct queue_shard *part = timers->part;
     struct queue *queue = part->queue;
     loop_set_deadline(queue->loop, &timers->purge_timer, PURGE_EVERY_MS);

@@ -118,7 +118,7 @@ static void put_asked_last(struct vacancy_list *list)
 
 static void on_looked(struct call *call, enum err error, struct str reply)
 {
-    struct vacancy_shard *shard = H2O_STRUCT_FROM_MEMBER(struct vacancy_shard, call, call);
+    struct vacancy_shard *shard = container_of(call, struct vacancy_shard, call);
     struct lines lines = lines_of(reply);
     bool has_granted = error == ERR_OK && lines_are_left(&lines);
     while (error == ERR_OK && lines_are_left(&lines))
@@ -160,7 +160,7 @@ static void ask(struct vacancy_shard *shard, struct turn *turn)
 
 static void on_look(struct deadline *deadline)
 {
-    struct vacancy_shard *shard = H2O_STRUCT_FROM_MEMBER(struct vacancy_shard, look, deadline);
+    struct vacancy_shard *shard = container_of(deadline, struct vacancy_shard, look);
     struct vacancies *all = shard->queue->vacancies;
     struct turn *turn = queue_shards(shard->queue)->turns[shard - all->shards];
     shard->has_news = false;
@@ -182,7 +182,7 @@ void vacancies_on_event(struct vacancies *vacancies, unsigned shard)
 /* All ask again: the queue takes what it has room for. */
 static void on_engines(struct engines_check *check)
 {
-    struct vacancies *all = H2O_STRUCT_FROM_MEMBER(struct vacancies, check, check);
+    struct vacancies *all = container_of(check, struct vacancies, check);
     struct vacancy_wait *last = all->engineless.last;
     bool is_last = !check->is_there;
     while (all->engineless.first != NULL && !is_last) {
@@ -197,7 +197,7 @@ static void on_engines(struct engines_check *check)
 
 static void on_engine_look(struct deadline *deadline)
 {
-    struct vacancies *all = H2O_STRUCT_FROM_MEMBER(struct vacancies, look, deadline);
+    struct vacancies *all = container_of(deadline, struct vacancies, look);
     if (all->engineless.first != NULL && all->check.left_n == 0)
         engines_check_start(&all->check, all->queue, STR(""));
 }

@@ -2,12 +2,12 @@
  * agreement.c - see agreement.h. */
 #include "shared/redis/agreement.h"
 
+#include "shared/base/mem.h"
 #include "shared/redis/blocking.h"
 
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { AWAY_MAX = 3 }; /* shards that are away, until the others are not asked */
 
@@ -298,9 +298,7 @@ static enum agreed learn_number(struct asking *asking)
     const char *fault;
     if (!map->is_cluster || map->is_n_given)
         return AGREED;
-    wide = malloc(sizeof *wide);
-    if (wide == NULL)
-        abort();
+    wide = mem_alloc(sizeof *wide);
     *wide = *map;
     /* A prefix with a hash tag of its own has one shard. */
     unsigned to = shard_map_name(wide, str_of(map->base), SHARDS_MAX, &fault) ? SHARDS_MAX : 0;

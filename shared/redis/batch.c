@@ -12,10 +12,10 @@
 
 #include "generated/verb_ids.h"
 #include "shared/base/clock.h"
+#include "shared/base/mem.h"
 #include "shared/redis/wire.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 enum {
     SOFT_BYTES = 256 << 10, /* of the lanes that may carry much */
@@ -28,9 +28,7 @@ enum {
 
 struct batch *batch_create(struct turn *turn)
 {
-    struct batch *batch = calloc(1, sizeof *batch);
-    if (batch == NULL)
-        abort();
+    struct batch *batch = mem_zeroed(sizeof *batch);
     batch->turn = turn;
     buf_init(&batch->wire, HARD_BYTES);
     buf_init(&batch->marked_nonces, HARD_BYTES);

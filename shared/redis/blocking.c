@@ -13,6 +13,7 @@
 #include "shared/redis/blocking_internal.h"
 
 #include "shared/base/clock.h"
+#include "shared/base/mem.h"
 #include "shared/redis/backoff.h"
 #include "shared/redis/topology.h"
 #include "shared/redis/wire.h"
@@ -20,7 +21,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -262,10 +262,8 @@ enum err blocking_command(struct blocking *blocking, const struct str *words, si
     if (error != ERR_OK)
         return error;
     size_t leaf_n = count_leaves(blocking->reply);
-    blocking->strings = calloc(leaf_n + 1, sizeof *blocking->strings);
-    blocking->numbers = malloc((leaf_n + 1) * BLOCKING_NUMBER_BYTES);
-    if (blocking->strings == NULL || blocking->numbers == NULL)
-        abort();
+    blocking->strings = mem_zeroed_n(leaf_n + 1, sizeof *blocking->strings);
+    blocking->numbers = mem_alloc((leaf_n + 1) * BLOCKING_NUMBER_BYTES);
     put_leaves(blocking, blocking->reply, 0);
     *ret_answer = (struct blocking_answer){blocking->strings, leaf_n};
     return ERR_OK;
@@ -293,11 +291,9 @@ const char *blocking_error(const struct blocking *blocking)
 
 struct blocking *blocking_create(const struct blocking_config *config)
 {
-    struct blocking *blocking = calloc(1, sizeof *blocking);
+    struct blocking *blocking = mem_zeroed(sizeof *blocking);
     char hex[17];
     struct buf text;
-    if (blocking == NULL)
-        abort();
     str_random_hex(8, hex);
     blocking->config = *config;
     snprintf(blocking->node_id, sizeof blocking->node_id, "s%s", hex);

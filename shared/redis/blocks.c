@@ -14,13 +14,13 @@
  * left of them after each write, so a long queue there would cost as much as its length squared. */
 #include "shared/redis/blocks.h"
 
+#include "shared/base/mem.h"
 #include "shared/redis/conn.h"
 #include "shared/redis/topology.h"
 #include "shared/redis/wire.h"
 
 #include <hiredis/hiredis.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum {
     UNDER_WAY_MAX = 2,
@@ -124,7 +124,7 @@ static bool is_held(struct blocks *blocks, struct push *push, const redisReply *
 
 static void on_moves(struct deadline *deadline)
 {
-    struct blocks *blocks = H2O_STRUCT_FROM_MEMBER(struct blocks, moves, deadline);
+    struct blocks *blocks = container_of(deadline, struct blocks, moves);
     char reason[sizeof blocks->reason];
     if (blocks->sent_n > 0) {
         loop_set_deadline(blocks->loop, &blocks->moves, MOVES_EVERY_MS);
@@ -213,7 +213,7 @@ static void fail_waiting(struct blocks *blocks)
 /* No connection in time, or no answer: those that are sent end with the connection. */
 static void on_late(struct deadline *deadline)
 {
-    struct blocks *blocks = H2O_STRUCT_FROM_MEMBER(struct blocks, late, deadline);
+    struct blocks *blocks = container_of(deadline, struct blocks, late);
     fail_waiting(blocks);
     if (blocks->sent_n > 0)
         redis_conn_reset(blocks->conn, "no answer in time");
@@ -263,9 +263,7 @@ void blocks_drop(struct blocks *blocks, struct str key)
 
 struct blocks *blocks_create(struct loop *loop, const struct redis_address *address)
 {
-    struct blocks *blocks = calloc(1, sizeof *blocks);
-    if (blocks == NULL)
-        abort();
+    struct blocks *blocks = mem_zeroed(sizeof *blocks);
     blocks->loop = loop;
     blocks->address = address;
     blocks->last = &blocks->first;

@@ -8,9 +8,10 @@
  * ends the subscription by itself (sunsubscribe): the connection is made again, and subscribes. */
 #include "shared/redis/bus.h"
 
+#include "shared/base/mem.h"
+
 #include <hiredis/hiredis.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { CHANNEL_N = 2, REASON_BYTES = 160 };
 
@@ -87,9 +88,7 @@ static void on_lost(void *arg)
 struct bus *bus_create(struct loop *loop, const struct redis_address *address, const char *prefix,
                        const char *node_id, bool is_sharded, struct bus_events events)
 {
-    struct bus *bus = calloc(1, sizeof *bus);
-    if (bus == NULL)
-        abort();
+    struct bus *bus = mem_zeroed(sizeof *bus);
     bus->events = events;
     bus->is_sharded = is_sharded;
     bus->wanted_n = is_sharded ? 2 * CHANNEL_N : CHANNEL_N;

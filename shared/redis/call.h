@@ -21,6 +21,7 @@
 #ifndef PARLEY_REDIS_CALL_H
 #define PARLEY_REDIS_CALL_H
 
+#include "shared/base/container_of.h"
 #include "shared/base/err.h"
 #include "shared/base/str.h"
 

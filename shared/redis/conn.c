@@ -10,6 +10,7 @@
 #include "shared/redis/conn.h"
 
 #include "shared/base/buf.h"
+#include "shared/base/mem.h"
 #include "shared/base/sm.h"
 #include "shared/redis/backoff.h"
 #include "shared/redis/link.h"
@@ -23,7 +24,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum {
     CONNECT_MAX_MS = 3000,
@@ -306,7 +306,7 @@ const struct redis_address *redis_conn_place(const struct redis_conn *conn)
  * greeting took too long. */
 static void on_retry(struct deadline *deadline)
 {
-    struct redis_conn *conn = H2O_STRUCT_FROM_MEMBER(struct redis_conn, retry, deadline);
+    struct redis_conn *conn = container_of(deadline, struct redis_conn, retry);
     if (conn->state == CONN_DOWN)
         connect_now(conn);
     else if (conn->state == CONN_UP)
@@ -319,9 +319,7 @@ static void on_retry(struct deadline *deadline)
 struct redis_conn *redis_conn_create(struct loop *loop, const struct redis_address *address,
                                      const char *name, struct redis_events events)
 {
-    struct redis_conn *conn = calloc(1, sizeof *conn);
-    if (conn == NULL)
-        abort();
+    struct redis_conn *conn = mem_zeroed(sizeof *conn);
     conn->loop = loop;
     conn->number = sm_number();
     conn->address = address;
@@ -372,8 +370,8 @@ static enum err send_wire(struct redis_conn *conn, struct str wire, redis_reply_
     struct pending *pending = conn->free_pending;
     if (pending != NULL)
         conn->free_pending = pending->next_free;
-    else if ((pending = malloc(sizeof *pending)) == NULL)
-        abort();
+    else
+        pending = mem_alloc(sizeof *pending);
     *pending = (struct pending){
         .on_reply = on_reply, .arg = arg, .conn = conn, .is_subscription = is_subscription};
     if (redisAsyncFormattedCommand(conn->ac, on_reply_of_hiredis, pending, wire.at, wire.n) !=

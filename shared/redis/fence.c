@@ -16,9 +16,9 @@
 #include "generated/verbs.h"
 #include "shared/base/sm.h"
 #include "shared/redis/turn_internal.h"
+#include "shared/base/mem.h"
 
 #include <hiredis/hiredis.h>
-#include <stdlib.h>
 
 enum {
     ANSWER_MAX_MS = FENCE_WAIT_MS + TURN_ANSWER_MAX_MS,
@@ -67,7 +67,7 @@ struct fence {
 
 static struct fence *of(const struct turn_fence *hooks)
 {
-    return H2O_STRUCT_FROM_MEMBER(struct fence, hooks, hooks);
+    return container_of(hooks, struct fence, hooks);
 }
 
 static void move(struct fence *fence, enum fence_state to)
@@ -129,7 +129,7 @@ static void say_confirmed(struct fence *fence)
 
 static void on_expiry(struct deadline *deadline)
 {
-    struct fence *fence = H2O_STRUCT_FROM_MEMBER(struct fence, expiry, deadline);
+    struct fence *fence = container_of(deadline, struct fence, expiry);
     uint64_t now_ms = clock_mono_ms();
     say_unconfirmed(fence);
     while (fence->first != NULL && fence->first->until_ms <= now_ms)
@@ -151,9 +151,7 @@ static void answer_covered(struct fence *fence)
 static void hold(struct turn_fence *hooks, struct call_slot *slot, struct str reply)
 {
     struct fence *fence = of(hooks);
-    struct held *held = malloc(sizeof *held + reply.n + 1);
-    if (held == NULL)
-        abort();
+    struct held *held = mem_alloc(sizeof *held + reply.n + 1);
     *held = (struct held){.slot = *slot,
                           .number = ++fence->number,
                           .until_ms = clock_mono_ms() + FENCE_WAIT_MS,
@@ -258,7 +256,7 @@ static void on_waited(void *arg, const redisReply *reply)
 
 static void on_late(struct deadline *deadline)
 {
-    struct fence *fence = H2O_STRUCT_FROM_MEMBER(struct fence, late, deadline);
+    struct fence *fence = container_of(deadline, struct fence, late);
     drop_round(fence, "no answer in time");
 }
 
@@ -277,7 +275,7 @@ static void send_wait(struct fence *fence)
 
 static void on_written(struct call *call, enum err error, struct str reply)
 {
-    struct fence *fence = H2O_STRUCT_FROM_MEMBER(struct fence, call, call);
+    struct fence *fence = container_of(call, struct fence, call);
     (void)reply;
     if (fence->state != FENCE_UNDER_WAY)
         return;
@@ -406,9 +404,7 @@ static bool is_prompt(const struct turn_fence *hooks)
 
 void fence_create(struct turn *turn)
 {
-    struct fence *fence = calloc(1, sizeof *fence);
-    if (fence == NULL)
-        abort();
+    struct fence *fence = mem_zeroed(sizeof *fence);
     struct turn_config config = turn->config;
     config.durable = DURABLE_NOT;
     config.on_event = on_event;

@@ -8,12 +8,12 @@
  * left then: that saves two calls of epoll_ctl and a turn of the loop for each flush. */
 #include "shared/redis/link.h"
 
+#include "shared/base/mem.h"
 #include "shared/redis/address.h"
 #include "shared/redis/tls.h"
 
 #include <hiredis/async.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { REASON_BYTES = 240 };
 
@@ -81,7 +81,7 @@ static void del_read(void *arg)
 
 static void wait_to_write(struct loop_task *task)
 {
-    struct link *link = H2O_STRUCT_FROM_MEMBER(struct link, write_task, task);
+    struct link *link = container_of(task, struct link, write_task);
     if (link->is_writing)
         return;
     link->is_writing = true;
@@ -116,9 +116,7 @@ void redis_link_attach(struct loop *loop, struct redisAsyncContext *ac,
                        const struct redis_address *address,
                        void (*on_failed)(void *data, const char *reason))
 {
-    struct link *link = calloc(1, sizeof *link);
-    if (link == NULL)
-        abort();
+    struct link *link = mem_zeroed(sizeof *link);
     *link = (struct link){
         .ac = ac, .loop = loop, .on_failed = on_failed, .write_task.run = wait_to_write};
     link->socket = h2o_evloop_socket_create(loop->h2o, ac->c.fd, H2O_SOCKET_FLAG_DONT_READ);

@@ -10,6 +10,8 @@
  * After the handshake writing never needs reading, because renegotiation is off. */
 #include "shared/redis/tls.h"
 
+#include "shared/base/mem.h"
+
 #include <hiredis/async.h>
 #include <hiredis/hiredis.h>
 
@@ -24,7 +26,6 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* What hiredis calls `privctx`. */
@@ -209,8 +210,8 @@ static bool expect_name(SSL *ssl, const char *name)
 
 void redis_tls_begin(struct redisContext *c, const char *name)
 {
-    struct tls *tls = calloc(1, sizeof *tls);
-    if (tls == NULL || context == NULL || (tls->ssl = SSL_new(context)) == NULL)
+    struct tls *tls = mem_zeroed(sizeof *tls);
+    if (context == NULL || (tls->ssl = SSL_new(context)) == NULL)
         abort();
     tls->funcs = *c->funcs;
     tls->funcs.free_privctx = free_tls;
@@ -241,8 +242,6 @@ enum redis_tls_step redis_tls_shake(struct redisContext *c)
 }
 
 #else
-
-#include <stdlib.h>
 
 bool redis_tls_is_built_in(void)
 {

@@ -10,6 +10,7 @@
 
 #include "shared/base/clock.h"
 #include "shared/base/log.h"
+#include "shared/base/mem.h"
 #include "shared/redis/trouble.h"
 
 #include <arpa/inet.h>
@@ -17,7 +18,6 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum {
     SLOWLY_MS = 3000, /* while all is well: a master that is cut off is written to no longer */
@@ -143,11 +143,9 @@ static void say_change(const struct topology *t)
 
 static void run_round(struct topology *t)
 {
-    struct topology_asked *asked = malloc(sizeof *asked);
+    struct topology_asked *asked = mem_alloc(sizeof *asked);
     struct topology_map map = {.place_n = 0};
     char reason[TOPOLOGY_REASON_BYTES];
-    if (asked == NULL)
-        abort();
     pthread_mutex_lock(&t->lock);
     choose(t, asked);
     t->is_hinted = false;
@@ -231,9 +229,7 @@ void topology_open(struct redis_address *address, const char *sentinel_user,
 {
     if (address->kind == REDIS_SERVER || address->topology != NULL)
         return;
-    struct topology *t = calloc(1, sizeof *t);
-    if (t == NULL)
-        abort();
+    struct topology *t = mem_zeroed(sizeof *t);
     t->kind = address->kind;
     t->is_tls = address->is_tls;
     redis_put_place(address, t->name);

@@ -3,8 +3,9 @@
  * type, any length and any numbers. */
 #include "shared/redis/topology_internal.h"
 
+#include "shared/base/mem.h"
+
 #include <hiredis/hiredis.h>
-#include <stdlib.h>
 
 enum { PORT_MAX = 65535, EPOCH_FIELDS_MAX = 256 };
 
@@ -26,12 +27,7 @@ unsigned topology_map_add(struct topology_map *map, const struct topology_place 
             return i;
     if (map->place_n == TOPOLOGY_PLACES_MAX)
         return TOPOLOGY_PLACES_MAX;
-    if ((map->place_n & (map->place_n - 1)) == 0) { /* room for 1, 2, 4, ... */
-        size_t room = map->place_n == 0 ? 1 : (size_t)map->place_n * 2;
-        map->places = realloc(map->places, room * sizeof *map->places);
-        if (map->places == NULL)
-            abort();
-    }
+    map->places = mem_grow(map->places, map->place_n, sizeof *map->places);
     map->places[map->place_n] = *place;
     return map->place_n++;
 }

@@ -30,10 +30,10 @@
 
 #include "generated/verb_ids.h"
 #include "shared/metrics/metrics.h"
+#include "shared/base/mem.h"
 
 #include <hiredis/hiredis.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum {
     IN_FLIGHT_MAX = 8,
@@ -205,7 +205,7 @@ static void on_batch_reply(void *arg, const redisReply *reply)
 
 static void on_batch_late(struct deadline *deadline)
 {
-    struct batch *batch = H2O_STRUCT_FROM_MEMBER(struct batch, deadline, deadline);
+    struct batch *batch = container_of(deadline, struct batch, deadline);
     redis_conn_reset(batch->turn->conn, "no answer in time");
 }
 
@@ -426,9 +426,7 @@ static void on_elsewhere(void *arg)
 struct turn *turn_create_named(struct loop *loop, const struct redis_address *address,
                                const struct turn_config *config, const char *name)
 {
-    struct turn *turn = calloc(1, sizeof *turn);
-    if (turn == NULL)
-        abort();
+    struct turn *turn = mem_zeroed(sizeof *turn);
     turn->loop = loop;
     turn->config = *config;
     turn->address = address;

@@ -186,7 +186,7 @@ static void probe(struct turn *turn)
 
 static void on_pause(struct deadline *deadline)
 {
-    struct turn *turn = H2O_STRUCT_FROM_MEMBER(struct turn, pause, deadline);
+    struct turn *turn = container_of(deadline, struct turn, pause);
     uint64_t now_ms = clock_mono_ms();
     expire(turn, now_ms);
     if (!turn->is_up && now_ms >= turn->down_since_ms + HOLD_MAX_MS) {

@@ -96,7 +96,7 @@ static void on_loaded(void *arg, const redisReply *reply)
  */
 static void on_load_late(struct deadline *deadline)
 {
-    struct turn *turn = H2O_STRUCT_FROM_MEMBER(struct turn, load_late, deadline);
+    struct turn *turn = container_of(deadline, struct turn, load_late);
     redis_conn_reset(turn->conn, "no answer in time");
 }
 

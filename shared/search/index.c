@@ -6,11 +6,11 @@
  * walked whole by every search, and changes are rare. */
 #include "shared/search/index_entries.h"
 
+#include "shared/base/mem.h"
 #include "shared/text/text.h"
 
 #include <assert.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 
 /* ---- documents ---- */
 
@@ -52,9 +52,7 @@ struct rag_document *rag_document_create(const struct rag_parts *parts)
     size_t directory_bytes = pack_directory_n(&pack) * sizeof(uint32_t);
     size_t n = sizeof(struct owned_document) + directory_bytes + parts->pack.n + parts->id.n +
                parts->title_json.n + parts->url_json.n + parts->text.n;
-    struct owned_document *owned = malloc(n);
-    if (owned == NULL)
-        abort();
+    struct owned_document *owned = mem_alloc(n);
     char *at = (char *)owned->directory + directory_bytes;
     struct rag_document *document = &owned->base;
     *document = (struct rag_document){
@@ -120,9 +118,7 @@ const struct rag_entry *rag_index_find(const struct rag_index *index, struct str
 
 struct rag_index *rag_index_create(void)
 {
-    struct rag_index *index = calloc(1, sizeof *index);
-    if (index == NULL)
-        abort();
+    struct rag_index *index = mem_zeroed(sizeof *index);
     return index;
 }
 
@@ -164,12 +160,7 @@ void rag_index_add(struct rag_index *index, const struct rag_document *document)
         fill_entry(index, &index->entries[place], own);
         return;
     }
-    if (index->n == index->cap) {
-        index->cap = index->cap == 0 ? 16 : index->cap * 2;
-        index->entries = reallocarray(index->entries, index->cap, sizeof *index->entries);
-        if (index->entries == NULL)
-            abort();
-    }
+    index->entries = mem_grow(index->entries, index->n, sizeof *index->entries);
     memmove(&index->entries[place + 1], &index->entries[place],
             (index->n - place) * sizeof *index->entries);
     index->n++;
@@ -211,7 +202,7 @@ static int compare_marks(const void *a, const void *b)
 
 void rag_index_keep(struct rag_index *index, const struct rag_mark *marks, size_t n)
 {
-    struct rag_mark *sorted = reallocarray(NULL, n + 1, sizeof *sorted);
+    struct rag_mark *sorted = mem_alloc((n + 1) * sizeof *sorted);
     uint32_t kept = 0;
     if (sorted == NULL)
         abort();
@@ -233,7 +224,7 @@ void rag_index_keep(struct rag_index *index, const struct rag_mark *marks, size_
 
 size_t rag_index_bytes(const struct rag_index *index)
 {
-    return sizeof *index + index->cap * sizeof *index->entries + index->bytes;
+    return sizeof *index + index->n * sizeof *index->entries + index->bytes;
 }
 
 uint32_t rag_index_documents(const struct rag_index *index)
@@ -259,8 +250,8 @@ uint32_t rag_index_strangers(const struct rag_index *index, uint64_t embedding)
 static void leave_out(struct rag_entry *entry, uint32_t chunk)
 {
     uint32_t n = entry->pack.chunk_n;
-    if (entry->is_left_out == NULL && (entry->is_left_out = calloc(n, 1)) == NULL)
-        abort();
+    if (entry->is_left_out == NULL)
+        entry->is_left_out = mem_zeroed(n);
     entry->is_left_out[chunk] = 1;
 }
 

@@ -17,7 +17,7 @@ struct rag_entry {
 
 struct rag_index {
     struct rag_entry *entries; /* by rising id: the order of ties, whatever came first */
-    uint32_t n, cap;
+    uint32_t n;
     uint32_t chunk_n;
     uint64_t word_total;
     size_t bytes;

@@ -8,12 +8,12 @@
  * cheaper than a heap. Words are looked up once per document, before anything is scored, because
  * what a word is worth depends on how many chunks of all documents hold it; where it was found is
  * remembered, so that documents without any of the words are not touched again. */
+#include "shared/base/mem.h"
 #include "shared/search/dot.h"
 #include "shared/search/index_entries.h"
 #include "shared/text/text.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 enum { WORDS_MAX = 64, CANDIDATES = RAG_HITS_MAX, SCAN_ROWS = 256, AHEAD = 2, FAR_AHEAD = 4 };
 static const double rank_offset = 60.0; /* "k" of reciprocal rank fusion, as its authors chose */
@@ -174,17 +174,12 @@ struct words {
     size_t n;
     double weight_total, words_per_chunk;
     struct place *places; /* by entry, then word */
-    size_t place_n, place_cap;
+    size_t place_n;
 };
 
 static void put_place(struct words *words, struct place place)
 {
-    if (words->place_n == words->place_cap) {
-        words->place_cap = words->place_cap == 0 ? 256 : words->place_cap * 2;
-        words->places = reallocarray(words->places, words->place_cap, sizeof *words->places);
-        if (words->places == NULL)
-            abort();
-    }
+    words->places = mem_grow(words->places, words->place_n, sizeof *words->places);
     words->places[words->place_n++] = place;
 }
 
@@ -303,9 +298,7 @@ static void find_by_words(const struct rag_index *index, const struct words *wor
         uint32_t n = index->entries[words->places[i].entry].pack.chunk_n;
         largest = n > largest ? n : largest;
     }
-    struct score *scores = reallocarray(NULL, largest, sizeof *scores);
-    if (scores == NULL)
-        abort();
+    struct score *scores = mem_alloc(largest * sizeof *scores);
     for (size_t i = 0, end; i < words->place_n; i = end) {
         uint32_t entry = words->places[i].entry;
         for (end = i + 1; end < words->place_n && words->places[end].entry == entry; end++)

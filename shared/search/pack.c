@@ -9,11 +9,11 @@
  * memory for a directory; hashes are spread evenly, so that leaves one or two rows to look at. */
 #include "shared/search/pack.h"
 
+#include "shared/base/mem.h"
 #include "shared/text/text.h"
 
 #include <assert.h>
 #include <math.h>
-#include <stdlib.h>
 
 static const char magic[4] = {'P', 'P', 'K', '1'};
 
@@ -54,7 +54,7 @@ struct occurrence {
 
 struct words {
     struct occurrence *at; /* sorted by hash, then chunk */
-    size_t n, cap;
+    size_t n;
     uint32_t *per_chunk;
     uint64_t total;
 };
@@ -68,9 +68,7 @@ static bool is_same_posting(const struct occurrence *a, const struct occurrence 
  * so these eight passes cost a fraction of comparing. */
 static void sort_words(struct words *words)
 {
-    struct occurrence *from = words->at, *to = reallocarray(NULL, words->n + 1, sizeof *to);
-    if (to == NULL)
-        abort();
+    struct occurrence *from = words->at, *to = mem_alloc((words->n + 1) * sizeof *to);
     for (unsigned shift = 0; shift < 64; shift += 8) {
         size_t starts[257] = {0};
         for (size_t i = 0; i < words->n; i++)
@@ -89,9 +87,7 @@ static void sort_words(struct words *words)
 
 static void list_words(struct words *words, struct str text, const struct chunk *chunks, uint32_t n)
 {
-    *words = (struct words){.per_chunk = calloc(n == 0 ? 1 : n, sizeof *words->per_chunk)};
-    if (words->per_chunk == NULL)
-        abort();
+    *words = (struct words){.per_chunk = mem_zeroed_n(n == 0 ? 1 : n, sizeof *words->per_chunk)};
     for (uint32_t i = 0; i < n; i++) {
         struct text_word word;
         struct str rest = {text.at + chunks[i].start_bytes,
@@ -99,12 +95,7 @@ static void list_words(struct words *words, struct str text, const struct chunk 
         for (; text_next_word(&rest, &word); words->per_chunk[i]++) {
             if (word.is_stop)
                 continue;
-            if (words->n == words->cap) {
-                words->cap = words->cap == 0 ? 1024 : words->cap * 2;
-                words->at = reallocarray(words->at, words->cap, sizeof *words->at);
-                if (words->at == NULL)
-                    abort();
-            }
+            words->at = mem_grow(words->at, words->n, sizeof *words->at);
             words->at[words->n++] =
                 (struct occurrence){text_hash((struct str){word.at, word.n}, 0), i};
         }
@@ -170,9 +161,7 @@ float pack_quantise(const float *vector, uint32_t dimension, int8_t *ret_at)
 
 static void put_vectors(struct buf *out, const float *vectors, uint32_t n, uint32_t dimension)
 {
-    int8_t *rows = malloc((size_t)n * dimension + 1);
-    if (rows == NULL)
-        abort();
+    int8_t *rows = mem_alloc((size_t)n * dimension + 1);
     for (size_t i = 0; i < n; i++)
         put_float(out, pack_quantise(vectors + i * dimension, dimension, rows + i * dimension));
     buf_put(out, (struct str){(const char *)rows, (size_t)n * dimension});

@@ -4,7 +4,8 @@
  * of the time. */
 #include "shared/text/text_blocks.h"
 
-#include <stdlib.h>
+#include "shared/base/mem.h"
+
 #include <zlib.h>
 
 enum { RAW_DEFLATE_BITS = -15, MEMORY_LEVEL = 8 };
@@ -12,9 +13,7 @@ enum { RAW_DEFLATE_BITS = -15, MEMORY_LEVEL = 8 };
 static struct str deflate_block(z_stream *z, struct str text)
 {
     size_t room = deflateBound(z, text.n);
-    char *at = malloc(room);
-    if (at == NULL)
-        abort();
+    char *at = mem_alloc(room);
     z->next_in = (Bytef *)(uintptr_t)text.at;
     z->avail_in = (uInt)text.n;
     z->next_out = (Bytef *)at;
@@ -30,9 +29,9 @@ void text_blocks_init(struct text_blocks *blocks, struct str text)
 {
     z_stream z = {0};
     *blocks = (struct text_blocks){.n = (text.n + TEXT_BLOCK_BYTES - 1) / TEXT_BLOCK_BYTES};
-    blocks->at = calloc(blocks->n + 1, sizeof *blocks->at);
-    if (blocks->at == NULL || deflateInit2(&z, Z_BEST_SPEED, Z_DEFLATED, RAW_DEFLATE_BITS,
-                                           MEMORY_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK)
+    blocks->at = mem_zeroed_n(blocks->n + 1, sizeof *blocks->at);
+    if (deflateInit2(&z, Z_BEST_SPEED, Z_DEFLATED, RAW_DEFLATE_BITS, MEMORY_LEVEL,
+                     Z_DEFAULT_STRATEGY) != Z_OK)
         abort();
     for (size_t i = 0; i < blocks->n; i++) {
         size_t from = i * TEXT_BLOCK_BYTES, left = text.n - from;

@@ -2,8 +2,9 @@
  * evaluated.c - see evaluated.h. Numbers of nodes are checked before they are used as sizes. */
 #include "services/bots/cli/evaluated.h"
 
+#include "shared/base/mem.h"
+
 #include <math.h>
-#include <stdlib.h>
 
 enum { TURNS_MAX = 2000 };
 #define NUMBER_MAX 1e15 /* no distance, and wider than any page */
@@ -122,9 +123,7 @@ static bool is_same_conversation(const struct evaluated *one, const struct evalu
 static double *distances(const struct evaluated *e)
 {
     size_t n = e->turn_n;
-    double *list = calloc(n + 1, sizeof *list);
-    if (list == NULL)
-        abort();
+    double *list = mem_zeroed_n(n + 1, sizeof *list);
     for (size_t i = 0; i < n; i++)
         list[i] = evaluated_turn(e, i).distance;
     return list;

@@ -26,7 +26,7 @@ static uint64_t age_ms(const struct delivery *d)
 /* It has waited for a slot for as long as it may. */
 static void on_waited(struct deadline *deadline)
 {
-    struct delivery *d = H2O_STRUCT_FROM_MEMBER(struct delivery, deadline, deadline);
+    struct delivery *d = container_of(deadline, struct delivery, deadline);
     slots_leave(d);
     delivery_give_up(d, STR("is busy and could not be called in time"));
 }
@@ -44,7 +44,7 @@ void delivery_wait(struct delivery *d)
 
 static void on_rested(struct deadline *deadline)
 {
-    struct delivery *d = H2O_STRUCT_FROM_MEMBER(struct delivery, deadline, deadline);
+    struct delivery *d = container_of(deadline, struct delivery, deadline);
     loop_cancel_deadline(delivery_loop(d), deadline);
     delivery_move(d, DELIVERY_WAITING);
     delivery_wait(d);
@@ -82,12 +82,12 @@ static void try_again(struct delivery *d, struct str reason, uint64_t after_ms)
 
 static void on_vacancy(struct bot_vacancy *vacancy)
 {
-    on_rested(&H2O_STRUCT_FROM_MEMBER(struct delivery, vacancy, vacancy)->deadline);
+    on_rested(&container_of(vacancy, struct delivery, vacancy)->deadline);
 }
 
 static void on_full_for_long(struct deadline *deadline)
 {
-    struct delivery *d = H2O_STRUCT_FROM_MEMBER(struct delivery, deadline, deadline);
+    struct delivery *d = container_of(deadline, struct delivery, deadline);
     bot_vacancy_leave(&d->vacancy);
     delivery_give_up(d, STR("has too many questions in the queue"));
 }
@@ -138,7 +138,7 @@ static void reply(struct delivery *d, struct str text)
 
 static void on_accepted(struct call *call, enum err error, struct str reply)
 {
-    struct delivery *d = H2O_STRUCT_FROM_MEMBER(struct delivery, call, call);
+    struct delivery *d = container_of(call, struct delivery, call);
     delivery_finish(
         d, error == ERR_OK && str_eq(reply, STR("ok")) ? OUTCOME_ACCEPTED : OUTCOME_LOST, true);
 }
@@ -182,7 +182,7 @@ static uint64_t timeout_ms(const struct delivery *d)
 
 static void on_read(struct call *call, enum err error, struct str reply)
 {
-    struct delivery *d = H2O_STRUCT_FROM_MEMBER(struct delivery, call, call);
+    struct delivery *d = container_of(call, struct delivery, call);
     struct talk_reading reading;
     if (error != ERR_OK || !talk_read(&reading, reply, d->target.username)) {
         delivery_drop(d);
@@ -201,7 +201,7 @@ static void on_read(struct call *call, enum err error, struct str reply)
 
 static void on_begun(struct call *call, enum err error, struct str reply)
 {
-    struct delivery *d = H2O_STRUCT_FROM_MEMBER(struct delivery, call, call);
+    struct delivery *d = container_of(call, struct delivery, call);
     struct lines lines = lines_of(reply);
     struct str tag = lines_next(&lines);
     if (error == ERR_OK && str_eq(tag, STR("ok"))) {
@@ -254,7 +254,7 @@ static void attempt(struct delivery *d)
 
 static void on_found(struct call *call, enum err error, struct str reply)
 {
-    struct delivery *d = H2O_STRUCT_FROM_MEMBER(struct delivery, call, call);
+    struct delivery *d = container_of(call, struct delivery, call);
     if (error != ERR_OK) {
         delivery_drop(d);
         return;

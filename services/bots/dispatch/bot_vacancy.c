@@ -3,8 +3,7 @@
 #include "services/bots/dispatch/bot_vacancy.h"
 
 #include "services/bots/bots.h"
-
-#include <stdlib.h>
+#include "shared/base/mem.h"
 
 static void forget(struct bot_vacancy *vacancy)
 {
@@ -14,7 +13,7 @@ static void forget(struct bot_vacancy *vacancy)
 
 static void on_room(struct vacancy_wait *wait)
 {
-    struct bot_vacancy *vacancy = H2O_STRUCT_FROM_MEMBER(struct bot_vacancy, wait, wait);
+    struct bot_vacancy *vacancy = container_of(wait, struct bot_vacancy, wait);
     forget(vacancy);
     vacancy->on_vacancy(vacancy);
 }
@@ -30,9 +29,7 @@ static struct str put(char **at, struct str name)
 void bot_vacancy_wait(struct bots *bots, struct bot_vacancy *vacancy,
                       const struct bot_refused *refused)
 {
-    char *at = malloc(refused->account.n + refused->user.n + refused->model.n + 1);
-    if (at == NULL)
-        abort();
+    char *at = mem_alloc(refused->account.n + refused->user.n + refused->model.n + 1);
     vacancy->names = at;
     vacancy->wait = (struct vacancy_wait){.account = put(&at, refused->account),
                                           .max_waiting = refused->max_waiting,

@@ -10,9 +10,10 @@
 #include "services/bots/registry/registry.h"
 #include "shared/http/client/client.h"
 
+#include "shared/base/mem.h"
+
 #include <openssl/crypto.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum {
     HEADER_BYTES = 256,
@@ -126,7 +127,7 @@ static void on_done(void *context, const struct http_response *response)
 
 static void on_unsent(struct deadline *deadline)
 {
-    struct bot_call *call = H2O_STRUCT_FROM_MEMBER(struct bot_call, unsent, deadline);
+    struct bot_call *call = container_of(deadline, struct bot_call, unsent);
     end_without(call, call->outcome, call->fault);
 }
 
@@ -252,9 +253,7 @@ static void post(struct bot_call *call, struct bots *bots, const struct bot_call
 struct bot_call *bot_call_start(struct bots *bots, const struct bot_call_settings *settings,
                                 bot_call_end_cb *on_end, void *context)
 {
-    struct bot_call *call = calloc(1, sizeof *call);
-    if (call == NULL)
-        abort();
+    struct bot_call *call = mem_zeroed(sizeof *call);
     *call = (struct bot_call){.loop = bots->server->loop,
                               .on_end = on_end,
                               .context = context,

@@ -21,7 +21,7 @@
 #include "services/bots/rooms/post.h"
 #include "shared/base/sm.h"
 
-#include <stdlib.h>
+#include "shared/base/mem.h"
 
 enum { ROOM_LEAST = 20 };
 
@@ -85,10 +85,8 @@ void delivery_drop(struct delivery *d)
 
 static struct delivery *create(struct dispatcher *dispatcher, const struct delivery_lease *lease)
 {
-    struct delivery *d = calloc(1, sizeof *d);
+    struct delivery *d = mem_zeroed(sizeof *d);
     uint64_t now_ms = clock_mono_ms();
-    if (d == NULL)
-        abort();
     *d = (struct delivery){.dispatcher = dispatcher,
                            .number = sm_number(),
                            .bot = str_copy(lease->bot),
@@ -136,9 +134,7 @@ unsigned dispatcher_room(const struct dispatcher *dispatcher)
 
 struct dispatcher *dispatcher_create(struct bots *bots)
 {
-    struct dispatcher *dispatcher = calloc(1, sizeof *dispatcher);
-    if (dispatcher == NULL)
-        abort();
+    struct dispatcher *dispatcher = mem_zeroed(sizeof *dispatcher);
     dispatcher->bots = bots;
     slots_init(dispatcher);
     leases_init(&dispatcher->leases, &delivery_leases, bots->server->loop, bots->server->shards,

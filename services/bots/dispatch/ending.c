@@ -26,7 +26,7 @@ struct str delivery_username(const struct delivery *d)
 
 static void on_ended(struct call *call, enum err error, struct str reply)
 {
-    struct delivery *d = H2O_STRUCT_FROM_MEMBER(struct delivery, call, call);
+    struct delivery *d = container_of(call, struct delivery, call);
     struct lines lines = lines_of(reply);
     bool is_stored = error == ERR_OK && str_eq(lines_next(&lines), STR("ok"));
     delivery_finish(d, is_stored ? d->outcome : OUTCOME_LOST, true);

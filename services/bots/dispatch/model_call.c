@@ -5,12 +5,12 @@
 #include "services/bots/bots.h"
 #include "services/bots/registry/endpoint.h"
 #include "shared/auth/accounts.h"
+#include "shared/base/mem.h"
 #include "shared/http/access/gate.h"
 #include "shared/queue/lines.h"
 #include "shared/queue/question.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #define CUT_MARK " […]"
 
@@ -158,11 +158,9 @@ static void ask(struct model_call *call, struct bots *bots, const struct bot_cal
 struct model_call *model_call_start(struct bots *bots, const struct bot_call_settings *settings,
                                     bot_call_end_cb *on_end, void *context)
 {
-    struct model_call *call = calloc(1, sizeof *call);
+    struct model_call *call = mem_zeroed(sizeof *call);
     struct talk_bot bot = {.username = settings->bot.username, .emulates = settings->bot.emulates};
     struct buf messages, query;
-    if (call == NULL)
-        abort();
     *call = (struct model_call){.on_end = on_end,
                                 .context = context,
                                 .timeout_ms = settings->timeout_ms == 0 ? BOT_CALL_TIMEOUT_MS

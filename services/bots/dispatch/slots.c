@@ -5,7 +5,7 @@
  * bots do not fill the node. */
 #include "services/bots/dispatch/delivery.h"
 
-#include <stdlib.h>
+#include "shared/base/mem.h"
 
 enum { SLOTS_FOR_IDLE_BOTS = DISPATCH_CALLS_MAX / 4 };
 
@@ -18,7 +18,7 @@ struct peer {
 
 static struct delivery *delivery_of(struct fair_entry *entry)
 {
-    return H2O_STRUCT_FROM_MEMBER(struct delivery, entry, entry);
+    return container_of(entry, struct delivery, entry);
 }
 
 static struct peer *find(const struct dispatcher *dispatcher, struct str bot)
@@ -31,9 +31,7 @@ static struct peer *find(const struct dispatcher *dispatcher, struct str bot)
 
 static struct peer *add(struct dispatcher *dispatcher, struct str bot)
 {
-    struct peer *peer = calloc(1, sizeof *peer);
-    if (peer == NULL)
-        abort();
+    struct peer *peer = mem_zeroed(sizeof *peer);
     *peer = (struct peer){.bot = str_copy(bot), .next = dispatcher->peers};
     if (peer->next != NULL)
         peer->next->previous = peer;

@@ -8,12 +8,12 @@
 
 static struct delivery *delivery_of(struct lease *lease)
 {
-    return H2O_STRUCT_FROM_MEMBER(struct delivery, lease, lease);
+    return container_of(lease, struct delivery, lease);
 }
 
 static struct dispatcher *dispatcher_of(struct leases *leases)
 {
-    return H2O_STRUCT_FROM_MEMBER(struct dispatcher, leases, leases);
+    return container_of(leases, struct dispatcher, leases);
 }
 
 static void look(struct leases *leases, struct call_start start)

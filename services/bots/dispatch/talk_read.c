@@ -3,8 +3,7 @@
 #include "services/bots/dispatch/talk_read.h"
 
 #include "services/bots/rooms/message.h"
-
-#include <stdlib.h>
+#include "shared/base/mem.h"
 
 enum { MESSAGES_MAX = 1 + TALK_CONTEXT_MAX + 100 };
 
@@ -31,9 +30,7 @@ bool talk_read(struct talk_reading *ret_reading, struct str reply, struct str us
     size_t n = 1 + talk.context_n + talk.exchanges_n;
     if (talk.context_n > TALK_CONTEXT_MAX || n > MESSAGES_MAX)
         return false;
-    struct talk_message *messages = calloc(n, sizeof *messages);
-    if (messages == NULL)
-        abort();
+    struct talk_message *messages = mem_zeroed_n(n, sizeof *messages);
     for (size_t i = 0; i < n; i++)
         messages[i] = next(&lines, username);
     talk.message = messages[0];

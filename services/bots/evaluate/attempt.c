@@ -19,7 +19,7 @@ enum {
 
 static void on_rested(struct deadline *deadline)
 {
-    struct evaluation *e = H2O_STRUCT_FROM_MEMBER(struct evaluation, rest, deadline);
+    struct evaluation *e = container_of(deadline, struct evaluation, rest);
     if (e->entry.has_slot) {
         evaluation_go_on(e);
         return;
@@ -54,7 +54,7 @@ static void rest(struct evaluation *e, uint64_t ms)
 
 static void on_vacancy(struct bot_vacancy *vacancy)
 {
-    struct evaluation *e = H2O_STRUCT_FROM_MEMBER(struct evaluation, vacancy, vacancy);
+    struct evaluation *e = container_of(vacancy, struct evaluation, vacancy);
     evaluation_move(e, EVALUATION_WAITING);
     evaluation_wait(e);
 }
@@ -167,7 +167,7 @@ static void call_bot(struct evaluation *e, const struct bot_target *bot)
 
 static void on_found(struct call *call, enum err error, struct str reply)
 {
-    struct evaluation *e = H2O_STRUCT_FROM_MEMBER(struct evaluation, call, call);
+    struct evaluation *e = container_of(call, struct evaluation, call);
     struct bot_target bot;
     if (error != ERR_OK) {
         evaluation_drop(e);

@@ -170,7 +170,7 @@ static struct str text_of_json(struct request *r, struct str json)
 
 static bool read_some(struct steps *steps)
 {
-    struct request *r = H2O_STRUCT_FROM_MEMBER(struct request, handling, steps);
+    struct request *r = container_of(steps, struct request, handling);
     struct beginning *beginning = r->state;
     if (conversation_go_on(&beginning->reader, STEP_BYTES))
         return true;

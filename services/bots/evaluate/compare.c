@@ -13,9 +13,10 @@
 
 #include "shared/text/text.h"
 
+#include "shared/base/mem.h"
+
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum {
     /* Servers are sent no more of a text (shared/embed); the built-in embedder takes as much. */
@@ -69,9 +70,7 @@ static bool take(struct evaluation *e, const float *vector, uint32_t dimension)
             fail(e, "the embedding of the answer is zero or not finite", "");
             return false;
         }
-        e->vector = malloc(dimension * sizeof *vector);
-        if (e->vector == NULL)
-            abort();
+        e->vector = mem_alloc(dimension * sizeof *vector);
         memcpy(e->vector, vector, dimension * sizeof *vector);
         e->dimension = dimension;
     } else if (dimension != e->dimension) {
@@ -96,7 +95,7 @@ static bool take(struct evaluation *e, const float *vector, uint32_t dimension)
 
 static void on_rested(struct deadline *deadline)
 {
-    embed(H2O_STRUCT_FROM_MEMBER(struct evaluation, rest, deadline));
+    embed(container_of(deadline, struct evaluation, rest));
 }
 
 static void on_embedded(void *context, const float *vector, uint32_t dimension, const char *reason)

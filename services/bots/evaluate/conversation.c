@@ -3,8 +3,9 @@
  * message by message, and indexed, as it also is when it comes from Redis. */
 #include "services/bots/evaluate/conversation.h"
 
+#include "shared/base/mem.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { MEMBERS_MAX = 64 };
 
@@ -124,14 +125,6 @@ static bool put_message(struct conversation_reader *reader, const struct json_sp
 
 /* --- the index -------------------------------------------------------------------------------- */
 
-static void *grow(void *at, size_t n, size_t size)
-{
-    void *moved = (n & (n - 1)) != 0 ? at : realloc(at, (n == 0 ? 1 : 2 * n) * size);
-    if (moved == NULL)
-        abort();
-    return moved;
-}
-
 /* In the canonical text the members are always the same, in the same order. */
 static bool index_message(struct conversation *c, const struct json_span *object)
 {
@@ -142,7 +135,7 @@ static bool index_message(struct conversation *c, const struct json_span *object
     if (object->kind != JSON_SPAN_OBJECT ||
         !json_scan_object(object->raw, members, 5, &n, &why, &at, &is_object) || n != 5)
         return false;
-    c->messages = grow(c->messages, c->message_n, sizeof *c->messages);
+    c->messages = mem_grow(c->messages, c->message_n, sizeof *c->messages);
     c->messages[c->message_n++] = (struct conversation_message){.from = members[0].value,
                                                                 .tagged = members[1].value.raw,
                                                                 .id = members[2].value,
@@ -166,7 +159,7 @@ static unsigned find_turns(struct conversation *c)
         if (after > i + 1 && !str_eq(c->messages[i].from.raw, c->person.raw)) {
             if (after - i - 1 > CONVERSATION_ORIGINALS_MAX)
                 return i;
-            c->turns = grow(c->turns, c->turn_n, sizeof *c->turns);
+            c->turns = mem_grow(c->turns, c->turn_n, sizeof *c->turns);
             c->turns[c->turn_n++] = (struct conversation_turn){i, after - i - 1};
         }
         i = after;

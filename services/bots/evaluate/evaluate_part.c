@@ -4,19 +4,17 @@
 #include "services/bots/evaluate/run.h"
 #include "shared/http/client/client.h"
 
-#include <stdlib.h>
+#include "shared/base/mem.h"
 
 static void create(struct bots *bots)
 {
-    struct evaluations *all = calloc(1, sizeof *all);
-    if (all == NULL)
-        abort();
+    struct evaluations *all = mem_zeroed(sizeof *all);
     all->bots = bots;
     all->turns = fair_slots_create(&(struct fair_slots_config){
         .slot_n = EVALUATIONS_MAX, .waiting_max = EVALUATIONS_WAITING_MAX});
     if (!bots->settings->embedder->is_quick) {
         all->client = http_client_create(NULL);
-        http_client_attach(all->client, bots->server->loop->h2o);
+        http_client_attach(all->client, bots->server->loop);
     }
     bots->evaluations = all;
     leases_init(&all->leases, &evaluation_leases, bots->server->loop, bots->server->shards,

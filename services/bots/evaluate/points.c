@@ -10,13 +10,13 @@
 #include "services/bots/evaluate/measure.h"
 
 #include "shared/base/json_scan.h"
+#include "shared/base/mem.h"
 #include "shared/embed/embed.h"
 #include "shared/http/request/explain.h"
 #include "shared/http/request/respond.h"
 #include "shared/text/text.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 enum {
     ANSWERS_MAX = 50,
@@ -73,9 +73,7 @@ static bool take(struct scoring *s, const float *vector, uint32_t dimension)
 {
     bool is_sound = measure_is_sound(vector, dimension);
     if (s->place == 0 && is_sound) {
-        s->vector = malloc(dimension * sizeof *vector);
-        if (s->vector == NULL)
-            abort();
+        s->vector = mem_alloc(dimension * sizeof *vector);
         memcpy(s->vector, vector, dimension * sizeof *vector);
         s->dimension = dimension;
     } else if (is_sound && dimension == s->dimension) {

@@ -31,7 +31,7 @@
 
 #include "shared/base/sm.h"
 
-#include <stdlib.h>
+#include "shared/base/mem.h"
 
 static const struct sm_state states[] = {
     [EVALUATION_WAITING] = {"WAITING",
@@ -99,7 +99,7 @@ static void begin_next(struct evaluations *all)
 {
     struct fair_entry *entry;
     while ((entry = fair_slots_next(all->turns)) != NULL) {
-        struct evaluation *e = H2O_STRUCT_FROM_MEMBER(struct evaluation, entry, entry);
+        struct evaluation *e = container_of(entry, struct evaluation, entry);
         e->granted_ms = clock_mono_ms();
         if (all->bots->server->is_draining) {
             evaluation_drop(e);
@@ -120,7 +120,7 @@ void evaluations_fill(struct evaluations *all)
     all->is_filling = true;
     begin_next(all);
     while ((surplus = fair_slots_surplus(all->turns)) != NULL)
-        lease_give_back(&H2O_STRUCT_FROM_MEMBER(struct evaluation, entry, surplus)->lease, 0);
+        lease_give_back(&container_of(surplus, struct evaluation, entry)->lease, 0);
     all->is_filling = false;
 }
 
@@ -155,9 +155,7 @@ void evaluations_start(struct evaluations *all, const struct evaluation_start *s
     uint64_t n;
     if (digits.n != EVALUATION_DIGITS || !str_parse_u64(rest, &n))
         return; /* of a newer version */
-    struct evaluation *e = calloc(1, sizeof *e);
-    if (e == NULL)
-        abort();
+    struct evaluation *e = mem_zeroed(sizeof *e);
     *e = (struct evaluation){.all = all,
                              .state = EVALUATION_WAITING,
                              .number = sm_number(),

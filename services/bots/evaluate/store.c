@@ -24,7 +24,7 @@ void evaluation_begin_turn(struct evaluation *e)
 
 static void on_stored(struct call *call, enum err error, struct str reply)
 {
-    struct evaluation *e = H2O_STRUCT_FROM_MEMBER(struct evaluation, call, call);
+    struct evaluation *e = container_of(call, struct evaluation, call);
     struct str word = error == ERR_OK ? reply : STR("");
     struct lines lines = lines_of(word);
     word = lines_next(&lines);

@@ -31,7 +31,7 @@ static bool read_run(struct evaluation *e, struct lines *lines)
 
 static void on_loaded(struct call *call, enum err error, struct str reply)
 {
-    struct evaluation *e = H2O_STRUCT_FROM_MEMBER(struct evaluation, call, call);
+    struct evaluation *e = container_of(call, struct evaluation, call);
     struct lines lines = lines_of(reply);
     if (error != ERR_OK || !str_eq(lines_next(&lines), STR("ok"))) {
         evaluation_drop(e);
@@ -54,7 +54,7 @@ void evaluation_load(struct evaluation *e)
 
 static struct evaluation *evaluation_of(struct lease *lease)
 {
-    return H2O_STRUCT_FROM_MEMBER(struct evaluation, lease, lease);
+    return container_of(lease, struct evaluation, lease);
 }
 
 static void look(struct leases *leases, struct call_start start)
@@ -86,7 +86,7 @@ static void start(struct leases *leases, struct str id, uint64_t fence, struct l
 {
     struct evaluation_start start = {.id = id, .fence = fence, .account = lines_next(rest)};
     start.user = lines_next(rest);
-    evaluations_start(H2O_STRUCT_FROM_MEMBER(struct evaluations, leases, leases), &start);
+    evaluations_start(container_of(leases, struct evaluations, leases), &start);
 }
 
 static void drop(struct lease *lease)

@@ -19,11 +19,10 @@
 #include "services/bots/dispatch/talk_read.h"
 #include "shared/ask/presence.h"
 #include "shared/base/hash.h"
+#include "shared/base/mem.h"
 #include "shared/base/sm.h"
 #include "shared/http/request/respond.h"
 #include "shared/queue/lines.h"
-
-#include <stdlib.h>
 
 enum {
     BUCKETS = 256,
@@ -184,7 +183,7 @@ static void on_gone(struct request *r)
 /* What it looks for may be leased already: it waits for that. */
 static void on_presence_end(struct presence *presence, bool has_left)
 {
-    struct bot_poll *poll = H2O_STRUCT_FROM_MEMBER(struct bot_poll, presence, presence);
+    struct bot_poll *poll = container_of(presence, struct bot_poll, presence);
     poll->is_last = true;
     if (poll->state == PULL_PARKED)
         end_empty(poll, has_left || presence->r->server->is_draining);
@@ -194,7 +193,7 @@ static void on_presence_end(struct presence *presence, bool has_left)
 
 static void on_time(struct deadline *deadline)
 {
-    look(H2O_STRUCT_FROM_MEMBER(struct bot_poll, deadline, deadline));
+    look(container_of(deadline, struct bot_poll, deadline));
 }
 
 static void park(struct bot_poll *poll, uint64_t after_ms)
@@ -379,9 +378,7 @@ void pull_take(struct request *r)
 
 static void create(struct bots *bots)
 {
-    bots->pulls = calloc(1, sizeof *bots->pulls);
-    if (bots->pulls == NULL)
-        abort();
+    bots->pulls = mem_zeroed(sizeof *bots->pulls);
     bots->pulls->bots = bots;
 }
 

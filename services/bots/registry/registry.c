@@ -7,12 +7,12 @@
 #include "services/bots/bots.h"
 #include "services/bots/looks.h"
 #include "services/bots/registry/endpoint.h"
+#include "shared/base/mem.h"
 #include "shared/http/access/gate.h"
 #include "shared/http/request/once.h"
 #include "shared/queue/lines.h"
 
 #include <openssl/crypto.h>
-#include <stdlib.h>
 
 enum {
     LIST_BOTS_MAX = 1000,
@@ -70,7 +70,7 @@ static void report_error(struct registry_call *c, enum err error, const char *de
 
 static void on_soon(struct deadline *deadline)
 {
-    struct registry_call *c = H2O_STRUCT_FROM_MEMBER(struct registry_call, soon, deadline);
+    struct registry_call *c = container_of(deadline, struct registry_call, soon);
     report_error(c, c->error, c->detail);
 }
 
@@ -94,9 +94,7 @@ void registry_leave(struct registry_call *c)
 
 static struct registry_call *begin(struct bots *bots, void *context)
 {
-    struct registry_call *c = calloc(1, sizeof *c);
-    if (c == NULL)
-        abort();
+    struct registry_call *c = mem_zeroed(sizeof *c);
     c->bots = bots;
     c->context = context;
     return c;
@@ -255,7 +253,7 @@ static enum err judge(const struct bots *bots, const struct registrant *who,
 
 static void on_registered(struct call *call, enum err error, struct str reply)
 {
-    struct registry_call *c = H2O_STRUCT_FROM_MEMBER(struct registry_call, call, call);
+    struct registry_call *c = container_of(call, struct registry_call, call);
     struct lines lines = lines_of(reply);
     if (!has_failed(c, error, lines_next(&lines), &lines))
         grant(c, str_of(c->id), lines_next_u64(&lines));
@@ -310,7 +308,7 @@ struct registry_call *registry_register(struct bots *bots, const struct registra
 
 static void on_rotated(struct call *call, enum err error, struct str reply)
 {
-    struct registry_call *c = H2O_STRUCT_FROM_MEMBER(struct registry_call, call, call);
+    struct registry_call *c = container_of(call, struct registry_call, call);
     struct lines lines = lines_of(reply);
     if (has_failed(c, error, lines_next(&lines), &lines))
         return;
@@ -351,7 +349,7 @@ struct registry_call *registry_rotate(struct bots *bots, const struct registrant
 
 static void on_deleted(struct call *call, enum err error, struct str reply)
 {
-    struct registry_call *c = H2O_STRUCT_FROM_MEMBER(struct registry_call, call, call);
+    struct registry_call *c = container_of(call, struct registry_call, call);
     struct lines lines = lines_of(reply);
     if (has_failed(c, error, lines_next(&lines), &lines))
         return;
@@ -402,15 +400,13 @@ static struct listed_bot listed_of(const struct registry_call *c, struct lines *
 
 static void on_list(struct call *call, enum err error, struct str reply)
 {
-    struct registry_call *c = H2O_STRUCT_FROM_MEMBER(struct registry_call, call, call);
+    struct registry_call *c = container_of(call, struct registry_call, call);
     struct lines lines = lines_of(reply);
     if (has_failed(c, error, lines_next(&lines), &lines))
         return;
     struct str next = lines_next(&lines);
-    struct listed_bot *bots = calloc(LIST_BOTS_MAX, sizeof *bots);
+    struct listed_bot *bots = mem_zeroed_n(LIST_BOTS_MAX, sizeof *bots);
     size_t n = 0;
-    if (bots == NULL)
-        abort();
     while (n < LIST_BOTS_MAX && lines_are_left(&lines)) {
         lines_next(&lines); /* its cursor */
         bots[n++] = listed_of(c, &lines);

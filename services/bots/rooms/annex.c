@@ -9,10 +9,9 @@
 #include "services/bots/registry/registry.h"
 #include "services/bots/rooms/annex_words.h"
 #include "services/bots/rooms/post.h"
+#include "shared/base/mem.h"
 #include "shared/base/sm.h"
 #include "shared/redis/verb.h"
-
-#include <stdlib.h>
 
 enum { SAID_MAX_BYTES = MESSAGE_TEXT_MAX_BYTES, KEYS_MAX_BYTES = 8 << 10, LIST_MAX = 100 };
 
@@ -352,10 +351,8 @@ enum annex_wish annex_wish_of(struct str text, const struct str *tagged, size_t 
 struct annex *annex_start(struct bots *bots, const struct bots_who *who, struct str room,
                           struct str id, struct str text, annex_cb *on_end, void *context)
 {
-    struct annex *annex = calloc(1, sizeof *annex);
+    struct annex *annex = mem_zeroed(sizeof *annex);
     struct annex_words words;
-    if (annex == NULL)
-        abort();
     *annex = (struct annex){.bots = bots,
                             .state = ANNEX_WORKING,
                             .number = sm_number(),

@@ -11,11 +11,11 @@
 #include "services/bots/rooms/tags.h"
 
 #include "generated/verbs.h"
+#include "shared/base/mem.h"
 #include "shared/base/shown.h"
 #include "shared/base/sm.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { ROUNDS_MAX = 4 }; /* names change hands meanwhile, but not for ever */
 
@@ -166,7 +166,7 @@ static void refuse_names(struct posting *posting, struct lines *rest)
 
 static void on_claimed(struct call *call, enum err error, struct str reply)
 {
-    struct posting *posting = H2O_STRUCT_FROM_MEMBER(struct posting, call, call);
+    struct posting *posting = container_of(call, struct posting, call);
     struct lines lines = lines_of(reply);
     struct str tag = lines_next(&lines);
     if (error != ERR_OK) {
@@ -191,7 +191,7 @@ static void claim(struct posting *posting)
 
 static void on_found(struct call *call, enum err error, struct str reply)
 {
-    struct posting *posting = H2O_STRUCT_FROM_MEMBER(struct posting, call, call);
+    struct posting *posting = container_of(call, struct posting, call);
     struct lines kinds = lines_of(reply), names = lines_of(str_of(posting->missing));
     if (error != ERR_OK || !str_eq(lines_next(&kinds), STR("ok"))) {
         refuse(posting, error != ERR_OK ? error : ERR_INTERNAL, NULL);
@@ -242,7 +242,7 @@ static void resolve(struct posting *posting, struct lines *lines)
 
 static void on_stored(struct call *call, enum err error, struct str reply)
 {
-    struct posting *posting = H2O_STRUCT_FROM_MEMBER(struct posting, call, call);
+    struct posting *posting = container_of(call, struct posting, call);
     struct lines lines = lines_of(reply);
     struct str tag = lines_next(&lines);
     if (error != ERR_OK)
@@ -401,10 +401,8 @@ static void begin(struct posting *posting)
 struct posting *post_start(struct bots *bots, const struct post *post, post_cb *on_end,
                            void *context)
 {
-    struct posting *posting = calloc(1, sizeof *posting);
+    struct posting *posting = mem_zeroed(sizeof *posting);
     size_t bytes = bytes_of(post);
-    if (posting == NULL)
-        abort();
     *posting = (struct posting){.rooms = bots->rooms,
                                 .state = POSTING_STORING,
                                 .number = sm_number(),

@@ -7,9 +7,9 @@
 #include "services/bots/rooms/rooms.h"
 
 #include "generated/verbs.h"
+#include "shared/base/mem.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
 enum {
     RENEW_MS = 20000,
@@ -42,9 +42,7 @@ static struct watched_room *enter(struct rooms *rooms, struct str room)
     struct watched_room *watched = find(rooms, room), **bucket;
     if (watched != NULL)
         return watched;
-    watched = calloc(1, sizeof *watched);
-    if (watched == NULL)
-        abort();
+    watched = mem_zeroed(sizeof *watched);
     memcpy(watched->room, room.at, ROOM_ID_BYTES);
     watched->rooms = rooms;
     bucket = bucket_of(rooms, room);
@@ -81,7 +79,7 @@ static void end_all(struct watched_room *watched)
 
 static void on_renewed(struct call *call, enum err error, struct str reply)
 {
-    struct watched_room *watched = H2O_STRUCT_FROM_MEMBER(struct watched_room, call, call);
+    struct watched_room *watched = container_of(call, struct watched_room, call);
     struct lines lines = lines_of(reply);
     struct str tag = error == ERR_OK ? lines_next(&lines) : STR("");
     if (str_eq(tag, STR("ok")))
@@ -115,7 +113,7 @@ static bool renew(struct rooms *rooms, struct watched_room **slot)
 
 static void on_renew(struct deadline *deadline)
 {
-    struct rooms *rooms = H2O_STRUCT_FROM_MEMBER(struct rooms, renew, deadline);
+    struct rooms *rooms = container_of(deadline, struct rooms, renew);
     for (unsigned i = 0; i < ROOMS_BUCKETS; i++)
         for (struct watched_room **slot = &rooms->buckets[i]; *slot != NULL;)
             if (renew(rooms, slot))
@@ -230,7 +228,7 @@ static bool send_page(struct room_socket *socket, struct lines *page)
 
 static void on_read(struct call *call, enum err error, struct str reply)
 {
-    struct room_socket *socket = H2O_STRUCT_FROM_MEMBER(struct room_socket, reading, call);
+    struct room_socket *socket = container_of(call, struct room_socket, reading);
     struct lines lines = lines_of(reply);
     if (error != ERR_OK)
         return; /* it stays behind until Redis is back, or until the next round */

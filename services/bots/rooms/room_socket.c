@@ -10,11 +10,11 @@
 #include "services/bots/looks.h"
 #include "shared/ask/reply.h"
 #include "shared/ask/room.h"
+#include "shared/base/mem.h"
 #include "shared/base/sm.h"
 #include "shared/http/request/explain.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { FRAME_MAX_BYTES = 512 << 10, MEMBERS_MAX = 64 };
 
@@ -163,9 +163,7 @@ void room_socket_end(struct room_socket *socket)
 static struct room_socket *create(struct rooms *rooms, struct request *r,
                                   const struct bots_who *who)
 {
-    struct room_socket *socket = calloc(1, sizeof *socket);
-    if (socket == NULL)
-        abort();
+    struct room_socket *socket = mem_zeroed(sizeof *socket);
     *socket = (struct room_socket){
         .rooms = rooms,
         .number = sm_number(),

@@ -2,13 +2,11 @@
  * rooms_part.c - rooms in the life of a node (see rooms.h, services/bots/bots.h). */
 #include "services/bots/rooms/rooms.h"
 
-#include <stdlib.h>
+#include "shared/base/mem.h"
 
 static void create(struct bots *bots)
 {
-    struct rooms *rooms = calloc(1, sizeof *rooms);
-    if (rooms == NULL)
-        abort();
+    struct rooms *rooms = mem_zeroed(sizeof *rooms);
     rooms->bots = bots;
     bots->rooms = rooms;
     room_follow_init(rooms);

@@ -4,8 +4,7 @@
 
 #include "services/bots/rooms/annex.h"
 #include "services/bots/rooms/rooms.h"
-
-#include <stdlib.h>
+#include "shared/base/mem.h"
 
 struct saying {
     struct saying *previous, *next; /* of the node */
@@ -95,9 +94,7 @@ struct saying *say_start(struct bots *bots, const struct bots_who *who, struct s
 {
     struct rooms *rooms = bots->rooms;
     enum annex_wish wish = annex_wish_of(speech->text, speech->tagged, speech->tagged_n);
-    struct saying *saying = calloc(1, sizeof *saying);
-    if (saying == NULL)
-        abort();
+    struct saying *saying = mem_zeroed(sizeof *saying);
     *saying = (struct saying){.rooms = rooms,
                               .room = str_copy(room),
                               .to_annex = wish == ANNEX_NOTHING ? NULL : str_copy(speech->text),

@@ -4,7 +4,7 @@
 
 #include "shared/base/json_fault.h"
 
-#include <stdlib.h>
+#include "shared/base/mem.h"
 
 /* The last one of that name, as everywhere (json_scan.h); null counts as absent. */
 static const struct json_span *find(const struct json_member *members, size_t n, const char *name)
@@ -76,9 +76,7 @@ bool speech_read(const struct json_member *members, size_t n, struct speech *ret
     const struct json_span *tagged = find(members, n, "tagged");
     size_t bytes = 1 + (text == NULL ? 0 : text->raw.n) + (reply_to == NULL ? 0 : reply_to->raw.n) +
                    (tagged == NULL ? 0 : tagged->raw.n);
-    *ret_speech = (struct speech){.own = malloc(bytes)};
-    if (ret_speech->own == NULL)
-        abort();
+    *ret_speech = (struct speech){.own = mem_alloc(bytes)};
     struct buf b = {.at = ret_speech->own, .cap = bytes, .max = bytes};
     if (!read_text(&b, text, ret_speech))
         return refuse(members, n, "text", "a string of 1 to 65536 bytes", detail);

@@ -242,7 +242,7 @@ static void drop_work(struct agent *agent)
 
 static void on_late(struct deadline *deadline)
 {
-    struct agent *agent = H2O_STRUCT_FROM_MEMBER(struct agent, deadline, deadline);
+    struct agent *agent = container_of(deadline, struct agent, deadline);
     const struct question_end end = {.outcome = QUESTION_TIMEOUT};
     drop_work(agent);
     refuse(agent, &end);
@@ -250,7 +250,7 @@ static void on_late(struct deadline *deadline)
 
 static void on_presence_end(struct presence *presence, bool has_left)
 {
-    struct agent *agent = H2O_STRUCT_FROM_MEMBER(struct agent, presence, presence);
+    struct agent *agent = container_of(presence, struct agent, presence);
     struct refusal refusal;
     (void)has_left;
     drop_work(agent);

@@ -105,7 +105,7 @@ static void refuse(struct cited_answer *g, const struct refusal *refusal)
 
 static struct cited_answer *of_sse(struct follow_sse *sse)
 {
-    return H2O_STRUCT_FROM_MEMBER(struct cited_answer, sse, sse);
+    return container_of(sse, struct cited_answer, sse);
 }
 
 static void put_done(struct follow_sse *sse, const struct outcome *outcome, struct buf *b)
@@ -181,7 +181,7 @@ static void on_end(void *context, const struct question_end *end)
 
 static void on_presence_end(struct presence *presence, bool has_left)
 {
-    struct cited_answer *g = H2O_STRUCT_FROM_MEMBER(struct cited_answer, presence, presence);
+    struct cited_answer *g = container_of(presence, struct cited_answer, presence);
     struct refusal refusal;
     question_cancel(g->question, has_left ? 0 : QUESTION_KEEP_MS);
     g->question = NULL;

@@ -131,7 +131,7 @@ static void answer(struct rag_ask *op)
 
 static void on_presence_end(struct presence *presence, bool has_left)
 {
-    struct rag_ask *op = H2O_STRUCT_FROM_MEMBER(struct rag_ask, presence, presence);
+    struct rag_ask *op = container_of(presence, struct rag_ask, presence);
     struct refusal refusal;
     rewrite_free(op->rewrite);
     retrieve_free(op->second);

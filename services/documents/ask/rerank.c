@@ -4,8 +4,7 @@
 
 #include "services/documents/ask/cited_answer.h"
 #include "services/documents/ask/model_reply.h"
-
-#include <stdlib.h>
+#include "shared/base/mem.h"
 
 enum { RERANK_TOKENS = 200 };
 
@@ -30,12 +29,10 @@ struct rerank *rerank_start(const struct requester *requester, struct str questi
                             rerank_cb *on_done, void *context)
 {
     static const struct question_events events = {.on_end = on_end};
-    struct rerank *rerank = calloc(1, sizeof *rerank);
+    struct rerank *rerank = mem_zeroed(sizeof *rerank);
     const struct retrieve_hit *all[TOP_K_MAX];
     struct cited_passages passages;
     struct buf messages;
-    if (rerank == NULL)
-        abort();
     *rerank = (struct rerank){.on_done = on_done, .context = context, .n = n};
     for (unsigned i = 0; i < n; i++) {
         rerank->order[i] = i;

@@ -9,8 +9,7 @@
 #include "services/documents/ask/ask_prompt.h"
 #include "services/documents/ask/model_reply.h"
 #include "services/documents/handlers.h"
-
-#include <stdlib.h>
+#include "shared/base/mem.h"
 
 enum { REWRITE_TOKENS = 200 };
 
@@ -35,10 +34,8 @@ struct rewrite *rewrite_start(const struct requester *requester, struct str ques
                               uint64_t deadline_ms, rewrite_cb *on_done, void *context)
 {
     static const struct question_events events = {.on_end = on_end};
-    struct rewrite *rewrite = calloc(1, sizeof *rewrite);
+    struct rewrite *rewrite = mem_zeroed(sizeof *rewrite);
     struct buf messages;
-    if (rewrite == NULL)
-        abort();
     *rewrite = (struct rewrite){.on_done = on_done, .context = context};
     buf_init(&rewrite->original, question.n + 1);
     buf_init(&rewrite->query, 4 * QUERY_MAX_CHARS);

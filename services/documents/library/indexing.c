@@ -19,7 +19,7 @@
 #include "services/documents/library/job_words.h"
 #include "shared/http/websocket/websocket.h"
 
-#include <stdlib.h>
+#include "shared/base/mem.h"
 
 enum {
     RENEW_MS = 20000,
@@ -77,9 +77,7 @@ static struct watched *enter_space(struct indexing *indexing, struct str name)
     struct watched *space = find_space(indexing, name);
     if (space != NULL)
         return space;
-    space = calloc(1, sizeof *space + name.n);
-    if (space == NULL)
-        abort();
+    space = mem_zeroed(sizeof *space + name.n);
     memcpy(space + 1, name.at, name.n);
     space->name = (struct str){(const char *)(space + 1), name.n};
     space->next = indexing->spaces;
@@ -99,7 +97,7 @@ static void drop_space(struct indexing *indexing, struct watched *space)
 
 static void on_renew(struct deadline *deadline)
 {
-    struct indexing *indexing = H2O_STRUCT_FROM_MEMBER(struct indexing, renew, deadline);
+    struct indexing *indexing = container_of(deadline, struct indexing, renew);
     for (struct watched *space = indexing->spaces; space != NULL; space = space->next)
         call_watch_indexing_again(shards_forget(indexing->documents->server->shards),
                                   .space = space->name);
@@ -112,10 +110,8 @@ static void on_renew(struct deadline *deadline)
 static struct watcher *new_watcher(struct indexing *indexing, const struct owner *owner)
 {
     struct loop *loop = indexing->documents->server->loop;
-    struct watcher *watcher = calloc(1, sizeof *watcher);
+    struct watcher *watcher = mem_zeroed(sizeof *watcher);
     struct buf json;
-    if (watcher == NULL)
-        abort();
     buf_init(&json, OWNER_MAX_BYTES * 8);
     buf_put_json(&json, owner->whom.user);
     *watcher = (struct watcher){.indexing = indexing, .owner_json = buf_str(&json)};
@@ -259,7 +255,7 @@ void indexing_on_event(struct indexing *indexing, struct lines *rest)
 
 static void on_looked(struct call *call, enum err error, struct str reply)
 {
-    struct watcher *watcher = H2O_STRUCT_FROM_MEMBER(struct watcher, call, call);
+    struct watcher *watcher = container_of(call, struct watcher, call);
     struct lines lines = lines_of(reply);
     if (error == ERR_OK && str_eq(lines_next(&lines), STR("ok")))
         send_state(watcher, &lines);
@@ -348,9 +344,7 @@ void documents_watch(struct request *r)
 
 struct indexing *indexing_create(struct documents *documents)
 {
-    struct indexing *indexing = calloc(1, sizeof *indexing);
-    if (indexing == NULL)
-        abort();
+    struct indexing *indexing = mem_zeroed(sizeof *indexing);
     indexing->documents = documents;
     indexing->renew.on_expire = on_renew;
     return indexing;

@@ -206,7 +206,7 @@ static void store(struct upload *upload)
 
 static void on_pushed(struct push *push, enum err error)
 {
-    struct upload *upload = H2O_STRUCT_FROM_MEMBER(struct upload, push, push);
+    struct upload *upload = container_of(push, struct upload, push);
     struct lines none = lines_of(STR(""));
     if (error == ERR_OK)
         store(upload);
@@ -278,7 +278,7 @@ static void end_hash(struct upload *upload)
 /* 25 MiB in one pass of the loop would keep all others waiting. */
 static bool hash_some(struct steps *steps)
 {
-    struct request *r = H2O_STRUCT_FROM_MEMBER(struct request, handling, steps);
+    struct request *r = container_of(steps, struct request, handling);
     struct upload *upload = r->state;
     size_t left = upload->bytes.n - upload->hashed_n, n = left < STEP_BYTES ? left : STEP_BYTES;
     if (EVP_DigestUpdate(upload->hash, upload->bytes.at + upload->hashed_n, n) != 1)

@@ -13,10 +13,10 @@
 
 #include "generated/verbs.h"
 #include "shared/base/hash.h"
+#include "shared/base/mem.h"
 #include "shared/queue/lines.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { BUCKET_N = 1024, ASK_DOCS = 400, DIGITS_MAX = 24 };
 
@@ -111,9 +111,7 @@ static void drop_old(struct cache *cache)
 
 struct cache *cache_create(struct shards *shards, struct metrics *metrics, uint64_t max_bytes)
 {
-    struct cache *cache = calloc(1, sizeof *cache);
-    if (cache == NULL)
-        abort();
+    struct cache *cache = mem_zeroed(sizeof *cache);
     cache->shards = shards;
     cache->metrics = metrics;
     cache->max_bytes = max_bytes;
@@ -140,9 +138,7 @@ struct cache_space *cache_enter(struct cache *cache, struct str name)
     if (space != NULL) {
         unlink_space(cache, space);
     } else {
-        space = calloc(1, sizeof *space + name.n);
-        if (space == NULL)
-            abort();
+        space = mem_zeroed(sizeof *space + name.n);
         memcpy(space + 1, name.at, name.n);
         space->name = (struct str){(const char *)(space + 1), name.n};
         space->index = rag_index_create();
@@ -234,7 +230,7 @@ static bool take_pack(struct load *load, struct lines *parts)
 
 static void on_packs(struct call *call, enum err error, struct str reply)
 {
-    struct load *load = H2O_STRUCT_FROM_MEMBER(struct load, call, call);
+    struct load *load = container_of(call, struct load, call);
     struct lines parts = lines_of(reply);
     size_t came_n = 0;
     if (error != ERR_OK) {
@@ -269,9 +265,7 @@ static void ask_for_packs(struct load *load)
 
 static struct rag_mark *new_marks(size_t n)
 {
-    struct rag_mark *marks = calloc(n + 1, sizeof *marks);
-    if (marks == NULL)
-        abort();
+    struct rag_mark *marks = mem_zeroed_n(n + 1, sizeof *marks);
     return marks;
 }
 
@@ -298,9 +292,7 @@ bool cache_load(struct cache *cache, struct cache_space *space, uint64_t version
                 struct cache_wait *wait)
 {
     if (space->load == NULL) {
-        struct load *load = calloc(1, sizeof *load);
-        if (load == NULL)
-            abort();
+        struct load *load = mem_zeroed(sizeof *load);
         *load = (struct load){.cache = cache, .version = version};
         load->space = cache_enter(cache, space->name);
         space->load = load;

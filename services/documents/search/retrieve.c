@@ -16,11 +16,11 @@
 
 #include "generated/verbs.h"
 #include "shared/base/clock.h"
+#include "shared/base/mem.h"
 #include "shared/base/sm.h"
 #include "shared/text/text.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
 enum { RETRIEVE_MAX_MS = 15000, EMBED_MAX_MS = 4000, CONTEXT_MAX_BYTES = 2000 };
 
@@ -105,7 +105,7 @@ void retrieve_end_all(struct documents *documents)
 
 static void on_late(struct deadline *deadline)
 {
-    retrieve_finish(H2O_STRUCT_FROM_MEMBER(struct retrieve_op, deadline, deadline), ERR_TIMEOUT);
+    retrieve_finish(container_of(deadline, struct retrieve_op, deadline), ERR_TIMEOUT);
 }
 
 /* --- verbs ------------------------------------------------------------------------------------ */
@@ -162,9 +162,7 @@ static void on_embedded(void *context, const float *vector, uint32_t dimension, 
         log_write(LOG_WARN, "searching by words only: the question could not be embedded",
                   LOG_S("reason", reason));
     } else {
-        float *own = calloc(dimension, sizeof *vector);
-        if (own == NULL)
-            abort();
+        float *own = mem_zeroed_n(dimension, sizeof *vector);
         memcpy(own, vector, dimension * sizeof *vector);
         take_vector(op, own, dimension);
     }
@@ -173,7 +171,7 @@ static void on_embedded(void *context, const float *vector, uint32_t dimension, 
 
 static void on_embed_late(struct deadline *deadline)
 {
-    struct retrieve_op *op = H2O_STRUCT_FROM_MEMBER(struct retrieve_op, embed_deadline, deadline);
+    struct retrieve_op *op = container_of(deadline, struct retrieve_op, embed_deadline);
     embed_cancel(op->documents->settings->embedder, op->embedding);
     on_embedded(op, NULL, 0, "no answer in time");
 }
@@ -229,9 +227,7 @@ struct retrieval *retrieve_start(struct documents *documents,
                                  void *context)
 {
     assert(settings->n >= 1 && settings->n <= TOP_K_MAX);
-    struct retrieve_op *op = calloc(1, sizeof *op);
-    if (op == NULL)
-        abort();
+    struct retrieve_op *op = mem_zeroed(sizeof *op);
     op->number = sm_number();
     op->documents = documents;
     op->on_done = on_done;

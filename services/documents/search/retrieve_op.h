@@ -98,7 +98,7 @@ void retrieve_order(struct retrieve_op *op, struct retrieve_hit *hits, const flo
 
 static inline struct retrieve_op *retrieve_op_of(struct call *call)
 {
-    return H2O_STRUCT_FROM_MEMBER(struct retrieve_op, call, call);
+    return container_of(call, struct retrieve_op, call);
 }
 
 #endif

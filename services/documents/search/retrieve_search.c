@@ -27,7 +27,7 @@ static void rank(struct retrieve_op *op);
 
 static void on_loaded(struct cache_wait *wait, enum err error)
 {
-    struct retrieve_op *op = H2O_STRUCT_FROM_MEMBER(struct retrieve_op, wait, wait);
+    struct retrieve_op *op = container_of(wait, struct retrieve_op, wait);
     if (error == ERR_CONFLICT && op->look_n < LOOKS_MAX)
         retrieve_search(op);
     else if (error == ERR_OK || error == ERR_CONFLICT)
@@ -146,7 +146,7 @@ static void rank_now(struct retrieve_op *op)
  * the next one. */
 static bool rank_in_step(struct steps *steps)
 {
-    rank_now(H2O_STRUCT_FROM_MEMBER(struct retrieve_op, steps, steps));
+    rank_now(container_of(steps, struct retrieve_op, steps));
     return false;
 }
 
@@ -155,7 +155,7 @@ static void begin_next(struct documents *documents)
     struct fair_entry *entry = fair_slots_next(documents->searches);
     if (entry != NULL)
         loop_begin_steps(documents->server->loop,
-                         &H2O_STRUCT_FROM_MEMBER(struct retrieve_op, entry, entry)->steps);
+                         &container_of(entry, struct retrieve_op, entry)->steps);
 }
 
 struct fair_slots *retrieve_turns(void)

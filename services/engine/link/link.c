@@ -7,12 +7,12 @@
 #include "shared/auth/signed.h"
 #include "shared/base/clock.h"
 #include "shared/base/log.h"
+#include "shared/base/mem.h"
 #include "shared/base/trace.h"
 #include "shared/http/client/endpoint.h"
 
 #include <assert.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum {
     PASS_OVER_MS = 5000,
@@ -70,9 +70,7 @@ static bool put_node(struct link *link, struct str url)
 struct link *link_create(struct http_client *client, const char *urls, const char *user,
                          const char *secret)
 {
-    struct link *link = calloc(1, sizeof *link);
-    if (link == NULL)
-        abort();
+    struct link *link = mem_zeroed(sizeof *link);
     *link = (struct link){.client = client, .user = str_of(user), .secret = str_of(secret)};
     struct str rest = str_of(urls);
     while (rest.at != NULL)
@@ -191,10 +189,8 @@ struct link_call *link_start(struct link *link, const struct link_request *reque
     char id[sizeof "X-Request-Id: " + TRACE_REQUEST_ID_MAX];
     const char *headers[] = {"Content-Type: application/json", "Accept: application/json", NULL,
                              NULL};
-    struct link_call *call = malloc(sizeof *call);
+    struct link_call *call = mem_alloc(sizeof *call);
     struct buf url;
-    if (call == NULL)
-        abort();
     *call =
         (struct link_call){.link = link,
                            .node = request->is_probe ? &link->nodes[request->home % link->node_n]

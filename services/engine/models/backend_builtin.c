@@ -5,8 +5,7 @@
 #include "services/engine/models/backend.h"
 #include "services/engine/models/extractive.h"
 #include "services/engine/models/rules.h"
-
-#include <stdlib.h>
+#include "shared/base/mem.h"
 
 enum { TEXT_MAX_BYTES = 256 << 10 };
 
@@ -54,9 +53,7 @@ static void on_turn(void *context)
 static struct completion *builtin_start(struct backend *backend, const struct prompt *prompt,
                                         const struct completion_events *events, void *context)
 {
-    struct completion *completion = malloc(sizeof *completion);
-    if (completion == NULL)
-        abort();
+    struct completion *completion = mem_alloc(sizeof *completion);
     *completion = (struct completion){.timer = {.fire = on_turn, .context = completion},
                                       .prompt = prompt,
                                       .events = events,
@@ -87,9 +84,7 @@ struct backend *backend_create_builtin(struct timers *timers)
                                            .cancel = builtin_cancel,
                                            .model = builtin_model,
                                            .destroy = builtin_destroy};
-    struct builtin *self = malloc(sizeof *self);
-    if (self == NULL)
-        abort();
+    struct builtin *self = mem_alloc(sizeof *self);
     *self = (struct builtin){.base = {&ops}, .timers = timers};
     return &self->base;
 }

@@ -18,12 +18,12 @@
 #include "services/engine/models/openai_request.h"
 
 #include "shared/base/log.h"
+#include "shared/base/mem.h"
 #include "shared/base/trace.h"
 #include "shared/http/client/endpoint.h"
 #include "shared/http/request/error_text.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 enum {
     REQUEST_MAX_BYTES = 16 << 20,
@@ -334,9 +334,7 @@ static void start_call(struct completion *completion)
 static struct completion *openai_start(struct backend *backend, const struct prompt *prompt,
                                        const struct completion_events *events, void *context)
 {
-    struct completion *completion = calloc(1, sizeof *completion);
-    if (completion == NULL)
-        abort();
+    struct completion *completion = mem_zeroed(sizeof *completion);
     *completion = (struct completion){.server = (struct openai *)backend,
                                       .prompt = prompt,
                                       .events = events,
@@ -394,9 +392,7 @@ struct backend *backend_create_openai(struct timers *timers, struct http_client 
                                            .check_cancel = openai_check_cancel,
                                            .model = openai_model,
                                            .destroy = openai_destroy};
-    struct openai *self = calloc(1, sizeof *self);
-    if (self == NULL)
-        abort();
+    struct openai *self = mem_zeroed(sizeof *self);
     *self = (struct openai){.base = {&ops},
                             .timers = timers,
                             .client = client,

@@ -9,7 +9,7 @@
 #include "services/engine/models/halves.h"
 #include "shared/text/fit.h"
 
-#include <stdlib.h>
+#include "shared/base/mem.h"
 
 enum {
     SENTENCE_MIN_WORDS = 3,
@@ -395,9 +395,7 @@ static void extract(struct chosen *chosen, const struct prompt *prompt, struct s
 {
     struct extraction x = {.prompt = prompt,
                            .question = question,
-                           .sentences = calloc(SENTENCES_MAX, sizeof *x.sentences)};
-    if (x.sentences == NULL)
-        abort();
+                           .sentences = mem_zeroed_n(SENTENCES_MAX, sizeof *x.sentences)};
     read_terms(&x);
     read_sentences(&x);
     score(&x);

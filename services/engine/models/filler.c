@@ -6,7 +6,7 @@
 
 #include "shared/text/text.h"
 
-#include <stdlib.h>
+#include "shared/base/mem.h"
 
 enum { TOKENS_MAX = 4096, TOKEN_MAX_BYTES = 64 };
 
@@ -310,11 +310,9 @@ static void put_whole(struct buf *b, struct str kept, struct str question)
 
 void filler_put_without(struct buf *b, struct str question)
 {
-    struct tokens tokens = {.at = calloc(TOKENS_MAX, sizeof *tokens.at)};
+    struct tokens tokens = {.at = mem_zeroed_n(TOKENS_MAX, sizeof *tokens.at)};
     struct str rest = trim_unspaced(question);
     struct buf out;
-    if (tokens.at == NULL)
-        abort();
     buf_init(&out, question.n + 1);
     read_tokens(&tokens, &rest);
     size_t end = tokens.n, from = skip_front(&tokens, end), n;

@@ -2,8 +2,9 @@
  * openai_check.c - see openai_check.h. */
 #include "services/engine/models/openai_check.h"
 
+#include "shared/base/mem.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { LIST_MAX_BYTES = 4 << 20, CHECK_MS = 5000, NAMES_MAX_BYTES = 160, NAME_MAX_BYTES = 256 };
 
@@ -137,9 +138,7 @@ struct backend_check *openai_check_start(const struct openai_check_settings *set
                                          backend_checked_callback callback, void *context)
 {
     static const struct http_events events = {.on_done = on_done};
-    struct backend_check *check = malloc(sizeof *check);
-    if (check == NULL)
-        abort();
+    struct backend_check *check = mem_alloc(sizeof *check);
     *check =
         (struct backend_check){.settings = *settings, .callback = callback, .context = context};
     struct http_request request = {.timeout_ms = CHECK_MS, .body_max_bytes = LIST_MAX_BYTES};

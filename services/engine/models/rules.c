@@ -20,8 +20,7 @@
 #include "services/engine/models/rules.h"
 
 #include "services/engine/models/rules_internal.h"
-
-#include <stdlib.h>
+#include "shared/base/mem.h"
 
 enum { REASON_MAX_BYTES = 4 << 10, QUOTE_MAX_BYTES = 80 };
 
@@ -377,9 +376,9 @@ static void decide(struct rules_case *c, struct rules_decision *d)
 
 void rules_decide(struct str task, struct str prompt, struct buf *answer)
 {
-    struct rules_case *c = calloc(1, sizeof *c);
+    struct rules_case *c = mem_zeroed(sizeof *c);
     struct rules_decision d = {.confidence = "0.5", .output = json_object()};
-    if (c == NULL || d.output == NULL)
+    if (d.output == NULL)
         abort();
     buf_init(&d.reason, REASON_MAX_BYTES);
     read_case(c, task, prompt);

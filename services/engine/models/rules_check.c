@@ -6,7 +6,7 @@
  * obvious faults, with reasons. */
 #include "services/engine/models/rules_internal.h"
 
-#include <stdlib.h>
+#include "shared/base/mem.h"
 
 enum { TOKENS_MAX = 1024, SQL_MAX_BYTES = 32 << 10 };
 
@@ -399,9 +399,7 @@ static bool check_tokens(struct check *check, bool is_write)
 
 bool rules_check_sql(struct str sql, bool is_write, const json_t *tables, struct buf *why)
 {
-    struct check *check = malloc(sizeof *check);
-    if (check == NULL)
-        abort();
+    struct check *check = mem_alloc(sizeof *check);
     check->tables = tables;
     check->used = json_object();
     check->why = why;

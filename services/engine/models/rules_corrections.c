@@ -10,7 +10,7 @@
  *   all else                                 is_unclear: it would become part of what is stored */
 #include "services/engine/models/rules_internal.h"
 
-#include <stdlib.h>
+#include "shared/base/mem.h"
 
 static const char *const agreeing[] = {
     "yes",    "no",     "ok",   "okay",   "sorry",  "well", "sure",    "right",  "oh",
@@ -119,9 +119,7 @@ static void take(struct rules_case *c, struct rules_words *words, struct str cor
 void rules_correct(struct rules_case *c, struct str prompt)
 {
     const struct str mark = STR("Correction:");
-    struct rules_words *words = malloc(sizeof *words);
-    if (words == NULL)
-        abort();
+    struct rules_words *words = mem_alloc(sizeof *words);
     for (struct str line = str_cut(&prompt, '\n');
          line.at != NULL && !str_has_prefix(line, STR("Request:")); line = str_cut(&prompt, '\n'))
         if (str_has_prefix(line, mark) && c->request.n + line.n <= RULES_REQUEST_MAX_BYTES)

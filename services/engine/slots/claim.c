@@ -2,10 +2,9 @@
  * claim.c - see claim.h. */
 #include "services/engine/slots/claim.h"
 
+#include "shared/base/mem.h"
 #include "shared/base/sm.h"
 #include "shared/base/trace.h"
-
-#include <stdlib.h>
 
 static const struct sm_state states[] = {
     [QUERY_OPEN] = {"OPEN", SM(QUERY_ANSWERED) | SM(QUERY_GONE) | SM(QUERY_REFUSED)},
@@ -63,8 +62,8 @@ bool claim_read(struct claim *claim, const json_t *json)
         claim->lease_s = (uint64_t)json_number_value(lease_s);
     const json_t *history = json_object_get(json, "History");
     claim->history = json_is_array(history) ? json_copy((json_t *)history) : json_array();
-    claim->queries = calloc(n, sizeof *claim->queries);
-    if (claim->history == NULL || claim->queries == NULL)
+    claim->queries = mem_zeroed_n(n, sizeof *claim->queries);
+    if (claim->history == NULL)
         abort();
     for (size_t i = 0; i < n; i++)
         if (!read_query(claim, json_array_get(queries, i), json_object_get(json, "Details"))) {

@@ -4,7 +4,7 @@
 
 #include "shared/text/text.h"
 
-#include <stdlib.h>
+#include "shared/base/mem.h"
 
 void draft_init(struct draft *draft)
 {
@@ -37,12 +37,7 @@ static void put_run(struct draft *draft, bool is_answer, size_t bytes)
         draft->runs[draft->run_n - 1].bytes += bytes;
         return;
     }
-    if (draft->run_n == draft->run_cap) {
-        draft->run_cap = draft->run_cap == 0 ? 8 : draft->run_cap * 2;
-        draft->runs = reallocarray(draft->runs, draft->run_cap, sizeof *draft->runs);
-        if (draft->runs == NULL)
-            abort();
-    }
+    draft->runs = mem_grow(draft->runs, draft->run_n, sizeof *draft->runs);
     draft->runs[draft->run_n++] = (struct draft_run){is_answer, bytes};
 }
 

@@ -24,7 +24,7 @@ struct draft_run {
 struct draft {
     struct buf think, answer;
     struct draft_run *runs; /* who wrote when */
-    size_t run_n, run_cap;
+    size_t run_n;
     uint64_t sent; /* what the node has, as far as we know */
 };
 

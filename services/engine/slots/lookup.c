@@ -9,7 +9,7 @@
 
 #include "shared/base/log.h"
 
-#include <stdlib.h>
+#include "shared/base/mem.h"
 
 enum { QUERY_MAX_BYTES = 256, EARLY_MS = 1000, COUNT_DEFAULT = 5, TRIES = 8 };
 
@@ -150,9 +150,7 @@ static void on_timer(void *context)
 
 struct lookup_worker *lookup_create(struct engine *engine)
 {
-    struct lookup_worker *worker = calloc(1, sizeof *worker);
-    if (worker == NULL)
-        abort();
+    struct lookup_worker *worker = mem_zeroed(sizeof *worker);
     worker->engine = engine;
     worker->timer = (struct timer){.fire = on_timer, .context = worker};
     buf_init(&worker->body, BODY_MAX_BYTES);

@@ -5,9 +5,8 @@
 #include "services/engine/engine.h"
 
 #include "shared/base/log.h"
+#include "shared/base/mem.h"
 #include "shared/text/marks.h"
-
-#include <stdlib.h>
 
 enum {
     PERIOD_MS = 5000,
@@ -144,9 +143,7 @@ static void on_timer(void *context)
 
 struct recommender *recommender_create(struct engine *engine)
 {
-    struct recommender *recommender = calloc(1, sizeof *recommender);
-    if (recommender == NULL)
-        abort();
+    struct recommender *recommender = mem_zeroed(sizeof *recommender);
     recommender->engine = engine;
     recommender->timer = (struct timer){.fire = on_timer, .context = recommender};
     buf_init(&recommender->cursor, CURSOR_MAX_BYTES);

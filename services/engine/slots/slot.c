@@ -26,7 +26,7 @@
 
 #include "shared/base/sm.h"
 
-#include <stdlib.h>
+#include "shared/base/mem.h"
 
 #define SM_NO_CLAIM (SM(SLOT_IDLE) | SM(SLOT_STOPPED))
 #define SM_NEXT_QUERY (SM(SLOT_SEARCHING) | SM(SLOT_GENERATING))
@@ -110,9 +110,7 @@ void slot_drop_claim(struct slot *slot, const char *why)
 
 struct slot *slot_create(struct engine *engine, unsigned number)
 {
-    struct slot *slot = calloc(1, sizeof *slot);
-    if (slot == NULL)
-        abort();
+    struct slot *slot = mem_zeroed(sizeof *slot);
     slot->engine = engine;
     slot->number = number;
     slot_poll_init(slot);

@@ -4,8 +4,9 @@
 
 #include "shared/base/shown.h"
 
+#include "shared/base/mem.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 
 enum {
     LINE_MAX_BYTES = 8192,
@@ -246,8 +247,8 @@ static int by_time(const void *left, const void *right)
 static json_t *sorted(const json_t *list, int (*compare)(const void *, const void *), size_t most)
 {
     size_t n = json_array_size(list);
-    json_t *copy = json_array(), **rows = calloc(n + 1, sizeof(json_t *));
-    if (rows == NULL || copy == NULL)
+    json_t *copy = json_array(), **rows = mem_zeroed_n(n + 1, sizeof(json_t *));
+    if (copy == NULL)
         abort();
     for (size_t i = 0; i < n; i++)
         rows[i] = json_array_get(list, i);

@@ -8,6 +8,7 @@
 #include "services/workflow/agents/model_prompt.h"
 #include "services/workflow/trees/trees.h"
 #include "services/workflow/workflow.h"
+#include "shared/base/mem.h"
 #include "shared/http/client/client.h"
 #include "shared/http/client/webhook.h"
 
@@ -15,7 +16,6 @@
 #include <fcntl.h>
 #include <openssl/crypto.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -144,7 +144,7 @@ static bool read_key(struct str path, struct webhook_key *ret_key)
 
 static void on_refused(struct deadline *deadline)
 {
-    struct http_agent *a = H2O_STRUCT_FROM_MEMBER(struct http_agent, refusal, deadline);
+    struct http_agent *a = container_of(deadline, struct http_agent, refusal);
     end_without(a, AGENT_REFUSED, a->reason);
 }
 
@@ -210,10 +210,8 @@ static void send_request(struct http_agent *a, struct http_client *client,
 static void *start(struct workflow *workflow, const struct agent_task *task, agent_end_cb *on_end,
                    void *context)
 {
-    struct http_agent *a = calloc(1, sizeof *a);
+    struct http_agent *a = mem_zeroed(sizeof *a);
     struct buf body;
-    if (a == NULL)
-        abort();
     *a = (struct http_agent){.on_end = on_end, .context = context, .loop = workflow->server->loop};
     buf_init(&body, REQUEST_MAX_BYTES);
     put_request(&body, task);

@@ -14,11 +14,11 @@
 #include "services/workflow/sql/sql.h"
 #include "services/workflow/trees/trees.h"
 #include "services/workflow/workflow.h"
+#include "shared/base/mem.h"
 #include "shared/base/sm.h"
 #include "shared/queue/question.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 enum {
     REST_MS = 500,
@@ -184,7 +184,7 @@ static void ask(struct model_agent *a)
 
 static void on_rested(struct deadline *deadline)
 {
-    ask(H2O_STRUCT_FROM_MEMBER(struct model_agent, rest, deadline));
+    ask(container_of(deadline, struct model_agent, rest));
 }
 
 /* --- starting --------------------------------------------------------------------------------- */
@@ -202,9 +202,7 @@ static void on_tables(void *context, const json_t *tables, struct str reason)
 static void *start(struct workflow *workflow, const struct agent_task *task, agent_end_cb *on_end,
                    void *context)
 {
-    struct model_agent *a = calloc(1, sizeof *a);
-    if (a == NULL)
-        abort();
+    struct model_agent *a = mem_zeroed(sizeof *a);
     *a = (struct model_agent){.workflow = workflow,
                               .task = task,
                               .on_end = on_end,

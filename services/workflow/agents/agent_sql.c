@@ -9,8 +9,7 @@
 
 #include "services/workflow/sql/sql.h"
 #include "services/workflow/workflow.h"
-
-#include <stdlib.h>
+#include "shared/base/mem.h"
 
 struct sql_agent {
     struct workflow *workflow;
@@ -49,7 +48,7 @@ static void on_sql_end(void *context, const struct sql_end *end)
 
 static void on_refusal(struct deadline *deadline)
 {
-    struct sql_agent *a = H2O_STRUCT_FROM_MEMBER(struct sql_agent, refusal, deadline);
+    struct sql_agent *a = container_of(deadline, struct sql_agent, refusal);
     const struct agent_result result = {
         .outcome = AGENT_REFUSED,
         .reason = STR("The messageBody has no SQL statement, sql_query.")};
@@ -59,9 +58,7 @@ static void on_refusal(struct deadline *deadline)
 static void *start(struct workflow *workflow, const struct agent_task *task, agent_end_cb *on_end,
                    void *context)
 {
-    struct sql_agent *a = calloc(1, sizeof *a);
-    if (a == NULL)
-        abort();
+    struct sql_agent *a = mem_zeroed(sizeof *a);
     *a = (struct sql_agent){.workflow = workflow,
                             .on_end = on_end,
                             .context = context,

@@ -16,8 +16,9 @@
 #include "services/workflow/trees/form.h"
 #include "shared/base/sm.h"
 
+#include "shared/base/mem.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { TEXT_NR = 8, WHO_MAX_BYTES = 4096, BEFORE_MAX_BYTES = 200 << 10 };
 
@@ -109,7 +110,7 @@ static void refuse_again(struct answering *answering, uint64_t at_ms)
 
 static void on_decided(struct call *call, enum err error, struct str reply)
 {
-    struct answering *answering = H2O_STRUCT_FROM_MEMBER(struct answering, call, call);
+    struct answering *answering = container_of(call, struct answering, call);
     struct lines lines = lines_of(reply);
     struct str word = lines_next(&lines);
     if (error != ERR_OK) {
@@ -263,7 +264,7 @@ static void go_on(struct answering *answering, struct str approvers, const struc
 
 static void on_read(struct call *call, enum err error, struct str reply)
 {
-    struct answering *answering = H2O_STRUCT_FROM_MEMBER(struct answering, call, call);
+    struct answering *answering = container_of(call, struct answering, call);
     struct lines lines = lines_of(reply);
     struct asked question;
     if (error != ERR_OK) {
@@ -297,9 +298,7 @@ static struct str own(struct answering *answering, struct str text)
 struct answering *answer_start(struct workflow *workflow, const struct answer *answer,
                                answer_cb *on_end, void *context)
 {
-    struct answering *answering = calloc(1, sizeof *answering);
-    if (answering == NULL)
-        abort();
+    struct answering *answering = mem_zeroed(sizeof *answering);
     *answering = (struct answering){.workflow = workflow,
                                     .state = ANSWERING_READING,
                                     .number = sm_number(),

@@ -112,7 +112,7 @@ static void resume(struct socket *socket, uint64_t run, uint64_t seq)
 
 static void on_found(struct call *call, enum err error, struct str reply)
 {
-    struct socket *socket = H2O_STRUCT_FROM_MEMBER(struct socket, call, call);
+    struct socket *socket = container_of(call, struct socket, call);
     struct lines lines = lines_of(reply);
     char name[NAME_MAX_BYTES];
     if (error != ERR_OK) {
@@ -181,7 +181,7 @@ static void find_answered(struct socket *socket)
 
 static void on_echoed(struct call *call, enum err error, struct str reply)
 {
-    struct socket *socket = H2O_STRUCT_FROM_MEMBER(struct socket, call, call);
+    struct socket *socket = container_of(call, struct socket, call);
     struct lines lines = lines_of(reply);
     struct str tag = lines_next(&lines);
     if (error != ERR_OK) {
@@ -251,7 +251,7 @@ static void refuse_full(struct socket *socket, struct str reason)
 
 static void on_begun(struct call *call, enum err error, struct str reply)
 {
-    struct socket *socket = H2O_STRUCT_FROM_MEMBER(struct socket, call, call);
+    struct socket *socket = container_of(call, struct socket, call);
     struct lines lines = lines_of(reply);
     struct str tag = lines_next(&lines);
     if (error != ERR_OK) {

@@ -8,7 +8,7 @@
 #include "generated/verbs.h"
 #include "shared/queue/lines.h"
 
-#include <stdlib.h>
+#include "shared/base/mem.h"
 
 enum { RENEW_MS = 20000 };
 
@@ -36,9 +36,7 @@ static struct watched *enter(struct sockets *sockets, struct str session)
     struct watched *watched = find_watched(sockets, session), **bucket;
     if (watched != NULL)
         return watched;
-    watched = calloc(1, sizeof *watched);
-    if (watched == NULL)
-        abort();
+    watched = mem_zeroed(sizeof *watched);
     memcpy(watched->session, session.at, WORKFLOW_SID_BYTES);
     bucket = bucket_of(sockets, session);
     watched->next = *bucket;
@@ -68,7 +66,7 @@ static bool renew(struct sockets *sockets, struct watched **slot)
 
 static void on_renew(struct deadline *deadline)
 {
-    struct sockets *sockets = H2O_STRUCT_FROM_MEMBER(struct sockets, renew, deadline);
+    struct sockets *sockets = container_of(deadline, struct sockets, renew);
     for (unsigned i = 0; i < SOCKETS_BUCKETS; i++)
         for (struct watched **slot = &sockets->buckets[i]; *slot != NULL;)
             if (renew(sockets, slot))
@@ -121,9 +119,7 @@ bool follower_start(struct socket *socket, struct str session, uint64_t run, str
         follower_stop(f);
     else if (socket->follower_n >= SOCKET_FOLLOWS_MAX)
         return false;
-    f = calloc(1, sizeof *f + request_id.n + 1);
-    if (f == NULL)
-        abort();
+    f = mem_zeroed(sizeof *f + request_id.n + 1);
     memcpy(f->request_id, request_id.at, request_id.n);
     f->socket = socket;
     f->run = run;
@@ -205,7 +201,7 @@ static bool send_page(struct follower *f, struct lines *page)
 
 static void on_read(struct call *call, enum err error, struct str reply)
 {
-    struct socket *socket = H2O_STRUCT_FROM_MEMBER(struct socket, reading, call);
+    struct socket *socket = container_of(call, struct socket, reading);
     struct follower *f = socket->reader;
     struct lines lines = lines_of(reply);
     socket->reader = NULL;

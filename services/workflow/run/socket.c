@@ -7,11 +7,10 @@
 
 #include "services/workflow/trees/trees.h"
 #include "shared/ask/room.h"
+#include "shared/base/mem.h"
 #include "shared/base/sm.h"
 #include "shared/http/request/respond.h"
 #include "shared/queue/lines.h"
-
-#include <stdlib.h>
 
 enum { ERROR_MAX_BYTES = 8 << 10 };
 
@@ -106,10 +105,8 @@ static struct str keep(char **at, struct str text)
 static struct socket *create(struct sockets *all, struct request *r, const struct workflow_who *who)
 {
     struct str trace = request_header(r, "traceparent");
-    struct socket *socket = calloc(1, sizeof *socket + who->account.n + who->user.n +
-                                          who->user_name.n + who->role.n + trace.n);
-    if (socket == NULL)
-        abort();
+    struct socket *socket = mem_zeroed(sizeof *socket + who->account.n + who->user.n +
+                                       who->user_name.n + who->role.n + trace.n);
     char *at = (char *)(socket + 1);
     *socket = (struct socket){
         .all = all,
@@ -175,9 +172,7 @@ void workflow_socket(struct request *r)
 
 struct sockets *sockets_create(struct workflow *workflow)
 {
-    struct sockets *sockets = calloc(1, sizeof *sockets);
-    if (sockets == NULL)
-        abort();
+    struct sockets *sockets = mem_zeroed(sizeof *sockets);
     sockets->workflow = workflow;
     follower_init(sockets);
     return sockets;

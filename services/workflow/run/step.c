@@ -155,7 +155,7 @@ static void put_record(struct buf *b, const struct run *run, const struct storin
 
 static void on_stored(struct call *call, enum err error, struct str reply)
 {
-    struct run *run = H2O_STRUCT_FROM_MEMBER(struct run, call, call);
+    struct run *run = container_of(call, struct run, call);
     struct lines lines = lines_of(reply);
     struct str tag = lines_next(&lines);
     if (error == ERR_OK && str_eq(tag, STR("full")) && !run->is_over) {

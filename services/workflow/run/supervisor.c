@@ -26,9 +26,9 @@
 #include "shared/base/sm.h"
 #include "shared/http/access/gate.h"
 #include "shared/queue/lines.h"
+#include "shared/base/mem.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 enum {
     VERBS_MAX_BYTES = 4096,
@@ -68,9 +68,7 @@ struct run *run_create(struct runs *runs, struct str session, uint64_t n, uint64
                        enum run_state state)
 {
     char id[LEASE_ID_MAX_BYTES + 1];
-    struct run *run = calloc(1, sizeof *run);
-    if (run == NULL)
-        abort();
+    struct run *run = mem_zeroed(sizeof *run);
     *run = (struct run){.runs = runs, .state = state, .number = sm_number(), .n = n};
     turns_count(state, 1);
     snprintf(id, sizeof id, "%.*s.%llu", STR_ARG(session), (unsigned long long)n);
@@ -204,7 +202,7 @@ static void time_out(struct run *run)
 
 static void on_late(struct deadline *deadline)
 {
-    struct run *run = H2O_STRUCT_FROM_MEMBER(struct run, deadline, deadline);
+    struct run *run = container_of(deadline, struct run, deadline);
     stop_agent(run, true);
     time_out(run);
 }
@@ -450,9 +448,7 @@ void runs_carry_on(struct runs *runs, const struct run_lease *lease)
 
 struct runs *runs_create(struct workflow *workflow)
 {
-    struct runs *runs = calloc(1, sizeof *runs);
-    if (runs == NULL)
-        abort();
+    struct runs *runs = mem_zeroed(sizeof *runs);
     runs->workflow = workflow;
     turns_init(runs);
     leases_init(&runs->leases, &run_leases, workflow->server->loop, workflow->server->shards,

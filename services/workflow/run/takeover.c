@@ -100,7 +100,7 @@ static bool know_trees(struct run *run)
 
 static void on_closed(struct call *call, enum err error, struct str reply)
 {
-    struct run *run = H2O_STRUCT_FROM_MEMBER(struct run, call, call);
+    struct run *run = container_of(call, struct run, call);
     struct lines lines = lines_of(reply);
     if (error != ERR_OK || !str_eq(lines_next(&lines), STR("decided"))) {
         run_drop(run, true); /* somebody has answered, or it was too early */
@@ -142,7 +142,7 @@ static void go_on(struct run *run)
 
 static void on_file(struct call *call, enum err error, struct str reply)
 {
-    struct run *run = H2O_STRUCT_FROM_MEMBER(struct run, call, call);
+    struct run *run = container_of(call, struct run, call);
     struct trees_faults faults;
     struct lines lines = lines_of(reply);
     if (error != ERR_OK || !str_eq(lines_next(&lines), STR("ok"))) {
@@ -164,7 +164,7 @@ static void on_file(struct call *call, enum err error, struct str reply)
 
 static void on_loaded(struct call *call, enum err error, struct str reply)
 {
-    struct run *run = H2O_STRUCT_FROM_MEMBER(struct run, call, call);
+    struct run *run = container_of(call, struct run, call);
     struct lines lines = lines_of(reply);
     if (error != ERR_OK || !str_eq(lines_next(&lines), STR("ok"))) {
         run_drop(run, true);
@@ -192,12 +192,12 @@ void run_load(struct run *run)
 
 static struct run *run_of(struct lease *lease)
 {
-    return H2O_STRUCT_FROM_MEMBER(struct run, lease, lease);
+    return container_of(lease, struct run, lease);
 }
 
 static struct runs *runs_of(struct leases *leases)
 {
-    return H2O_STRUCT_FROM_MEMBER(struct runs, leases, leases);
+    return container_of(leases, struct runs, leases);
 }
 
 static uint64_t keep_ms(struct leases *leases)

@@ -17,7 +17,7 @@ enum {
 
 static struct run *run_of(struct fair_entry *entry)
 {
-    return H2O_STRUCT_FROM_MEMBER(struct run, entry, entry);
+    return container_of(entry, struct run, entry);
 }
 
 static struct loop *loop_of(const struct run *run)
@@ -138,14 +138,14 @@ void run_leave_turn(struct run *run)
 
 static void on_vacancy(struct vacancy_wait *wait)
 {
-    struct run *run = H2O_STRUCT_FROM_MEMBER(struct run, vacancy, wait);
+    struct run *run = container_of(wait, struct run, vacancy);
     run->runs->crowded_n--;
     run_wait_for_turn(run);
 }
 
 static void on_late(struct deadline *deadline)
 {
-    struct run *run = H2O_STRUCT_FROM_MEMBER(struct run, deadline, deadline);
+    struct run *run = container_of(deadline, struct run, deadline);
     run->is_late = true;
     if (run->state != RUN_CROWDED)
         return;

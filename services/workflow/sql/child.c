@@ -5,12 +5,13 @@
  * itself: it is this very program, and sees no statement before (child_main.c). */
 #include "services/workflow/sql/child.h"
 
+#include "shared/base/mem.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -214,7 +215,7 @@ static void free_child(struct child *child)
 
 static void on_reap(struct deadline *deadline)
 {
-    struct child *child = H2O_STRUCT_FROM_MEMBER(struct child, reap, deadline), **at;
+    struct child *child = container_of(deadline, struct child, reap), **at;
     if (waitpid(child->pid, NULL, WNOHANG) == 0) {
         loop_set_deadline(child->loop, deadline, REAP_MS);
         return;
@@ -257,8 +258,8 @@ struct child *child_spawn(struct loop *loop, const struct sql_settings *settings
     int fd = start_with_pair(settings, &pid);
     if (fd < 0)
         return NULL;
-    struct child *child = calloc(1, sizeof *child);
-    if (child == NULL || fcntl(fd, F_SETFL, O_NONBLOCK) != 0)
+    struct child *child = mem_zeroed(sizeof *child);
+    if (fcntl(fd, F_SETFL, O_NONBLOCK) != 0)
         abort();
     *child = (struct child){.loop = loop, .pid = pid, .events = *events, .reap.on_expire = on_reap};
     buf_init(&child->output, CHILD_FRAME_MAX_BYTES);

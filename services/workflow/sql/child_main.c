@@ -4,9 +4,10 @@
  * handlers of exit(). */
 #include "services/workflow/sql/child.h"
 
+#include "shared/base/mem.h"
+
 #include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -66,9 +67,7 @@ static json_t *next_frame(void)
     json_t *frame = NULL;
     if (!read_all((char *)&n, sizeof n) || n > CHILD_FRAME_MAX_BYTES)
         return NULL;
-    bytes = malloc(n + 1);
-    if (bytes == NULL)
-        abort();
+    bytes = mem_alloc(n + 1);
     if (!read_all(bytes, n) || !json_parse((struct str){bytes, n}, reason, sizeof reason, &frame))
         frame = NULL;
     free(bytes);

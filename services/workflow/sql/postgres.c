@@ -14,10 +14,10 @@
  * first one commits or gives up. Then nothing of a session is left (DISCARD ALL). */
 #include "services/workflow/sql/postgres_roles.h"
 #include "services/workflow/sql/sample.h"
+#include "shared/base/mem.h"
 
 #include <libpq-fe.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum {
     CONNECT_S = 5,
@@ -222,9 +222,7 @@ static enum database_opened open_database(const struct database_settings *settin
                                           void **ret_database, struct buf *reason)
 {
     PGPing ping;
-    struct postgres *postgres = calloc(1, sizeof *postgres);
-    if (postgres == NULL)
-        abort();
+    struct postgres *postgres = mem_zeroed(sizeof *postgres);
     postgres->connection = connect_to(settings, &ping);
     postgres->plain_role = str_copy(str_of(settings->role));
     if (!is_connected(postgres)) {

@@ -3,10 +3,10 @@
 #include "services/workflow/sql/settings.h"
 
 #include "services/workflow/sql/child.h"
+#include "shared/base/mem.h"
 
 #include <openssl/crypto.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { PLACE_MAX_BYTES = 1024, ROLE_MAX_BYTES = 63, ROLES_WAIT_MS = 6000 };
 
@@ -82,9 +82,7 @@ struct sql_settings *sql_read_options(const struct config *config)
     else if (role[0] == 0 || strlen(role) > ROLE_MAX_BYTES)
         config_wrong("sql-role", "takes the name of a role, 1 to 63 bytes");
     else if (file == NULL || (password = config_read_secret(file)) != NULL) {
-        struct sql_settings *settings = calloc(1, sizeof *settings);
-        if (settings == NULL)
-            abort();
+        struct sql_settings *settings = mem_zeroed(sizeof *settings);
         *settings = (struct sql_settings){.kind = kind,
                                           .url = str_copy(str_of(url)),
                                           .password = password,

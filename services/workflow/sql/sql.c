@@ -4,8 +4,9 @@
  * wait end with the first one that is answered. */
 #include "services/workflow/sql/sql_internal.h"
 
+#include "shared/base/mem.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 
 enum {
     BUSY_MS = 30000,       /* that a call waits for others */
@@ -84,7 +85,7 @@ void sql_call_leave(struct sql_call *call)
 
 static void on_call_limit(struct deadline *deadline)
 {
-    struct sql_call *call = H2O_STRUCT_FROM_MEMBER(struct sql_call, limit, deadline);
+    struct sql_call *call = container_of(deadline, struct sql_call, limit);
     struct sql_store *store = call->store;
     if (call->is_ending) {
         take_out(&store->ending, call);
@@ -179,8 +180,8 @@ void sql_call_finish(struct sql_call *call, const json_t *frame)
 
 struct sql_store *sql_store_create(struct loop *loop, const struct sql_settings *settings)
 {
-    struct sql_store *store = calloc(1, sizeof *store);
-    if (store == NULL || settings->kind->child_n > SLOTS_MAX)
+    struct sql_store *store = mem_zeroed(sizeof *store);
+    if (settings->kind->child_n > SLOTS_MAX)
         abort();
     store->loop = loop;
     store->settings = settings;
@@ -220,9 +221,7 @@ void sql_store_destroy(struct sql_store *store)
 
 static struct sql_call *make_call(struct sql_store *store, enum database_task task, void *context)
 {
-    struct sql_call *call = calloc(1, sizeof *call);
-    if (call == NULL)
-        abort();
+    struct sql_call *call = mem_zeroed(sizeof *call);
     call->store = store;
     call->task = task;
     call->context = context;
@@ -239,7 +238,7 @@ static void start(struct sql_call *call, const struct fair_owner *owner)
     sql_call_wait(call, false);
     sql_slots_pump(store);
     while ((surplus = fair_slots_surplus(store->turns)) != NULL) {
-        struct sql_call *last = H2O_STRUCT_FROM_MEMBER(struct sql_call, entry, surplus);
+        struct sql_call *last = container_of(surplus, struct sql_call, entry);
         sql_call_leave(last);
         sql_call_end_later(last, SQL_UNREACHABLE,
                            STR("Too many statements of this account wait for the database."));

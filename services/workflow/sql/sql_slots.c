@@ -191,7 +191,7 @@ static void on_gone(void *context)
 
 static void on_slot_limit(struct deadline *deadline)
 {
-    struct slot *slot = H2O_STRUCT_FROM_MEMBER(struct slot, limit, deadline);
+    struct slot *slot = container_of(deadline, struct slot, limit);
     struct sql_store *store = slot->store;
     switch (slot->state) {
     case SLOT_RESTING: move(slot, SLOT_EMPTY); break;
@@ -249,7 +249,7 @@ static struct sql_call *choose(const struct sql_store *store)
     if (first == NULL || first->entry.has_slot)
         return first;
     struct fair_entry *entry = fair_slots_next(store->turns);
-    return entry == NULL ? NULL : H2O_STRUCT_FROM_MEMBER(struct sql_call, entry, entry);
+    return entry == NULL ? NULL : container_of(entry, struct sql_call, entry);
 }
 
 void sql_slots_pump(struct sql_store *store)

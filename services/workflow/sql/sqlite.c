@@ -15,10 +15,11 @@
 #include "services/workflow/sql/sample.h"
 #include "shared/extract/sandbox_filter.h"
 
+#include "shared/base/mem.h"
+
 #include <fcntl.h>
 #include <sqlite3.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -278,9 +279,7 @@ static void put_error(struct sqlite *sqlite, struct buf *reason)
 static enum database_opened open_database(const struct database_settings *settings,
                                           void **ret_database, struct buf *reason)
 {
-    struct sqlite *sqlite = calloc(1, sizeof *sqlite);
-    if (sqlite == NULL)
-        abort();
+    struct sqlite *sqlite = mem_zeroed(sizeof *sqlite);
     const char *path = path_of(settings->url);
     make_folder(path);
     tzset();

@@ -2,14 +2,13 @@
  * tokens.c - see tokens.h. */
 #include "services/workflow/sql/tokens.h"
 
-#include <stdlib.h>
+#include "shared/base/mem.h"
 
 struct reader {
     struct str text;
     size_t at;
     enum sql_dialect dialect;
     struct tokens tokens;
-    size_t cap;
     unsigned depth;
 };
 
@@ -31,12 +30,8 @@ static char peek(const struct reader *r, size_t after)
 
 static void add(struct reader *r, enum token_kind kind, size_t from, size_t to)
 {
-    if (r->tokens.n + 1 >= r->cap) {
-        r->cap = r->cap == 0 ? 64 : 2 * r->cap;
-        r->tokens.at = realloc(r->tokens.at, r->cap * sizeof *r->tokens.at);
-        if (r->tokens.at == NULL)
-            abort();
-    }
+    r->tokens.at =
+        mem_grow(r->tokens.at, r->tokens.n == 0 ? 0 : r->tokens.n + 1, sizeof *r->tokens.at);
     r->tokens.at[r->tokens.n++] = (struct token){kind, {r->text.at + from, to - from}, r->depth};
     r->tokens.at[r->tokens.n] = (struct token){.kind = TOKEN_END};
 }

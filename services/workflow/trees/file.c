@@ -3,10 +3,11 @@
  * before a reload gives the old version back. It is held for a few instructions. */
 #include "services/workflow/trees/trees.h"
 
+#include "shared/base/mem.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 /* cmake/embed.pl makes them of shipped.yaml. */
 extern const char shipped_workflows[];
@@ -44,9 +45,7 @@ struct trees_file {
 static struct trees *read_trees_text(struct str text, const char *name, char *reason,
                                      size_t reason_size)
 {
-    struct trees_faults *faults = malloc(sizeof *faults);
-    if (faults == NULL)
-        abort();
+    struct trees_faults *faults = mem_alloc(sizeof *faults);
     struct trees *trees = trees_read(text, faults);
     if (trees == NULL && faults->list[0].line == 0)
         snprintf(reason, reason_size, "%s: %s", name, faults->list[0].reason);
@@ -95,8 +94,8 @@ struct trees_file *trees_file_open(const char *path, char *reason, size_t reason
     struct trees *trees = load(path, reason, reason_size);
     if (trees == NULL)
         return NULL;
-    struct trees_file *file = calloc(1, sizeof *file);
-    if (file == NULL || pthread_mutex_init(&file->lock, NULL) != 0)
+    struct trees_file *file = mem_zeroed(sizeof *file);
+    if (pthread_mutex_init(&file->lock, NULL) != 0)
         abort();
     file->path = path == NULL ? NULL : str_copy(str_of(path));
     file->current = trees;

@@ -3,9 +3,8 @@
 #include "services/workflow/trees/reader.h"
 
 #include "shared/auth/accounts.h"
+#include "shared/base/mem.h"
 #include "shared/base/nearest.h"
-
-#include <stdlib.h>
 
 enum { APPROVERS_MAX = 100, TIMEOUT_MIN_MS = 100 };
 #define TIMEOUT_MAX_MS UINT64_C(31536000000) /* 365 days */
@@ -71,9 +70,7 @@ static void read_approvers(struct reader *r, const yaml_node_t *key, const yaml_
         reader_fault(r, key, "'approvers' takes at most %d", APPROVERS_MAX);
         return;
     }
-    struct str *names = calloc((size_t)(top - start), sizeof *names);
-    if (names == NULL)
-        abort();
+    struct str *names = mem_zeroed_n((size_t)(top - start), sizeof *names);
     hitl->approvers = names;
     for (const yaml_node_item_t *item = start; item < top; item++) {
         const yaml_node_t *node = reader_node(r, *item);

@@ -2,10 +2,9 @@
  * read.c - reads AGENTS and WORKFLOWS of a workflows file. check.c ties the nodes to each other. */
 #include "services/workflow/trees/reader.h"
 
+#include "shared/base/mem.h"
 #include "shared/base/nearest.h"
 #include "shared/http/client/endpoint.h"
-
-#include <stdlib.h>
 
 enum {
     AGENTS_MAX = 256,
@@ -24,9 +23,7 @@ enum {
 
 static void *make(size_t n, size_t size)
 {
-    void *room = calloc(n == 0 ? 1 : n, size);
-    if (room == NULL)
-        abort();
+    void *room = mem_zeroed_n(n == 0 ? 1 : n, size);
     return room;
 }
 

@@ -2,9 +2,10 @@
  * trees.c - see trees.h: one version of a workflows file, from its text to its end. */
 #include "services/workflow/trees/reader.h"
 
+#include "shared/base/mem.h"
+
 #include <openssl/evp.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { DEPTH_MAX = 32 };
 
@@ -30,9 +31,7 @@ static void check_keys(struct reader *r, const yaml_node_t *mapping)
     const yaml_node_pair_t *start = mapping->data.mapping.pairs.start,
                            *top = mapping->data.mapping.pairs.top;
     size_t n = 0;
-    struct key *keys = calloc((size_t)(top - start) + 1, sizeof *keys);
-    if (keys == NULL)
-        abort();
+    struct key *keys = mem_zeroed_n((size_t)(top - start) + 1, sizeof *keys);
     for (const yaml_node_pair_t *pair = start; pair < top; pair++) {
         const yaml_node_t *node = reader_node(r, pair->key);
         keys[n] = (struct key){yaml_tree_scalar(node), node};
@@ -137,9 +136,7 @@ static void digest(struct str text, char version[TREES_VERSION_BYTES + 1])
 
 struct trees *trees_read(struct str text, struct trees_faults *ret_faults)
 {
-    struct trees *trees = calloc(1, sizeof *trees);
-    if (trees == NULL)
-        abort();
+    struct trees *trees = mem_zeroed(sizeof *trees);
     struct reader r = {.trees = trees,
                        .shipped = str_eq(text, trees_shipped()) ? NULL : trees_shipped_read(),
                        .faults = ret_faults};

@@ -268,7 +268,7 @@ static bool check_role(struct request *r)
 
 static void on_keys_fetched(struct oidc_waiter *waiter)
 {
-    struct key_wait *wait = H2O_STRUCT_FROM_MEMBER(struct key_wait, waiter, waiter);
+    struct key_wait *wait = container_of(waiter, struct key_wait, waiter);
     struct request *r = wait->request;
     r->on_gone = NULL;
     r->state = NULL;

@@ -4,10 +4,10 @@
 #include "shared/http/access/failures.h"
 
 #include "shared/base/buf.h"
+#include "shared/base/mem.h"
 
 #include <assert.h>
 #include <openssl/hmac.h>
-#include <stdlib.h>
 
 /* The clock counts from the start of the machine, so seconds fit. */
 struct slot {
@@ -21,9 +21,7 @@ struct failures {
 
 struct failures *failures_create(void)
 {
-    struct failures *failures = calloc(1, sizeof *failures);
-    if (failures == NULL)
-        abort();
+    struct failures *failures = mem_zeroed(sizeof *failures);
     return failures;
 }
 

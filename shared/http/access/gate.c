@@ -4,16 +4,15 @@
 
 #include "generated/verbs.h"
 #include "shared/base/clock.h"
+#include "shared/base/mem.h"
 #include "shared/http/access/failures.h"
 #include "shared/http/access/oidc.h"
 #include "shared/http/access/rates.h"
 #include "shared/http/request/server.h"
 
-#include <stdlib.h>
-
 static void on_key(struct call *call, enum err error, struct str reply)
 {
-    struct gate *gate = H2O_STRUCT_FROM_MEMBER(struct gate, key_call, call);
+    struct gate *gate = container_of(call, struct gate, key_call);
     if (error == ERR_OK && token_key_parse(reply, &gate->token_key))
         gate->has_token_key = true;
 }
@@ -37,9 +36,7 @@ enum err gate_check_token(struct gate *gate, struct str token, const struct acco
 struct gate *gate_create(struct loop *loop, const struct server_config *config,
                          struct shards *shards, struct metrics *metrics)
 {
-    struct gate *gate = malloc(sizeof *gate);
-    if (gate == NULL)
-        abort();
+    struct gate *gate = mem_alloc(sizeof *gate);
     *gate = (struct gate){.accounts = config->accounts,
                           .is_sha1_allowed = config->is_sha1_allowed,
                           .failures = failures_create(),

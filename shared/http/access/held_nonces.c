@@ -14,9 +14,8 @@
 
 #include "generated/verbs.h"
 #include "shared/auth/signed.h"
+#include "shared/base/mem.h"
 #include "shared/http/request/respond.h"
-
-#include <stdlib.h>
 
 enum {
     MARK_BYTES = SIGNED_MARK_SIZE - 1,
@@ -29,9 +28,7 @@ enum {
 
 struct held_nonces *held_nonces_create(void)
 {
-    struct held_nonces *held = calloc(1, sizeof *held);
-    if (held == NULL)
-        abort();
+    struct held_nonces *held = mem_zeroed(sizeof *held);
     for (unsigned i = 0; i < SHARDS_MAX; i++)
         buf_init(&held->news[i], NEWS_MAX * NEWS_BYTES);
     return held;
@@ -167,7 +164,7 @@ static void ask(struct retry *retry)
 
 static void on_time(struct deadline *deadline)
 {
-    ask(H2O_STRUCT_FROM_MEMBER(struct retry, deadline, deadline));
+    ask(container_of(deadline, struct retry, deadline));
 }
 
 static void on_gone(struct request *r)

@@ -15,13 +15,13 @@
 #include "shared/http/access/oidc.h"
 
 #include "shared/base/clock.h"
+#include "shared/base/mem.h"
 #include "shared/base/sm.h"
 #include "shared/http/client/client.h"
 #include "shared/http/client/endpoint.h"
 #include "shared/metrics/metrics.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 enum {
     FETCH_TIMEOUT_MS = 5000,
@@ -269,7 +269,7 @@ static void fetch(struct oidc *oidc, bool is_refresh)
 
 static void on_again(struct deadline *deadline)
 {
-    fetch(H2O_STRUCT_FROM_MEMBER(struct oidc, again, deadline), true);
+    fetch(container_of(deadline, struct oidc, again), true);
 }
 
 /* --- for requests ----------------------------------------------------------------------------- */
@@ -342,9 +342,7 @@ struct oidc *oidc_create(struct loop *loop, const struct oidc_settings *settings
 {
     struct http_client_settings client = {.user_agent = "parley/" PARLEY_VERSION,
                                           .is_refusing_private = !settings->is_private_allowed};
-    struct oidc *oidc = calloc(1, sizeof *oidc);
-    if (oidc == NULL)
-        abort();
+    struct oidc *oidc = mem_zeroed(sizeof *oidc);
     oidc->loop = loop;
     oidc->number = sm_number();
     oidc->settings = settings;
@@ -353,7 +351,7 @@ struct oidc *oidc_create(struct loop *loop, const struct oidc_settings *settings
     if (is_given(settings->jwks_url))
         snprintf(oidc->jwks_url, sizeof oidc->jwks_url, "%s", settings->jwks_url);
     oidc->client = http_client_create(&client);
-    http_client_attach(oidc->client, loop->h2o);
+    http_client_attach(oidc->client, loop);
     fetch(oidc, true);
     return oidc;
 }

@@ -5,8 +5,7 @@
 #include "generated/verbs.h"
 #include "shared/base/clock.h"
 #include "shared/base/hash.h"
-
-#include <stdlib.h>
+#include "shared/base/mem.h"
 
 enum {
     BUCKET_N = 4096,
@@ -73,9 +72,7 @@ static struct rate *get(struct rates *rates, const struct account *account)
     struct rate *rate = *at;
     uint64_t now_ms = clock_mono_ms();
     if (rate == NULL) {
-        rate = *at = calloc(1, sizeof *rate);
-        if (rate == NULL)
-            abort();
+        rate = *at = mem_zeroed(sizeof *rate);
         rate->name = str_copy(name);
         rate->name_n = name.n;
         rate->tokens = account->max_rate;
@@ -168,7 +165,7 @@ void rates_return_nonce(struct rates *rates, const struct account *account)
 
 static void on_stated(struct call *call, enum err error, struct str reply)
 {
-    struct rates *rates = H2O_STRUCT_FROM_MEMBER(struct rates, call, call);
+    struct rates *rates = container_of(call, struct rates, call);
     uint64_t now_ms = clock_mono_ms(), left_s;
     if (error == ERR_OK && str_parse_u64(str_cut(&reply, '\n'), &left_s))
         rates->day_end_ms = now_ms + left_s * 1000;
@@ -223,7 +220,7 @@ static void state(struct rates *rates, uint64_t now_ms)
 
 static void on_timer(struct deadline *deadline)
 {
-    struct rates *rates = H2O_STRUCT_FROM_MEMBER(struct rates, timer, deadline);
+    struct rates *rates = container_of(deadline, struct rates, timer);
     uint64_t now_ms = clock_mono_ms(), took_ms = now_ms - rates->looked_ms;
     bool may_state = !call_is_under_way(&rates->call) &&
                      turn_is_up(shards_cluster(rates->shards)) && rates->stated_n == 0;
@@ -257,9 +254,7 @@ static void on_timer(struct deadline *deadline)
 
 struct rates *rates_create(struct loop *loop, struct shards *shards)
 {
-    struct rates *rates = calloc(1, sizeof *rates);
-    if (rates == NULL)
-        abort();
+    struct rates *rates = mem_zeroed(sizeof *rates);
     rates->loop = loop;
     rates->shards = shards;
     rates->timer.on_expire = on_timer;

@@ -16,11 +16,11 @@
 #include "shared/http/client/client_internal.h"
 
 #include "shared/base/clock.h"
+#include "shared/base/mem.h"
 #include "shared/base/sm.h"
 
 #include <assert.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -130,9 +130,7 @@ struct http_client *http_client_create(const struct http_client_settings *settin
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, init_curl);
-    struct http_client *client = calloc(1, sizeof *client);
-    if (client == NULL)
-        abort();
+    struct http_client *client = mem_zeroed(sizeof *client);
     if (settings != NULL)
         client->settings = *settings;
     client->multi = curl_multi_init();

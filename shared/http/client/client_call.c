@@ -4,6 +4,7 @@
  * states of a call. */
 #include "shared/http/client/client_internal.h"
 
+#include "shared/base/mem.h"
 #include "shared/base/sm.h"
 #include "shared/base/trust.h"
 #include "shared/http/client/client_reason.h"
@@ -12,7 +13,6 @@
 #include <assert.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <stdlib.h>
 
 enum {
     CONNECT_TIMEOUT_MS = 5000,
@@ -147,9 +147,9 @@ static void set_connection(struct http_call *call, const struct http_client_sett
 struct http_call *http_call_start(struct http_client *client, const struct http_request *request,
                                   const struct http_events *events, void *context)
 {
-    struct http_call *call = calloc(1, sizeof *call);
+    struct http_call *call = mem_zeroed(sizeof *call);
     CURL *easy = curl_easy_init();
-    if (call == NULL || easy == NULL)
+    if (easy == NULL)
         abort();
     call->client = client;
     call->number = sm_number();

@@ -6,6 +6,7 @@
 
 #include "shared/base/clock.h"
 #include "shared/base/json.h"
+#include "shared/base/mem.h"
 #include "shared/base/shown.h"
 #include "shared/base/trust.h"
 #include "shared/http/client/client_reason.h"
@@ -16,7 +17,6 @@
 #include <openssl/sha.h>
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <strings.h>
 #include <wslay/wslay.h>
 
@@ -294,9 +294,9 @@ struct websocket_client *websocket_client_open(const struct websocket_client_set
                                                const char *url,
                                                struct websocket_client_fault *ret_fault)
 {
-    struct websocket_client *c = calloc(1, sizeof *c);
+    struct websocket_client *c = mem_zeroed(sizeof *c);
     uint64_t end_ms = clock_mono_ms() + settings->open_within_ms;
-    if (c == NULL || (c->curl = curl_easy_init()) == NULL)
+    if ((c->curl = curl_easy_init()) == NULL)
         abort();
     c->settings = settings;
     c->heard_ms = clock_mono_ms();

@@ -11,7 +11,7 @@
 
 static void on_proceed(h2o_generator_t *generator, h2o_req_t *h2o)
 {
-    struct download *d = H2O_STRUCT_FROM_MEMBER(struct download, generator, generator);
+    struct download *d = container_of(generator, struct download, generator);
     (void)h2o;
     d->is_sending = false;
     buf_clear(&d->sending);
@@ -24,12 +24,12 @@ static void on_proceed(h2o_generator_t *generator, h2o_req_t *h2o)
 
 static void on_right_over(struct deadline *deadline)
 {
-    request_revoke(H2O_STRUCT_FROM_MEMBER(struct download, right, deadline)->r, ERR_TOKEN_EXPIRED);
+    request_revoke(container_of(deadline, struct download, right)->r, ERR_TOKEN_EXPIRED);
 }
 
 static void on_left(struct left_listener *listener)
 {
-    download_cut(H2O_STRUCT_FROM_MEMBER(struct download, left, listener));
+    download_cut(container_of(listener, struct download, left));
 }
 
 void download_init(struct download *d, struct request *r, size_t max_bytes,

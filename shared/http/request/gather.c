@@ -2,10 +2,10 @@
  * gather.c - see gather.h. */
 #include "shared/http/request/gather.h"
 
+#include "shared/base/mem.h"
 #include "shared/http/request/respond.h"
 #include "shared/http/wire/connection.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 struct kept_reply {
@@ -19,9 +19,7 @@ static bool keep(struct request *r, struct str reply, struct str *ret_kept)
     struct gather *gather = r->gather;
     if (!connection_gather(&r->exchange, reply.n))
         return false;
-    struct kept_reply *kept = malloc(sizeof *kept + reply.n);
-    if (kept == NULL)
-        abort();
+    struct kept_reply *kept = mem_alloc(sizeof *kept + reply.n);
     kept->next = gather->kept;
     gather->kept = kept;
     gather->kept_bytes += reply.n;
@@ -113,7 +111,7 @@ void gather_give_up(struct request *r)
 
 static void on_late(struct deadline *deadline)
 {
-    gather_give_up(H2O_STRUCT_FROM_MEMBER(struct gather, late, deadline)->r);
+    gather_give_up(container_of(deadline, struct gather, late)->r);
 }
 
 struct gather *gather_begin(struct request *r, gather_cb *on_all)

@@ -38,8 +38,7 @@ static void begin_next_long(struct server *server)
 {
     struct fair_entry *entry = fair_slots_next(server->requests.long_bodies);
     if (entry != NULL)
-        loop_begin_steps(server->loop,
-                         &H2O_STRUCT_FROM_MEMBER(struct request, body_turn, entry)->handling);
+        loop_begin_steps(server->loop, &container_of(entry, struct request, body_turn)->handling);
 }
 
 void handle_cancel(struct request *r)
@@ -53,7 +52,7 @@ void handle_cancel(struct request *r)
 
 static bool handle_long(struct steps *steps)
 {
-    struct request *r = H2O_STRUCT_FROM_MEMBER(struct request, handling, steps);
+    struct request *r = container_of(steps, struct request, handling);
     if (once_read_some(r))
         return true;
     handle_cancel(r);

@@ -125,7 +125,7 @@ void request_split_target(struct str target, struct str *ret_path, struct str *r
 
 static void on_left(struct exchange *x)
 {
-    struct request *r = H2O_STRUCT_FROM_MEMBER(struct request, exchange, x);
+    struct request *r = container_of(x, struct request, exchange);
     r->server->hooks->left(r);
 }
 
@@ -324,7 +324,7 @@ void request_on_replay(struct request *r)
 
 static void on_call_reply(struct call *handle, enum err error, struct str reply)
 {
-    struct request_call *call = H2O_STRUCT_FROM_MEMBER(struct request_call, call, handle);
+    struct request_call *call = container_of(handle, struct request_call, call);
     struct request *r = call->request;
     if (error == ERR_OK && str_eq(reply, STR("replay"))) {
         request_on_replay(r);

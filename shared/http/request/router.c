@@ -6,10 +6,10 @@
 #include "shared/http/request/router.h"
 
 #include "shared/base/hash.h"
+#include "shared/base/mem.h"
 #include "shared/base/nearest.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { SLOT_N = 512, PATTERNS_MAX = 64, METHODS_MAX = 6, ALLOW_MAX = 64 };
 
@@ -113,10 +113,8 @@ static void add(struct router *router, const struct route *route)
 
 struct router *router_create(const struct route *const *tables)
 {
-    struct router *router = calloc(1, sizeof *router);
+    struct router *router = mem_zeroed(sizeof *router);
     unsigned n = 0;
-    if (router == NULL)
-        abort();
     for (; *tables != NULL; tables++)
         for (const struct route *route = *tables; route->path != NULL; route++) {
             if (++n > SLOT_N / 2)

@@ -58,7 +58,7 @@ static void hold(struct stream *s)
 
 static void on_proceed(h2o_generator_t *generator, h2o_req_t *h2o)
 {
-    struct stream *s = H2O_STRUCT_FROM_MEMBER(struct stream, generator, generator);
+    struct stream *s = container_of(generator, struct stream, generator);
     (void)h2o;
     s->is_sending = false;
     buf_clear(&s->sending);
@@ -84,7 +84,7 @@ static void put_text(struct stream *s, struct str text)
 
 static void on_comment(struct deadline *deadline)
 {
-    struct stream *s = H2O_STRUCT_FROM_MEMBER(struct stream, comment, deadline);
+    struct stream *s = container_of(deadline, struct stream, comment);
     loop_set_deadline(s->r->server->loop, &s->comment, COMMENT_EVERY_MS);
     if (stream_is_idle(s)) {
         put_text(s, STR(": still here\n\n"));
@@ -94,7 +94,7 @@ static void on_comment(struct deadline *deadline)
 
 static void on_right_over(struct deadline *deadline)
 {
-    struct stream *s = H2O_STRUCT_FROM_MEMBER(struct stream, right, deadline);
+    struct stream *s = container_of(deadline, struct stream, right);
     request_revoke(s->r, ERR_TOKEN_EXPIRED);
 }
 

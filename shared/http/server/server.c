@@ -3,6 +3,7 @@
 #include "shared/http/server/server_run.h"
 
 #include "shared/base/clock.h"
+#include "shared/base/mem.h"
 #include "shared/http/access/admit.h"
 #include "shared/http/access/gate.h"
 #include "shared/http/access/held_nonces.h"
@@ -17,7 +18,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 enum {
@@ -117,7 +117,7 @@ static void accept_again(void *arg)
 
 static void on_accept_again(struct deadline *deadline)
 {
-    accept_again(H2O_STRUCT_FROM_MEMBER(struct listeners, accept_again, deadline)->server);
+    accept_again(container_of(deadline, struct listeners, accept_again)->server);
 }
 
 /* --- life ------------------------------------------------------------------------------------- */
@@ -147,9 +147,7 @@ void server_init(struct server *server, struct loop *loop, const struct server_c
     server->hooks = &start_hooks;
     server->held_nonces = held_nonces_create();
     server->websockets = websockets_create();
-    server->listeners = calloc(1, sizeof *server->listeners);
-    if (server->listeners == NULL)
-        abort();
+    server->listeners = mem_zeroed(sizeof *server->listeners);
     server->listeners->server = server;
     server->listeners->accept_again.on_expire = on_accept_again;
     buf_init(&server->scratch, SCRATCH_MAX);

@@ -6,6 +6,7 @@
  * let the next turn pump. */
 #include "shared/auth/token.h"
 #include "shared/base/clock.h"
+#include "shared/base/mem.h"
 #include "shared/base/sm.h"
 #include "shared/http/request/respond.h"
 #include "shared/http/websocket/websocket_handshake.h"
@@ -13,7 +14,6 @@
 #include "shared/http/wire/connection.h"
 
 #include <h2o/http1.h>
-#include <stdlib.h>
 
 enum {
     WRITE_MAX = 64 << 10,  /* one write */
@@ -41,9 +41,7 @@ void websocket_move(struct websocket *ws, enum websocket_state to)
 
 struct websockets *websockets_create(void)
 {
-    struct websockets *websockets = calloc(1, sizeof *websockets);
-    if (websockets == NULL)
-        abort();
+    struct websockets *websockets = mem_zeroed(sizeof *websockets);
     return websockets;
 }
 
@@ -109,7 +107,7 @@ void websocket_begin_closing(struct websocket *ws)
 
 static void on_pump_soon(struct deadline *deadline)
 {
-    websocket_pump(H2O_STRUCT_FROM_MEMBER(struct websocket, pump_soon, deadline));
+    websocket_pump(container_of(deadline, struct websocket, pump_soon));
 }
 
 static uint64_t ping_every_ms(const struct websocket *ws)
@@ -129,7 +127,7 @@ static bool is_lost(const struct websocket *ws)
 
 static void on_look(struct deadline *deadline)
 {
-    struct websocket *ws = H2O_STRUCT_FROM_MEMBER(struct websocket, look, deadline);
+    struct websocket *ws = container_of(deadline, struct websocket, look);
     if (is_lost(ws)) {
         websocket_end(ws);
         return;
@@ -222,7 +220,7 @@ void websocket_close_revoked(struct server *server, const struct accounts *accou
 
 static void on_expiry(struct deadline *deadline)
 {
-    websocket_close(H2O_STRUCT_FROM_MEMBER(struct websocket, expiry, deadline), WEBSOCKET_POLICY,
+    websocket_close(container_of(deadline, struct websocket, expiry), WEBSOCKET_POLICY,
                     err_info(ERR_TOKEN_EXPIRED)->text);
 }
 
@@ -258,11 +256,9 @@ static void add_to_server(struct websocket *ws, struct server *server)
 
 static struct websocket *create(struct request *r, const struct websocket_events *events, void *arg)
 {
-    struct websocket *ws = malloc(sizeof *ws);
+    struct websocket *ws = mem_alloc(sizeof *ws);
     size_t most =
         events->message_max_bytes == 0 ? WEBSOCKET_MESSAGE_BYTES : events->message_max_bytes;
-    if (ws == NULL)
-        abort();
     *ws = (struct websocket){.server = r->server,
                              .number = sm_number(),
                              .events = events,

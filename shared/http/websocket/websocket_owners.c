@@ -8,10 +8,10 @@
  * always its part of half of them. Past that, each of its sockets that has nothing waiting may have
  * one message, until the owner has QUEUES_BYTES, or all have twice as many. */
 #include "shared/base/hash.h"
+#include "shared/base/mem.h"
 #include "shared/http/websocket/websocket_internal.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 /* OWNER_SHARE: of a thread's connections, for one account, provider's user or address. */
 enum { OWNER_SHARE = 4, QUEUES_BYTES = 64 << 20 };
@@ -33,9 +33,7 @@ static struct websocket_owner **place_of(struct server *server, struct str name)
 
 static struct websocket_owner *create(struct str name)
 {
-    struct websocket_owner *owner = calloc(1, sizeof *owner + name.n);
-    if (owner == NULL)
-        abort();
+    struct websocket_owner *owner = mem_zeroed(sizeof *owner + name.n);
     memcpy(owner + 1, name.at, name.n);
     owner->name = (struct str){(const char *)(owner + 1), name.n};
     return owner;

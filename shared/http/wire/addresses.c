@@ -3,9 +3,9 @@
 #include "shared/http/wire/addresses.h"
 
 #include "shared/base/hash.h"
+#include "shared/base/mem.h"
 
 #include <netinet/in.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { BUCKET_N = 1024, PREFIX_BYTES = 8 };
@@ -16,9 +16,7 @@ struct addresses {
 
 struct addresses *addresses_create(void)
 {
-    struct addresses *addresses = calloc(1, sizeof *addresses);
-    if (addresses == NULL)
-        abort();
+    struct addresses *addresses = mem_zeroed(sizeof *addresses);
     for (unsigned i = 0; i < BUCKET_N; i++)
         addresses->buckets[i].previous = addresses->buckets[i].next = &addresses->buckets[i];
     return addresses;
@@ -68,9 +66,7 @@ struct address *addresses_enter(struct addresses *addresses, const struct sockad
     while (found != ring && memcmp(found->key, key, sizeof key) != 0)
         found = found->next;
     if (found == ring) {
-        found = calloc(1, sizeof *found);
-        if (found == NULL)
-            abort();
+        found = mem_zeroed(sizeof *found);
         memcpy(found->key, key, sizeof key);
         for (unsigned i = 0; i < IDLE_NR; i++)
             found->idle[i].previous = found->idle[i].next = &found->idle[i];

@@ -16,9 +16,8 @@
 #include "shared/http/wire/connection_internal.h"
 
 #include "shared/base/clock.h"
+#include "shared/base/mem.h"
 #include "shared/base/sm.h"
-
-#include <stdlib.h>
 
 enum {
     LEFT_BYTES = 8 << 10, /* what a stranger leaves in the heap, besides bodies */
@@ -206,9 +205,7 @@ void connection_put_aside(struct connection *c, size_t end)
     if (end >= input->size)
         return;
     c->rest_n = input->size - end;
-    c->rest = malloc(c->rest_n);
-    if (c->rest == NULL)
-        abort();
+    c->rest = mem_alloc(c->rest_n);
     memcpy(c->rest, input->bytes + end, c->rest_n);
     input->size = end;
 }
@@ -377,12 +374,12 @@ static void look(struct connections *all)
 
 static void on_look(h2o_timeout_entry_t *entry)
 {
-    look(H2O_STRUCT_FROM_MEMBER(struct connections, look_soon, entry));
+    look(container_of(entry, struct connections, look_soon));
 }
 
 static void on_look_later(struct deadline *deadline)
 {
-    struct connections *all = H2O_STRUCT_FROM_MEMBER(struct connections, look_later, deadline);
+    struct connections *all = container_of(deadline, struct connections, look_later);
     all->begun_n = 0;
     look(all);
 }
@@ -454,9 +451,7 @@ struct connection *connection_of(h2o_socket_t *socket)
 void connection_accept(struct connections *all, h2o_socket_t *socket, struct tls *tls)
 {
     struct sockaddr_storage storage = {.ss_family = AF_UNSPEC};
-    struct connection *c = calloc(1, sizeof *c);
-    if (c == NULL)
-        abort();
+    struct connection *c = mem_zeroed(sizeof *c);
     h2o_socket_getpeername(socket, (struct sockaddr *)&storage);
     c->all = all;
     c->number = ++all->accepted_n;
@@ -480,9 +475,7 @@ void connection_accept(struct connections *all, h2o_socket_t *socket, struct tls
 
 struct connections *connections_create(struct wire *wire)
 {
-    struct connections *all = calloc(1, sizeof *all);
-    if (all == NULL)
-        abort();
+    struct connections *all = mem_zeroed(sizeof *all);
     all->wire = wire;
     all->addresses = addresses_create();
     all->look_soon.cb = on_look;

@@ -85,7 +85,7 @@ void connection_make_room(h2o_buffer_t **buffer, size_t bytes)
  */
 static void on_trim(struct deadline *deadline)
 {
-    struct connections *all = H2O_STRUCT_FROM_MEMBER(struct connections, trim, deadline);
+    struct connections *all = container_of(deadline, struct connections, trim);
     bool is_last = all->left_bytes == 0 && all->unread_n == 0;
     uint64_t begin_us = clock_mono_us();
     all->left_bytes = 0;

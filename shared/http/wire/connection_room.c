@@ -77,7 +77,7 @@ bool connections_make_room(struct connections *all)
         struct idle_link *oldest = addresses_oldest_idle(all->addresses, newcomers_n(all));
         if (oldest == NULL || tries == EVICT_TRIES)
             break;
-        struct connection *c = H2O_STRUCT_FROM_MEMBER(struct connection, idle, oldest);
+        struct connection *c = container_of(oldest, struct connection, idle);
         if (is_awaited(c)) {
             all->wire->rules->accept_later(all->wire->arg, SILENT_LEAST_MS);
             break;

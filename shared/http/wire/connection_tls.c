@@ -12,6 +12,7 @@
 #include "shared/http/wire/connection_internal.h"
 
 #include "shared/base/clock.h"
+#include "shared/base/mem.h"
 #include "shared/http/wire/hello.h"
 #include "shared/http/wire/tls.h"
 
@@ -22,7 +23,6 @@
 #include <openssl/ssl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <sys/ioctl.h>
 
 enum {
@@ -258,7 +258,7 @@ void connection_shake_hands(struct connection *c)
 
 static void on_handshake_over(struct deadline *deadline)
 {
-    struct connection_tls *t = H2O_STRUCT_FROM_MEMBER(struct connection_tls, handshake, deadline);
+    struct connection_tls *t = container_of(deadline, struct connection_tls, handshake);
     (void)!connection_close_idle(t->c);
 }
 
@@ -296,9 +296,7 @@ void connection_secure(struct connection *c, struct tls *tls)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, make_method);
-    struct connection_tls *t = calloc(1, sizeof *t);
-    if (t == NULL)
-        abort();
+    struct connection_tls *t = mem_zeroed(sizeof *t);
     c->tls = t;
     t->c = c;
     t->context = tls_take(tls);

@@ -17,7 +17,7 @@ enum {
 
 static struct exchange *request_of(struct unread *unread)
 {
-    return H2O_STRUCT_FROM_MEMBER(struct exchange, unread, unread);
+    return container_of(unread, struct exchange, unread);
 }
 
 static struct unread_list *list_of(struct unread *unread, unsigned which)

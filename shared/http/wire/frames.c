@@ -85,8 +85,7 @@ bool frames_have_reset(const h2o_req_t *h2o)
 
 uint32_t frames_stream_of(const h2o_req_t *h2o)
 {
-    return h2o->version < 0x200 ? 0
-                                : H2O_STRUCT_FROM_MEMBER(h2o_http2_stream_t, req, h2o)->stream_id;
+    return h2o->version < 0x200 ? 0 : container_of(h2o, h2o_http2_stream_t, req)->stream_id;
 }
 
 static void note_reset(struct connection *c, uint32_t stream_id)

@@ -37,7 +37,7 @@ static void on_linger_readable(h2o_socket_t *socket, const char *error)
 
 static void on_linger_over(struct deadline *deadline)
 {
-    end_linger(H2O_STRUCT_FROM_MEMBER(struct lingering, deadline, deadline));
+    end_linger(container_of(deadline, struct lingering, deadline));
 }
 
 static bool are_too_many(const struct wire *wire)

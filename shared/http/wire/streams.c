@@ -355,7 +355,7 @@ static void judge(struct connection *c)
 
 static void on_many_streams(struct deadline *deadline)
 {
-    struct connection *c = H2O_STRUCT_FROM_MEMBER(struct connection, many_streams, deadline);
+    struct connection *c = container_of(deadline, struct connection, many_streams);
     if (c->state != CONNECTION_HTTP2)
         return;
     c->is_suspect = stream_bytes(c) > TIGHT_BYTES;

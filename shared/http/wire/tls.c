@@ -2,12 +2,13 @@
  * tls.c - see tls.h. */
 #include "shared/http/wire/tls.h"
 
+#include "shared/base/mem.h"
+
 #include <errno.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -148,8 +149,8 @@ static SSL_CTX *make_context(const struct tls *tls, int64_t *ret_ends_s, char *r
 struct tls *tls_create(const char *certificate_file, const char *key_file, char *reason,
                        size_t reason_size)
 {
-    struct tls *tls = calloc(1, sizeof *tls);
-    if (tls == NULL || pthread_mutex_init(&tls->lock, NULL) != 0)
+    struct tls *tls = mem_zeroed(sizeof *tls);
+    if (pthread_mutex_init(&tls->lock, NULL) != 0)
         abort();
     tls->certificate_file = certificate_file;
     tls->key_file = key_file;
