@@ -50,6 +50,9 @@ sub refusal {
     if ($include =~ m{^(hiredis/|async\.h$|hiredis\.h$)}) {
         return $file =~ m{^shared/redis/} ? undef : 'hiredis belongs to shared/redis alone';
     }
+    if ($include =~ m{^h2o(\.h$|/)}) {
+        return $file =~ m{^shared/(http/wire|op)/} ? undef : 'libh2o belongs to shared/http/wire and shared/op';
+    }
     if ($include =~ m{^tests/}) {
         return 'the product does not include its tests';
     }
@@ -85,6 +88,8 @@ my @known = (
     ['shared/http/wire/a.c',  'shared/http/wire/a.h',      0],
     ['shared/http/access/a.c', 'shared/http/request/a.h',  0],
     ['shared/http/attic/a.c', 'shared/http/wire/a.h',      1],
+    ['shared/http/request/a.c', 'h2o.h',                    1],
+    ['shared/op/loop.h',      'h2o.h',                     0],
     ['services/broker/a.c',   'shared/queue/queue.h',      0],
     ['services/broker/a.c',   'services/engine/engine.h',  1],
     ['services/broker/a.c',   'services/broker/routes.h',  0],

@@ -244,14 +244,14 @@ static void on_notified(h2o_socket_t *socket, const char *error)
         http_client_turn(socket->data);
 }
 
-void http_client_attach(struct http_client *client, struct st_h2o_evloop_t *loop)
+void http_client_attach(struct http_client *client, struct loop *loop)
 {
     assert(client->notifier == NULL);
     /* The h2o socket closes its descriptor, so it gets one of its own for the same epoll. */
     int fd = dup(client->epoll_fd);
     if (fd < 0)
         abort();
-    client->notifier = h2o_evloop_socket_create(loop, fd, H2O_SOCKET_FLAG_DONT_READ);
+    client->notifier = h2o_evloop_socket_create(loop->h2o, fd, H2O_SOCKET_FLAG_DONT_READ);
     client->notifier->data = client;
     h2o_socket_read_start(client->notifier, on_notified);
 }

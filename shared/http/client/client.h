@@ -2,9 +2,9 @@
  *
  * client: asynchronous HTTP(S) requests, many at a time, on libcurl's multi interface. One client
  * per thread; nothing is shared between clients. A client exposes one file descriptor for
- * everything it waits for, so it works with any loop: `http_client_attach` puts it on an h2o loop,
- * other loops poll `http_client_fd` and call `http_client_turn`, and a thread without a loop calls
- * `http_client_wait`.
+ * everything it waits for, so it works with any loop: `http_client_attach` puts it on ours
+ * (op/loop.h), other loops poll `http_client_fd` and call `http_client_turn`, and a thread without
+ * a loop calls `http_client_wait`.
  *
  * It never follows redirects (a 3xx is an ordinary response), supports only http and https, and
  * does not retry: only the caller knows whether a retry is safe. Compressed bodies are decoded
@@ -20,7 +20,7 @@
 
 struct http_client;
 struct http_call;
-struct st_h2o_evloop_t;
+struct loop;
 
 struct http_client_settings {
     const char *user_agent;      /* borrowed until destroy; NULL: none is sent */
@@ -87,9 +87,9 @@ int http_client_fd(const struct http_client *client);
 void http_client_turn(struct http_client *client);
 /* Waits up to `timeout_ms` for work, then turns once. */
 void http_client_wait(struct http_client *client, int timeout_ms);
-/* Puts the client on an h2o loop: from then on the loop turns it. At most once; the loop must
- * outlive the client. */
-void http_client_attach(struct http_client *client, struct st_h2o_evloop_t *loop);
+/* Puts the client on a loop of shared/op: from then on the loop turns it. At most once; the loop
+ * must outlive the client. */
+void http_client_attach(struct http_client *client, struct loop *loop);
 
 /* Starts a request; copies all of `request`. `events` must outlive the call. An invalid URL is also
  * reported through on_done. The pointer is valid until on_done returns. */

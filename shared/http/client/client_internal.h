@@ -7,9 +7,9 @@
 #define PARLEY_HTTP_CLIENT_INTERNAL_H
 
 #include "shared/http/client/client.h"
+#include "shared/op/loop.h"
 
 #include <curl/curl.h>
-#include <h2o.h>
 
 enum call_state { CALL_FRESH, CALL_RUNNING, CALL_ENDED, CALL_STATE_NR };
 

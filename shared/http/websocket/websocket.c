@@ -13,8 +13,6 @@
 #include "shared/http/websocket/websocket_internal.h"
 #include "shared/http/wire/connection.h"
 
-#include <h2o/http1.h>
-
 enum {
     WRITE_MAX = 64 << 10,  /* one write */
     QUEUE_BYTES = 1 << 20, /* that may wait; plus one message */
@@ -297,7 +295,7 @@ struct websocket *websocket_accept(struct request *r, const struct websocket_eve
     loop_set_deadline(r->server->loop, &ws->look, ping_every_ms(ws));
     handshake_put_accept(r, key);
     respond_start_upgrade(r);
-    h2o_http1_upgrade(r->exchange.h2o, NULL, 0, on_upgraded, ws);
+    connection_upgrade(&r->exchange, on_upgraded, ws);
     if (r->expires_s > 0)
         loop_set_deadline(r->server->loop, &ws->expiry, token_left_ms(r->expires_s));
     if (r->revoked != ERR_OK)

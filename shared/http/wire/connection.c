@@ -19,6 +19,8 @@
 #include "shared/base/mem.h"
 #include "shared/base/sm.h"
 
+#include <h2o/http1.h>
+
 enum {
     LEFT_BYTES = 8 << 10, /* what a stranger leaves in the heap, besides bodies */
     LEFT_TLS_BYTES = 40 << 10,
@@ -404,6 +406,11 @@ bool connection_was_reset(const struct exchange *x)
 struct exchange *connection_exchange(const struct connection *c)
 {
     return c->request;
+}
+
+void connection_upgrade(struct exchange *x, connection_upgraded_cb *on_upgraded, void *arg)
+{
+    h2o_http1_upgrade(x->h2o, NULL, 0, on_upgraded, arg);
 }
 
 void connection_give_away(h2o_socket_t *socket)

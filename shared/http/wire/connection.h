@@ -91,6 +91,11 @@ void connection_wrote(struct exchange *x);
 /* At the end of each turn of the loop: libh2o may have begun to read again by itself. */
 void connections_settle(struct connections *all);
 
+/* HTTP/1: sends the head of the answer, which was begun with status 101, and then gives the socket
+ * away. `on_upgraded` gets it, or NULL if the connection is gone, and how much of its input was the
+ * request. */
+typedef void connection_upgraded_cb(void *arg, h2o_socket_t *socket, size_t request_n);
+void connection_upgrade(struct exchange *x, connection_upgraded_cb *on_upgraded, void *arg);
 /* Takes the socket from libh2o, which only reports from here on that it is readable: the caller
  * reads. What was put aside is in its input. */
 void connection_give_away(h2o_socket_t *socket);
