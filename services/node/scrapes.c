@@ -152,8 +152,8 @@ static void put_queue(struct buf *b, struct depth *total, const struct depth *sh
 
 static void read_queue(struct scrapes *scrapes, const struct gather *all, struct str drained)
 {
-    struct depth total, *shards = calloc(all->n, sizeof *shards);
-    bool is_good = shards != NULL;
+    struct depth total, *shards = mem_zeroed_n(all->n, sizeof *shards);
+    bool is_good = true;
     depth_init(&total);
     for (unsigned i = 0; is_good && i < all->n; i++) {
         depth_init(&shards[i]);
@@ -166,7 +166,7 @@ static void read_queue(struct scrapes *scrapes, const struct gather *all, struct
         put_queue(&scrapes->text, &total, shards, all);
         scrapes->known_ms = scrapes->text.is_over ? 0 : clock_mono_ms();
     }
-    for (unsigned i = 0; shards != NULL && i < all->n; i++)
+    for (unsigned i = 0; i < all->n; i++)
         depth_fini(&shards[i]);
     depth_fini(&total);
     free(shards);

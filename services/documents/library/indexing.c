@@ -203,9 +203,7 @@ static void send_state(struct watcher *watcher, struct lines *state)
     uint64_t n = lines_next_u64(state);
     n = n < JOBS_MAX ? n : JOBS_MAX;
     free(watcher->jobs);
-    watcher->jobs = n == 0 ? NULL : calloc(n, sizeof *watcher->jobs);
-    if (n > 0 && watcher->jobs == NULL)
-        abort();
+    watcher->jobs = mem_zeroed_n(n, sizeof *watcher->jobs);
     watcher->job_n = 0;
     for (uint64_t i = 0; i < n && lines_are_left(state); i++) {
         struct news news = {.job = lines_next(state), .doc = lines_next(state)};

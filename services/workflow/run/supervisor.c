@@ -23,10 +23,10 @@
 
 #include "services/workflow/run/envelope.h"
 #include "shared/auth/accounts.h"
+#include "shared/base/mem.h"
 #include "shared/base/sm.h"
 #include "shared/http/access/gate.h"
 #include "shared/queue/lines.h"
-#include "shared/base/mem.h"
 
 #include <stdio.h>
 

@@ -2,10 +2,10 @@
  * linger.c - see linger.h. */
 #include "shared/http/wire/linger.h"
 
+#include "shared/base/mem.h"
 #include "shared/http/wire/connection.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 enum { LINGER_MS = 2000, LINGERS_MAX = 256, LINGERS_SHARE = 8 /* of the connections */ };
@@ -52,12 +52,9 @@ void linger_begin(struct wire *wire, h2o_req_t *h2o)
     if (h2o->version >= 0x200 || socket == NULL || are_too_many(wire))
         return;
     int fd = dup(h2o_socket_get_fd(socket));
-    struct lingering *linger = fd < 0 ? NULL : calloc(1, sizeof *linger);
-    if (linger == NULL) {
-        if (fd >= 0)
-            close(fd);
+    if (fd < 0)
         return;
-    }
+    struct lingering *linger = mem_zeroed(sizeof *linger);
     linger->wire = wire;
     linger->socket = h2o_evloop_socket_create(wire->loop->h2o, fd, H2O_SOCKET_FLAG_DONT_READ);
     linger->socket->data = linger;
