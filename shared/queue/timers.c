@@ -208,8 +208,7 @@ static void on_purged(struct call *call, enum err error, struct str reply)
 
 static void on_purge_timer(struct deadline *deadline)
 {
-    struct shard_timers *timers =
-        container_of(deadline, struct shard_timers, purge_timer);
+    struct shard_timers *timers = container_of(deadline, struct shard_timers, purge_timer);
     struct queue_shard *part = timers->part;
     struct queue *queue = part->queue;
     loop_set_deadline(queue->loop, &timers->purge_timer, PURGE_EVERY_MS);

@@ -14,9 +14,9 @@
 #include "shared/redis/fence.h"
 
 #include "generated/verbs.h"
+#include "shared/base/mem.h"
 #include "shared/base/sm.h"
 #include "shared/redis/turn_internal.h"
-#include "shared/base/mem.h"
 
 #include <hiredis/hiredis.h>
 

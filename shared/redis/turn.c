@@ -29,8 +29,8 @@
 #include "shared/redis/turn_internal.h"
 
 #include "generated/verb_ids.h"
-#include "shared/metrics/metrics.h"
 #include "shared/base/mem.h"
+#include "shared/metrics/metrics.h"
 
 #include <hiredis/hiredis.h>
 #include <stdio.h>
