@@ -219,23 +219,6 @@ static void on_begun(struct call *call, enum err error, struct str reply)
     }
 }
 
-/* As lua/bots/bot_find.lua returns it, after "ok" and whether it may be called. */
-static void read_target(struct bot_target *target, struct lines lines)
-{
-    *target = (struct bot_target){.name = lines_next(&lines)};
-    target->id = lines_next(&lines);
-    target->username = lines_next(&lines);
-    target->emulates = lines_next(&lines);
-    target->endpoint = lines_next(&lines);
-    if (!bot_format_of(lines_next(&lines), &target->format))
-        target->format = BOT_FORMAT_ANNEX;
-    target->account = lines_next(&lines);
-    target->user = lines_next(&lines);
-    lines_next(&lines); /* the role */
-    target->generation = lines_next_u64(&lines);
-    target->has_former = str_eq(lines_next(&lines), STR("1"));
-}
-
 static void attempt(struct delivery *d)
 {
     bool is_model = endpoint_kind_of(d->target.endpoint) == ENDPOINT_MODEL;
@@ -261,23 +244,14 @@ static void on_found(struct call *call, enum err error, struct str reply)
     }
     free(d->found);
     d->found = str_copy(reply);
-    struct lines lines = lines_of(str_of(d->found));
-    if (!str_eq(lines_next(&lines), STR("ok"))) {
+    if (!bot_target_read(str_of(d->found), &d->target))
         delivery_give_up(d, STR("is not registered any more"));
-        return;
-    }
-    struct str may = lines_next(&lines);
-    read_target(&d->target, lines);
-    if (str_eq(may, STR("rest"))) {
-        delivery_give_up(d, STR("rests, because it has not answered several times in a row"));
-    } else if (str_eq(may, STR("wait"))) {
-        if (age_ms(d) + TRIAL_REST_MS >= DELIVERY_CALL_MS)
-            delivery_give_up(d, STR("rests, because it has not answered several times in a row"));
-        else
-            (void)rest(d, TRIAL_REST_MS);
-    } else {
+    else if (str_eq(d->target.may, STR("go")))
         attempt(d);
-    }
+    else if (str_eq(d->target.may, STR("wait")) && age_ms(d) + TRIAL_REST_MS < DELIVERY_CALL_MS)
+        (void)rest(d, TRIAL_REST_MS);
+    else
+        delivery_give_up(d, STR("rests, because it has not answered several times in a row"));
 }
 
 void delivery_begin(struct delivery *d)

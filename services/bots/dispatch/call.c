@@ -9,6 +9,7 @@
 #include "services/bots/registry/endpoint.h"
 #include "services/bots/registry/registry.h"
 #include "shared/http/client/client.h"
+#include "shared/queue/lines.h"
 
 #include "shared/base/mem.h"
 
@@ -33,6 +34,28 @@ struct bot_call {
     enum bot_call_outcome outcome;
     const char *fault; /* of that one */
 };
+
+bool bot_target_read(struct str reply, struct bot_target *ret_bot)
+{
+    struct lines lines = lines_of(reply);
+    struct bot_target bot = {.format = BOT_FORMAT_ANNEX};
+    if (!str_eq(lines_next(&lines), STR("ok")))
+        return false;
+    bot.may = lines_next(&lines);
+    bot.name = lines_next(&lines);
+    bot.id = lines_next(&lines);
+    bot.username = lines_next(&lines);
+    bot.emulates = lines_next(&lines);
+    bot.endpoint = lines_next(&lines);
+    (void)!bot_format_of(lines_next(&lines), &bot.format);
+    bot.account = lines_next(&lines);
+    bot.user = lines_next(&lines);
+    lines_next(&lines); /* the registrant's role */
+    bot.generation = lines_next_u64(&lines);
+    bot.has_former = str_eq(lines_next(&lines), STR("1"));
+    *ret_bot = bot;
+    return true;
+}
 
 static void end(struct bot_call *call, const struct bot_call_end *end)
 {

@@ -29,7 +29,10 @@ struct bot_target {
     struct str account, user; /* its registrant: names */
     uint64_t generation;
     bool has_former; /* the former generation's signature is added: it was rotated within an hour */
+    struct str may;  /* be called now: `go`, `rest` or `wait` */
 };
+/* Reads a reply of bot_find, from which `ret_bot` borrows. False if there is no such bot. */
+bool bot_target_read(struct str reply, struct bot_target *ret_bot) must_check;
 
 /* Borrowed during bot_call_start. */
 struct bot_call_settings {

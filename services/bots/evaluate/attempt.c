@@ -173,7 +173,7 @@ static void on_found(struct call *call, enum err error, struct str reply)
         evaluation_drop(e);
         return;
     }
-    if (!evaluation_read_bot(reply, &bot))
+    if (!bot_target_read(reply, &bot))
         evaluation_fail(e, "The bot was removed.");
     else if (bot.endpoint.n == 0)
         evaluation_fail(e, "The bot has no endpoint any more: it pulls.");

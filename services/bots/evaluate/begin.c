@@ -38,29 +38,6 @@ static void on_gone(struct request *r)
     conversation_fini(&beginning->talk);
 }
 
-/* As lua/bots/bot_find.lua writes it. */
-bool evaluation_read_bot(struct str reply, struct bot_target *ret_bot)
-{
-    struct lines lines = lines_of(reply);
-    struct bot_target bot = {.generation = 0};
-    if (!str_eq(lines_next(&lines), STR("ok")))
-        return false;
-    lines_next(&lines); /* whether it rests: an evaluation calls it all the same */
-    bot.name = lines_next(&lines);
-    bot.id = lines_next(&lines);
-    bot.username = lines_next(&lines);
-    bot.emulates = lines_next(&lines);
-    bot.endpoint = lines_next(&lines);
-    bool is_format = bot_format_of(lines_next(&lines), &bot.format);
-    bot.account = lines_next(&lines);
-    bot.user = lines_next(&lines);
-    lines_next(&lines); /* the registrant's role */
-    bot.generation = lines_next_u64(&lines);
-    bot.has_former = str_eq(lines_next(&lines), STR("1"));
-    *ret_bot = bot;
-    return is_format;
-}
-
 /* --- the answer ------------------------------------------------------------------------------- */
 
 static void put_id(struct beginning *beginning, struct str n)
@@ -210,7 +187,7 @@ static void on_found(struct request *r, enum err error, struct str reply)
     struct bot_target bot;
     if (error != ERR_OK)
         respond_error(r, error, NULL);
-    else if (!evaluation_read_bot(reply, &bot))
+    else if (!bot_target_read(reply, &bot))
         (void)explain_missing(r, "bot", request_member_text(r, "bot"),
                               "GET /api/bots lists those that exist.");
     else

@@ -165,9 +165,4 @@ void record_put_text(struct buf *b, struct str text, size_t max);
 void evaluation_load(struct evaluation *e);
 extern const struct lease_kind evaluation_leases;
 
-/* --- begin.c --- */
-
-/* Reads a reply of bot_find. False if there is no such bot. */
-bool evaluation_read_bot(struct str reply, struct bot_target *ret_bot) must_check;
-
 #endif
