@@ -90,7 +90,8 @@ static void on_renewed(struct call *call, enum err error, struct str reply)
     struct lines lines = lines_of(reply);
     while (error == ERR_OK && lines_are_left(&lines)) {
         struct lease *lease = find(leases, lines_next(&lines));
-        if (lease != NULL && leases->kind->use_of(lease) != LEASE_STORING)
+        /* One that was not renewed yet has come meanwhile, in place of the one that was. */
+        if (lease != NULL && lease->was_renewed && leases->kind->use_of(lease) != LEASE_STORING)
             leases->kind->drop(lease);
     }
 }
@@ -115,6 +116,7 @@ static void renew(struct lease_shard *shard)
         struct verb_writer verb = kind->begin_renewal(turn_call(shard->turn, call, on_renewed));
         for (unsigned n = 0; n < kind->renew_max && lease != NULL; n++) {
             kind->put_renewal(&verb, lease);
+            lease->was_renewed = true;
             lease = next_on(lease->next, shard->turn);
         }
         end_verb(&verb);

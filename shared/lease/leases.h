@@ -16,7 +16,8 @@
  *
  * A look is sent with a turn that is sent anyway, so that idle nodes cost Redis no call of their
  * own. One struct leases per node and kind, in its owner; a struct lease per row, in the row. On
- * the loop's thread. Callbacks run inside the functions below, from replies and from the tick.
+ * the loop's thread. The functions of a kind are called inside the functions below, from replies
+ * and from the tick.
  */
 #ifndef PARLEY_LEASE_LEASES_H
 #define PARLEY_LEASE_LEASES_H
@@ -38,12 +39,13 @@ enum lease_use {
 
 struct leases;
 
-/* A row that is held. Zeroed initially. */
+/* A row that is held; lease_hold fills it. */
 struct lease {
     struct leases *leases;
     struct lease *previous, *next; /* of the node's */
     struct turn *turn;             /* of its shard */
     uint64_t fence;
+    bool was_renewed; /* under this fence */
     char id[LEASE_ID_MAX_BYTES + 1];
 };
 
@@ -61,7 +63,7 @@ struct lease_kind {
     /* --- verbs --- */
 
     void (*look)(struct leases *leases, struct call_start start);
-    const char *due[LEASE_DUE_WORDS]; /* replies to it that mean yes; NULL: no other one */
+    const char *due[LEASE_DUE_WORDS]; /* replies to it that mean yes; the second may be NULL */
     /* The reply has the lines of each row; the first two are its id and its fence. */
     void (*take)(struct leases *leases, struct call_start start, unsigned limit);
     /* The reply has the ids of rows that this node does not hold any more. */

@@ -340,6 +340,22 @@ static void a_row_that_comes_again_replaces_the_former_one(void **state)
     end_node();
 }
 
+static void a_row_that_comes_again_during_a_renewal_stays(void **state)
+{
+    set_kind();
+    begin_node();
+    uint64_t fence = begin_row(0);
+    hold(str_of(ids[0]), fence + 1000); /* which is lost */
+    while (renewal_n == 0)
+        run();
+    hold(str_of(ids[0]), fence);
+    run_until_answered();
+    for (unsigned i = 0; i < 5; i++)
+        run();
+    assert_int_equal(dropped_n, 1);
+    end_node();
+}
+
 static void a_node_that_drains_gives_back_what_is_idle(void **state)
 {
     set_kind();
@@ -401,6 +417,7 @@ int main(void)
         cmocka_unit_test(all_rows_are_renewed_with_a_bounded_number_in_each_call),
         cmocka_unit_test(a_row_that_is_lost_is_dropped_unless_its_own_verb_will_say_so),
         cmocka_unit_test(a_row_that_comes_again_replaces_the_former_one),
+        cmocka_unit_test(a_row_that_comes_again_during_a_renewal_stays),
         cmocka_unit_test(a_node_that_drains_gives_back_what_is_idle),
         cmocka_unit_test(a_drain_survives_a_drop_of_the_next_row),
         cmocka_unit_test(nothing_is_heard_after_the_end),
