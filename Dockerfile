@@ -13,6 +13,7 @@ RUN apt-get update \
 COPY CMakeLists.txt CMakePresets.json ./
 COPY cmake cmake
 COPY docs/handbook docs/handbook
+COPY docs/operations docs/operations
 COPY docs/openapi.yaml docs/
 COPY lua lua
 COPY shared shared
@@ -35,6 +36,7 @@ COPY deploy/compose/ready.sh /root/image/usr/local/bin/compose-ready
 COPY deploy/compose/node.sh /root/image/usr/local/bin/compose-node
 COPY deploy/compose/redis.acl /root/image/usr/local/share/parley/redis.acl
 COPY docs/handbook /root/image/usr/local/share/parley/handbook
+COPY docs/operations /root/image/usr/local/share/parley/handbook/operations
 
 FROM scratch
 LABEL org.opencontainers.image.title="Parley" \

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: MIT
 # Writes a C file that holds the handbook as HTML pages: handbook.pl OUT.c STYLE.css PAGE.md...
 # `handbook.pl --questions PAGE.md...` prints docs/questions.md instead, the list of all questions.
-# (services/web/page.h has the types). `cmark` renders the text; here come the frame around it, an anchor
+# (services/web/page.h has the types). The first folder is the handbook; pages of another one are served below its name.
+# `cmark` renders the text, and here come tables, the frame around it, an anchor
 # per heading, and links: to other pages as the nodes serve them, to elsewhere as they are. What
-# leaves the folder by a path is served by no node, so only its text stays.
-# A link within the handbook that leads nowhere ends the build.
+# leaves these folders by a path is served by no node, so only its text stays.
+# A link to a page or a heading that does not exist ends the build.
 use strict;
 use warnings;
 use utf8;
@@ -14,17 +15,74 @@ use Digest::SHA qw(sha256_hex sha256_base64);
 use Encode qw(decode_utf8 encode_utf8);
 use File::Basename;
 use FindBin;
+use IPC::Open2;
 use lib $FindBin::Bin;
 use CText qw(slurp c_text);
 
 use constant {INDEX => 'README.md', ROOT => '/handbook', LIST_ID => 'all-pages', QUESTIONS_ID => 'all-questions'};
+# What cmark, which knows no tables, gets as paragraphs in place of one.
+use constant {TABLE => "\x{E000}", ROW => "\x{E001}", CELL => "\x{E002}", TABLE_END => "\x{E003}"};
 
 my $is_list = @ARGV && $ARGV[0] eq '--questions' && shift @ARGV;
 my ($out, $style_file) = $is_list ? () : splice(@ARGV, 0, 2);
 my @files = @ARGV;
 die "usage: handbook.pl OUT.c STYLE.css PAGE.md... | --questions PAGE.md...\n" unless @files;
 
+my %is_folder;
+my @folders = grep { not $is_folder{$_}++ } map { dirname($_) } @files;
+my $first = "$folders[0]/" . INDEX;
 my (%pages, @order, %ids);
+
+# --- Markdown ----------------------------------------------------------------------------------------
+
+sub cells_of {
+    my ($line) = @_;
+    return map { s/^\s+|\s+$//gr =~ s/\\\|/|/gr } split(/(?<!\\)\|/, $line =~ s/^\||\|$//gr, -1);
+}
+
+sub paragraphs_of_table {
+    my ($head, @rows) = split(/\n/, $_[0]);
+    shift @rows;
+    return join("\n\n", TABLE, (map { (ROW, map { CELL . $_ } cells_of($_)) } $head, @rows), TABLE_END, '');
+}
+
+# Without comments, which are marks for programs. Code stays as it is.
+sub prepare {
+    my ($text) = @_;
+    my @parts = split(/(^```.*?^```$)/ms, $text);
+    for (@parts) {
+        next if /^```/;
+        s/^<!--.*?-->\n//msg;
+        s/((?:^\|.*\|\n)+)/paragraphs_of_table($1)/mge;
+    }
+    return join('', @parts);
+}
+
+sub table_of {
+    my ($html) = @_;
+    my ($rows, $tag) = ('', 'th');
+    for my $row (split(/<p>${\ROW}<\/p>\n/, $html)) {
+        my @cells = $row =~ /<p>${\CELL}(.*?)<\/p>/gs or next;
+        $rows .= '<tr>' . join("\n", map { "<$tag>$_</$tag>" } @cells) . "</tr>\n";
+        $tag = 'td';
+    }
+    return qq(<div class="table"><table>\n$rows</table></div>\n);
+}
+
+sub html_of {
+    my ($file) = @_;
+    my $pid = open2(my $from, my $to, 'cmark');
+    binmode($_, ':encoding(UTF-8)') for $from, $to;
+    print $to prepare(decode_utf8(slurp($file)));
+    close($to);
+    my $html = do { local $/; <$from> };
+    waitpid($pid, 0);
+    die "cmark: $file: it failed\n" if $?;
+    die "$file: HTML in Markdown is not shown\n" if $html =~ /<!-- raw HTML omitted -->/;
+    return $html =~ s{<p>${\TABLE}</p>\n(.*?)<p>${\TABLE_END}</p>\n}{table_of($1)}gser;
+}
+
+# --- pages -------------------------------------------------------------------------------------------
 
 sub text_of {
     my ($html) = @_;
@@ -43,62 +101,89 @@ sub slug_of {
     return $n ? "$slug-$n" : $slug;
 }
 
+sub is_index {
+    return basename($_[0]) eq INDEX;
+}
+
+# The headings of the handbook itself are questions.
 sub render {
     my ($file) = @_;
-    my $name = basename($file);
-    open(my $in, '-|', 'cmark', $file) or die "cmark: $!\n";
-    my $html = do { local $/; <$in> };
-    close($in) or die "cmark: $file: it failed\n";
-    die "$file: HTML in Markdown is not shown\n" if $html =~ /<!-- raw HTML omitted -->/;
+    my $html = html_of($file);
     my %used = (LIST_ID, 1, QUESTIONS_ID, 1);
     my @questions;
     $html =~ s{<(h[1-6])>(.*?)</\1>}{
         my ($tag, $inner) = ($1, $2);
         my $slug = slug_of($inner, \%used);
-        $ids{$name}{$slug} = 1;
-        push @questions, [$slug, $inner] if $tag eq 'h2' and $name ne INDEX;
+        $ids{$file}{$slug} = 1;
+        push @questions, [$slug, $inner] if $tag eq 'h2' and dirname($file) eq $folders[0] and not is_index($file);
         qq(<$tag id="$slug">$inner <a class="anchor" href="#$slug" aria-label="Link to this heading">#</a></$tag>);
     }gse;
     $html =~ m{<h1 [^>]*>(.*?) <a class="anchor"} or die "$file: it has no heading of level 1\n";
-    $pages{$name} = {file => $file, title => text_of($1), html => $html, questions => \@questions};
+    $pages{$file} = {title => text_of($1), html => $html, questions => \@questions};
 }
 
-# The address below ROOT, as `parley ingest` makes it.
+# The name of a page in its folder, and its address, as `parley ingest` makes them.
 sub name_of {
     my ($file) = @_;
-    return $file eq INDEX ? '' : $file =~ s/\.md$//r;
+    return is_index($file) ? '' : basename($file, '.md');
+}
+
+sub folder_of {
+    my ($file) = @_;
+    return dirname($file) eq $folders[0] ? '' : basename(dirname($file));
 }
 
 sub url_of {
     my ($file) = @_;
-    return $file eq INDEX ? ROOT : ROOT . '/' . name_of($file);
+    return join('/', ROOT, grep { $_ ne '' } folder_of($file), name_of($file));
+}
+
+# The path that a link of a page means.
+sub path_of {
+    my ($from, $path) = @_;
+    return $from if $path eq '';
+    my @parts;
+    for (split(/\//, dirname($from) . "/$path")) {
+        if ($_ eq '..') {
+            pop @parts;
+        } elsif ($_ ne '.') {
+            push @parts, $_;
+        }
+    }
+    return join('/', @parts);
 }
 
 sub resolve {
     my ($from, $target, $inner) = @_;
     return qq(<a href="$target">$inner</a>) if $target =~ m{^(?:https?|mailto):};
-    my ($name, $anchor) = $target =~ /^([^#]*)(?:#(.*))?$/;
-    $name =~ s{^\./}{};
-    $name = $from if $name eq '';
-    return $inner if $name =~ m{/};
-    die "$pages{$from}{file}: $target: no such page\n" unless $pages{$name};
-    die "$pages{$from}{file}: $target: no such heading\n" if defined $anchor and not $ids{$name}{$anchor};
-    return '<a href="' . ($target =~ /^#/ ? '' : url_of($name)) . (defined $anchor ? "#$anchor" : '') . qq(">$inner</a>);
+    my ($path, $anchor) = $target =~ /^([^#]*)(?:#(.*))?$/;
+    my $file = path_of($from, $path);
+    return $inner unless $is_folder{dirname($file)};
+    die "$from: $target: no such page\n" unless $pages{$file};
+    die "$from: $target: no such heading\n" if defined $anchor and not $ids{$file}{$anchor};
+    return '<a href="' . ($target =~ /^#/ ? '' : url_of($file)) . (defined $anchor ? "#$anchor" : '') . qq(">$inner</a>);
 }
 
-# As the index names them, then those that it does not.
-sub put_in_order {
-    my %seen;
-    @order = grep { $pages{$_} and not $seen{$_}++ } INDEX, $pages{+INDEX}{html} =~ /<a href="([^"#\/]+\.md)/g;
-    push @order, grep { not $seen{$_}++ } sort keys %pages;
+# The pages of a folder as its index names them, then those that it does not.
+sub in_order {
+    my ($folder) = @_;
+    my ($index, %seen) = "$folder/" . INDEX;
+    die "$index is not among the pages\n" unless $pages{$index};
+    my @named = map { "$folder/$_" } $pages{$index}{html} =~ /<a href="([^"#\/]+\.md)/g;
+    return grep { $pages{$_} and not $seen{$_}++ } $index, @named, grep { dirname($_) eq $folder } sort keys %pages;
 }
 
+# The folder of the page comes first.
 sub list_of {
     my ($here) = @_;
-    my $list = '';
-    for (@order) {
-        my $current = $_ eq $here ? ' aria-current="page"' : '';
-        $list .= '<li><a href="' . url_of($_) . qq("$current>$pages{$_}{title}</a></li>\n);
+    my ($own, $list) = (dirname($here), '');
+    for my $folder ($own, grep { $_ ne $own } @folders) {
+        $list .= "<ul>\n";
+        for (grep { dirname($_) eq $folder } @order) {
+            my $current = $_ eq $here ? ' aria-current="page"' : '';
+            $list .= '<li><a href="' . url_of($_) . qq("$current>$pages{$_}{title}</a></li>\n);
+        }
+        $list .= "</ul>\n";
     }
     return $list;
 }
@@ -106,8 +191,8 @@ sub list_of {
 # Every question with a link to its section, for the index page.
 sub questions_of {
     my $list = '';
-    for my $name (@order) {
-        $list .= '<li><a href="' . url_of($name) . "#$_->[0]\">$_->[1]</a></li>\n" for @{$pages{$name}{questions}};
+    for my $file (@order) {
+        $list .= '<li><a href="' . url_of($file) . "#$_->[0]\">$_->[1]</a></li>\n" for @{$pages{$file}{questions}};
     }
     my $id = QUESTIONS_ID;
     return qq(<nav id="$id" aria-label="All questions">\n<p>All questions</p>\n<ul>\n$list</ul>\n</nav>\n);
@@ -118,24 +203,24 @@ sub print_questions {
     print "# Questions\n\n",
         "Every question that the [handbook](handbook/README.md) answers, one per line. `cmake/handbook.pl` makes this page\n",
         "from the headings of the handbook.\n";
-    for my $name (@order) {
-        my @questions = @{$pages{$name}{questions}} or next;
-        print "\n## $pages{$name}{title}\n\n";
+    for my $file (@order) {
+        my @questions = @{$pages{$file}{questions}} or next;
+        print "\n## $pages{$file}{title}\n\n";
         for (@questions) {
             my ($slug, $inner) = @$_;
             $inner =~ s{</?code>}{`}g;
             $inner =~ s/&(amp|lt|gt|quot);/{amp => '&', lt => '<', gt => '>', quot => '"'}->{$1}/ge;
-            print "- [$inner](handbook/$name#$slug)\n";
+            print "- [$inner](handbook/", basename($file), "#$slug)\n";
         }
     }
 }
 
 sub frame {
-    my ($name, $style) = @_;
-    my ($page, $book) = ($pages{$name}, $pages{+INDEX}{title});
-    my $title = $name eq INDEX ? $book : "$page->{title} - $book";
-    my ($root, $id, $list) = (ROOT, LIST_ID, list_of($name));
-    my $questions = $name eq INDEX ? questions_of() : '';
+    my ($file, $style) = @_;
+    my ($page, $book) = ($pages{$file}, $pages{$first}{title});
+    my $title = $file eq $first ? $book : "$page->{title} - $book";
+    my ($root, $id, $list) = (ROOT, LIST_ID, list_of($file));
+    my $questions = $file eq $first ? questions_of() : '';
     return <<"HTML";
 <!doctype html>
 <html lang="en">
@@ -150,23 +235,20 @@ sub frame {
 <main>
 $page->{html}</main>
 <nav id="$id" aria-label="All pages">
-<ul>
-$list</ul>
-</nav>
+$list</nav>
 $questions</body>
 </html>
 HTML
 }
 
 render($_) for @files;
-die INDEX . " is not among the pages\n" unless $pages{+INDEX};
-put_in_order();
+@order = map { in_order($_) } @folders;
 if ($is_list) {
     print_questions();
     exit 0;
 }
-for my $name (@order) {
-    $pages{$name}{html} =~ s{<a href="([^"]*)">(.*?)</a>}{resolve($name, $1, $2)}gse;
+for my $file (@order) {
+    $pages{$file}{html} =~ s{<a href="([^"]*)">(.*?)</a>}{resolve($file, $1, $2)}gse;
 }
 
 my $style = decode_utf8(slurp($style_file));
@@ -174,10 +256,10 @@ my $hash = sha256_base64(encode_utf8($style)) . '=';
 open(my $c, '>:raw', $out) or die "$out: $!\n";
 print $c "/* Made by cmake/handbook.pl. */\n#include \"services/web/page.h\"\n\n";
 print $c "const char web_style_hash[] = \"sha256-$hash\";\n\nconst struct web_page web_pages[] = {\n";
-for my $name (@order) {
-    my $html = encode_utf8(frame($name, $style));
+for my $file (@order) {
+    my $html = encode_utf8(frame($file, $style));
     my $etag = substr(sha256_hex($html), 0, 32);
-    printf $c "{\"%s\", \"\\\"%s\\\"\", {%s, %d}},\n", name_of($name), $etag, c_text($html), length $html;
+    printf $c "{\"%s\", \"%s\", \"\\\"%s\\\"\", {%s, %d}},\n", folder_of($file), name_of($file), $etag, c_text($html), length $html;
 }
 print $c "{0},\n};\n";
 close($c) or die "$out: $!\n";

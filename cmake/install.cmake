@@ -29,6 +29,7 @@ install(FILES ${EXTRAS}/parley DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-complet
 install(FILES ${EXTRAS}/_parley DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
 install(FILES ${EXTRAS}/parley.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 install(DIRECTORY docs/handbook DESTINATION ${CMAKE_INSTALL_DATADIR}/parley FILES_MATCHING PATTERN "*.md")
+install(DIRECTORY docs/operations DESTINATION ${CMAKE_INSTALL_DATADIR}/parley/handbook FILES_MATCHING PATTERN "*.md")
 install(PROGRAMS deploy/make-accounts.sh DESTINATION ${CMAKE_INSTALL_DATADIR}/parley RENAME make-accounts)
 install(DIRECTORY deploy/monitoring DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
 install(FILES deploy/nginx.conf DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)

@@ -68,11 +68,16 @@ start_node() {
     say "started $name at http://127.0.0.1:$port"
 }
 
-# The handbook as the collection that /ask answers from. What is unchanged is passed over.
-fill_public() {
+# A folder of pages in the collection that /ask answers from, which node 1 serves below the path. What is unchanged is passed over.
+publish() {
     "$PARLEY" ingest --redis "redis://127.0.0.1:$(port_of redis)/0" --collection public --prune \
-        --base-url "http://127.0.0.1:$(port_of node1)/handbook" docs/handbook ||
-        warn "the handbook is not, or not whole, in the collection public"
+        --base-url "http://127.0.0.1:$(port_of node1)/$2" "$1" ||
+        warn "$1 is not, or not whole, in the collection public"
+}
+
+fill_public() {
+    publish docs/handbook handbook
+    publish docs/operations handbook/operations
 }
 
 # What `. var/env` gives a shell: `parley` on its path, and the node and account that its commands use.

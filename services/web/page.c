@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * page.c - the handbook pages, at the addresses that `parley ingest` gives them: `engines.md` is
- * /handbook/engines, and README.md, the index, is /handbook/, or /handbook as people say.
+ * /handbook/engines, and README.md, the index, is /handbook/, or /handbook as people say. The pages
+ * of docs/operations are in the folder /handbook/operations.
  *
  * A page is one file: its style is in it and named by its hash, so the policy lets in nothing else,
  * no script, picture or frame. The pages change with the program only, and nodes of two versions
@@ -14,10 +15,10 @@
 
 enum { POLICY_MAX = 256 };
 
-static const struct web_page *find_page(struct str name)
+static const struct web_page *find_page(struct str folder, struct str name)
 {
-    for (const struct web_page *page = web_pages; page->name != NULL; page++)
-        if (str_eq(str_of(page->name), name))
+    for (const struct web_page *page = web_pages; page->folder != NULL; page++)
+        if (str_eq(str_of(page->folder), folder) && str_eq(str_of(page->name), name))
             return page;
     return NULL;
 }
@@ -32,9 +33,9 @@ void web_put_policy(struct request *r, const char *style)
     respond_header(r, "content-security-policy", str_of(policy));
 }
 
-static void send_page(struct request *r, struct str name)
+static void send_page(struct request *r, struct str folder, struct str name)
 {
-    const struct web_page *page = find_page(name);
+    const struct web_page *page = find_page(folder, name);
     if (page == NULL) {
         explain(r, ERR_NOT_FOUND, "The handbook has no page %s: /handbook lists its pages.",
                 explain_quoted(r, name));
@@ -46,10 +47,20 @@ static void send_page(struct request *r, struct str name)
 
 void web_show_index(struct request *r)
 {
-    send_page(r, STR(""));
+    send_page(r, STR(""), STR(""));
 }
 
 void web_show_page(struct request *r)
 {
-    send_page(r, request_path_param(r, "page"));
+    send_page(r, STR(""), request_path_param(r, "page"));
+}
+
+void web_show_operations(struct request *r)
+{
+    send_page(r, STR("operations"), STR(""));
+}
+
+void web_show_operations_page(struct request *r)
+{
+    send_page(r, STR("operations"), request_path_param(r, "page"));
 }

@@ -13,6 +13,9 @@ static const struct route routes[] = {
     {"GET", "/handbook", ROLES_NONE, web_show_index},
     {"GET", "/handbook/", ROLES_NONE, web_show_index},
     {"GET", "/handbook/{page}", ROLES_NONE, web_show_page},
+    {"GET", "/handbook/operations", ROLES_NONE, web_show_operations},
+    {"GET", "/handbook/operations/", ROLES_NONE, web_show_operations},
+    {"GET", "/handbook/operations/{page}", ROLES_NONE, web_show_operations_page},
     {0},
 };
 

@@ -19,7 +19,8 @@ struct web {
     struct front_numbers numbers;
 };
 
-handler web_show_front, web_show_openapi, web_show_index, web_show_page;
+handler web_show_front, web_show_openapi, web_show_index, web_show_page, web_show_operations,
+    web_show_operations_page;
 
 /* Puts the Content-Security-Policy of a page whose only style element has the hash `style`
  * ("sha256-..."). The page may not load resources, run scripts, submit forms or be framed. */

@@ -40,7 +40,7 @@ describe('installing', { timeout: 900_000 }, () => {
     await run('cmake', ['--install', 'build/release', '--prefix', '/usr/local', '--strip'], { env: { ...clean(), DESTDIR: folder } });
     for (const file of [
       'bin/parley', 'share/man/man1/parley.1.gz', 'share/bash-completion/completions/parley', 'share/zsh/vendor-completions/_parley', 'share/fish/vendor_completions.d/parley.fish',
-      'share/parley/handbook/README.md', 'share/parley/make-accounts', 'share/doc/parley/copyright', 'share/doc/parley/examples/nginx.conf', 'share/doc/parley/examples/monitoring/alerts.yml',
+      'share/parley/handbook/README.md', 'share/parley/handbook/operations/README.md', 'share/parley/make-accounts', 'share/doc/parley/copyright', 'share/doc/parley/examples/nginx.conf', 'share/doc/parley/examples/monitoring/alerts.yml',
       ...commands.map((name) => `share/man/man1/parley-${name}.1.gz`),
     ]) assert.ok(existsSync(join(folder, 'usr/local', file)), file);
     assert.ok(!existsSync(join(folder, 'etc')) && !existsSync(join(folder, 'usr/lib')), 'what is the package manager’s');

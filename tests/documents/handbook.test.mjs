@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What `./dev up` shows a newcomer: the handbook in the public collection, and sources that lead to the
-// pages that the nodes themselves serve.
+// What `./dev up` shows a newcomer: the handbook and the pages about operations in the public collection, and sources that
+// lead to the pages that the nodes themselves serve.
 import assert from 'node:assert/strict';
 import { before } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -22,13 +22,17 @@ const QUESTIONS = [
   'What is a lookup and a recommendation?',
   'Who is served next, and what does fair mean?',
   'How are answers streamed?',
+  'What does the alert ParleyQueueFull mean?',
+  'How do I restore a backup?',
 ];
 
 suite('sources of the handbook', {}, ({ test, cluster }) => {
   before(async () => {
-    const args = ['ingest', '--redis', cluster.redis.url, '--collection', 'public', '--base-url', `${cluster.nodes[0].url}/handbook`, 'docs/handbook'];
-    const { code, stderr } = await runParley(args, { cwd: ROOT, timeout: 120_000 });
-    assert.equal(code, 0, stderr);
+    for (const [folder, path] of [['docs/handbook', '/handbook'], ['docs/operations', '/handbook/operations']]) {
+      const args = ['ingest', '--redis', cluster.redis.url, '--collection', 'public', '--prune', '--base-url', `${cluster.nodes[0].url}${path}`, folder];
+      const { code, stderr } = await runParley(args, { cwd: ROOT, timeout: 120_000 });
+      assert.equal(code, 0, stderr);
+    }
   });
 
   test('every source that /ask names over the handbook is a page of the node', () =>
@@ -50,6 +54,13 @@ suite('sources of the handbook', {}, ({ test, cluster }) => {
         if (section) assert.ok(page.includes(` id="${decodeURIComponent(section)}"`), `${url} leads to a section of the page`);
       }
       assert.ok([...urls].filter((url) => url.includes('#')).length >= urls.size / 2, 'most sources lead to a section');
+    }));
+
+  test('a question about an alert is answered from the steps for that alert', () =>
+    withEngine(cluster, () => 'So it is [1].', async () => {
+      const { sources } = assertOk(await cluster.request('POST', '/ask', { body: { question: 'What does the alert ParleyQueueFull mean?' } }));
+      assert.match(sources[0].url, /\/handbook\/operations\/alerts#/);
+      assert.match(sources[0].content, /^## ParleyQueueFull$/m);
     }));
 
   test('a question that is a heading is answered from below that heading first', () =>

@@ -12,7 +12,9 @@ import { forgetLimits } from '../support/documents.mjs';
 import { BIN, cleanEnvironment, makeFolder, ROOT, runParley, startProcess, suite, waitForOutput } from '../support/harness.mjs';
 
 const BOOK = join(ROOT, 'docs/handbook');
-const PAGES = ['README.md', ...readdirSync(BOOK).filter((name) => name.endsWith('.md')).map((name) => `docs/handbook/${name}`)];
+const OPERATIONS = join(ROOT, 'docs/operations');
+const pagesOf = (folder) => readdirSync(join(ROOT, folder)).filter((name) => name.endsWith('.md')).map((name) => `${folder}/${name}`);
+const PAGES = ['README.md', ...pagesOf('docs/handbook')];
 const ACCOUNTS_OF_UP = ['Frontend_1', 'User_1', 'Inference_1', 'Operator_1'];
 // The statuses other than 2xx that a page shows.
 const REFUSALS = { 'docs/handbook/limits.md': [400] };
@@ -106,9 +108,11 @@ suite('the code of the handbook', { args: ['--target=all'] }, ({ test, cluster }
     const curl = execFileSync('which', ['curl'], { encoding: 'utf8' }).trim();
     writeFileSync(at('bin/curl'), `#!/bin/sh\nhead=$(mktemp)\n${curl} -D "$head" --max-time 150 "$@"\ncode=$?\ncat "$head" >>"$HEADS"\nrm "$head"\nexit $code\n`);
     chmodSync(at('bin/curl'), 0o755);
-    const base = `${cluster.nodes[0].url}/handbook`;
-    const { code, stderr } = await runParley(['ingest', '--redis', cluster.redis.url, '--collection', 'public', '--base-url', base, BOOK], { timeout: 120_000 });
-    assert.equal(code, 0, stderr);
+    for (const [path, pages] of [['handbook', BOOK], ['handbook/operations', OPERATIONS]]) {
+      const args = ['ingest', '--redis', cluster.redis.url, '--collection', 'public', '--base-url', `${cluster.nodes[0].url}/${path}`, pages];
+      const { code, stderr } = await runParley(args, { timeout: 120_000 });
+      assert.equal(code, 0, stderr);
+    }
   });
   after(() => folder.remove());
 
@@ -146,17 +150,17 @@ suite('the code of the handbook', { args: ['--target=all'] }, ({ test, cluster }
   test('every other command of a page is one that a shell takes, with flags that the program has', async () => {
     let n = 0;
     const help = new Map();
-    for (const name of PAGES) {
-      for (const block of blocksOf(name).filter((one) => one.kind === 'sh' && !isRun(one))) {
-        execFileSync('bash', ['-n', '-c', block.text]);
-        for (const line of commandsOf(block.text)) {
-          const [, command] = /^parley (\w+)/.exec(line) ?? [];
-          if (!command) continue;
-          if (!help.has(command)) help.set(command, (await runParley([command, '--help'])).stdout);
-          for (const [flag] of line.matchAll(/(?<=\s)--[a-z0-9-]+/g)) {
-            assert.match(help.get(command), new RegExp(`^  (-\\w, )?${flag}\\b`, 'm'), `${name}: ${line}`);
-            n += 1;
-          }
+    const of = (pages, isOther) => pages.flatMap((name) => blocksOf(name).filter(isOther).map(({ text }) => ({ name, text })));
+    const others = [...of(PAGES, (one) => one.kind === 'sh' && !isRun(one)), ...of(pagesOf('docs/operations'), ({ kind }) => kind === 'sh')];
+    for (const { name, text } of others) {
+      execFileSync('bash', ['-n', '-c', text]);
+      for (const line of commandsOf(text)) {
+        const [, command] = /^parley (\w+)/.exec(line) ?? [];
+        if (!command) continue;
+        if (!help.has(command)) help.set(command, (await runParley([command, '--help'])).stdout);
+        for (const [flag] of line.matchAll(/(?<=\s)--[a-z0-9-]+/g)) {
+          assert.match(help.get(command), new RegExp(`^  (-\\w, )?${flag}\\b`, 'm'), `${name}: ${line}`);
+          n += 1;
         }
       }
     }

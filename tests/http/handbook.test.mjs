@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// GET /handbook: the pages of docs/handbook, on two nodes, at the addresses that `parley ingest` gives them.
+// GET /handbook: the pages of docs/handbook and docs/operations, on two nodes, at the addresses that `parley ingest` gives them.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { assertProblem, suite } from '../support/harness.mjs';
@@ -9,19 +9,25 @@ import { ownShards } from '../support/shards.mjs';
 
 ownShards(); // pages that are part of the program: the same on any number of shards
 
-const FOLDER = new URL('../../docs/handbook/', import.meta.url);
-const PAGES = readdirSync(FOLDER).filter((name) => name.endsWith('.md'));
+const DOCS = new URL('../../docs/', import.meta.url);
+const pagesIn = (folder) => readdirSync(new URL(`${folder}/`, DOCS)).filter((name) => name.endsWith('.md')).map((name) => `${folder}/${name}`);
+const HANDBOOK = pagesIn('handbook');
+const PAGES = [...HANDBOOK, ...pagesIn('operations')];
 const ENTITIES = { amp: '&', lt: '<', gt: '>', quot: '"' };
 
 const decode = (html) => html.replace(/&(amp|lt|gt|quot);/g, (_, name) => ENTITIES[name]);
 const words = (text) => text.split(/\s+/).filter(Boolean);
+
+// The cells of a row, in which a bar that belongs to the text has a backslash.
+const cellsOf = (row) => row.slice(1, -1).split(/(?<!\\)\|/).join(' ').replaceAll('\\|', '|');
 
 // What a page of Markdown says, without its marks. Code is taken as it stands.
 function wordsOfSource(markdown) {
   const parts = markdown.split(/^```.*\n([^]*?)^```$/m);
   return parts.flatMap((part, i) => {
     if (i % 2 === 1) return words(part);
-    const prose = part.split(/`([^`]+)`/).map((piece, j) => (j % 2 === 1 ? piece : piece.replace(/^(#+|\s*[-*]|\s*>) /gm, '').replace(/\]\([^)]*\)/g, '').replace(/\[|\*\*?|^\s*\d+\. /gm, '')));
+    const text = part.replace(/^<!--.*-->\n/gm, '').replace(/^\|[-|]+\|\n/gm, '').replace(/^\|.*\|$/gm, cellsOf);
+    const prose = text.split(/`([^`]+)`/).map((piece, j) => (j % 2 === 1 ? piece : piece.replace(/^(#+|\s*[-*]|\s*>) /gm, '').replace(/\]\([^)]*\)/g, '').replace(/\[|\*\*?|^\s*\d+\. /gm, '')));
     return words(prose.join(''));
   });
 }
@@ -32,7 +38,7 @@ function wordsOfPage(html) {
 }
 
 const attributes = (html, name) => [...html.matchAll(new RegExp(`\\s${name}="([^"]*)"`, 'g'))].map(([, value]) => decode(value));
-const pathOf = (name) => (name === 'README.md' ? '/handbook' : `/handbook/${name.replace(/\.md$/, '')}`);
+const pathOf = (name) => `/${name.replace(/^operations/, 'handbook/operations').replace(/\/README\.md$|\.md$/, '')}`;
 
 suite('the handbook', {}, ({ test, cluster }) => {
   const get = (path, options = {}) => cluster.request('GET', path, options);
@@ -42,13 +48,13 @@ suite('the handbook', {}, ({ test, cluster }) => {
     return response;
   }
 
-  test('every page of docs/handbook is there for everybody and says what its source says', async () => {
+  test('every page of docs/handbook and docs/operations is there for everybody and says what its source says', async () => {
     assert.ok(PAGES.length > 10);
     for (const name of PAGES) {
       for (const node of [0, 1]) {
         const { text, headers } = await page(pathOf(name), { node });
         assert.equal(headers['content-type'], 'text/html; charset=utf-8');
-        assert.deepEqual(wordsOfPage(text), wordsOfSource(readFileSync(new URL(name, FOLDER), 'utf8')), name);
+        assert.deepEqual(wordsOfPage(text), wordsOfSource(readFileSync(new URL(name, DOCS), 'utf8')), name);
         assert.ok(text.startsWith('<!doctype html>\n<html lang="en">'));
         assert.match(text, /<title>[^<]+<\/title>/);
       }
@@ -56,9 +62,18 @@ suite('the handbook', {}, ({ test, cluster }) => {
   });
 
   test('the index is the README of the folder, with and without a slash', async () => {
-    const { text } = await page('/handbook');
-    assert.equal((await page('/handbook/')).text, text);
-    assert.match(text, /<h1 id="the-parley-handbook">The Parley handbook </);
+    for (const [path, heading] of [['/handbook', '<h1 id="the-parley-handbook">The Parley handbook '], ['/handbook/operations', '<h1 id="operations">Operations ']]) {
+      const { text } = await page(path);
+      assert.equal((await page(`${path}/`)).text, text);
+      assert.ok(text.includes(heading), path);
+    }
+  });
+
+  test('a table is a table, and no bars are left of it', async () => {
+    const { text } = await page('/handbook/operations/commands');
+    const [, table] = /<h2 id="parley-engine">[^]*?<table>([^]*?)<\/table>/.exec(text);
+    assert.match(table, /^\s*<tr><th>Flag<\/th>\s<th>Default<\/th>\s<th>Meaning<\/th><\/tr>\s<tr><td><code>--url/);
+    assert.doesNotMatch(text.replace(/<pre>[^]*?<\/pre>/g, ''), /^\|/m);
   });
 
   test('every page lists all pages, and marks itself', async () => {
@@ -73,9 +88,10 @@ suite('the handbook', {}, ({ test, cluster }) => {
   test('the index page links to every question of every page, and no other page does', async () => {
     const questionsOf = (text) => /<nav id="all-questions"[^>]*>([^]*?)<\/nav>/.exec(text)?.[1];
     const expected = [];
-    for (const name of PAGES.filter((one) => one !== 'README.md')) {
+    for (const name of PAGES.filter((one) => one !== 'handbook/README.md')) {
       const { text } = await page(pathOf(name));
       assert.equal(questionsOf(text), undefined, name);
+      if (!HANDBOOK.includes(name)) continue;
       for (const [, id] of text.matchAll(/<h2 id="([^"]+)"/g)) expected.push(`${pathOf(name)}#${id}`);
     }
     assert.deepEqual(attributes(questionsOf((await page('/handbook')).text), 'href').sort(), expected.sort());
@@ -150,13 +166,16 @@ suite('the handbook', {}, ({ test, cluster }) => {
   test('a page that is not there: 404', async () => {
     for (const path of ['none', 'engines.md', 'ENGINES', 'README', 'README.md', '..%2FREADME', '.', '%2e%2e', 'page.css', 'engines%2f']) {
       assertProblem(await get(`/handbook/${path}`), 404, 'not_found');
+      assertProblem(await get(`/handbook/operations/${path}`), 404, 'not_found');
     }
+    assertProblem(await get('/handbook/operations%2finstall'), 404, 'not_found');
+    assertProblem(await get('/handbook/install'), 404, 'not_found');
     assertProblem(await get('/handbook/engines%00'), 400, 'bad_request');
-    for (const path of ['/handbook/a/b', '/handbooks', '/handbook/engines/']) assertProblem(await get(path), 404, 'no_route');
+    for (const path of ['/handbook/a/b', '/handbooks', '/handbook/engines/', '/handbook/operations/install/', '/handbook/operations/a/b']) assertProblem(await get(path), 404, 'no_route');
   });
 
   test('another method: 405 with Allow', async () => {
-    for (const path of ['/handbook', '/handbook/', '/handbook/engines']) {
+    for (const path of ['/handbook', '/handbook/', '/handbook/engines', '/handbook/operations', '/handbook/operations/', '/handbook/operations/install']) {
       for (const method of ['POST', 'PUT', 'DELETE']) {
         const refused = await cluster.request(method, path);
         assertProblem(refused, 405);
