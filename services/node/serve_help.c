@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * serve_help.c - `parley serve` as its users see it: the options that are the node's own, and the
  * help around them. Those of the services are theirs (table.c). What a row cannot check, settings.c
- * does; docs/operations/configure.md has a row for each flag (./dev lint settings). */
+ * does; cmake/flags.pl writes the rows into docs/operations/configure.md. */
 #include "services/commands/commands.h"
 #include "services/node/serve.h"
 #include "services/node/service.h"

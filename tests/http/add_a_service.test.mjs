@@ -99,6 +99,14 @@ describe('docs/add-a-service.md', () => {
     assert.equal(lines(copy).length, lines(ROOT).length + 1);
   });
 
+  it('has its target and its flag in the pages about operations after the command that it names', async () => {
+    const [, command] = /`(perl cmake\/flags\.pl)`/.exec(page);
+    await run('sh', ['-c', command], { cwd: copy });
+    const text = readFileSync(join(copy, 'docs/operations/configure.md'), 'utf8');
+    assert.match(text, /^\| `greeting` \| greets people \|$/m);
+    assert.match(text, /^\| `--greeting-words TEXT` \| `Hello` \| .+ \|$/m);
+  });
+
   it('passes the checks that it names', async () => {
     for (const check of ['boundaries', 'buffers', 'settings', 'links', 'text']) await run('perl', [`tests/lint/${check}.pl`], { cwd: copy });
     const files = [...filesUnder(copy, FOLDER), 'services/node/table.c'];
