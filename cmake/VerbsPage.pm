@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# VerbsPage: docs/verbs.md, from the verbs that Verbs.pm has read.
+# VerbsPage: build/docs/verbs.md, from the verbs that Verbs.pm has read.
 package VerbsPage;
 use strict;
 use warnings;
@@ -24,7 +24,7 @@ sub kind_of {
 sub section {
     my ($verb) = @_;
     my $f = $verb->{fields};
-    my $text = "### $verb->{name}\n\n" . ucfirst(cell($verb->{about})) . " [$verb->{path}](../$verb->{path})\n\n";
+    my $text = "### $verb->{name}\n\n" . ucfirst(cell($verb->{about})) . " [$verb->{path}](../../$verb->{path})\n\n";
     $text .= "Lane $f->{Lane}, home $f->{Home}" . (Verbs::takes_nonce($verb) ? ', takes a nonce' : '')
         . ($f->{Nonce} eq 'again' ? ' and knows an equal request again' : '')
         . ($f->{Durable} eq 'yes' ? ', acknowledges what is stored' : '')
@@ -42,8 +42,8 @@ sub section {
 
 sub page {
     my ($verbs) = @_;
-    my $text = "# Verbs\n\nMade by `cmake/verbs.pl --page` from the headers in `lua/`, which also say what each guarantees, its keys, whom it "
-        . "wakes and its\nbounds. [CONTRIBUTING.md](../CONTRIBUTING.md#add-a-verb) explains the fields and kinds; in replies `/` stands for a newline.\n\n";
+    my $text = "# Verbs\n\nMade by `./dev docs` from the headers in `lua/`, which also say what each guarantees, its keys, whom it "
+        . "wakes and its\nbounds. [CONTRIBUTING.md](../../CONTRIBUTING.md#add-a-verb) explains the fields and kinds; in replies `/` stands for a newline.\n\n";
     my %folders;
     push @{$folders{(split(m{/}, $_->{path}))[1]}}, $_ for @$verbs;
     for my $folder (sort keys %folders) {

@@ -1,8 +1,8 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: MIT
 # Writes a C file that holds the handbook as HTML pages: handbook.pl OUT.c STYLE.css PAGE.md...
-# `handbook.pl --questions PAGE.md...` prints docs/questions.md instead, the list of all questions.
-# (services/web/page.h has the types). The first folder is the handbook; pages of another one are served below its name.
+# `handbook.pl --questions PAGE.md...` prints the list of all questions instead (./dev docs).
+# services/web/page.h has the types. The first folder is the handbook; pages of another one are served below its name.
 # `cmark` renders the text, and here come tables, the frame around it, an anchor
 # per heading, and links: to other pages as the nodes serve them, to elsewhere as they are. What
 # leaves these folders by a path is served by no node, so only its text stays.
@@ -201,7 +201,7 @@ sub questions_of {
 # The same as Markdown.
 sub print_questions {
     print "# Questions\n\n",
-        "Every question that the [handbook](handbook/README.md) answers, one per line. `cmake/handbook.pl` makes this page\n",
+        "Every question that the [handbook](../../docs/handbook/README.md) answers, one per line. `./dev docs` makes this page\n",
         "from the headings of the handbook.\n";
     for my $file (@order) {
         my @questions = @{$pages{$file}{questions}} or next;
@@ -210,7 +210,7 @@ sub print_questions {
             my ($slug, $inner) = @$_;
             $inner =~ s{</?code>}{`}g;
             $inner =~ s/&(amp|lt|gt|quot);/{amp => '&', lt => '<', gt => '>', quot => '"'}->{$1}/ge;
-            print "- [$inner](handbook/", basename($file), "#$slug)\n";
+            print "- [$inner](../../$file#$slug)\n";
         }
     }
 }

@@ -3,7 +3,7 @@
 # What comes of the headers of the verbs in lua/ (Verbs.pm reads them; ADR 20):
 #   verbs.pl --expand    prints the Lua library as Redis gets it
 #   verbs.pl --json      prints the verbs and their arguments, for tests
-#   verbs.pl --page      prints docs/verbs.md
+#   verbs.pl --page      prints the page of all verbs (./dev docs)
 #   verbs.pl DIR         writes DIR/library.lua, verb_ids.h, verbs.h and verbs.c
 # Another folder than lua/ may follow: for tests. Run in the source root. Says what is wrong as `file:line: why`, and ends with 1 then.
 use strict;

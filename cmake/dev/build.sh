@@ -29,6 +29,14 @@ build() {
     cmake --build "build/$preset" ${targets:+--target "${targets[@]}"}
 }
 
+# Pages that are made of the sources, for readers of a checkout.
+docs() {
+    mkdir -p build/docs
+    perl cmake/verbs.pl --page >build/docs/verbs.md
+    perl cmake/handbook.pl --questions docs/handbook/*.md >build/docs/questions.md
+    say "made build/docs/verbs.md, every verb of lua/, and build/docs/questions.md, every question that the handbook answers"
+}
+
 # In a folder of its own: only what is out of date changes in build/release, where other programs may run.
 package() {
     local file

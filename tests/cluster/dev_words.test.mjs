@@ -37,6 +37,7 @@ describe('the words of ./dev', TIMEOUT, () => {
       [['logs', 'node1', 'node2'], 'logs takes one name, or none for all of them'],
       [['logs', 'node7'], new RegExp(`^no log of that name in ${checkout.dir}/var/log/ \\(.*\\)$`)],
       [['fmt', 'dev'], "fmt takes --check or nothing, not 'dev'"],
+      [['docs', 'verbs'], "docs takes no 'verbs'"],
       [['deps', 'tests'], "deps takes test, containers or nothing, not 'tests'"],
       [['restore'], 'restore takes a file: ./dev restore FILE'],
       [['release', 'now'], "release takes --dry-run and --without package|image, not 'now'"],
@@ -110,6 +111,16 @@ describe('the words of ./dev', TIMEOUT, () => {
     assert.deepEqual(complete(dev, 'release', '--'), ['--dry-run', '--without']);
     assert.deepEqual(complete(dev, 'lint', 'lua_p'), ['lua_patterns']);
     assert.deepEqual([complete(dev, 'fmt', ''), complete(dev, 'deps', ''), complete(dev, 'trace', '--')], [['--check'], ['test', 'containers'], ['--help']]);
+  });
+
+  it('docs makes lists of verbs and of questions whose links lead somewhere', () => {
+    const { status, stderr } = spawnSync('./dev', ['docs'], { cwd: ROOT, env: cleanEnvironment(), encoding: 'utf8', timeout: 120_000 });
+    assert.equal(status, 0, stderr);
+    for (const [name, row] of [['verbs.md', /^### \w+$/gm], ['questions.md', /^- \[.+\?\]\(/gm]]) {
+      const text = textOf(`build/docs/${name}`);
+      assert.ok(text.match(row).length > 100, name);
+      for (const [, file] of text.matchAll(/\]\(([^()#\s]+)/g)) assert.ok(existsSync(join(ROOT, 'build/docs', file)), `${name}: ${file}`);
+    }
   });
 
   it('a command of ./dev that a document names is one', () => {

@@ -39,15 +39,11 @@ check_format() {
 check_boundaries() { perl tests/lint/boundaries.pl; }
 check_structure() { perl tests/lint/structure.pl --check; }
 check_lua_headers() { perl tests/lint/lua_headers.pl; }
-# The page of verbs is what their headers say.
+# The page of verbs can be made: their headers have no fault.
 check_verbs() {
     mkdir -p build/lint
     perl cmake/verbs.pl --page >build/lint/verbs.md
-    diff -u docs/verbs.md build/lint/verbs.md >&2 || {
-        echo "verbs: docs/verbs.md is not what the headers say; 'perl cmake/verbs.pl --page >docs/verbs.md' mends it" >&2
-        return 1
-    }
-    looked_at verbs "$(grep -c '^### ' docs/verbs.md)"
+    looked_at verbs "$(grep -c '^### ' build/lint/verbs.md)"
 }
 
 check_lua_patterns() { perl tests/lint/lua_patterns.pl; }
@@ -60,15 +56,12 @@ check_links() { perl tests/lint/links.pl; }
 check_prose() { perl tests/lint/prose.pl; }
 check_adr() { perl tests/lint/adr.pl; }
 
-# The list of questions is what the handbook's headings say.
+# The list of questions can be made, and so can the pages that nodes serve: none of their links leads nowhere.
 check_questions() {
     mkdir -p build/lint
+    perl cmake/handbook.pl build/lint/handbook.c services/web/page.css docs/handbook/*.md docs/operations/*.md
     perl cmake/handbook.pl --questions docs/handbook/*.md >build/lint/questions.md
-    diff -u docs/questions.md build/lint/questions.md >&2 || {
-        echo "questions: docs/questions.md is out of date; run 'perl cmake/handbook.pl --questions docs/handbook/*.md >docs/questions.md'" >&2
-        return 1
-    }
-    looked_at questions "$(grep -c '^- ' docs/questions.md)"
+    looked_at questions "$(grep -c '^- ' build/lint/questions.md)"
 }
 
 # Every header compiles on its own, so that it can be included first and in any order. Of those that a C file includes first,
