@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * runs.c - see units.h: one run of a workflow.
  *
- *   its state and newest question --> its frames, records, answers, ended questions --> is it
- * there? | no: forget        | yes: its state
+ *   its state and newest question --> its frames, records, answers, ended questions
+ *     --> is it still there? --yes--> its state
+ *                            --no---> forget
  *
  * Lists only grow and ended questions do not change, so they hold all that the state names. What
  * came later is cut off by restore_run. Ids of runs are never used again: one that is there in the

@@ -2,17 +2,18 @@
  * question.c - see question.h.
  *
  *   start --ask--> ASKING --made, joined--> WAITING --outcome--> ENDED
- *                    |  \--done-------------------------------->  ^
- *                    |                        |  ^                |
- *                    | no_engine, full, lost  |  | check          |
- *                    +------------------------|--|--------------> |
- *                               changed, up   v  | nothing yet    |
- *                                           LOOKING --------------+
- *   the deadline in any of them: ENDED. cancel in any of them: ENDED without a word.
- *   `ask` says "maybe": WAITING, and after DOUBT_MS all shards are asked whether an engine is
- * there: if none has one, ENDED. `ask` says "unseen": they are asked at once, and then "maybe" is
- * no end; the owner hears that the question is in the queue only when they have replied, so that a
- * stream whose question ends here has not begun.
+ *                    |  \--done--------------------------------->  ^
+ *                    |                         |  ^                |
+ *                    | no_engine, full, lost   |  | nothing yet    |
+ *                    +-------------------------|--|--------------->|
+ *                                 changed, up  v  |                |
+ *                                           LOOKING --outcome------'
+ *   (any) --the deadline--> ENDED;  (any) --cancel--> ENDED, without on_end
+ *
+ * If `ask` returns "maybe", the question is WAITING, and after DOUBT_MS all shards are asked
+ * whether they know an engine: if none does, it is ENDED. If `ask` returns "unseen", they are asked
+ * at once, and "maybe" then ends nothing. The owner is notified that the question is in the queue
+ * only after they have replied, so a stream whose question ends here has not begun.
  *
  * The watch is set before `ask` is sent, which registers this node as waiting in the same atomic
  * step in which it adds, so no outcome falls between; after a lost connection it is looked for
@@ -186,7 +187,7 @@ static void on_looked(struct call *call, enum err error, struct str reply)
     move(q, WAITING);
     if (q->is_over && !str_eq(tag, STR("missing"))) {
         end_late(q, error, tag, reply);
-    } else if (err_is_outage(error)) { /* looked for again once the connection stands */
+    } else if (err_is_outage(error)) { /* looked for again once the connection is up */
         q->is_again = false;
     } else if (error != ERR_OK) {
         end_lost(q, error);

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # What holds for every source file as text: a licence line at its top (except for Lua, which goes into
 # the executable and has a header of its own), no notes to self, no trailing space, a newline at
-# its end, no tabs in C and Lua. A count in a text goes through COUNTED (shared/base/str.h), unless it is a limit.
+# its end, no tabs in C and Lua, no comment of C wider than 100 columns (clang-format leaves comments as they are, because it
+# would reflow diagrams). A count in a text goes through COUNTED (shared/base/str.h), unless it is a limit.
 use strict;
 use warnings;
 use File::Find;
@@ -38,6 +39,8 @@ find({no_chdir => 1, wanted => sub {
         $i++;
         complain("$path:$i", 'trailing space') if $line =~ /[ \t\r]\n$/;
         complain("$path:$i", 'a tab') if $line =~ /\t/ and $path =~ /\.(c|h|lua)$/;
+        complain("$path:$i", 'a comment wider than 100 columns')
+            if $path =~ /\.[ch]$/ and $line =~ m{^\s*(?:/\*|\*)} and ($line =~ tr{\x80-\xbf}{}c) > 101; # of UTF-8, characters
         complain("$path:$i", 'a count that may be 1: use COUNTED') if $path =~ m{^(shared|services)/.*\.c$} and $line =~ $count;
         complain("$path:$i", 'a note to self: do it or leave it out') if $line =~ /\b($note)\b/;
     }

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  * dispatcher.c - see dispatcher.h: what happens to a delivery, and when.
  *
- *   dispatcher_start --> WAITING <-a slot--> FINDING --> BEGINNING --> READING --> CALLING
- *                         |   ^                |             |            |        |  |  |
- *                         |   |  +-- RESTING <-+-------------|------------|--------+  |  |
- *                         |   +--+      |      |             |            |           |  |
- *                         |   time over |      | none, rests | over, busy |           |  | an
- * answer v             v      v             v            v   refused v  v ENDING
- * <------------------------------------------------------- REPLYING |            a notice in the
- * room, or nothing to say            | v v ENDED: done, failed, accepted, or no longer ours
- * <----------------+
+ *   dispatcher_start --> WAITING --a slot--> FINDING --> BEGINNING --> READING --> CALLING
+ *                         ^  ^                | |                                   | |
+ *                         |  '-- other slots -' | its circuit      failed, or the   | | an answer
+ *                         |                     v is half open     queue is full    | v
+ *                         '----- its time --- RESTING <-----------------------------' REPLYING
+ *                                                ^                                     | |
+ *                                                '---- the answer was not stored ------' | stored
+ *                                                                                        v
+ *   (any before REPLYING) --failed, silent, accepted--> ENDING --stored--> ENDED       ENDED
+ *   (any) --a verb fails, the lease is lost, the node drains--> ENDED
  *
  * The room and the bot are read for each attempt, so that a delivery holds little while it waits,
  * and a key that was rotated or an endpoint that was replaced counts from the next attempt on. One
