@@ -3,8 +3,8 @@
  *
  * A valid signature is used up whatever the answer. Most requests use up their nonce with their
  * first verb. Requests that are answered before any verb (400, 403, 413, or without Redis) are held
- * here until a separate verb has used the nonce up, which costs a round trip; if the nonce was
- * already used, or Redis is lost, that becomes the answer. Answers with 503 are not held, because
+ * here until a separate verb has used the nonce up (request_hooks), which costs a round trip; if the
+ * nonce was already used, or Redis is lost, that becomes the answer. Answers with 503 are not held, because
  * they mean "send it again". */
 #include "shared/http/request/respond.h"
 
@@ -160,14 +160,9 @@ static void begin_answer(struct request *r, int status)
     r->server->hooks->begins(r, status);
 }
 
-static void on_nonce_used(struct request *r, enum err error, struct str reply)
+void respond_held(struct request *r)
 {
-    (void)reply; /* "ok": a replay has been answered with that */
     struct held_answer *held = r->held;
-    if (error != ERR_OK && !r->nonce.is_record_only) {
-        respond_instead(r, error);
-        return;
-    }
     r->held = NULL;
     send_now(r, held);
 }
@@ -185,7 +180,7 @@ static void send_answer(struct request *r, const struct held_answer *answer)
     }
     r->held = request_alloc(r, sizeof *r->held);
     *r->held = *answer;
-    request_use_nonce(r, on_nonce_used);
+    r->server->hooks->holds(r);
 }
 
 void respond_instead(struct request *r, enum err error)

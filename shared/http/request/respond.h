@@ -35,6 +35,8 @@ void respond_error(struct request *r, enum err error, const char *detail);
  * `retry_after_s` becomes a header when it is not 0. */
 void respond_error_more(struct request *r, enum err error, const char *detail, const char *members,
                         unsigned retry_after_s);
+/* Sends the answer that is held for the request's nonce. */
+void respond_held(struct request *r);
 /* Answers with an error, instead of an answer that is held for its nonce, if there is one. */
 void respond_instead(struct request *r, enum err error);
 void respond_header(struct request *r, const char *name, struct str value);

@@ -41,6 +41,9 @@ struct request_hooks {
     void (*parked)(struct request *r);
     /* Its answer begins. */
     void (*begins)(struct request *r, int status);
+    /* Its whole answer waits because its nonce is not used up. Uses it up, then calls respond_held or
+     * respond_instead. */
+    void (*holds)(struct request *r);
     /* Its answer was counted. */
     void (*answered)(struct request *r, int status);
     /* Its client has left. Listeners (request_on_left) run afterwards. */

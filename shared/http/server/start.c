@@ -156,6 +156,20 @@ static void on_begins(struct request *r, int status)
     held_nonces_end(r, status == 503 ? HELD_LOST : HELD_ANSWERED);
 }
 
+static void on_nonce_used(struct request *r, enum err error, struct str reply)
+{
+    (void)reply; /* "ok": a replay has been answered with that */
+    if (error != ERR_OK && !r->nonce.is_record_only)
+        respond_instead(r, error);
+    else
+        respond_held(r);
+}
+
+static void on_holds(struct request *r)
+{
+    request_use_nonce(r, on_nonce_used);
+}
+
 static void on_answered(struct request *r, int status)
 {
     if (r->route != NULL && r->route->audit != AUDIT_NONE)
@@ -184,6 +198,7 @@ static bool on_replayed(struct request *r)
 
 const struct request_hooks start_hooks = {.parked = held_nonces_park,
                                           .begins = on_begins,
+                                          .holds = on_holds,
                                           .answered = on_answered,
                                           .left = on_left,
                                           .gone = on_gone,
