@@ -26,12 +26,31 @@ sub names_of {
     return $list =~ /&(\w+)/g;
 }
 
+# What the arguments of each macro of shared/base/config.h are.
+my %members_of = (
+    TEXT => [qw(metavar fallback help)], CHOICE => [qw(choices fallback help)],
+    NUMBER => [qw(metavar fallback min max help)], BOOL => [qw(fallback help)]);
+
+my $literals = qr/(?:"(?:[^"\\]|\\.)*"\s*)+/;
+
+# The value of a C expression that is joined literals, otherwise ''.
+sub value_of {
+    return $_[0] =~ /^\s*($literals)$/ ? join('', $1 =~ /"((?:[^"\\]|\\.)*)"/g) =~ s/\\(.)/$1/gr : '';
+}
+
 sub rows_of {
     my ($text) = @_;
     my @rows;
-    while ($text =~ /\{\.name = "([a-z0-9-]+)",(.*?)\}(?=,|$)/gs) {
-        my ($flag, $row) = ($1, $2);
-        push @rows, {flag => $flag, map { $_ => member_of($row, $_) } qw(metavar fallback help choices)};
+    while ($text =~ /\bOPTION_(\w+)\(\s*"([a-z0-9-]+)"((?:,\s*(?:$literals|[^",()]+|\([^()]*\))+)+)\)|\{\.name = "([a-z0-9-]+)",(.*?)\}(?=,|$)/gs) {
+        my ($kind, $flag, $arguments, $named, $row) = ($1, $2, $3, $4, $5);
+        my %value = map { $_ => '' } qw(metavar fallback help choices);
+        if (defined $kind) {
+            my @values = map { value_of($_) } $arguments =~ /,\s*((?:$literals|[^",()]+|\([^()]*\))+)/g;
+            @value{@{$members_of{$kind} // die "options: no macro OPTION_$kind\n"}} = @values;
+        } else {
+            %value = map { $_ => member_of($row, $_) } keys %value;
+        }
+        push @rows, {flag => $flag // $named, %value};
     }
     return \@rows;
 }

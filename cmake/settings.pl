@@ -14,7 +14,7 @@ for my $file (glob('{shared,services}/*/*.c {shared,services}/*/*/*.c')) {
     open(my $in, '<:raw', $file) or next;
     local $/;
     my $text = <$in>;
-    $is_known{'PARLEY_' . uc($1 =~ tr/-/_/r)} = 1 while $text =~ /\.name = "([a-z0-9-]+)",\s*\.kind = CONFIG_/g;
+    $is_known{'PARLEY_' . uc($1 =~ tr/-/_/r)} = 1 while $text =~ /(?:\bOPTION_\w+\(\s*|\.name = )"([a-z0-9-]+)",/g;
 }
 
 # Kubernetes adds variables of each service of the namespace: those of one that is called parley begin like settings.

@@ -28,16 +28,11 @@
 enum { WRITE_BUFFER_BYTES = 1 << 20 };
 
 static const struct config_group backup_options = {
-    "Flags", (const struct config_option[]){
-                 {.name = "force",
-                  .kind = CONFIG_BOOL,
-                  .fallback = "off",
-                  .help = "Replaces an existing FILE once the new one is complete."},
-                 {.name = "json",
-                  .kind = CONFIG_BOOL,
-                  .fallback = "off",
-                  .help = "Prints the counts as one JSON object, without progress lines."},
-                 {0}}};
+    "Flags",
+    (const struct config_option[]){
+        OPTION_BOOL("force", "off", "Replaces an existing FILE once the new one is complete."),
+        OPTION_BOOL("json", "off", "Prints the counts as one JSON object, without progress lines."),
+        {0}}};
 
 /* --- what is read ----------------------------------------------------------------------------- */
 

@@ -22,12 +22,10 @@
 enum { READ_BUFFER_BYTES = 1 << 20 };
 
 static const struct config_group restore_options = {
-    "Flags", (const struct config_option[]){
-                 {.name = "json",
-                  .kind = CONFIG_BOOL,
-                  .fallback = "off",
-                  .help = "Prints the counts as one JSON object, without progress lines."},
-                 {0}}};
+    "Flags",
+    (const struct config_option[]){
+        OPTION_BOOL("json", "off", "Prints the counts as one JSON object, without progress lines."),
+        {0}}};
 
 /* --- for its parts ---------------------------------------------------------------------------- */
 

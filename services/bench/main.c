@@ -19,118 +19,57 @@ enum { EXIT_FAILED = 1, EXIT_USAGE = 2, TEXT_MAX_BYTES = 1 << 20 };
 static const struct config_group bench_options = {
     "Flags",
     (const struct config_option[]){
-        {.name = "url",
-         .kind = CONFIG_TEXT,
-         .metavar = "URL[,URL...]",
-         .fallback = "http://127.0.0.1:8080",
-         .help = "The nodes. Connections are spread over several nodes in turn. In the modes wake "
-                 "and wakecheck the frontend uses the first node and the engine the second."},
-        {.name = "accounts",
-         .kind = CONFIG_TEXT,
-         .metavar = "FILE",
-         .help = "The nodes' accounts.yaml. The first frontend account adds and checks queries; "
-                 "the first engine account without a dialect claims and answers. Required."},
-        {.name = "mode",
-         .kind = CONFIG_TEXT,
-         .choices = "split|inline|compact|wake|wakecheck|idle|all",
-         .fallback = "split",
-         .help = "What to measure; see Modes above."},
-        {.name = "seconds",
-         .kind = CONFIG_NUMBER,
-         .metavar = "N",
-         .fallback = "5",
-         .min = 1,
-         .max = 3600,
-         .help = "Seconds that split, inline and compact measure and that idle watches the parked "
-                 "polls, after one second of warm-up."},
-        {.name = "conns",
-         .kind = CONFIG_NUMBER,
-         .metavar = "N",
-         .fallback = "64",
-         .min = 1,
-         .max = 8192,
-         .help = "Concurrent cycles: connections in inline; frontend connections in split and "
-                 "compact."},
-        {.name = "engines",
-         .kind = CONFIG_NUMBER,
-         .metavar = "N",
-         .fallback = "0",
-         .min = 0,
-         .max = 8192,
-         .help =
-             "Engine connections in split and compact. 0: as many as --conns. With more, engines "
-             "wait for questions; with fewer, questions wait for engines."},
-        {.name = "rate",
-         .kind = CONFIG_NUMBER,
-         .metavar = "N",
-         .fallback = "0",
-         .min = 0,
-         .max = 1000000,
-         .help = "Cycles to begin per second in split, inline and compact, evenly spread; --conns "
-                 "limits how many are under way. 0: each connection begins the next one at once, "
-                 "so the nodes are as busy as they can be."},
-        {.name = "users",
-         .kind = CONFIG_NUMBER,
-         .metavar = "N",
-         .fallback = "0",
-         .min = 0,
-         .max = 8192,
-         .help = "Number of users on whose behalf questions are asked; the queue serves them in "
-                 "turn. 0: one per connection. A user may have 100 waiting queries unless the "
-                 "account says otherwise, so use few connections with few users."},
-        {.name = "next",
-         .kind = CONFIG_BOOL,
-         .fallback = "off",
-         .help = "Mode split: engines answer with Next=true, which returns the next claim in the "
-                 "same response."},
-        {.name = "tokens",
-         .kind = CONFIG_BOOL,
-         .fallback = "off",
-         .help = "Requests bear tokens of GET /api/login instead of signatures."},
-        {.name = "query-bytes",
-         .kind = CONFIG_NUMBER,
-         .metavar = "N",
-         .fallback = "300",
-         .min = 10,
-         .max = 262144,
-         .help = "Length of a question, in bytes."},
-        {.name = "answer-bytes",
-         .kind = CONFIG_NUMBER,
-         .metavar = "N",
-         .fallback = "600",
-         .min = 1,
-         .max = 524288,
-         .help = "Length of an answer, in bytes."},
-        {.name = "samples",
-         .kind = CONFIG_NUMBER,
-         .metavar = "N",
-         .fallback = "200",
-         .min = 10,
-         .max = 100000,
-         .help = "Modes wake and wakecheck: number of wakes. Each takes about 80 ms."},
-        {.name = "idle",
-         .kind = CONFIG_NUMBER,
-         .metavar = "N",
-         .fallback = "10000",
-         .min = 1,
-         .max = 1000000,
-         .help =
-             "Mode idle: number of polls to park. Client and node each need that many open files."},
-        {.name = "pid",
-         .kind = CONFIG_TEXT,
-         .metavar = "PID[,PID...]",
-         .help =
-             "Process ids of the nodes, to measure CPU and memory; threads and children are "
-             "included. Default: the processes on this machine that listen on the ports of --url."},
-        {.name = "redis-pid",
-         .kind = CONFIG_TEXT,
-         .metavar = "PID[,PID...]",
-         .help = "Process ids of Redis. Default: the processes that the nodes are connected to "
-                 "over TCP."},
-        {.name = "json",
-         .kind = CONFIG_BOOL,
-         .fallback = "off",
-         .help = "Prints one line of JSON instead of the table."},
+        OPTION_TEXT(
+            "url", "URL[,URL...]", "http://127.0.0.1:8080",
+            "The nodes. Connections are spread over several nodes in turn. In the modes wake "
+            "and wakecheck the frontend uses the first node and the engine the second."),
+        OPTION_TEXT("accounts", "FILE", NULL,
+                    "The nodes' accounts.yaml. The first frontend account adds and checks queries; "
+                    "the first engine account without a dialect claims and answers. Required."),
+        OPTION_CHOICE("mode", "split|inline|compact|wake|wakecheck|idle|all", "split",
+                      "What to measure; see Modes above."),
+        OPTION_NUMBER(
+            "seconds", "N", "5", 1, 3600,
+            "Seconds that split, inline and compact measure and that idle watches the parked "
+            "polls, after one second of warm-up."),
+        OPTION_NUMBER("conns", "N", "64", 1, 8192,
+                      "Concurrent cycles: connections in inline; frontend connections in split and "
+                      "compact."),
+        OPTION_NUMBER(
+            "engines", "N", "0", 0, 8192,
+            "Engine connections in split and compact. 0: as many as --conns. With more, engines "
+            "wait for questions; with fewer, questions wait for engines."),
+        OPTION_NUMBER(
+            "rate", "N", "0", 0, 1000000,
+            "Cycles to begin per second in split, inline and compact, evenly spread; --conns "
+            "limits how many are under way. 0: each connection begins the next one at once, "
+            "so the nodes are as busy as they can be."),
+        OPTION_NUMBER(
+            "users", "N", "0", 0, 8192,
+            "Number of users on whose behalf questions are asked; the queue serves them in "
+            "turn. 0: one per connection. A user may have 100 waiting queries unless the "
+            "account says otherwise, so use few connections with few users."),
+        OPTION_BOOL(
+            "next", "off",
+            "Mode split: engines answer with Next=true, which returns the next claim in the "
+            "same response."),
+        OPTION_BOOL("tokens", "off",
+                    "Requests bear tokens of GET /api/login instead of signatures."),
+        OPTION_NUMBER("query-bytes", "N", "300", 10, 262144, "Length of a question, in bytes."),
+        OPTION_NUMBER("answer-bytes", "N", "600", 1, 524288, "Length of an answer, in bytes."),
+        OPTION_NUMBER("samples", "N", "200", 10, 100000,
+                      "Modes wake and wakecheck: number of wakes. Each takes about 80 ms."),
+        OPTION_NUMBER(
+            "idle", "N", "10000", 1, 1000000,
+            "Mode idle: number of polls to park. Client and node each need that many open files."),
+        OPTION_TEXT(
+            "pid", "PID[,PID...]", NULL,
+            "Process ids of the nodes, to measure CPU and memory; threads and children are "
+            "included. Default: the processes on this machine that listen on the ports of --url."),
+        OPTION_TEXT("redis-pid", "PID[,PID...]", NULL,
+                    "Process ids of Redis. Default: the processes that the nodes are connected to "
+                    "over TCP."),
+        OPTION_BOOL("json", "off", "Prints one line of JSON instead of the table."),
         {0}}};
 
 static bool read_targets(struct bench *bench, const char *urls)

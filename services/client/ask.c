@@ -23,15 +23,12 @@ enum {
 static const struct config_group ask_options = {
     "Question",
     (const struct config_option[]){
-        {.name = "topic",
-         .kind = CONFIG_TEXT,
-         .metavar = "NAME",
-         .help = "Asks in this topic, 1 to 128 bytes without white space, so that engines see what "
-                 "was asked and answered there before. Unset: a new topic."},
-        {.name = "model",
-         .kind = CONFIG_TEXT,
-         .metavar = "NAME",
-         .help = "The model that is to answer, at most 128 bytes. Unset: any."},
+        OPTION_TEXT(
+            "topic", "NAME", NULL,
+            "Asks in this topic, 1 to 128 bytes without white space, so that engines see what "
+            "was asked and answered there before. Unset: a new topic."),
+        OPTION_TEXT("model", "NAME", NULL,
+                    "The model that is to answer, at most 128 bytes. Unset: any."),
         {.name = "file",
          .kind = CONFIG_TEXT,
          .is_list = true,
@@ -40,41 +37,27 @@ static const struct config_group ask_options = {
              "Uploads FILE to the documents of the account, waits until it is indexed, and asks "
              "the documents. May be given several times. A file that is there already is not "
              "stored twice."},
-        {.name = "documents",
-         .kind = CONFIG_BOOL,
-         .fallback = "off",
-         .help = "Asks all documents of the account, as --file does, without uploading one."},
-        {.name = "public",
-         .kind = CONFIG_BOOL,
-         .fallback = "off",
-         .help = "Asks the public collection of the nodes. It needs no account."},
+        OPTION_BOOL("documents", "off",
+                    "Asks all documents of the account, as --file does, without uploading one."),
+        OPTION_BOOL("public", "off",
+                    "Asks the public collection of the nodes. It needs no account."),
         {0}}};
 
 static const struct config_group print_options = {
     "Output",
     (const struct config_option[]){
-        {.name = "think",
-         .kind = CONFIG_BOOL,
-         .fallback = "off",
-         .help = "Prints what the model thinks before it answers to standard error."},
-        {.name = "whole",
-         .kind = CONFIG_BOOL,
-         .fallback = "off",
-         .help =
-             "Prints the answer once it is complete, not as it comes. For scripts: if an engine "
-             "is lost, its text is not part of the output."},
-        {.name = "json",
-         .kind = CONFIG_BOOL,
-         .fallback = "off",
-         .help = "Prints one JSON object at the end and nothing else: what the route answers, or "
-                 "why the question has ended without an answer. Nothing if it was not taken."},
-        {.name = "timeout-seconds",
-         .kind = CONFIG_NUMBER,
-         .metavar = "N",
-         .fallback = "0",
-         .min = 0,
-         .max = 86400,
-         .help = "Seconds after which the question is cancelled, uploads included. 0: none."},
+        OPTION_BOOL("think", "off",
+                    "Prints what the model thinks before it answers to standard error."),
+        OPTION_BOOL(
+            "whole", "off",
+            "Prints the answer once it is complete, not as it comes. For scripts: if an engine "
+            "is lost, its text is not part of the output."),
+        OPTION_BOOL(
+            "json", "off",
+            "Prints one JSON object at the end and nothing else: what the route answers, or "
+            "why the question has ended without an answer. Nothing if it was not taken."),
+        OPTION_NUMBER("timeout-seconds", "N", "0", 0, 86400,
+                      "Seconds after which the question is cancelled, uploads included. 0: none."),
         {0}}};
 
 /* --- settings --------------------------------------------------------------------------------- */

@@ -29,14 +29,12 @@ enum {
 };
 
 static const struct config_group login_options = {
-    "Flags", (const struct config_option[]){
-                 {.name = "url",
-                  .kind = CONFIG_TEXT,
-                  .metavar = "URL[,URL...]",
-                  .fallback = "http://127.0.0.1:8080",
-                  .help = "The nodes, or what balances their load. Requests go to the first; if it "
-                          "does not respond, to the next."},
-                 {0}}};
+    "Flags",
+    (const struct config_option[]){
+        OPTION_TEXT("url", "URL[,URL...]", "http://127.0.0.1:8080",
+                    "The nodes, or what balances their load. Requests go to the first; if it "
+                    "does not respond, to the next."),
+        {0}}};
 
 /* --- asking on the terminal ------------------------------------------------------------------- */
 

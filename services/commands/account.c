@@ -36,76 +36,42 @@ enum { LIMIT_NR = sizeof limits / sizeof *limits };
 static const struct config_group account_options = {
     "Flags",
     (const struct config_option[]){
-        {.name = "accounts",
-         .kind = CONFIG_TEXT,
-         .metavar = "FILE",
-         .help = "The accounts file, as for parley serve. add makes it if it does not exist."},
-        {.name = "role",
-         .kind = CONFIG_TEXT,
-         .choices = "frontend|user|engine|operator",
-         .help = "For add, required: what the account may do."},
-        {.name = "secret-file",
-         .kind = CONFIG_TEXT,
-         .metavar = "FILE",
-         .help = "For add and rotate: writes the new secret to FILE, with mode 0600, instead of "
-                 "showing it. rotate replaces FILE; add refuses one that exists."},
-        {.name = "secret-from",
-         .kind = CONFIG_TEXT,
-         .metavar = "FILE",
-         .help = "For add and rotate: takes the secret in FILE. Unset: a secret of 192 random bits "
-                 "is generated."},
-        {.name = "hashed",
-         .kind = CONFIG_BOOL,
-         .fallback = "off",
-         .help = "For add and rotate: stores only a hash of the generated secret. Such an account "
-                 "cannot sign requests: it logs in with its secret over HTTPS and uses tokens. Not "
-                 "for engines. rotate keeps a hashed secret hashed."},
-        {.name = "grace-seconds",
-         .kind = CONFIG_NUMBER,
-         .metavar = "N",
-         .fallback = "86400",
-         .min = 0,
-         .max = 31536000,
-         .help = "For rotate: for how many seconds the former secret works too, so that clients "
-                 "can be changed one by one. 0: it ends at once, for a secret that has leaked."},
-        {.name = "namespace",
-         .kind = CONFIG_TEXT,
-         .metavar = "NAME",
-         .help = "For add: the account shares users and topics only with accounts of the same "
-                 "namespace."},
-        {.name = "weight",
-         .kind = CONFIG_TEXT,
-         .metavar = "X",
-         .help = "For add: its share of the engines compared with other accounts, 0.01 to 1000. "
-                 "Unset: 1."},
-        {.name = "max-waiting",
-         .kind = CONFIG_TEXT,
-         .metavar = "N",
-         .help = "For add: open queries per user. Unset: 100."},
-        {.name = "max-rate",
-         .kind = CONFIG_TEXT,
-         .metavar = "N",
-         .help = "For add: requests a second. Unset: 100000."},
-        {.name = "max-nonces",
-         .kind = CONFIG_TEXT,
-         .metavar = "N",
-         .help = "For add: signed requests a day. Unset: 10000000."},
-        {.name = "max-stored",
-         .kind = CONFIG_TEXT,
-         .metavar = "BYTES",
-         .help = "For add: bytes stored for all its users. Unset: no limit."},
-        {.name = "max-stored-per-user",
-         .kind = CONFIG_TEXT,
-         .metavar = "BYTES",
-         .help = "For add: bytes stored for each of its users. Unset: no limit."},
-        {.name = "dialect",
-         .kind = CONFIG_TEXT,
-         .choices = "deployed",
-         .help = "For add: the dialect in which its requests are answered."},
-        {.name = "json",
-         .kind = CONFIG_BOOL,
-         .fallback = "off",
-         .help = "Prints the result as one JSON object."},
+        OPTION_TEXT("accounts", "FILE", NULL,
+                    "The accounts file, as for parley serve. add makes it if it does not exist."),
+        OPTION_CHOICE("role", "frontend|user|engine|operator", NULL,
+                      "For add, required: what the account may do."),
+        OPTION_TEXT("secret-file", "FILE", NULL,
+                    "For add and rotate: writes the new secret to FILE, with mode 0600, instead of "
+                    "showing it. rotate replaces FILE; add refuses one that exists."),
+        OPTION_TEXT(
+            "secret-from", "FILE", NULL,
+            "For add and rotate: takes the secret in FILE. Unset: a secret of 192 random bits "
+            "is generated."),
+        OPTION_BOOL(
+            "hashed", "off",
+            "For add and rotate: stores only a hash of the generated secret. Such an account "
+            "cannot sign requests: it logs in with its secret over HTTPS and uses tokens. Not "
+            "for engines. rotate keeps a hashed secret hashed."),
+        OPTION_NUMBER(
+            "grace-seconds", "N", "86400", 0, 31536000,
+            "For rotate: for how many seconds the former secret works too, so that clients "
+            "can be changed one by one. 0: it ends at once, for a secret that has leaked."),
+        OPTION_TEXT("namespace", "NAME", NULL,
+                    "For add: the account shares users and topics only with accounts of the same "
+                    "namespace."),
+        OPTION_TEXT("weight", "X", NULL,
+                    "For add: its share of the engines compared with other accounts, 0.01 to 1000. "
+                    "Unset: 1."),
+        OPTION_TEXT("max-waiting", "N", NULL, "For add: open queries per user. Unset: 100."),
+        OPTION_TEXT("max-rate", "N", NULL, "For add: requests a second. Unset: 100000."),
+        OPTION_TEXT("max-nonces", "N", NULL, "For add: signed requests a day. Unset: 10000000."),
+        OPTION_TEXT("max-stored", "BYTES", NULL,
+                    "For add: bytes stored for all its users. Unset: no limit."),
+        OPTION_TEXT("max-stored-per-user", "BYTES", NULL,
+                    "For add: bytes stored for each of its users. Unset: no limit."),
+        OPTION_CHOICE("dialect", "deployed", NULL,
+                      "For add: the dialect in which its requests are answered."),
+        OPTION_BOOL("json", "off", "Prints the result as one JSON object."),
         {0}}};
 
 struct account_run {

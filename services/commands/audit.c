@@ -31,34 +31,19 @@ enum {
 static const struct config_group audit_options = {
     "Flags",
     (const struct config_option[]){
-        {.name = "url",
-         .kind = CONFIG_TEXT,
-         .metavar = "URL[,URL...]",
-         .fallback = "http://127.0.0.1:8080",
-         .help = "Nodes that run the service broker. Requests go to the first; if it does not "
-                 "respond, to the next."},
-        {.name = "since",
-         .kind = CONFIG_TEXT,
-         .metavar = "TIME",
-         .fallback = "24h",
-         .help = "The first entry to print: how long ago, such as 30m, 24h or 7d, or a time in "
-                 "UTC, such as 2026-11-24T01:02:03Z. Entries are kept for 90 days."},
-        {.name = "follow",
-         .kind = CONFIG_BOOL,
-         .fallback = "off",
-         .help = "Goes on with new entries as they come, until it is interrupted."},
-        {.name = "patience-seconds",
-         .kind = CONFIG_NUMBER,
-         .metavar = "N",
-         .fallback = "0",
-         .min = 0,
-         .max = 86400,
-         .help = "Seconds to keep retrying a request that no node answers or that gets 429 or 5xx. "
-                 "0: try each node once."},
-        {.name = "json",
-         .kind = CONFIG_BOOL,
-         .fallback = "off",
-         .help = "Prints one JSON object per line."},
+        OPTION_TEXT("url", "URL[,URL...]", "http://127.0.0.1:8080",
+                    "Nodes that run the service broker. Requests go to the first; if it does not "
+                    "respond, to the next."),
+        OPTION_TEXT("since", "TIME", "24h",
+                    "The first entry to print: how long ago, such as 30m, 24h or 7d, or a time in "
+                    "UTC, such as 2026-11-24T01:02:03Z. Entries are kept for 90 days."),
+        OPTION_BOOL("follow", "off",
+                    "Goes on with new entries as they come, until it is interrupted."),
+        OPTION_NUMBER(
+            "patience-seconds", "N", "0", 0, 86400,
+            "Seconds to keep retrying a request that no node answers or that gets 429 or 5xx. "
+            "0: try each node once."),
+        OPTION_BOOL("json", "off", "Prints one JSON object per line."),
         {0}}};
 
 struct audit {

@@ -18,10 +18,8 @@ static const struct config_group settings_group = {
     (const struct config_option[]){
         {.name = "config", .metavar = "FILE", .help = "Reads settings from a YAML file."}, {0}}};
 static const struct config_group help_group = {
-    "Help",
-    (const struct config_option[]){
-        {.name = "help", .kind = CONFIG_BOOL, .help = "Describes the command and its flags."},
-        {0}}};
+    "Help", (const struct config_option[]){
+                OPTION_BOOL("help", NULL, "Describes the command and its flags."), {0}}};
 
 /* The caller frees. */
 static const struct config_option **list_options(const struct command *command)

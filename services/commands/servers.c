@@ -16,14 +16,11 @@ enum { REASON_BYTES = 800, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 static const struct config_group servers_options = {
     "Flags",
     (const struct config_option[]){
-        {.name = "adopt",
-         .kind = CONFIG_NUMBER,
-         .metavar = "N",
-         .min = 1,
-         .max = SHARDS_MAX,
-         .help = "Lets nodes use server N of --redis again, with what it holds now, although it "
-                 "has lost its cluster record and therefore its data. The former data of its "
-                 "shards is lost for good: restore it instead if you can."},
+        OPTION_NUMBER(
+            "adopt", "N", NULL, 1, SHARDS_MAX,
+            "Lets nodes use server N of --redis again, with what it holds now, although it "
+            "has lost its cluster record and therefore its data. The former data of its "
+            "shards is lost for good: restore it instead if you can."),
         {0}}};
 
 static int complain(const char *reason)

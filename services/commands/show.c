@@ -33,15 +33,11 @@ enum {
 static const struct config_group show_options = {
     "Flags",
     (const struct config_option[]){
-        {.name = "node",
-         .kind = CONFIG_TEXT,
-         .metavar = "ID",
-         .help = "Asks only the node with this id (see parley show nodes). Unset: all nodes."},
-        {.name = "json",
-         .kind = CONFIG_BOOL,
-         .fallback = "off",
-         .help = "Prints a JSON list of objects instead of a table; the overview as the object "
-                 "that GET /api/status returns, with Troubles, a list of texts."},
+        OPTION_TEXT("node", "ID", NULL,
+                    "Asks only the node with this id (see parley show nodes). Unset: all nodes."),
+        OPTION_BOOL("json", "off",
+                    "Prints a JSON list of objects instead of a table; the overview as the object "
+                    "that GET /api/status returns, with Troubles, a list of texts."),
         {0}}};
 
 struct asked_node {

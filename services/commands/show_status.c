@@ -24,20 +24,15 @@ enum {
 const struct config_group show_url_options = {
     "Flags for nodes",
     (const struct config_option[]){
-        {.name = "url",
-         .kind = CONFIG_TEXT,
-         .metavar = "URL[,URL...]",
-         .help = "Asks a node for the overview instead of Redis: the first of these that answers. "
-                 "The account that signs (--user) must be an operator. Unset: the node of parley "
-                 "login, if there is one, else Redis. With --redis, Redis is asked."},
-        {.name = "patience-seconds",
-         .kind = CONFIG_NUMBER,
-         .metavar = "N",
-         .fallback = "0",
-         .min = 0,
-         .max = 86400,
-         .help = "With --url: seconds to keep retrying while no node answers. 0: each is tried "
-                 "once."},
+        OPTION_TEXT(
+            "url", "URL[,URL...]", NULL,
+            "Asks a node for the overview instead of Redis: the first of these that answers. "
+            "The account that signs (--user) must be an operator. Unset: the node of parley "
+            "login, if there is one, else Redis. With --redis, Redis is asked."),
+        OPTION_NUMBER(
+            "patience-seconds", "N", "0", 0, 86400,
+            "With --url: seconds to keep retrying while no node answers. 0: each is tried "
+            "once."),
         {0}}};
 
 /* --- from a node ------------------------------------------------------------------------------ */

@@ -19,20 +19,16 @@
 enum { URL_MAX_BYTES = 65536, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 static const struct config_group sign_options = {
-    "Flags", (const struct config_option[]){
-                 {.name = "url",
-                  .kind = CONFIG_TEXT,
-                  .metavar = "URL[,URL...]",
-                  .help = "The node that is put in front of a path: the first, if there are "
-                          "several. Unset: that of parley login, and without one a path is printed "
-                          "as a path."},
-                 {.name = "method",
-                  .kind = CONFIG_TEXT,
-                  .choices = "GET|POST|PUT|DELETE|DEL",
-                  .fallback = "GET",
-                  .help = "The method that the URL is for. It has no effect, because the signature "
-                          "does not cover the method: it only makes scripts easier to read."},
-                 {0}}};
+    "Flags",
+    (const struct config_option[]){
+        OPTION_TEXT("url", "URL[,URL...]", NULL,
+                    "The node that is put in front of a path: the first, if there are "
+                    "several. Unset: that of parley login, and without one a path is printed "
+                    "as a path."),
+        OPTION_CHOICE("method", "GET|POST|PUT|DELETE|DEL", "GET",
+                      "The method that the URL is for. It has no effect, because the signature "
+                      "does not cover the method: it only makes scripts easier to read."),
+        {0}}};
 
 static int refuse(const char *reason)
 {

@@ -10,48 +10,23 @@
 static const struct config_group options = {
     "Documents",
     (const struct config_option[]){
-        {.name = "upload-max-mib",
-         .kind = CONFIG_NUMBER,
-         .metavar = "N",
-         .fallback = "25",
-         .min = 1,
-         .max = UPLOAD_MOST_MIB,
-         .help = "Maximum size of an uploaded document, in MiB."},
-        {.name = "documents-cache-mib",
-         .kind = CONFIG_NUMBER,
-         .metavar = "N",
-         .fallback = "256",
-         .min = 1,
-         .max = 1048576,
-         .help = "Memory for cached search indexes, in MiB per thread. Indexes in use are kept in "
-                 "any case. Raise it if the metrics show indexes being fetched again and again."},
-        {.name = "public-collection",
-         .kind = CONFIG_TEXT,
-         .metavar = "NAME",
-         .fallback = "public",
-         .help = "The public collection: POST /ask answers from it."},
-        {.name = "public-max-waiting",
-         .kind = CONFIG_NUMBER,
-         .metavar = "N",
-         .fallback = "200",
-         .min = 1,
-         .max = 100000,
-         .help = "Maximum number of different POST /ask questions waiting for an engine in the "
-                 "whole cluster; further ones get 503."},
-        {.name = "ask-seconds",
-         .kind = CONFIG_NUMBER,
-         .metavar = "N",
-         .fallback = "25",
-         .min = 1,
-         .max = 600,
-         .help = "Seconds that a question over documents waits for its answer before it gets 503."},
-        {.name = "agent-seconds",
-         .kind = CONFIG_NUMBER,
-         .metavar = "N",
-         .fallback = "75",
-         .min = 1,
-         .max = 3600,
-         .help = "Maximum seconds of an agent run, for all of its steps together."},
+        OPTION_NUMBER("upload-max-mib", "N", "25", 1, UPLOAD_MOST_MIB,
+                      "Maximum size of an uploaded document, in MiB."),
+        OPTION_NUMBER(
+            "documents-cache-mib", "N", "256", 1, 1048576,
+            "Memory for cached search indexes, in MiB per thread. Indexes in use are kept in "
+            "any case. Raise it if the metrics show indexes being fetched again and again."),
+        OPTION_TEXT("public-collection", "NAME", "public",
+                    "The public collection: POST /ask answers from it."),
+        OPTION_NUMBER(
+            "public-max-waiting", "N", "200", 1, 100000,
+            "Maximum number of different POST /ask questions waiting for an engine in the "
+            "whole cluster; further ones get 503."),
+        OPTION_NUMBER(
+            "ask-seconds", "N", "25", 1, 600,
+            "Seconds that a question over documents waits for its answer before it gets 503."),
+        OPTION_NUMBER("agent-seconds", "N", "75", 1, 3600,
+                      "Maximum seconds of an agent run, for all of its steps together."),
         {0}}};
 
 static bool read_settings(const struct service_process *process, void **ret_settings)

@@ -12,113 +12,74 @@
 static const struct config_group pull_options = {
     "Nodes",
     (const struct config_option[]){
-        {.name = "url",
-         .kind = CONFIG_TEXT,
-         .metavar = "URL[,URL...]",
-         .help = "The nodes to pull from, at most 16: http://HOST[:PORT] or https://HOST[:PORT]. "
-                 "Any node of a cluster serves any claim; slots are spread over the nodes and fail "
-                 "over between them. Required."},
-        {.name = "start-seconds",
-         .kind = CONFIG_NUMBER,
-         .metavar = "N",
-         .fallback = "10",
-         .min = 0,
-         .max = 600,
-         .help = "Seconds that the engine waits at its start for the nodes and the model server to "
-                 "come up. Raise it if all of them start together. A wrong answer from any of them "
-                 "ends the start immediately."},
-        {.name = "slots",
-         .kind = CONFIG_NUMBER,
-         .metavar = "N",
-         .fallback = "4",
-         .min = 1,
-         .max = 256,
-         .help = "Number of claims that are worked on concurrently. Set it to the number of "
-                 "requests that the model server handles in parallel."},
-        {.name = "wait",
-         .kind = CONFIG_NUMBER,
-         .metavar = "SECONDS",
-         .fallback = "100",
-         .min = 1,
-         .max = 120,
-         .help = "Seconds that a node holds a request for work before it returns an empty "
-                 "response. Keep it below the idle timeout of any proxy in between."},
-        {.name = "engine-id",
-         .kind = CONFIG_TEXT,
-         .metavar = "NAME",
-         .help = "The engine name that is sent to the nodes: 1 to 60 letters, digits, '-', '_' and "
-                 "'.'. Two engines of one account must not share a name, because a newer request "
-                 "ends an older one with the same name. Unset: the host name and the process id."},
-        {.name = "models",
-         .kind = CONFIG_TEXT,
-         .metavar = "A,B",
-         .help = "Comma-separated models to serve: takes only queries that name one of them, "
-                 "answered by that model, or that name none. At most 256 bytes. Unset: takes every "
-                 "query and answers with --model."},
+        OPTION_TEXT(
+            "url", "URL[,URL...]", NULL,
+            "The nodes to pull from, at most 16: http://HOST[:PORT] or https://HOST[:PORT]. "
+            "Any node of a cluster serves any claim; slots are spread over the nodes and fail "
+            "over between them. Required."),
+        OPTION_NUMBER(
+            "start-seconds", "N", "10", 0, 600,
+            "Seconds that the engine waits at its start for the nodes and the model server to "
+            "come up. Raise it if all of them start together. A wrong answer from any of them "
+            "ends the start immediately."),
+        OPTION_NUMBER("slots", "N", "4", 1, 256,
+                      "Number of claims that are worked on concurrently. Set it to the number of "
+                      "requests that the model server handles in parallel."),
+        OPTION_NUMBER("wait", "SECONDS", "100", 1, 120,
+                      "Seconds that a node holds a request for work before it returns an empty "
+                      "response. Keep it below the idle timeout of any proxy in between."),
+        OPTION_TEXT(
+            "engine-id", "NAME", NULL,
+            "The engine name that is sent to the nodes: 1 to 60 letters, digits, '-', '_' and "
+            "'.'. Two engines of one account must not share a name, because a newer request "
+            "ends an older one with the same name. Unset: the host name and the process id."),
+        OPTION_TEXT(
+            "models", "A,B", NULL,
+            "Comma-separated models to serve: takes only queries that name one of them, "
+            "answered by that model, or that name none. At most 256 bytes. Unset: takes every "
+            "query and answers with --model."),
         {0}}};
 
 static const struct config_group model_options = {
     "Model",
     (const struct config_option[]){
-        {.name = "llm",
-         .kind = CONFIG_TEXT,
-         .metavar = "URL",
-         .help = "Base URL of an OpenAI-compatible server with /chat/completions, such as "
-                 "http://127.0.0.1:11434/v1 (Ollama, llama.cpp, vLLM and others). Unset: the "
-                 "built-in extractive model answers."},
-        {.name = "llm-url",
-         .kind = CONFIG_TEXT,
-         .metavar = "URL",
-         .help = "Same as --llm, which takes precedence. It exists for its environment variable, "
-                 "which tools that start an engine set."},
-        {.name = "model",
-         .kind = CONFIG_TEXT,
-         .metavar = "NAME",
-         .help = "The model to request from the server. Required with --llm."},
-        {.name = "llm-key-file",
-         .kind = CONFIG_TEXT,
-         .metavar = "FILE",
-         .help = "A file that contains the API key of the model server, sent as a bearer token. It "
-                 "is also used for --embeddings unless that has its own key."},
-        {.name = "llm-timeout",
-         .kind = CONFIG_NUMBER,
-         .metavar = "SECONDS",
-         .fallback = "300",
-         .min = 1,
-         .max = 86400,
-         .help =
-             "Seconds without data from the model server after which the query is given back. "
-             "Raise it on slow machines: a long prompt can take minutes before the first word."},
+        OPTION_TEXT("llm", "URL", NULL,
+                    "Base URL of an OpenAI-compatible server with /chat/completions, such as "
+                    "http://127.0.0.1:11434/v1 (Ollama, llama.cpp, vLLM and others). Unset: the "
+                    "built-in extractive model answers."),
+        OPTION_TEXT(
+            "llm-url", "URL", NULL,
+            "Same as --llm, which takes precedence. It exists for its environment variable, "
+            "which tools that start an engine set."),
+        OPTION_TEXT("model", "NAME", NULL,
+                    "The model to request from the server. Required with --llm."),
+        OPTION_TEXT(
+            "llm-key-file", "FILE", NULL,
+            "A file that contains the API key of the model server, sent as a bearer token. It "
+            "is also used for --embeddings unless that has its own key."),
+        OPTION_NUMBER(
+            "llm-timeout", "SECONDS", "300", 1, 86400,
+            "Seconds without data from the model server after which the query is given back. "
+            "Raise it on slow machines: a long prompt can take minutes before the first word."),
         {0}}};
 
 static const struct config_group corpus_options = {
     "Documents",
     (const struct config_option[]){
-        {.name = "corpus",
-         .kind = CONFIG_TEXT,
-         .metavar = "DIR",
-         .help =
-             "A folder of documents (TXT, MD, HTML, and PDF if pdftotext is installed), including "
-             "subfolders. It serves lookups, and the passages that best match a question are given "
-             "to the model. Hidden files and symbolic links to folders are skipped."},
-        {.name = "index",
-         .kind = CONFIG_TEXT,
-         .metavar = "FILE",
-         .help = "Where the index of --corpus is kept between starts. It is a cache and may be "
-                 "deleted at any time. Unset: in parley/ in the user's cache folder "
-                 "($XDG_CACHE_HOME, or ~/.cache). Empty: it is not kept."},
-        {.name = "top-k",
-         .kind = CONFIG_NUMBER,
-         .metavar = "N",
-         .fallback = "5",
-         .min = 1,
-         .max = 20,
-         .help = "Number of corpus passages that are given to the model with a question."},
-        {.name = "embeddings-model",
-         .kind = CONFIG_TEXT,
-         .metavar = "NAME",
-         .help = "The embedding model, if --embeddings is only the base URL of an "
-                 "OpenAI-compatible server. Changing the model rebuilds the index."},
+        OPTION_TEXT(
+            "corpus", "DIR", NULL,
+            "A folder of documents (TXT, MD, HTML, and PDF if pdftotext is installed), including "
+            "subfolders. It serves lookups, and the passages that best match a question are given "
+            "to the model. Hidden files and symbolic links to folders are skipped."),
+        OPTION_TEXT("index", "FILE", NULL,
+                    "Where the index of --corpus is kept between starts. It is a cache and may be "
+                    "deleted at any time. Unset: in parley/ in the user's cache folder "
+                    "($XDG_CACHE_HOME, or ~/.cache). Empty: it is not kept."),
+        OPTION_NUMBER("top-k", "N", "5", 1, 20,
+                      "Number of corpus passages that are given to the model with a question."),
+        OPTION_TEXT("embeddings-model", "NAME", NULL,
+                    "The embedding model, if --embeddings is only the base URL of an "
+                    "OpenAI-compatible server. Changing the model rebuilds the index."),
         {0}}};
 
 const struct command engine_command = {

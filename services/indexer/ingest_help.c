@@ -13,36 +13,26 @@
 static const struct config_group ingest_options = {
     "Flags",
     (const struct config_option[]){
-        {.name = "collection",
-         .kind = CONFIG_TEXT,
-         .metavar = "NAME",
-         .help = "The collection to fill, 1 to 64 bytes; created if it does not exist. Nodes "
-                 "answer /ask from the collection in their --public-collection. Required."},
-        {.name = "base-url",
-         .kind = CONFIG_TEXT,
-         .metavar = "URL",
-         .help = "The URL (http:// or https://) under which these files are published. The page "
-                 "address of each file starts with it, see below. Unset: sources do not link to a "
-                 "page."},
-        {.name = "prune",
-         .kind = CONFIG_BOOL,
-         .fallback = "off",
-         .help = "Removes documents of this collection whose file no longer exists, but only those "
-                 "whose name is below one of the given paths."},
-        {.name = "reindex",
-         .kind = CONFIG_BOOL,
-         .fallback = "off",
-         .help = "Switches the collection to the model of --embeddings: documents that another "
-                 "model embedded are indexed again even if their file is unchanged. Without it, a "
-                 "model other than the collection's is refused."},
-        {.name = "dry-run",
-         .kind = CONFIG_BOOL,
-         .fallback = "off",
-         .help = "Prints what would be done and changes nothing."},
-        {.name = "json",
-         .kind = CONFIG_BOOL,
-         .fallback = "off",
-         .help = "Prints one JSON object per line for each file, then one with the counts."},
+        OPTION_TEXT("collection", "NAME", NULL,
+                    "The collection to fill, 1 to 64 bytes; created if it does not exist. Nodes "
+                    "answer /ask from the collection in their --public-collection. Required."),
+        OPTION_TEXT(
+            "base-url", "URL", NULL,
+            "The URL (http:// or https://) under which these files are published. The page "
+            "address of each file starts with it, see below. Unset: sources do not link to a "
+            "page."),
+        OPTION_BOOL(
+            "prune", "off",
+            "Removes documents of this collection whose file no longer exists, but only those "
+            "whose name is below one of the given paths."),
+        OPTION_BOOL(
+            "reindex", "off",
+            "Switches the collection to the model of --embeddings: documents that another "
+            "model embedded are indexed again even if their file is unchanged. Without it, a "
+            "model other than the collection's is refused."),
+        OPTION_BOOL("dry-run", "off", "Prints what would be done and changes nothing."),
+        OPTION_BOOL("json", "off",
+                    "Prints one JSON object per line for each file, then one with the counts."),
         {0}}};
 
 const struct command ingest_command = {

@@ -5,14 +5,10 @@
 const struct config_group job_options = {
     "Indexing jobs",
     (const struct config_option[]){
-        {.name = "job-lease-seconds",
-         .kind = CONFIG_NUMBER,
-         .metavar = "N",
-         .fallback = "30",
-         .min = 1,
-         .max = 3600,
-         .help = "Seconds without a heartbeat from its indexer after which another indexer takes "
-                 "over a document. Use the same value for all nodes and tools of a cluster."},
+        OPTION_NUMBER(
+            "job-lease-seconds", "N", "30", 1, 3600,
+            "Seconds without a heartbeat from its indexer after which another indexer takes "
+            "over a document. Use the same value for all nodes and tools of a cluster."),
         {0}}};
 
 uint64_t job_read_lease_ms(const struct config *config)

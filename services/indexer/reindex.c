@@ -31,18 +31,12 @@ enum {
 static const struct config_group reindex_options = {
     "Flags",
     (const struct config_option[]){
-        {.name = "owner",
-         .kind = CONFIG_TEXT,
-         .metavar = "NAME",
-         .help = "Reindexes only this owner's documents. Unset: all owners and collections."},
-        {.name = "namespace",
-         .kind = CONFIG_TEXT,
-         .metavar = "NAME",
-         .help = "The namespace of the owner's accounts, if they have one."},
-        {.name = "dry-run",
-         .kind = CONFIG_BOOL,
-         .fallback = "off",
-         .help = "Prints how many documents would be reindexed and changes nothing."},
+        OPTION_TEXT("owner", "NAME", NULL,
+                    "Reindexes only this owner's documents. Unset: all owners and collections."),
+        OPTION_TEXT("namespace", "NAME", NULL,
+                    "The namespace of the owner's accounts, if they have one."),
+        OPTION_BOOL("dry-run", "off",
+                    "Prints how many documents would be reindexed and changes nothing."),
         {0}}};
 
 struct reindex {

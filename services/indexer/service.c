@@ -20,16 +20,11 @@ struct settings {
 };
 
 static const struct config_group options = {
-    "Indexer",
-    (const struct config_option[]){{.name = "indexers",
-                                    .kind = CONFIG_NUMBER,
-                                    .metavar = "N",
-                                    .fallback = "1",
-                                    .min = 0,
-                                    .max = INDEXERS_MAX,
-                                    .help = "Number of threads that index documents. 0: this "
-                                            "process indexes none. Raise it if jobs stay QUEUED."},
-                                   {0}}};
+    "Indexer", (const struct config_option[]){
+                   OPTION_NUMBER("indexers", "N", "1", 0, INDEXERS_MAX,
+                                 "Number of threads that index documents. 0: this "
+                                 "process indexes none. Raise it if jobs stay QUEUED."),
+                   {0}}};
 
 static bool read_settings(const struct service_process *process, void **ret_settings)
 {

@@ -22,25 +22,17 @@ enum { REASON_BYTES = 512 };
 static const struct config_group options = {
     "Workflows",
     (const struct config_option[]){
-        {.name = "workflows",
-         .kind = CONFIG_TEXT,
-         .metavar = "FILE",
-         .help =
-             "Decision trees and agents, instead of the shipped ones (`parley workflow shipped` "
-             "prints those, `parley workflow check FILE` checks a file). Read again on SIGHUP; "
-             "runs that have begun keep the version that they began with."},
-        {.name = "workflow-public",
-         .kind = CONFIG_BOOL,
-         .fallback = "off",
-         .help = "Lets clients without credentials run workflows, all of them as one user. For a "
-                 "node in a private network."},
-        {.name = "workflow-keep-days",
-         .kind = CONFIG_NUMBER,
-         .metavar = "N",
-         .fallback = "365",
-         .min = 1,
-         .max = 36500,
-         .help = "Days that a finished run is kept, with who approved what."},
+        OPTION_TEXT(
+            "workflows", "FILE", NULL,
+            "Decision trees and agents, instead of the shipped ones (`parley workflow shipped` "
+            "prints those, `parley workflow check FILE` checks a file). Read again on SIGHUP; "
+            "runs that have begun keep the version that they began with."),
+        OPTION_BOOL(
+            "workflow-public", "off",
+            "Lets clients without credentials run workflows, all of them as one user. For a "
+            "node in a private network."),
+        OPTION_NUMBER("workflow-keep-days", "N", "365", 1, 36500,
+                      "Days that a finished run is kept, with who approved what."),
         {0}}};
 
 static void free_settings(void *context)

@@ -18,12 +18,11 @@ enum { FILE_MAX_BYTES = 16 << 10, FILE_DEPTH_MAX = 2, REASON_BYTES = 1024, SOURC
 const struct config_group login_file_options = {
     "Login",
     (const struct config_option[]){
-        {.name = "login-file",
-         .kind = CONFIG_TEXT,
-         .metavar = "FILE",
-         .help = "The file that parley login writes and that other commands read for what no flag "
-                 "or variable gives. Unset: parley/login.yaml in $XDG_CONFIG_HOME, or in "
-                 "~/.config."},
+        OPTION_TEXT(
+            "login-file", "FILE", NULL,
+            "The file that parley login writes and that other commands read for what no flag "
+            "or variable gives. Unset: parley/login.yaml in $XDG_CONFIG_HOME, or in "
+            "~/.config."),
         {0}}};
 
 static struct {

@@ -25,18 +25,15 @@
 const struct config_group signed_options = {
     "Account",
     (const struct config_option[]){
-        {.name = "user",
-         .kind = CONFIG_TEXT,
-         .metavar = "NAME",
-         .help = "The account that signs the requests, as named in the nodes' accounts file. "
-                 "Unset: that of parley login."},
-        {.name = "secret-file",
-         .kind = CONFIG_TEXT,
-         .metavar = "FILE",
-         .help = "A file that contains only the account's secret; surrounding white space is "
-                 "ignored. Use /dev/stdin to read it from a pipe. No flag takes the secret itself, "
-                 "because other users of the machine can read command lines. Unset: the secret "
-                 "of parley login."},
+        OPTION_TEXT("user", "NAME", NULL,
+                    "The account that signs the requests, as named in the nodes' accounts file. "
+                    "Unset: that of parley login."),
+        OPTION_TEXT(
+            "secret-file", "FILE", NULL,
+            "A file that contains only the account's secret; surrounding white space is "
+            "ignored. Use /dev/stdin to read it from a pipe. No flag takes the secret itself, "
+            "because other users of the machine can read command lines. Unset: the secret "
+            "of parley login."),
         {0}}};
 
 enum { NONCE_CHARS = 16, NONCE_BYTES = 12, POOL_BYTES = 64 * NONCE_BYTES };

@@ -17,11 +17,9 @@ enum { FILE_MAX_BYTES = 1 << 20, FILE_DEPTH_MAX = 8, LINE_MAX_BYTES = 1024 };
 
 const struct config_group config_check_options = {
     "Configuration",
-    (const struct config_option[]){{.name = "check-config",
-                                    .kind = CONFIG_BOOL,
-                                    .fallback = "off",
-                                    .help = "Checks the settings and the files and servers they "
-                                            "name, prints what would run, and exits."},
+    (const struct config_option[]){OPTION_BOOL("check-config", "off",
+                                               "Checks the settings and the files and servers they "
+                                               "name, prints what would run, and exits."),
                                    {0}}};
 
 /* The last that was read: config_wrong repeats its values. */

@@ -26,6 +26,26 @@ struct config_option {
     bool is_list;         /* CONFIG_TEXT: each further flag adds a line to the value */
 };
 
+/* Rows of a group of options. FALLBACK: the default as text; NULL: none. */
+#define OPTION_TEXT(NAME, METAVAR, FALLBACK, HELP)                                                 \
+    {                                                                                              \
+        .name = NAME, .kind = CONFIG_TEXT, .metavar = METAVAR, .fallback = FALLBACK, .help = HELP  \
+    }
+/* CHOICES: such as "json|text". */
+#define OPTION_CHOICE(NAME, CHOICES, FALLBACK, HELP)                                               \
+    {                                                                                              \
+        .name = NAME, .kind = CONFIG_TEXT, .choices = CHOICES, .fallback = FALLBACK, .help = HELP  \
+    }
+#define OPTION_NUMBER(NAME, METAVAR, FALLBACK, MIN, MAX, HELP)                                     \
+    {                                                                                              \
+        .name = NAME, .kind = CONFIG_NUMBER, .metavar = METAVAR, .fallback = FALLBACK, .min = MIN, \
+        .max = MAX, .help = HELP                                                                   \
+    }
+#define OPTION_BOOL(NAME, FALLBACK, HELP)                                                          \
+    {                                                                                              \
+        .name = NAME, .kind = CONFIG_BOOL, .fallback = FALLBACK, .help = HELP                      \
+    }
+
 /* Must outlive the configuration that is read with it. */
 struct config_group {
     const char *title; /* above its options in --help */

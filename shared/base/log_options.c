@@ -7,26 +7,16 @@
 #include <stdlib.h>
 
 const struct config_group log_options = {
-    "Log",
-    (const struct config_option[]){{.name = "log-level",
-                                    .kind = CONFIG_TEXT,
-                                    .choices = "debug|info|warn|error",
-                                    .fallback = "info",
-                                    .help = "Lowest level that is logged to standard error."},
-                                   {.name = "log-format",
-                                    .kind = CONFIG_TEXT,
-                                    .choices = "json|text",
-                                    .fallback = "text",
-                                    .help = "Format of log lines."},
-                                   {0}}};
+    "Log", (const struct config_option[]){
+               OPTION_CHOICE("log-level", "debug|info|warn|error", "info",
+                             "Lowest level that is logged to standard error."),
+               OPTION_CHOICE("log-format", "json|text", "text", "Format of log lines."),
+               {0}}};
 
 const struct config_group log_tool_options = {
     "Log",
-    (const struct config_option[]){{.name = "log-level",
-                                    .kind = CONFIG_TEXT,
-                                    .choices = "debug|info|warn|error",
-                                    .fallback = "error",
-                                    .help = "Lowest level that is logged to standard error."},
+    (const struct config_option[]){OPTION_CHOICE("log-level", "debug|info|warn|error", "error",
+                                                 "Lowest level that is logged to standard error."),
                                    {0}}};
 
 void log_read_options(const struct config *config)

@@ -6,15 +6,13 @@
 #include <openssl/ssl.h>
 
 const struct config_group trust_options = {
-    "TLS",
-    (const struct config_option[]){
-        {.name = "ca-file",
-         .kind = CONFIG_TEXT,
-         .metavar = "FILE",
-         .help = "Certificate authorities (PEM) that https:// servers, and Redis over rediss://, "
-                 "may be certified by, besides the system's. For certificates of your own "
-                 "authority."},
-        {0}}};
+    "TLS", (const struct config_option[]){
+               OPTION_TEXT(
+                   "ca-file", "FILE", NULL,
+                   "Certificate authorities (PEM) that https:// servers, and Redis over rediss://, "
+                   "may be certified by, besides the system's. For certificates of your own "
+                   "authority."),
+               {0}}};
 
 static const char *file;
 

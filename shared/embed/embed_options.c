@@ -10,18 +10,14 @@ enum { REASON_BYTES = 256 };
 const struct config_group embed_options = {
     "Embeddings",
     (const struct config_option[]){
-        {.name = "embeddings",
-         .kind = CONFIG_TEXT,
-         .metavar = "MODEL",
-         .fallback = "hash",
-         .help = "The embedding model: hash (built in; finds the same words and their inflections, "
-                 "but no synonyms), openai:URL#MODEL (a server with OpenAI's /embeddings below "
-                 "URL) or ollama:URL#MODEL. Vectors of different models cannot be compared: use "
-                 "the same model on all nodes and tools that share documents."},
-        {.name = "embeddings-key-file",
-         .kind = CONFIG_TEXT,
-         .metavar = "FILE",
-         .help = "A file that contains the API key for the embedding server."},
+        OPTION_TEXT(
+            "embeddings", "MODEL", "hash",
+            "The embedding model: hash (built in; finds the same words and their inflections, "
+            "but no synonyms), openai:URL#MODEL (a server with OpenAI's /embeddings below "
+            "URL) or ollama:URL#MODEL. Vectors of different models cannot be compared: use "
+            "the same model on all nodes and tools that share documents."),
+        OPTION_TEXT("embeddings-key-file", "FILE", NULL,
+                    "A file that contains the API key for the embedding server."),
         {0}}};
 
 struct embedder *embed_read_options(const struct config *config)

@@ -21,56 +21,39 @@ enum { REASON_BYTES = 800, CHANNEL_BYTES = 128, KEY_BYTES = 128, AGREE_EVERY_MS 
 const struct config_group redis_options = {
     "Redis",
     (const struct config_option[]){
-        {.name = "redis",
-         .kind = CONFIG_TEXT,
-         .metavar = "URL",
-         .fallback = "redis://127.0.0.1:6379/0",
-         .help = "Redis 7 or Valkey 8: redis://[user:@]host:port[/db] or unix:/path[?db=N]. "
-                 "redis+sentinel://[user:@]host:port,host:port/name[/db] lists Sentinels and "
-                 "follows their master of that name. "
-                 "redis+cluster://[user:@]host:port,host:port lists members of one Redis Cluster. "
-                 "rediss instead of redis, as in rediss://host:port, is TLS. "
-                 "A password in the URL (user:password@) is visible in ps: use "
-                 "--redis-password-file instead."},
-        {.name = "redis-password-file",
-         .kind = CONFIG_TEXT,
-         .metavar = "FILE",
-         .help = "A file that contains the Redis password. The user, if any, is part of --redis."},
-        {.name = "sentinel-user",
-         .kind = CONFIG_TEXT,
-         .metavar = "NAME",
-         .help = "The ACL user of the Sentinels themselves, if they have one."},
-        {.name = "sentinel-password-file",
-         .kind = CONFIG_TEXT,
-         .metavar = "FILE",
-         .help = "A file that contains the password of the Sentinels themselves, if they require "
-                 "one. The password of Redis is a different setting."},
-        {.name = "redis-tls-cert",
-         .kind = CONFIG_TEXT,
-         .metavar = "FILE",
-         .help = "This process's certificate (PEM), and those that lead to its authority, for a "
-                 "Redis over rediss:// that asks for one, as Redis does unless it has "
-                 "tls-auth-clients no."},
-        {.name = "redis-tls-key",
-         .kind = CONFIG_TEXT,
-         .metavar = "FILE",
-         .help = "The private key (PEM) of --redis-tls-cert."},
-        {.name = "key-prefix",
-         .kind = CONFIG_TEXT,
-         .metavar = "TEXT",
-         .fallback = "parley:{0}:",
-         .help =
-             "Prefix of all keys and channels in Redis, at most 64 bytes; the same for all nodes "
-             "and tools of a cluster. Change it when clusters share a Redis. A part in braces "
-             "keeps the keys of one shard in one slot; without one, each shard gets its own."},
-        {.name = "shards",
-         .kind = CONFIG_NUMBER,
-         .metavar = "N",
-         .min = 1,
-         .max = SHARDS_MAX,
-         .help = "Number of shards of the queue: a power of two up to 64. It is fixed when a "
-                 "cluster first starts (1 without this flag). Later starts use the stored number "
-                 "and refuse a different one."},
+        OPTION_TEXT(
+            "redis", "URL", "redis://127.0.0.1:6379/0",
+            "Redis 7 or Valkey 8: redis://[user:@]host:port[/db] or unix:/path[?db=N]. "
+            "redis+sentinel://[user:@]host:port,host:port/name[/db] lists Sentinels and "
+            "follows their master of that name. "
+            "redis+cluster://[user:@]host:port,host:port lists members of one Redis Cluster. "
+            "rediss instead of redis, as in rediss://host:port, is TLS. "
+            "A password in the URL (user:password@) is visible in ps: use "
+            "--redis-password-file instead."),
+        OPTION_TEXT(
+            "redis-password-file", "FILE", NULL,
+            "A file that contains the Redis password. The user, if any, is part of --redis."),
+        OPTION_TEXT("sentinel-user", "NAME", NULL,
+                    "The ACL user of the Sentinels themselves, if they have one."),
+        OPTION_TEXT(
+            "sentinel-password-file", "FILE", NULL,
+            "A file that contains the password of the Sentinels themselves, if they require "
+            "one. The password of Redis is a different setting."),
+        OPTION_TEXT("redis-tls-cert", "FILE", NULL,
+                    "This process's certificate (PEM), and those that lead to its authority, for a "
+                    "Redis over rediss:// that asks for one, as Redis does unless it has "
+                    "tls-auth-clients no."),
+        OPTION_TEXT("redis-tls-key", "FILE", NULL, "The private key (PEM) of --redis-tls-cert."),
+        OPTION_TEXT(
+            "key-prefix", "TEXT", "parley:{0}:",
+            "Prefix of all keys and channels in Redis, at most 64 bytes; the same for all nodes "
+            "and tools of a cluster. Change it when clusters share a Redis. A part in braces "
+            "keeps the keys of one shard in one slot; without one, each shard gets its own."),
+        OPTION_NUMBER(
+            "shards", "N", NULL, 1, SHARDS_MAX,
+            "Number of shards of the queue: a power of two up to 64. It is fixed when a "
+            "cluster first starts (1 without this flag). Later starts use the stored number "
+            "and refuse a different one."),
         {0}}};
 
 static bool read_password(const char *file, struct redis_address *address)

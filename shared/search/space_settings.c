@@ -7,22 +7,16 @@ static const char *const mode_names[VECTORS_MODE_NR] = {"auto", "exact", "set"};
 const struct config_group space_options = {
     "Stored documents",
     (const struct config_option[]){
-        {.name = "vectors",
-         .kind = CONFIG_TEXT,
-         .choices = "auto|exact|set",
-         .fallback = "auto",
-         .help = "How documents of a new owner or collection are searched: exact (the node "
-                 "compares all vectors), set (a vector set, Redis 8 only) or auto (set if Redis "
-                 "supports it, otherwise exact). An owner or collection that already has documents "
-                 "keeps its method."},
-        {.name = "owner-max-mib",
-         .kind = CONFIG_NUMBER,
-         .metavar = "N",
-         .fallback = "500",
-         .min = 1,
-         .max = 1048576,
-         .help = "Storage limit for the documents of one owner or collection, in MiB: uploads, "
-                 "texts and indexes together."},
+        OPTION_CHOICE(
+            "vectors", "auto|exact|set", "auto",
+            "How documents of a new owner or collection are searched: exact (the node "
+            "compares all vectors), set (a vector set, Redis 8 only) or auto (set if Redis "
+            "supports it, otherwise exact). An owner or collection that already has documents "
+            "keeps its method."),
+        OPTION_NUMBER(
+            "owner-max-mib", "N", "500", 1, 1048576,
+            "Storage limit for the documents of one owner or collection, in MiB: uploads, "
+            "texts and indexes together."),
         {0}}};
 
 struct space_settings space_read_options(const struct config *config)

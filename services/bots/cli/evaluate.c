@@ -22,17 +22,14 @@ enum { REQUEST_MAX_BYTES = 16 << 20, BOT_MAX_BYTES = 128 };
 static const struct config_group evaluate_options = {
     "Flags",
     (const struct config_option[]){
-        {.name = "bot",
-         .kind = CONFIG_TEXT,
-         .metavar = "NAME",
-         .help = "The bot. It must have an endpoint; a bot that pulls cannot be evaluated."},
-        {.name = "conversation",
-         .kind = CONFIG_TEXT,
-         .metavar = "FILE",
-         .help = "JSON lines, one message each: {\"from\":\"Ann\",\"text\":\"Hello\"}. A message "
-                 "followed by one from the person that the bot emulates is a turn. If that person "
-                 "answers several times in a row, the closest answer counts. At most 4 MiB and "
-                 "2000 turns."},
+        OPTION_TEXT("bot", "NAME", NULL,
+                    "The bot. It must have an endpoint; a bot that pulls cannot be evaluated."),
+        OPTION_TEXT(
+            "conversation", "FILE", NULL,
+            "JSON lines, one message each: {\"from\":\"Ann\",\"text\":\"Hello\"}. A message "
+            "followed by one from the person that the bot emulates is a turn. If that person "
+            "answers several times in a row, the closest answer counts. At most 4 MiB and "
+            "2000 turns."),
         {.name = "measure",
          .kind = CONFIG_TEXT,
          .metavar = "NAME",
@@ -41,28 +38,19 @@ static const struct config_group evaluate_options = {
          .help = "How far an answer is from an original, by their embeddings. cosine compares "
                  "directions only; dot and euclidean compare lengths too, for models whose "
                  "embeddings are not normalized."},
-        {.name = "against",
-         .kind = CONFIG_TEXT,
-         .metavar = "RUN",
-         .help = "The id of an earlier evaluation of the same conversation, to compare with turn "
-                 "by turn."},
-        {.name = "report",
-         .kind = CONFIG_TEXT,
-         .metavar = "FILE",
-         .help = "Writes an HTML page with the curve and all turns, which needs no network. "
-                 "Replaces FILE once the page is complete."},
-        {.name = "run",
-         .kind = CONFIG_TEXT,
-         .metavar = "RUN",
-         .help = "Follows or shows an evaluation by its id, in place of --bot and --conversation."},
-        {.name = "cancel",
-         .kind = CONFIG_BOOL,
-         .fallback = "off",
-         .help = "With --run: ends that evaluation. Its turns so far are kept."},
-        {.name = "json",
-         .kind = CONFIG_BOOL,
-         .fallback = "off",
-         .help = "Prints the result as one JSON object instead of a table."},
+        OPTION_TEXT(
+            "against", "RUN", NULL,
+            "The id of an earlier evaluation of the same conversation, to compare with turn "
+            "by turn."),
+        OPTION_TEXT("report", "FILE", NULL,
+                    "Writes an HTML page with the curve and all turns, which needs no network. "
+                    "Replaces FILE once the page is complete."),
+        OPTION_TEXT(
+            "run", "RUN", NULL,
+            "Follows or shows an evaluation by its id, in place of --bot and --conversation."),
+        OPTION_BOOL("cancel", "off",
+                    "With --run: ends that evaluation. Its turns so far are kept."),
+        OPTION_BOOL("json", "off", "Prints the result as one JSON object instead of a table."),
         {0}}};
 
 /* --- settings --------------------------------------------------------------------------------- */

@@ -23,24 +23,14 @@ enum {
 static const struct config_group recommendations_options = {
     "Flags",
     (const struct config_option[]){
-        {.name = "url",
-         .kind = CONFIG_TEXT,
-         .metavar = "URL[,URL...]",
-         .fallback = "http://127.0.0.1:8080",
-         .help = "Nodes that run the service broker. Requests go to the first; if it does not "
-                 "respond, to the next."},
-        {.name = "patience-seconds",
-         .kind = CONFIG_NUMBER,
-         .metavar = "N",
-         .fallback = "60",
-         .min = 0,
-         .max = 86400,
-         .help = "Seconds to keep retrying a request that no node answers or that gets 429 or 5xx. "
-                 "0: try once."},
-        {.name = "json",
-         .kind = CONFIG_BOOL,
-         .fallback = "off",
-         .help = "Prints the result as one JSON object."},
+        OPTION_TEXT("url", "URL[,URL...]", "http://127.0.0.1:8080",
+                    "Nodes that run the service broker. Requests go to the first; if it does not "
+                    "respond, to the next."),
+        OPTION_NUMBER(
+            "patience-seconds", "N", "60", 0, 86400,
+            "Seconds to keep retrying a request that no node answers or that gets 429 or 5xx. "
+            "0: try once."),
+        OPTION_BOOL("json", "off", "Prints the result as one JSON object."),
         {0}}};
 
 /* --- list ------------------------------------------------------------------------------------- */

@@ -29,36 +29,21 @@ enum {
 static const struct config_group top_options = {
     "Flags",
     (const struct config_option[]){
-        {.name = "url",
-         .kind = CONFIG_TEXT,
-         .metavar = "URL[,URL...]",
-         .fallback = "http://127.0.0.1:8080",
-         .help = "Nodes that run the service broker. The first one that answers is asked; when it "
-                 "ends, the next."},
-        {.name = "once",
-         .kind = CONFIG_BOOL,
-         .fallback = "off",
-         .help = "Prints the view once, in full, and exits."},
-        {.name = "json",
-         .kind = CONFIG_BOOL,
-         .fallback = "off",
-         .help = "Prints one JSON object per line with the answers of /api/status and /api/depth: "
-                 "one with --once, else one per interval."},
-        {.name = "interval-seconds",
-         .kind = CONFIG_NUMBER,
-         .metavar = "N",
-         .fallback = "2",
-         .min = 1,
-         .max = 3600,
-         .help = "Seconds between two refreshes. Raise it on a slow connection."},
-        {.name = "patience-seconds",
-         .kind = CONFIG_NUMBER,
-         .metavar = "N",
-         .fallback = "0",
-         .min = 0,
-         .max = 86400,
-         .help = "Seconds to keep retrying the first request while no node answers it. 0: every "
-                 "node is tried once."},
+        OPTION_TEXT(
+            "url", "URL[,URL...]", "http://127.0.0.1:8080",
+            "Nodes that run the service broker. The first one that answers is asked; when it "
+            "ends, the next."),
+        OPTION_BOOL("once", "off", "Prints the view once, in full, and exits."),
+        OPTION_BOOL(
+            "json", "off",
+            "Prints one JSON object per line with the answers of /api/status and /api/depth: "
+            "one with --once, else one per interval."),
+        OPTION_NUMBER("interval-seconds", "N", "2", 1, 3600,
+                      "Seconds between two refreshes. Raise it on a slow connection."),
+        OPTION_NUMBER(
+            "patience-seconds", "N", "0", 0, 86400,
+            "Seconds to keep retrying the first request while no node answers it. 0: every "
+            "node is tried once."),
         {0}}};
 
 struct top {

@@ -15,39 +15,22 @@
 enum { SHOWN_MAX_BYTES = 4096, EXIT_USAGE = 2 };
 
 static const struct config_group user_options = {
-    "Flags", (const struct config_option[]){
-                 {.name = "url",
-                  .kind = CONFIG_TEXT,
-                  .metavar = "URL[,URL...]",
-                  .fallback = "http://127.0.0.1:8080",
-                  .help = "The nodes, with the service users. Requests go to the first; if it does "
-                          "not respond, to the next."},
-                 {.name = "output",
-                  .kind = CONFIG_TEXT,
-                  .metavar = "FILE",
-                  .help = "For export, also -o FILE: the zip file, written with mode 0600 once it "
-                          "is complete. - is standard output."},
-                 {.name = "force",
-                  .kind = CONFIG_BOOL,
-                  .fallback = "off",
-                  .help = "For export: replaces an existing FILE once the new one is complete."},
-                 {.name = "yes",
-                  .kind = CONFIG_BOOL,
-                  .fallback = "off",
-                  .help = "For delete: does not ask for confirmation. Scripts need it."},
-                 {.name = "patience-seconds",
-                  .kind = CONFIG_NUMBER,
-                  .metavar = "N",
-                  .fallback = "60",
-                  .min = 0,
-                  .max = 86400,
-                  .help = "Seconds to keep retrying a request that no node answers or that gets "
-                          "429 or 5xx. 0: try once."},
-                 {.name = "json",
-                  .kind = CONFIG_BOOL,
-                  .fallback = "off",
-                  .help = "Prints the result as one JSON object."},
-                 {0}}};
+    "Flags",
+    (const struct config_option[]){
+        OPTION_TEXT("url", "URL[,URL...]", "http://127.0.0.1:8080",
+                    "The nodes, with the service users. Requests go to the first; if it does "
+                    "not respond, to the next."),
+        OPTION_TEXT("output", "FILE", NULL,
+                    "For export, also -o FILE: the zip file, written with mode 0600 once it "
+                    "is complete. - is standard output."),
+        OPTION_BOOL("force", "off",
+                    "For export: replaces an existing FILE once the new one is complete."),
+        OPTION_BOOL("yes", "off", "For delete: does not ask for confirmation. Scripts need it."),
+        OPTION_NUMBER("patience-seconds", "N", "60", 0, 86400,
+                      "Seconds to keep retrying a request that no node answers or that gets "
+                      "429 or 5xx. 0: try once."),
+        OPTION_BOOL("json", "off", "Prints the result as one JSON object."),
+        {0}}};
 
 static const struct {
     const char *word;

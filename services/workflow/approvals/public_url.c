@@ -9,12 +9,9 @@ enum { URL_MAX_BYTES = 512 };
 const struct config_group approvals_options = {
     "Approvals",
     (const struct config_option[]){
-        {.name = "public-url",
-         .kind = CONFIG_TEXT,
-         .metavar = "URL",
-         .fallback = "",
-         .help = "Where people reach the cluster, as in https://parley.example.org. Links of "
-                 "approvers begin with it; without it they are paths."},
+        OPTION_TEXT("public-url", "URL", "",
+                    "Where people reach the cluster, as in https://parley.example.org. Links of "
+                    "approvers begin with it; without it they are paths."),
         {0}}};
 
 static bool is_url(struct str url)

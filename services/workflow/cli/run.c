@@ -42,40 +42,21 @@ enum {
 const struct config_group workflow_run_options = {
     "Flags of run",
     (const struct config_option[]){
-        {.name = "url",
-         .kind = CONFIG_TEXT,
-         .metavar = "URL[,URL...]",
-         .fallback = "http://127.0.0.1:8080",
-         .help = "The nodes, with the service workflow. If one does not respond, or leaves while "
-                 "the run goes on, the next one is used."},
-        {.name = "on-behalf-of",
-         .kind = CONFIG_TEXT,
-         .metavar = "USER",
-         .help = "The user whose run it is, if --user is a frontend."},
-        {.name = "session",
-         .kind = CONFIG_TEXT,
-         .metavar = "ID",
-         .help = "session_id of the run, 1 to 63 bytes; unset: a new one. With --request and "
-                 "without VERB, the run of these ids is followed from its first step."},
-        {.name = "request",
-         .kind = CONFIG_TEXT,
-         .metavar = "ID",
-         .help = "request_id of the run, 1 to 63 bytes; unset: a new one."},
-        {.name = "approve",
-         .kind = CONFIG_BOOL,
-         .fallback = "off",
-         .help = "Approves whenever the run stops, for scripts."},
-        {.name = "reject",
-         .kind = CONFIG_BOOL,
-         .fallback = "off",
-         .help = "Rejects when the run stops, for scripts."},
-        {.name = "patience-seconds",
-         .kind = CONFIG_NUMBER,
-         .metavar = "N",
-         .fallback = "60",
-         .min = 0,
-         .max = 86400,
-         .help = "Seconds to keep connecting while no node responds. 0: try once."},
+        OPTION_TEXT(
+            "url", "URL[,URL...]", "http://127.0.0.1:8080",
+            "The nodes, with the service workflow. If one does not respond, or leaves while "
+            "the run goes on, the next one is used."),
+        OPTION_TEXT("on-behalf-of", "USER", NULL,
+                    "The user whose run it is, if --user is a frontend."),
+        OPTION_TEXT("session", "ID", NULL,
+                    "session_id of the run, 1 to 63 bytes; unset: a new one. With --request and "
+                    "without VERB, the run of these ids is followed from its first step."),
+        OPTION_TEXT("request", "ID", NULL,
+                    "request_id of the run, 1 to 63 bytes; unset: a new one."),
+        OPTION_BOOL("approve", "off", "Approves whenever the run stops, for scripts."),
+        OPTION_BOOL("reject", "off", "Rejects when the run stops, for scripts."),
+        OPTION_NUMBER("patience-seconds", "N", "60", 0, 86400,
+                      "Seconds to keep connecting while no node responds. 0: try once."),
         {0}}};
 
 bool run_complain(const char *format, ...)

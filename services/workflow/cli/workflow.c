@@ -16,10 +16,8 @@ static const struct workflow_word *const words[] = {&workflow_check_word, &workf
 
 static const struct config_group options = {
     "Flags", (const struct config_option[]){
-                 {.name = "json",
-                  .kind = CONFIG_BOOL,
-                  .fallback = "off",
-                  .help = "Prints the result as one JSON object; of run, each frame as a line."},
+                 OPTION_BOOL("json", "off",
+                             "Prints the result as one JSON object; of run, each frame as a line."),
                  {0}}};
 
 static int run_workflow(const struct config *config)

@@ -13,24 +13,18 @@ enum { PLACE_MAX_BYTES = 1024, ROLE_MAX_BYTES = 63, ROLES_WAIT_MS = 6000 };
 const struct config_group sql_options = {
     "Database of workflows",
     (const struct config_option[]){
-        {.name = "sql-url",
-         .kind = CONFIG_TEXT,
-         .metavar = "URL",
-         .fallback = "sqlite:var/workflow.db",
-         .help = "The database on which workflows run SQL: sqlite:PATH, for nodes of one host, or "
-                 "postgresql://USER@HOST:PORT/DATABASE. An empty database gets a small sample. A "
-                 "password in the URL is visible in ps: use --sql-password-file or PGPASSFILE "
-                 "instead."},
-        {.name = "sql-password-file",
-         .kind = CONFIG_TEXT,
-         .metavar = "FILE",
-         .help = "A file that contains the password of PostgreSQL. The user is part of --sql-url."},
-        {.name = "sql-role",
-         .kind = CONFIG_TEXT,
-         .metavar = "ROLE",
-         .fallback = "parley_statement",
-         .help = "The role of PostgreSQL that statements run as. It may only read, insert and "
-                 "update, and the user of --sql-url is a member of it."},
+        OPTION_TEXT(
+            "sql-url", "URL", "sqlite:var/workflow.db",
+            "The database on which workflows run SQL: sqlite:PATH, for nodes of one host, or "
+            "postgresql://USER@HOST:PORT/DATABASE. An empty database gets a small sample. A "
+            "password in the URL is visible in ps: use --sql-password-file or PGPASSFILE "
+            "instead."),
+        OPTION_TEXT(
+            "sql-password-file", "FILE", NULL,
+            "A file that contains the password of PostgreSQL. The user is part of --sql-url."),
+        OPTION_TEXT("sql-role", "ROLE", "parley_statement",
+                    "The role of PostgreSQL that statements run as. It may only read, insert and "
+                    "update, and the user of --sql-url is a member of it."),
         {0}}};
 
 static const struct database_kind *const kinds[] = {&database_sqlite, &database_postgres};

@@ -5,12 +5,11 @@
 const struct config_group endpoint_options = {
     "Endpoints",
     (const struct config_option[]){
-        {.name = "allow-private-endpoints",
-         .kind = CONFIG_BOOL,
-         .fallback = "off",
-         .help = "Lets the node call http agents at loopback, private and other special addresses. "
-                 "Without it such a call is refused after DNS, because the author of an address "
-                 "could reach services that are meant for this network only."},
+        OPTION_BOOL(
+            "allow-private-endpoints", "off",
+            "Lets the node call http agents at loopback, private and other special addresses. "
+            "Without it such a call is refused after DNS, because the author of an address "
+            "could reach services that are meant for this network only."),
         {0}}};
 
 bool endpoint_options_allow_private(const struct config *config)

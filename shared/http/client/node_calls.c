@@ -38,23 +38,14 @@ enum {
 const struct config_group node_calls_options = {
     "Nodes",
     (const struct config_option[]){
-        {.name = "url",
-         .kind = CONFIG_TEXT,
-         .metavar = "URL[,URL...]",
-         .fallback = "http://127.0.0.1:8080",
-         .help = "The nodes. Requests go to the first; if it does not respond, to the next."},
-        {.name = "on-behalf-of",
-         .kind = CONFIG_TEXT,
-         .metavar = "USER",
-         .help = "The user for whom it is done, if --user is a frontend."},
-        {.name = "patience-seconds",
-         .kind = CONFIG_NUMBER,
-         .metavar = "N",
-         .fallback = "60",
-         .min = 0,
-         .max = 86400,
-         .help = "Seconds to keep retrying a request that no node answers or that gets 429 or 5xx. "
-                 "0: try once."},
+        OPTION_TEXT("url", "URL[,URL...]", "http://127.0.0.1:8080",
+                    "The nodes. Requests go to the first; if it does not respond, to the next."),
+        OPTION_TEXT("on-behalf-of", "USER", NULL,
+                    "The user for whom it is done, if --user is a frontend."),
+        OPTION_NUMBER(
+            "patience-seconds", "N", "60", 0, 86400,
+            "Seconds to keep retrying a request that no node answers or that gets 429 or 5xx. "
+            "0: try once."),
         {0}}};
 
 enum verdict { VERDICT_SERVED, VERDICT_AGAIN, VERDICT_REFUSED };

@@ -3,9 +3,9 @@
  *
  * A valid signature is used up whatever the answer. Most requests use up their nonce with their
  * first verb. Requests that are answered before any verb (400, 403, 413, or without Redis) are held
- * here until a separate verb has used the nonce up (request_hooks), which costs a round trip; if the
- * nonce was already used, or Redis is lost, that becomes the answer. Answers with 503 are not held, because
- * they mean "send it again". */
+ * here until a separate verb has used the nonce up (request_hooks), which costs a round trip; if
+ * the nonce was already used, or Redis is lost, that becomes the answer. Answers with 503 are not
+ * held, because they mean "send it again". */
 #include "shared/http/request/respond.h"
 
 #include "shared/base/clock.h"

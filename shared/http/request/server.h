@@ -41,8 +41,8 @@ struct request_hooks {
     void (*parked)(struct request *r);
     /* Its answer begins. */
     void (*begins)(struct request *r, int status);
-    /* Its whole answer waits because its nonce is not used up. Uses it up, then calls respond_held or
-     * respond_instead. */
+    /* Its whole answer waits because its nonce is not used up. Uses it up, then calls respond_held
+     * or respond_instead. */
     void (*holds)(struct request *r);
     /* Its answer was counted. */
     void (*answered)(struct request *r, int status);
