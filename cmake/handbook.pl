@@ -43,7 +43,7 @@ sub cells_of {
 sub paragraphs_of_table {
     my ($head, @rows) = split(/\n/, $_[0]);
     shift @rows;
-    return join("\n\n", TABLE, (map { (ROW, map { CELL . $_ } cells_of($_)) } $head, @rows), TABLE_END, '');
+    return join("\n\n", '', TABLE, (map { (ROW, map { CELL . $_ } cells_of($_)) } $head, @rows), TABLE_END, '');
 }
 
 # Without comments, which are marks for programs. Code stays as it is.
@@ -53,7 +53,7 @@ sub prepare {
     for (@parts) {
         next if /^```/;
         s/^<!--.*?-->\n//msg;
-        s/((?:^\|.*\|\n)+)/paragraphs_of_table($1)/mge;
+        s/(^\|.*\|\n\|[-|]+\|\n(?:\|.*\|\n)*)/paragraphs_of_table($1)/mge;
     }
     return join('', @parts);
 }
@@ -79,7 +79,9 @@ sub html_of {
     waitpid($pid, 0);
     die "cmark: $file: it failed\n" if $?;
     die "$file: HTML in Markdown is not shown\n" if $html =~ /<!-- raw HTML omitted -->/;
-    return $html =~ s{<p>${\TABLE}</p>\n(.*?)<p>${\TABLE_END}</p>\n}{table_of($1)}gser;
+    $html =~ s{<p>${\TABLE}</p>\n(.*?)<p>${\TABLE_END}</p>\n}{table_of($1)}gse;
+    die "$file: a table in something else, such as a list, is not shown\n" if $html =~ /[${\TABLE}-${\TABLE_END}]|^(?:<p>)?\s*\|[-|]+\|$/m;
+    return $html;
 }
 
 # --- pages -------------------------------------------------------------------------------------------
