@@ -38,8 +38,6 @@ my @known = (
 
     # To be opened.
     'services/bots/dispatch: call model_call',
-    'services/bots/dispatch: attempt delivery dispatcher ending slots takeover',
-    'services/bots/evaluate: attempt begin compare run store takeover',
     'services/bots/rooms: annex post rooms say speech tags',
     'services/bots/rooms: room_follow room_socket',
     'services/indexer: pipeline space stages',

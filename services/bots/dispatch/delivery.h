@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * delivery: one delivery as the node that holds it sees it, between what is stored. For dispatch/
- * only: dispatcher.c begins and frees it, slots.c says when its bot may be called, attempt.c calls
- * it, ending.c stores that there is no reply, takeover.c brings it here and keeps it. On the loop's
+ * only: dispatcher.c makes it, slots.c says when its bot may be called, attempt.c calls it,
+ * ending.c stores that there is no reply, takeover.c brings it here and keeps it. On the loop's
  * thread.
  */
 #ifndef PARLEY_SERVICES_BOTS_DELIVERY_H
@@ -11,12 +11,14 @@
 #include "services/bots/bots.h"
 #include "services/bots/dispatch/bot_vacancy.h"
 #include "services/bots/dispatch/call.h"
-#include "services/bots/dispatch/dispatcher.h"
 #include "services/bots/rooms/message.h"
 #include "shared/lease/leases.h"
 #include "shared/op/fair_slots.h"
 
 enum {
+    DISPATCH_HELD_MAX = 1000, /* that wait for a call; for a question; that rest */
+    DISPATCH_CALLS_MAX = 64,
+    DISPATCH_CALLS_OF_BOT = 8,
     DELIVERY_ID_MAX_BYTES = 4 + ROOM_ID_BYTES + 1 + MESSAGE_ID_MAX_BYTES + 1 + STR_U64_MAX,
     DELIVERY_ATTEMPTS = 5,
     /* Since the message: no attempt begins after the first, and every one is over by the second,
@@ -36,9 +38,6 @@ enum delivery_state {
     DELIVERY_ENDING,    /* that there is none is stored, with or without a notice */
     DELIVERY_ENDED
 };
-
-/* What a node is to do with it (lua/bots/deliveries.lua). */
-enum delivery_task { TASK_CALL, TASK_BUSY, TASK_LATE, TASK_OVER, TASK_NR };
 
 enum delivery_outcome {
     OUTCOME_REPLIED,
@@ -86,7 +85,8 @@ struct dispatcher {
     size_t resting_n;
     struct fair_slots *calls, *questions; /* of bots with an endpoint; of those that are models */
     struct peer *peers;                   /* bots with deliveries here */
-    bool is_starting;                     /* inside slots_fill */
+    void (*begin)(struct delivery *delivery); /* of one that has got a slot */
+    bool is_starting;                         /* inside slots_fill */
 };
 
 static inline struct str delivery_id(const struct delivery *delivery)
@@ -102,16 +102,8 @@ static inline struct shards *delivery_shards(const struct delivery *delivery)
     return delivery->dispatcher->leases.shards;
 }
 
-/* --- dispatcher.c --- */
+/* --- delivery.c --- */
 
-/* As a script leased it. `age_ms`: of its message; `attempt`: that have begun. */
-struct delivery_lease {
-    struct str id, bot, account, user;
-    uint64_t fence, age_ms;
-    unsigned attempt;
-    enum delivery_task task;
-};
-void delivery_start(struct dispatcher *dispatcher, const struct delivery_lease *lease);
 void delivery_move(struct delivery *delivery, enum delivery_state to);
 /* Frees it. `is_final`: nobody needs the bot's answer any more. */
 void delivery_finish(struct delivery *delivery, enum delivery_outcome outcome, bool is_final);

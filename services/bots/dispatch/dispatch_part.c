@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * dispatch_part.c - dispatch in the life of a node (services/bots/bots.h). */
 #include "services/bots/dispatch/delivery.h"
+#include "services/bots/dispatch/dispatcher.h"
 
 static void create(struct bots *bots)
 {
-    bots->dispatcher = dispatcher_create(bots);
+    bots->dispatcher = dispatcher_create(bots, &delivery_leases);
 }
 
 static void end(struct bots *bots)

@@ -2,7 +2,7 @@
  *
  * dispatcher: calls bots with the deliveries that this node holds under a lease, and stores what
  * comes of them: a reply in the room, or a notice that says what went wrong. One state machine per
- * delivery (the diagram is in dispatcher.c). Nothing about a delivery is kept only here: a node
+ * delivery (the diagram is in delivery.c). Nothing about a delivery is kept only here: a node
  * that dies, or loses Redis, leaves it to whichever node takes it when its lease ends, and the bot
  * is called again under the same delivery id.
  *
@@ -15,24 +15,32 @@
 
 #include "shared/base/buf.h"
 
-enum {
-    DISPATCH_HELD_MAX = 1000, /* that wait for a call; for a question; that rest */
-    DISPATCH_CALLS_MAX = 64,
-    DISPATCH_CALLS_OF_BOT = 8
-};
-
 struct bots;
 struct bots_delivery;
 struct dispatcher;
+struct lease_kind;
 
-struct dispatcher *dispatcher_create(struct bots *bots) must_check;
+/* `kind` is borrowed (takeover.c). */
+struct dispatcher *dispatcher_create(struct bots *bots, const struct lease_kind *kind) must_check;
 /* Drops all deliveries; others take them when their leases end. Accepts NULL. */
 void dispatcher_destroy(struct dispatcher *dispatcher);
 
 /* How many more deliveries it may get leased: the argument of message_add and delivery_reply. */
 unsigned dispatcher_room(const struct dispatcher *dispatcher);
 
-/* A delivery that message_add or delivery_reply has leased to this node. Copies it. */
+/* What a node is to do with it (lua/bots/deliveries.lua). */
+enum delivery_task { TASK_CALL, TASK_BUSY, TASK_LATE, TASK_OVER, TASK_NR };
+
+/* A delivery as delivery_take leased it. `age_ms`: of its message; `attempt`: that have begun. */
+struct delivery_lease {
+    struct str id, bot, account, user;
+    uint64_t fence, age_ms;
+    unsigned attempt;
+    enum delivery_task task;
+};
+/* Copies it. */
+void delivery_start(struct dispatcher *dispatcher, const struct delivery_lease *lease);
+/* The same of one that message_add or delivery_reply has leased to this node. */
 void dispatcher_start(struct dispatcher *dispatcher, const struct bots_delivery *delivery);
 
 /* Calls under way may end; what waits is left to other nodes, and nothing new is taken. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * metrics.c - what dispatch counts, for all nodes of the process (delivery.h). */
 #include "services/bots/dispatch/delivery.h"
+#include "services/bots/dispatch/dispatcher.h"
 
 #include <stdatomic.h>
 

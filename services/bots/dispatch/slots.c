@@ -97,17 +97,17 @@ static void begin_next(struct dispatcher *dispatcher)
     while ((entry = fair_slots_next(dispatcher->calls)) != NULL) {
         delivery_of(entry)->peer->calls_n++;
         dispatch_count_calls(1);
-        delivery_begin(delivery_of(entry));
+        dispatcher->begin(delivery_of(entry));
     }
     while ((entry = fair_slots_next(dispatcher->questions)) != NULL)
-        delivery_begin(delivery_of(entry));
+        dispatcher->begin(delivery_of(entry));
 }
 
 static void drop_surplus(struct fair_slots *pool)
 {
     struct fair_entry *surplus;
     while ((surplus = fair_slots_surplus(pool)) != NULL)
-        delivery_drop(delivery_of(surplus));
+        lease_give_back(&delivery_of(surplus)->lease, 0);
 }
 
 void slots_fill(struct dispatcher *dispatcher)

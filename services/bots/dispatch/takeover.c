@@ -3,6 +3,7 @@
  * (shared/lease/leases.h). Those are taken whose time has come: that nobody has, that a dead node
  * had, and whose answer is late. */
 #include "services/bots/dispatch/delivery.h"
+#include "services/bots/dispatch/dispatcher.h"
 
 #include "generated/verbs.h"
 

@@ -105,7 +105,7 @@ static void on_called(void *context, const struct bot_call_end *end)
     }
     e->answer = str_copy(end->text);
     evaluation_move(e, EVALUATION_COMPARING);
-    evaluation_compare(e);
+    evaluation_compare(e, evaluation_finish_turn);
 }
 
 /* In the canonical text the quotes stand around it. */

@@ -11,9 +11,8 @@
  * be one to another original than the nearest. */
 #include "services/bots/evaluate/run.h"
 
-#include "shared/text/text.h"
-
 #include "shared/base/mem.h"
+#include "shared/text/text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -49,7 +48,7 @@ void evaluation_stop_comparing(struct evaluation *e)
 static void finish(struct evaluation *e)
 {
     evaluation_stop_comparing(e);
-    evaluation_finish_turn(e);
+    e->on_compared(e);
 }
 
 static void fail(struct evaluation *e, const char *what, const char *why)
@@ -156,8 +155,9 @@ static void embed(struct evaluation *e)
     buf_fini(&plain);
 }
 
-void evaluation_compare(struct evaluation *e)
+void evaluation_compare(struct evaluation *e, void (*on_compared)(struct evaluation *e))
 {
+    e->on_compared = on_compared;
     e->embedding_at = e->embedding_tries = 0;
     e->nearest = 0;
     e->distance = 0;

@@ -2,14 +2,22 @@
  * evaluate_part.c - evaluations in the life of a node (services/bots/bots.h). */
 #include "services/bots/evaluate/evaluate.h"
 #include "services/bots/evaluate/run.h"
+#include "shared/base/mem.h"
 #include "shared/http/client/client.h"
 
-#include "shared/base/mem.h"
+static void begin(struct evaluation *e)
+{
+    if (e->talk.message_n > 0)
+        evaluation_attempt(e);
+    else
+        evaluation_load(e);
+}
 
 static void create(struct bots *bots)
 {
     struct evaluations *all = mem_zeroed(sizeof *all);
     all->bots = bots;
+    all->begin = begin;
     all->turns = fair_slots_create(&(struct fair_slots_config){
         .slot_n = EVALUATIONS_MAX, .waiting_max = EVALUATIONS_WAITING_MAX});
     if (!bots->settings->embedder->is_quick) {

@@ -101,14 +101,10 @@ static void begin_next(struct evaluations *all)
     while ((entry = fair_slots_next(all->turns)) != NULL) {
         struct evaluation *e = container_of(entry, struct evaluation, entry);
         e->granted_ms = clock_mono_ms();
-        if (all->bots->server->is_draining) {
+        if (all->bots->server->is_draining)
             evaluation_drop(e);
-        } else if (e->talk.message_n > 0) {
-            evaluation_attempt(e);
-        } else {
-            evaluation_move(e, EVALUATION_LOADING);
-            evaluation_load(e);
-        }
+        else
+            all->begin(e);
     }
 }
 
@@ -139,12 +135,22 @@ void evaluation_go_on(struct evaluation *e)
     if (e->all->bots->server->is_draining) {
         evaluation_drop(e);
     } else if (keeps_turn(e)) {
-        evaluation_attempt(e);
+        e->all->begin(e);
     } else {
         evaluation_move(e, EVALUATION_WAITING);
         evaluation_forget(e);
         evaluations_fill(e->all);
     }
+}
+
+void evaluation_begin_turn(struct evaluation *e)
+{
+    free(e->answer);
+    e->answer = NULL;
+    e->error[0] = 0;
+    e->nearest = 0;
+    e->attempt = 0;
+    e->began_ms = clock_mono_ms();
 }
 
 /* --- life ------------------------------------------------------------------------------------- */

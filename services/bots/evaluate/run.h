@@ -82,6 +82,7 @@ struct evaluation {
     bool is_over;                           /* what is being stored is its end */
 
     /* While it is compared: */
+    void (*on_compared)(struct evaluation *e);
     struct embedding *embedding;
     unsigned embedding_at; /* 0: the answer, then the originals */
     unsigned embedding_tries;
@@ -97,7 +98,8 @@ struct evaluations {
     struct leases leases;
     struct fair_slots *turns;
     size_t resting_n;
-    bool is_filling; /* inside evaluations_fill */
+    bool is_filling;                     /* inside evaluations_fill */
+    void (*begin)(struct evaluation *e); /* of one that has its turn: goes on with it */
 };
 
 /* --- run.c --- */
@@ -119,6 +121,8 @@ void evaluation_move(struct evaluation *e, enum evaluation_state to);
 void evaluation_drop(struct evaluation *e);
 /* Everything is read: goes on with the turn `at`, or lets others go on first. */
 void evaluation_go_on(struct evaluation *e);
+/* The turn `at` begins, with its first attempt. */
+void evaluation_begin_turn(struct evaluation *e);
 /* It waits for its turn. */
 void evaluation_wait(struct evaluation *e);
 /* Others go on meanwhile: what it has read is read again when it is its turn. */
@@ -133,8 +137,6 @@ void evaluation_attempt(struct evaluation *e);
 
 /* --- store.c --- */
 
-/* The turn `at` begins, with its first attempt. */
-void evaluation_begin_turn(struct evaluation *e);
 /* Its answer was compared, or the turn failed (`error`): stores the turn. */
 void evaluation_finish_turn(struct evaluation *e);
 /* It cannot go on: stores that it ends. The turns that are stored stay. */
@@ -144,9 +146,9 @@ void evaluation_put_metrics(struct buf *b);
 
 /* --- compare.c --- */
 
-/* Compares `answer` with the originals of the current turn, then calls evaluation_finish_turn,
- * possibly inside this function. */
-void evaluation_compare(struct evaluation *e);
+/* Compares `answer` with the originals of the current turn, then calls `on_compared`, possibly
+ * inside this function. */
+void evaluation_compare(struct evaluation *e, void (*on_compared)(struct evaluation *e));
 /* Ends that without a call. */
 void evaluation_stop_comparing(struct evaluation *e);
 
@@ -162,6 +164,7 @@ void record_put_text(struct buf *b, struct str text, size_t max);
 
 /* --- takeover.c --- */
 
+/* It has its turn, and is not read yet. */
 void evaluation_load(struct evaluation *e);
 extern const struct lease_kind evaluation_leases;
 

@@ -12,16 +12,6 @@
 
 static atomic_ullong compared_n, failed_n; /* turns, of all nodes of the process */
 
-void evaluation_begin_turn(struct evaluation *e)
-{
-    free(e->answer);
-    e->answer = NULL;
-    e->error[0] = 0;
-    e->nearest = 0;
-    e->attempt = 0;
-    e->began_ms = clock_mono_ms();
-}
-
 static void on_stored(struct call *call, enum err error, struct str reply)
 {
     struct evaluation *e = container_of(call, struct evaluation, call);

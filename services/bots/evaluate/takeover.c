@@ -46,6 +46,7 @@ static void on_loaded(struct call *call, enum err error, struct str reply)
 
 void evaluation_load(struct evaluation *e)
 {
+    evaluation_move(e, EVALUATION_LOADING);
     call_evaluation_load(shards_call(e->all->bots->server->shards, &e->call, on_loaded),
                          .evaluation = e->digits, .run = e->n, .fence = e->lease.fence);
 }
