@@ -3,18 +3,11 @@
 #include "shared/queue/core.h"
 
 #include "shared/base/hash.h"
-#include "shared/base/mem.h"
 
 uint32_t queue_hash(struct str s, uint64_t salt)
 {
     uint32_t hash = hash_fnv32(s, (uint32_t)salt * 2654435761u);
     return hash ^ hash >> 15;
-}
-
-void *queue_alloc(size_t n, size_t bytes)
-{
-    void *table = mem_zeroed_n(n, bytes);
-    return table;
 }
 
 /* --- parts ------------------------------------------------------------------------------------ */

@@ -22,6 +22,7 @@
 #ifndef PARLEY_QUEUE_CORE_H
 #define PARLEY_QUEUE_CORE_H
 
+#include "shared/base/mem.h"
 #include "shared/queue/queue.h"
 
 /* Delay after the end of a lease before it is reaped. */
@@ -72,8 +73,6 @@ static inline uint64_t shard_bit(unsigned shard)
 
 /* For tables by texts and numbers; 0: by texts alone. */
 uint32_t queue_hash(struct str s, uint64_t salt);
-/* Zeroed memory for a table; aborts if there is none. */
-void *queue_alloc(size_t n, size_t bytes);
 
 /* The part of a topic (name). */
 struct queue_shard *queue_part(struct queue *queue, struct str topic);

@@ -12,7 +12,6 @@
 
 #include "generated/verbs.h"
 #include "shared/base/log.h"
-#include "shared/base/mem.h"
 
 #include <string.h>
 
@@ -165,7 +164,7 @@ static void report_until(struct shard_deliveries *shard, uint64_t until_ms)
         struct delivered_call **call = &calls[one->work];
         take_out(one);
         if (*call == NULL)
-            *call = queue_alloc(1, sizeof **call);
+            *call = mem_zeroed(sizeof **call);
         /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): on_reported frees it */
         (*call)->claims[(*call)->n++] = one;
         if ((*call)->n == CLAIMS_PER_CALL) {
@@ -299,7 +298,7 @@ void delivered_each(const struct queue *queue,
 
 struct deliveries *deliveries_create(struct queue *queue)
 {
-    struct deliveries *all = queue_alloc(1, sizeof *all + queue->shards.n * sizeof all->shards[0]);
+    struct deliveries *all = mem_zeroed(sizeof *all + queue->shards.n * sizeof all->shards[0]);
     for (unsigned i = 0; i < queue->shards.n; i++) {
         all->shards[i].part = &queue->parts[i];
         all->shards[i].timer.on_expire = on_timer;

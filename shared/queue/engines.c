@@ -14,7 +14,6 @@
 #include "generated/verbs.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -57,7 +56,7 @@ struct engines {
 
 struct engines *engines_create(void)
 {
-    return queue_alloc(1, sizeof(struct engines));
+    return mem_zeroed(sizeof(struct engines));
 }
 
 void engines_destroy(struct engines *engines)

@@ -13,8 +13,6 @@
 #include "shared/queue/watch.h"
 #include "shared/redis/fence.h"
 
-#include <stdlib.h>
-
 enum {
     RESCAN_MS = 5000,
     RESCAN_SHARDS_MS = 1000, /* of several: what no poll was called to waits for it */
@@ -168,14 +166,14 @@ static void destroy_tables(struct queue *queue)
 struct queue *queue_create(struct loop *loop, const struct queue_config *config,
                            struct metrics *metrics)
 {
-    struct queue *queue = queue_alloc(1, sizeof *queue);
+    struct queue *queue = mem_zeroed(sizeof *queue);
     queue->loop = loop;
     queue->config = *config;
     if (config->rescan_ms == 0)
         queue->config.rescan_ms = config->map->n == 1 ? RESCAN_MS : RESCAN_SHARDS_MS;
     queue->metrics = metrics;
     queue->shards.n = config->map->n;
-    queue->parts = queue_alloc(queue->shards.n, sizeof *queue->parts);
+    queue->parts = mem_zeroed_n(queue->shards.n, sizeof *queue->parts);
     for (unsigned i = 0; i < queue->shards.n; i++) {
         queue->parts[i].queue = queue;
         queue->parts[i].number = i;

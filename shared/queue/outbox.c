@@ -17,8 +17,6 @@
 
 #include "generated/verbs.h"
 
-#include <stdlib.h>
-
 struct outbox {
     struct queue_shard *part;
     struct call call;
@@ -51,7 +49,7 @@ static void on_carried(struct call *call, enum err error, struct str reply)
 
 static void carry(struct outbox *outbox, struct str items)
 {
-    struct carried *carried = queue_alloc(1, sizeof *carried);
+    struct carried *carried = mem_zeroed(sizeof *carried);
     carried->outbox = outbox;
     carried->items = (struct str){str_copy(items), items.n};
     for (struct lines lines = lines_of(items); lines_are_left(&lines); lines_next(&lines))
@@ -102,7 +100,7 @@ void outbox_look(struct queue_shard *part)
 
 struct outboxes *outboxes_create(struct queue *queue)
 {
-    struct outboxes *all = queue_alloc(1, sizeof *all);
+    struct outboxes *all = mem_zeroed(sizeof *all);
     for (unsigned i = 0; i < queue->shards.n; i++)
         all->shards[i].part = &queue->parts[i];
     return all;

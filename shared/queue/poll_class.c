@@ -2,8 +2,6 @@
  * poll_class.c - see poll_class.h. */
 #include "shared/queue/poll_class.h"
 
-#include <stdlib.h>
-
 enum { CLASSES_KEPT_MAX = 256 };
 
 struct classes {
@@ -53,16 +51,16 @@ struct poll_class *class_find(struct queue *queue, struct str name)
 
 static struct poll_class *create(struct queue *queue, struct str name, size_t account_n)
 {
-    struct poll_class *class = queue_alloc(1, sizeof *class);
+    struct poll_class *class = mem_zeroed(sizeof *class);
     unsigned shard_n = queue->shards.n;
     class->queue = queue;
     class->name = str_copy(name);
     class->name_n = name.n;
     class->account_n = account_n;
-    class->credits = queue_alloc(shard_n, sizeof *class->credits);
-    class->looks = queue_alloc(shard_n, sizeof *class->looks);
-    class->passed = queue_alloc(shard_n, sizeof *class->passed);
-    class->leases = queue_alloc(shard_n, sizeof *class->leases);
+    class->credits = mem_zeroed_n(shard_n, sizeof *class->credits);
+    class->looks = mem_zeroed_n(shard_n, sizeof *class->looks);
+    class->passed = mem_zeroed_n(shard_n, sizeof *class->passed);
+    class->leases = mem_zeroed_n(shard_n, sizeof *class->leases);
     class->work = lines_work_of(name);
     class->is_drained = str_is_listed(queue->classes->drained, class_account(class));
     return class;
@@ -146,7 +144,7 @@ void classes_forget_unused(struct queue *queue)
 
 struct classes *classes_create(void)
 {
-    return queue_alloc(1, sizeof(struct classes));
+    return mem_zeroed(sizeof(struct classes));
 }
 
 void classes_destroy(struct classes *classes)

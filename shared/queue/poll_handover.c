@@ -11,8 +11,6 @@
 #include "shared/queue/engines.h"
 #include "shared/queue/poll_credits.h"
 
-#include "shared/base/mem.h"
-
 struct early {
     struct origin origin;
     struct buf text;

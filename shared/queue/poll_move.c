@@ -7,7 +7,6 @@
 #include "shared/queue/poll_handover.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { TRIED_MAX_BYTES = 512, WORK_CALLS_MAX = 16 };
 
@@ -25,7 +24,7 @@ struct moves {
 
 struct moves *moves_create(void)
 {
-    return queue_alloc(1, sizeof(struct moves));
+    return mem_zeroed(sizeof(struct moves));
 }
 
 void moves_destroy(struct moves *moves)
@@ -46,7 +45,7 @@ struct move {
 
 static struct move *create(struct poll_class *class, unsigned shard, bool is_look)
 {
-    struct move *move = queue_alloc(1, sizeof *move);
+    struct move *move = mem_zeroed(sizeof *move);
     move->class = class;
     move->shard = shard;
     move->is_look = is_look;

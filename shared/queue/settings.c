@@ -9,8 +9,6 @@
 #include "shared/base/json_scan.h"
 #include "shared/base/log.h"
 
-#include <stdlib.h>
-
 enum { MEMBERS_MAX = 16, ADDRESS_MAX_BYTES = 512, DIFFERENCES_MAX_BYTES = 8192 };
 
 struct settings {
@@ -20,7 +18,7 @@ struct settings {
 
 struct settings *settings_create(void)
 {
-    struct settings *settings = queue_alloc(1, sizeof *settings);
+    struct settings *settings = mem_zeroed(sizeof *settings);
     buf_init(&settings->differences, DIFFERENCES_MAX_BYTES);
     return settings;
 }

@@ -15,7 +15,6 @@
 #include "shared/queue/settings.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 enum {
     NEWS_EVERY_MS = 1000,
@@ -236,7 +235,7 @@ static void init(struct shard_timers *timers, struct queue_shard *part)
 
 struct timers *timers_create(struct queue *queue)
 {
-    struct timers *timers = queue_alloc(1, sizeof *timers);
+    struct timers *timers = mem_zeroed(sizeof *timers);
     for (unsigned i = 0; i < queue->shards.n; i++)
         init(&timers->shards[i], &queue->parts[i]);
     return timers;

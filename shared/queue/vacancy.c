@@ -11,8 +11,6 @@
 #include "shared/queue/core.h"
 #include "shared/queue/engines_check.h"
 
-#include <stdlib.h>
-
 enum {
     GROUPS_MAX = 100,
     /* Between two looks. So one that is refused although a look found room does not spin. */
@@ -230,9 +228,9 @@ void vacancy_wait_cancel(struct vacancy_wait *wait)
 
 struct vacancies *vacancies_create(struct queue *queue)
 {
-    struct vacancies *all = queue_alloc(1, sizeof *all);
+    struct vacancies *all = mem_zeroed(sizeof *all);
     unsigned n = queue->shards.n;
-    all->shards = queue_alloc(n, sizeof *all->shards);
+    all->shards = mem_zeroed_n(n, sizeof *all->shards);
     all->queue = queue;
     all->check.on_known = on_engines;
     all->look.on_expire = on_engine_look;

@@ -5,8 +5,6 @@
 
 #include "shared/base/log.h"
 
-#include <stdlib.h>
-
 struct watches {
     struct watch *buckets[WATCH_BUCKET_N];
     unsigned adding_n; /* whose Seq is not known yet */
@@ -14,7 +12,7 @@ struct watches {
 
 struct watches *watches_create(void)
 {
-    return queue_alloc(1, sizeof(struct watches));
+    return mem_zeroed(sizeof(struct watches));
 }
 
 void watches_destroy(struct watches *watches)
