@@ -24,52 +24,14 @@
 #include "shared/extract/extract.h"
 #include "shared/text/chunk.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-enum { REASON_MAX_BYTES = 2048, MESSAGE_BYTES = 160 };
-/* Where each stage begins, in percent of the whole. */
-static const unsigned stage_percent[JOB_STAGE_NR + 1] = {0, 25, 30, 95, 100};
 
 static const char *outcome_name(enum pipeline_outcome outcome)
 {
     static const char *const names[PIPELINE_NR] = {"done",   "failed",  "released", "cut",
                                                    "passed", "delayed", "lost",     "none"};
     return names[outcome];
-}
-
-enum err stage_refuse(struct pipeline *p, const char *format, ...)
-{
-    char text[REASON_MAX_BYTES];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    buf_clear(&p->reason);
-    buf_put(&p->reason, str_of(text));
-    return ERR_FAILED;
-}
-
-enum err stage_stopped(const struct pipeline *p)
-{
-    return atomic_load(&p->is_stopping) ? ERR_DRAINING : ERR_LEASE_LOST;
-}
-
-enum err stage_report(struct pipeline *p, enum job_stage stage, unsigned percent_of_stage,
-                      const char *format, ...)
-{
-    char message[MESSAGE_BYTES];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(message, sizeof message, format, args);
-    va_end(args);
-    unsigned from = stage_percent[stage], to = stage_percent[stage + 1];
-    unsigned percent = from + (to - from) * percent_of_stage / 100;
-    if (p->settings->on_stage != NULL)
-        p->settings->on_stage(p->settings->arg, stage, percent);
-    enum err error = job_report(&p->job, stage, percent, message);
-    return error == ERR_OK && stage_must_stop(p) ? stage_stopped(p) : error;
 }
 
 /* --- one job -------------------------------------------------------------------------------- */
@@ -95,7 +57,7 @@ static enum pipeline_outcome end(struct pipeline *p, enum ending ending,
 {
     struct buf json;
     struct str id = p->job.facts.id, lease = p->job.facts.lease;
-    buf_init(&json, REASON_MAX_BYTES * 6);
+    buf_init(&json, STAGE_REASON_MAX_BYTES * 6);
     buf_put_json(&json, buf_str(&p->reason));
     if (ending == END_FAIL)
         call_job_fail(job_call(&p->job), .job = id, .lease = lease, .message = buf_str(&json));
@@ -208,7 +170,7 @@ void pipeline_init(struct pipeline *p, const struct pipeline_settings *settings,
                                                       .server = i});
     p->blocking = p->connections[0];
     p->prefix = settings->map->prefixes[0];
-    buf_init(&p->reason, REASON_MAX_BYTES);
+    buf_init(&p->reason, STAGE_REASON_MAX_BYTES);
     buf_init(&p->text, EXTRACT_TEXT_MAX_BYTES);
     job_init(&p->job, p->blocking, settings->lease_ms, &p->is_stopping);
 }

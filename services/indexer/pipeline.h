@@ -14,23 +14,7 @@
 #ifndef PARLEY_INDEXER_PIPELINE_H
 #define PARLEY_INDEXER_PIPELINE_H
 
-#include "services/indexer/job.h"
-#include "shared/embed/embed.h"
-#include "shared/search/space_settings.h"
-
-/* What all indexers of a process share; does not change while they run. */
-struct pipeline_settings {
-    const struct shard_map *map;
-    struct embedder *embedder;
-    struct space_settings space;
-    uint64_t lease_ms;
-    /* A file for which a program is missing is left to another indexer; otherwise it fails.
-     */
-    bool may_pass;
-    /* How far a job is, as it is reported to Redis too; may be NULL. On the pipeline's thread. */
-    void (*on_stage)(void *arg, enum job_stage stage, unsigned percent);
-    void *arg;
-};
+#include "services/indexer/stage.h"
 
 enum pipeline_outcome {
     PIPELINE_DONE,
@@ -42,23 +26,6 @@ enum pipeline_outcome {
     PIPELINE_LOST,     /* no longer ours: cancelled, deleted, or taken by another indexer */
     PIPELINE_NONE,     /* there was nothing to do */
     PIPELINE_NR
-};
-
-struct pipeline {
-    const struct pipeline_settings *settings;
-    struct blocking *connections[SHARDS_MAX]; /* a connection to each server */
-    struct blocking *blocking;                /* that of the shard in use */
-    const char *prefix;                       /* of its keys */
-    unsigned shard;
-    struct job job;
-    atomic_bool is_stopping;
-    char consumer[40];    /* this indexer, in the stream's group */
-    struct buf reason;    /* of the last PIPELINE_FAILED, _PASSED or _DELAYED, for people */
-    struct buf text;      /* of the document */
-    struct chunk *chunks; /* chunk_n of it */
-    uint32_t chunk_n, dimension;
-    float *vectors; /* chunk_n * dimension */
-    bool is_set;    /* its vectors go to a vector set */
 };
 
 /* `settings` is borrowed. `name` is what Redis's CLIENT LIST shows. `patience_ms`: see blocking.h.

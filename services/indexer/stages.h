@@ -8,7 +8,7 @@
 #ifndef PARLEY_INDEXER_STAGES_H
 #define PARLEY_INDEXER_STAGES_H
 
-#include "services/indexer/pipeline.h"
+#include "services/indexer/stage.h"
 
 /* PARSE: extracts the text of the upload and stores it. */
 enum err stage_parse(struct pipeline *p) must_check;
@@ -24,22 +24,8 @@ enum err stage_embed(struct pipeline *p) must_check;
 /* STORE: the new pack takes the old one's place. */
 enum err stage_store(struct pipeline *p) must_check;
 
-/* --- for the steps themselves (pipeline.c, space.c) --- */
-
-/* Records the reason for the document's owner. Always returns ERR_FAILED. */
-enum err stage_refuse(struct pipeline *p, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-/* The same for a document whose vectors would not compare with those of its space, which are of
- * `model` and of `dimension` numbers. */
+/* Records that the vectors of a document would not compare with those of its space, which are of
+ * `model` and of `dimension` numbers (space.c). Always returns ERR_FAILED. */
 enum err stage_refuse_model(struct pipeline *p, struct str model, uint64_t dimension);
-/* Reports the job's progress; also fails if the job must stop. */
-enum err stage_report(struct pipeline *p, enum job_stage stage, unsigned percent_of_stage,
-                      const char *format, ...) __attribute__((format(printf, 4, 5))) must_check;
-/* Whether a long step must end, and the resulting error. */
-static inline bool stage_must_stop(struct pipeline *p)
-{
-    return atomic_load(&p->job.must_stop);
-}
-enum err stage_stopped(const struct pipeline *p) must_check;
 
 #endif
