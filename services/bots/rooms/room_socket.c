@@ -5,6 +5,7 @@
  *   (any) --the client has left, or its right--> CLOSED: what it said comes to its end */
 #include "services/bots/rooms/handlers.h"
 #include "services/bots/rooms/rooms.h"
+#include "services/bots/rooms/say.h"
 
 #include "generated/verbs.h"
 #include "services/bots/looks.h"

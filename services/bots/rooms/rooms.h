@@ -8,8 +8,8 @@
 #ifndef PARLEY_BOTS_ROOMS_ROOMS_H
 #define PARLEY_BOTS_ROOMS_ROOMS_H
 
-#include "services/bots/rooms/post.h"
-#include "services/bots/rooms/say.h"
+#include "services/bots/bots.h"
+#include "services/bots/rooms/message.h"
 #include "shared/http/websocket/websocket.h"
 
 enum { ROOMS_BUCKETS = 1024 };

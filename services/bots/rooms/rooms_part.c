@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * rooms_part.c - rooms in the life of a node (see rooms.h, services/bots/bots.h). */
+#include "services/bots/rooms/post.h"
 #include "services/bots/rooms/rooms.h"
+#include "services/bots/rooms/say.h"
 
 #include "shared/base/mem.h"
 
