@@ -42,7 +42,7 @@ sub section {
 
 sub page {
     my ($verbs) = @_;
-    my $text = "# Verbs\n\nMade by `./dev docs` from the headers in `lua/`, which also say what each guarantees, its keys, whom it "
+    my $text = "# Verbs\n\nMade by `./dev docs` from the headers in `lua/`, which also say what each guarantees, its keys, who it "
         . "wakes and its\nbounds. [CONTRIBUTING.md](../../CONTRIBUTING.md#add-a-verb) explains the fields and kinds; in replies `/` stands for a newline.\n\n";
     my %folders;
     push @{$folders{(split(m{/}, $_->{path}))[1]}}, $_ for @$verbs;

@@ -30,7 +30,7 @@ sub text {
     return $text;
 }
 
-# Headings of sections that every manual page has under these names; others stand below the section that they are in.
+# Headings of sections that every manual page has under these names; others are below the section that they are in.
 my %sections = (Flags => 'OPTIONS', Examples => 'EXAMPLES', 'Exit codes' => 'EXIT STATUS', 'Exit status' => 'EXIT STATUS');
 
 # heading(TEXT, NEXT, IS_IN_OPTIONS): the requests for it, NEXT being the line below.

@@ -5,7 +5,7 @@
 #   verbs.pl --json      prints the verbs and their arguments, for tests
 #   verbs.pl --page      prints the page of all verbs (./dev docs)
 #   verbs.pl DIR         writes DIR/library.lua, verb_ids.h, verbs.h and verbs.c
-# Another folder than lua/ may follow: for tests. Run in the source root. Says what is wrong as `file:line: why`, and ends with 1 then.
+# A folder other than lua/ may follow: for tests. Run in the source root. Says what is wrong as `file:line: why`, and ends with 1 then.
 use strict;
 use warnings;
 use FindBin;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 // run: what `./dev test` and `./dev fuzz` run; `./dev help` has the words. The last line is `N passed, N failed`, and above it
-// stands each failure once more. What names no test is a failure, so that an empty run can never look green.
+// each failure is listed once more. What names no test is a failure, so that an empty run can never look green.
 //
 // Files run side by side, and most of them wait most of the time: for leases, for processes that start, for deadlines. A whole
 // run that ends with few failures repeats these files alone: what passes then is listed as unsteady and does not fail the

@@ -139,7 +139,7 @@ $DEV logs follows what happens, $DEV down stops it all.
 TEXT
 }
 
-# is_elsewhere NAME PORT: whether it runs, and on another port than the one that was asked for.
+# is_elsewhere NAME PORT: whether it runs, and on a port other than the one that was asked for.
 is_elsewhere() { [ -n "$2" ] && pid_of "$1" >/dev/null && [ "$(port_of "$1")" != "$2" ]; }
 
 # start_all N: Redis, nodes 1 to N, an engine; nodes past N from an earlier run are stopped.

@@ -101,7 +101,7 @@ from_caller() {
     done
 }
 
-# What a shell still exports must not turn `./dev engine` into another one than was asked for.
+# What a shell still exports must not make `./dev engine` start a different engine.
 engine() {
     local n arg args
     for arg; do

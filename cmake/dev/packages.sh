@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# packages.sh - what `./dev` installs (lists in cmake/deps, and tests/package.json), and as whom it does the rest.
+# packages.sh - what `./dev` installs (lists in cmake/deps, and tests/package.json), and as which user it does the rest.
 
 as_root() {
     if [ "$EUID" -eq 0 ]; then

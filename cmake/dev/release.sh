@@ -45,7 +45,7 @@ release_faults() {
         say "the tag v$version is on another commit (${tagged:0:12}): perl tests/lint/versions.pl --set writes the next version"
 }
 
-# The same bytes from the same commit, whoever makes it, and whenever.
+# The same bytes from the same commit, no matter who makes it and when.
 make_archive() {
     git -c tar.umask=0022 -c core.autocrlf=false archive --format=tar --prefix="parley-$1/" HEAD | gzip -9n >"$2"
 }

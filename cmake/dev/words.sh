@@ -12,7 +12,7 @@ nearest() {
     printf '%s' "${found:+: did you mean $found?}"
 }
 
-# read_ports COMMAND ARGS...: --port N and --redis-port N, wherever they stand. What else was given is in `words`.
+# read_ports COMMAND ARGS...: --port N and --redis-port N, wherever they are. What else was given is in `words`.
 read_ports() {
     local command=$1 flag
     shift

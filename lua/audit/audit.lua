@@ -18,7 +18,7 @@ local function parse_id(id)
     return tonumber(ms), tonumber(n)
 end
 
--- Higher than those of all classes: a reader that goes on from the last entry it saw misses none, be it of the same
+-- Higher than those of all classes: a reader that continues from the last entry it saw misses none, be it of the same
 -- millisecond or of a clock that was put back.
 local function next_id(turn)
     local ms, n = turn.now_ms, 0

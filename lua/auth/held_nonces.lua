@@ -1,4 +1,4 @@
--- held_nonces: the marks of signed requests that nodes hold (auth/nonces_held.lua). One set per node: it goes with its
+-- held_nonces: the marks of signed requests that nodes hold (auth/nonces_held.lua). One set per node, deleted with its
 --   node (queue/nodes.lua), and a node that dies leaves nothing that has to be looked for.
 
 local AGAIN_MS = 10000 -- after a loss, the same request is admitted

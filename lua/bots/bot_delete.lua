@@ -1,4 +1,4 @@
--- bot_delete: removes a bot. Its keys are worthless from then on, also if the name is registered again.
+-- bot_delete: removes a bot. Its keys are worthless from then on, even if the name is registered again.
 -- KEYS: bot:<name>, room_names, room_looks, bots:<namespace>, bots_of:<user>, bots_n.
 -- Wakes: nobody.
 -- Bound: one bot.

@@ -1,6 +1,6 @@
 -- delivery_attempt: one more attempt to call a bot begins. It is stored first, so that also another node that takes the
 -- delivery later counts on from here.
--- Stops this race: a node was presumed dead and goes on (it gets lost).
+-- Stops this race: a node was presumed dead and continues (it gets lost).
 -- KEYS: dlv:<delivery>, dlv_due.
 -- Wakes: nobody.
 -- Bound: one delivery.

@@ -1,5 +1,5 @@
--- delivery_reply: stores a bot's reply to a delivery, which is then over. The reply tags the people whom the delivered
--- message tagged, unless that was a reply itself, and those whom its own text mentions.
+-- delivery_reply: stores a bot's reply to a delivery, which is then over. The reply tags the people that the delivered
+-- message tagged, unless that was a reply itself, and those that its own text mentions.
 -- Stops these races: two answers to one delivery (`answered`); a node that lost its lease (`lost`).
 -- KEYS: dlv:<delivery>, bots/messages.lua, bots/deliveries.lua.
 -- Wakes: as message_add.

@@ -1,6 +1,6 @@
 -- delivery_take: gives deliveries to this node whose time has come: those that nobody has, those of a node that died,
 -- and those whose answer is late. Those who wrote the messages take turns (turn/due.lua). Also removes what is over for
--- an hour, rooms in which nobody writes, and goes on with the deletion of rooms that has stopped.
+-- an hour, rooms in which nobody writes, and continues with the deletion of rooms that has stopped.
 -- Stops this race: two nodes take one delivery (the first one's lease moves its time).
 -- KEYS: turn/due.lua with dlv_due, dlv_done, dlv:<delivery>, rooms_empty, rooms_going; of a room as room_delete.
 -- Wakes: nobody.

@@ -1,6 +1,7 @@
 -- evaluation_turn: stores one turn of a run, or how the run ends. The node that drives the run calls it.
--- Stops these races: a node was presumed dead and goes on (it gets lost, since another fence runs); the reply was lost
---   and the node repeats the call (ok, and nothing is stored twice); the run was cancelled, or its user deleted (lost).
+-- Stops these races: a node was presumed dead and continues (it gets lost, since another fence runs); the reply was
+--   lost and the node repeats the call (ok, and nothing is stored twice); the run was cancelled, or its user deleted
+--   (lost).
 -- KEYS: evaluation:<id>, evaluation_turns:<id>, evaluation_text:<id>, evaluation_due, evaluations_done,
 --   evaluations_open, stored.
 -- Wakes: nobody.

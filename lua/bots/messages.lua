@@ -140,7 +140,7 @@ local function trim(turn, room, n, bytes)
 end
 
 -- Calls visit(m) for the messages of a user in a room after an id ('': from the oldest on), until it returns false.
--- Looks at `most` messages, of which one counts as several that is longer than LOOK_BYTES. Returns the id to go on
+-- Looks at `most` messages, where one longer than LOOK_BYTES counts as several. Returns the id to continue
 -- after ('': that was all), and how many were looked at.
 local function walk_of(turn, room, user, after, most, visit)
     local looked = 0
@@ -154,7 +154,7 @@ local function walk_of(turn, room, user, after, most, visit)
 end
 
 -- Removes the messages of a user from a room, as walk_of goes through them. Returns how many are gone, how many were
--- looked at, and the id to go on after. Calls visit(m) for each.
+-- looked at, and the id to continue after. Calls visit(m) for each.
 local function remove_of(turn, room, user, from, most, visit)
     local ids, bytes = {}, 0
     local after, looked = walk_of(turn, room, user, from, most, function(m)

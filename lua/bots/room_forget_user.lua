@@ -3,7 +3,7 @@
 -- KEYS: rooms_of:<user>, messages_of, names_known, room_names, room_looks, names_n, stored; of its rooms and their
 --   deliveries as room_delete.
 -- Wakes: nobody.
--- Bound: LOOK_MAX messages, of which a long one counts as one per 16 KiB, with 10 deliveries each; ROOMS_MAX rooms.
+-- Bound: LOOK_MAX messages, where a long one counts as one per 16 KiB, with 10 deliveries each; ROOMS_MAX rooms.
 -- Lane: slow.  Home: every.  Nonce: yes.  Full: runs.
 -- Repeatable: yes.
 -- Arguments:

@@ -8,7 +8,7 @@ local call = redis.call
 local format, gmatch, match = string.format, string.gmatch, string.match
 
 local COMMANDS = 8 -- for a message, besides its deliveries
-local STOPPED_MS = 30000 -- after its beginning; a node goes on with it meanwhile
+local STOPPED_MS = 30000 -- after its beginning; a node continues with it meanwhile
 
 -- Bots need not answer a message that goes.
 local function drop_calls(turn, room, m)
@@ -34,7 +34,7 @@ local function drop_members(turn, room, most)
     return #members < most
 end
 
--- Looks at `most` messages, of which a long one counts as several, or members. Returns whether the room is gone.
+-- Looks at `most` messages, where a long one counts as several, or members. Returns whether the room is gone.
 local function remove(turn, room, most)
     local P = turn.prefix
     if not call('ZSCORE', P .. 'rooms_going', room) then return true end

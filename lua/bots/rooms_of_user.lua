@@ -1,7 +1,7 @@
 -- rooms_of_user: returns a page of a user's messages, room by room, the oldest first.
 -- KEYS: rooms_of:<user>, room:<room>, room_messages:<room>.
 -- Wakes: nobody.
--- Bound: REPLY_BYTES, but one message at least; looks at ROOMS_MAX rooms and LOOK_MAX messages, of which a long one
+-- Bound: REPLY_BYTES, but one message at least; looks at ROOMS_MAX rooms and LOOK_MAX messages, where a long one
 --   counts as one per 16 KiB.
 -- Lane: slow.  Home: every.  Nonce: no.  Full: runs.
 -- Repeatable: yes.

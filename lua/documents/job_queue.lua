@@ -46,7 +46,7 @@ local function enter(turn, job)
     return ''
 end
 
--- The job waits for its turn: to be called for each job whose hash says QUEUED and that stands nowhere else.
+-- The job waits for its turn: to be called for each job whose hash says QUEUED and that is nowhere else.
 -- It writes `entry` of the hash; all that it needs is the job's id, space, `created` and the hash's `account`.
 local function queue_job(turn, space, job, created)
     local P = turn.prefix

@@ -18,7 +18,7 @@ local JOB_ATTEMPTS = 3
 local JOB_SHOWN_MS, JOBS_SHOWN = 3600000, 200
 local UNFINISHED_MS = 1e12    -- unfinished jobs sort after all finished ones in recent_jobs
 
--- The job stands among the space's recent ones: while it is unfinished, and for an hour after.
+-- The job is among the space's recent ones: while it is unfinished, and for an hour after.
 local function list(turn, space, job, is_over)
     local key = turn.prefix .. 'recent_jobs:' .. space
     call('ZADD', key, format('%d', turn.now_ms + (is_over and JOB_SHOWN_MS or UNFINISHED_MS)), job)
@@ -47,7 +47,7 @@ local function read(turn, job)
 end
 
 -- The job, if it runs under that lease; its entry is renewed with it, so nobody takes it over. Stops this
--- race: an indexer hangs, its job is begun by another one, and then it goes on.
+-- race: an indexer hangs, its job is begun by another one, and then it continues.
 local function read_held(turn, job, lease)
     local j = read(turn, job)
     if j.status ~= 'RUNNING' or j.lease ~= lease then return nil, j end

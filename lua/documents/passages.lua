@@ -16,7 +16,7 @@ local passage_text = require('documents/passage_text')
 local bounds = require('turn/bounds')
 local concat = table.concat
 
-local BLOCK_BYTES = 8192 -- of its text, of which a passage is a part
+local BLOCK_BYTES = 8192 -- of the text that a passage is part of
 
 local function verb(turn, a)
     --- arguments

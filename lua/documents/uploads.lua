@@ -21,7 +21,7 @@ local function begin(turn, space, doc)
     call('PEXPIRE', key, PUSH_MS)
 end
 
--- What stands against storing these bytes, as a reply; else nil, and the document that has the place already, if
+-- Returns the reason not to store these bytes, as a reply; else nil, and the document that has the place already, if
 -- there is one: its id, and what all verbs need of it.
 local function judge(turn, space, path, sha, filename, url, size, cap)
     local P = turn.prefix

@@ -25,7 +25,7 @@ local LOOK_BYTES, REPLY_BYTES = bounds.LOOK_BYTES, bounds.REPLY_BYTES
 
 local LIST_SCAN_MAX = 20000 -- what comes after is not listed
 
--- The Open queries of a topic, by "<model> <user>". Each topic is read once, in however many queues it stands.
+-- The Open queries of a topic, by "<model> <user>". Each topic is read once, in however many queues it is.
 local function open_by_queue(turn, topic)
     local by_queue = {}
     for item in gmatch(call('HGET', turn.prefix .. 't:' .. topic, 'open') or '', '[^;]+') do

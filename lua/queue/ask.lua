@@ -20,7 +20,7 @@
 --   max_of_all   number?  of an account that many strangers share: its Open queries; no limit without
 -- Replies: ok/topic (made) | joined/topic | done/topic/outcome as text | no_engine[/seconds until the first one has
 --   rested] | full/depth/eta | waiting/depth/eta. After the topic of the first two a line `maybe`: no engine is there
---   now, but one was lately and did not say that it leaves: ask again with `engines` a moment later; or a line
+--   now, but one was recently and did not say that it leaves: ask again with `engines` a moment later; or a line
 --   `unseen`, of several shards: this one knows of none, ask all with `engines` now
 local asks = require('queue/asks')
 local enqueue = require('queue/enqueue')

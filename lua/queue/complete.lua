@@ -6,7 +6,7 @@
 -- With a class it then continues like queue/claim.lua.
 -- KEYS: t:<topic>, stored, leases, lease:<id>, partials:<topic>:<seq>, tokens:<user>, account_tokens:<account>;
 --   with a class those of queue/claim.lua.
--- Wakes: every node that waits for the query, with the answer; with a class whom queue/claim.lua wakes.
+-- Wakes: every node that waits for the query, with the answer; with a class, those that queue/claim.lua wakes.
 -- Bound: one query; the states of its claim (CLAIM_MAX) when the last Seq is answered first; the rows of its claim
 --   (REPLY_BYTES), TEXT_LOOK_BACK states and twice LOOK_BYTES of rows, when the text decides; with a class one claim.
 -- Lane: first.  Home: topic.  Nonce: yes.  Full: runs.  Durable: yes.

@@ -1,6 +1,6 @@
 -- engines: checks again whether an engine is available for a question that `ask` answered with `maybe`. Called a moment
 --   later: an engine that was between two polls has returned by then, one that disconnected has not. A question that
---   was claimed or has an outcome has had its engine. With several shards all are asked, also if `ask` answered
+--   was claimed or has an outcome has had its engine. With several shards all are asked, even if `ask` answered
 --   `unseen`; `maybe` then means to ask again.
 -- KEYS: idle, leases, engines, t:<topic>.
 -- Wakes: nobody.

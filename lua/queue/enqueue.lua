@@ -44,7 +44,7 @@ local function refusal_to_wait(turn, open, user, account, model, max_waiting)
     return nil
 end
 
--- Stores a query as the next one of its topic and makes it claimable. `key` is that of the topic, of which the caller
+-- Stores a query as the next one of its topic and makes it claimable. `key` is that of the topic, and the caller
 -- has read the fields `seq` (see next_seq) and `open`. What follows are more fields of it. Returns nil, or what refuses
 -- it.
 local function put(turn, key, topic, seq, open, user, account, model, weight, max_waiting, row, ...)

@@ -48,8 +48,8 @@ local function put_in_turn(nodes, found, offset)
 end
 
 -- Nodes of HINTS_MAX hints, from that place on, that take `model` and are neither of `tried` (",a,b,") nor of `gone`,
--- in turn: first those that have said lately that they have a poll that names it, then the others that have said
--- something lately. One that hangs does not. nil after the last hint.
+-- in turn: first those that have said recently that they have a poll that names it, then the others that have said
+-- something recently. One that hangs does not. nil after the last hint.
 local function nodes_at(turn, from, model, tried, gone)
     local members = call('ZREVRANGE', turn.prefix .. 'hints', from, from + HINTS_MAX - 1, 'WITHSCORES')
     if #members == 0 then return nil end

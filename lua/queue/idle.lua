@@ -16,7 +16,7 @@ local floor, min = math.floor, math.min
 
 local QUERIES, LOOKUPS = 'idle', 'idle_lookups' -- keys, and what the turn has read of each
 local IDLE_MAX = 128 -- entries looked at a turn; the slow rescan serves those after them
-local LOOKS_MAX = 5000 -- at models and Open queries, for what a turn hands over unasked; the next sync goes on
+local LOOKS_MAX = 5000 -- at models and Open queries, for what a turn hands over unasked; the next sync continues
 local DUE_UNIT, DUE_MAX = 1000000, 999999
 
 local function is_for_lookups(class)

@@ -20,7 +20,7 @@ local STAT_S = rate.STAT_S
 
 local OUTCOME_INLINE_MAX = 65536 -- nodes that wait fetch larger answers
 
--- In parts (turn/parts.lua). `before` and `after`, if any, are what it is to stand between.
+-- In parts (turn/parts.lua). `before` and `after`, if any, are put around it.
 local function as_text(row, state, answer, before, after)
     local first = byte(state)
     before = before or ''

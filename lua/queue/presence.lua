@@ -29,7 +29,7 @@ local function state_of(turn, info)
     return at and instants.is_near(turn, at, tonumber(for_ms)) and state or nil
 end
 
--- Is an engine there? '': one polls, is at work, or rests only for a moment. 'maybe': one was seen lately, and may
+-- Is an engine there? '': one polls, is at work, or rests only for a moment. 'maybe': one was seen recently, and may
 -- be between two polls. nil: none; and the seconds until the first one has rested, if any does.
 local function engines_there(turn)
     local P = turn.prefix

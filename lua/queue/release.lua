@@ -13,8 +13,8 @@
 --   outcome  words retry|fail|away  away: no answer failed, the engine or its model is away: the attempt does not
 --                                   count (queue/uncounted.lua)
 --   seq      text? 20               with a lease: the query that failed. Retry: the attempt counts for it alone. Fail:
---                                   it alone is given back, the lease goes on for the others
--- Replies: ok | ok/- (its lease goes on) | lost | replay
+--                                   it alone is given back, the lease continues for the others
+-- Replies: ok | ok/- (its lease continues) | lost | replay
 local held = require('queue/held')
 local leases = require('queue/leases')
 local outcomes = require('queue/outcomes')

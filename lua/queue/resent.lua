@@ -19,7 +19,7 @@ local function with_mark(turn, tie, mark, seq)
     return tie .. mark .. ' ' .. turn.now_text .. ' ' .. seq .. ';'
 end
 
--- The Seq that the add of that mark was answered with, if that was lately.
+-- The Seq that the add of that mark was answered with, if that was recently.
 local function seq_of(turn, tie, mark)
     local at = find(tie or '', mark, 1, true)
     if not at then return nil end
@@ -38,8 +38,8 @@ local function parse_mark(mark)
     return sub(mark, 1, -2), true
 end
 
--- Of several shards: its nonce was used before, and the tie does not have its mark as one of lately. Has it possibly
--- run all the same? Marks are left out of a tie by many others, and they go with it.
+-- Of several shards: its nonce was used before, and the tie does not hold its mark as a recent one. Has it possibly
+-- run all the same? Marks are left out of a tie by many others, and are deleted with it.
 local function may_have_run(turn, topic, user, tie, mark)
     if tie and find(tie, mark, 1, true) then return true end
     if tie and #tie > FULL_BYTES and turn.now_ms - tonumber(match(tie, '^%x+ (%d+)')) <= LET_THROUGH_MS then

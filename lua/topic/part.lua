@@ -63,7 +63,7 @@ local function page_end(key, from, last, left)
     return last, bytes
 end
 
--- Blanks what the user asked from that Seq on, as far as `left` goes. Returns the Seq to go on with, nil when all is
+-- Blanks what the user asked from that Seq on, as far as `left` goes. Returns the Seq to continue with, nil when all is
 -- done, and counts queries and lookups in `gone`.
 local function blank_rows(turn, user, topic, from, left, gone)
     local P = turn.prefix

@@ -2,7 +2,7 @@
 --   JSON. Nodes look for a text in them (services/broker/find_topics.c), so that Redis is busy with reading alone.
 -- KEYS: topics:<user>, names:<user>, t:<topic>.
 -- Wakes: nobody.
--- Bound: REPLY_BYTES, but one question at least; reads READ_BYTES, of which a command counts ROW_BYTES.
+-- Bound: REPLY_BYTES, but one question at least; reads READ_BYTES, where a command counts ROW_BYTES.
 -- Lane: slow.  Home: every.  Nonce: yes.  Full: runs.
 -- Repeatable: yes.
 -- Arguments:
@@ -23,7 +23,7 @@ local READ_BYTES, REPLY_BYTES, ROW_BYTES = bounds.READ_BYTES, bounds.REPLY_BYTES
 local PAGE = 100
 local NO_ROW = '0\n% % % 1\n""\n""\n{}\n\n""'
 
--- The topic to go on with, its place among all, and the Seq.
+-- The topic to continue with, its place among all, and the Seq.
 local function place_of(mine, cursor)
     local seq, us, topic = match(cursor, '^(%d+)%.(%d+)%.(.*)$')
     if not seq then return 0, 1 end
@@ -65,7 +65,7 @@ local function shown_of(page, key, own, title)
     return records.title_of(records.query_of(first))
 end
 
--- Returns the Seq to go on with, if its questions are not all here.
+-- Returns the Seq to continue with, if its questions are not all here.
 local function put_topic(turn, page, topic, place, own, from)
     local key, text = turn.prefix .. 't:' .. topic, page.text
     local got = call('HMGET', key, 'seq', 'title')

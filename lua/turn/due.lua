@@ -116,7 +116,7 @@ local function take(turn, set, most, longest_ms, use)
     end
 end
 
--- Is there a row for `take`? Also if many turns came too early, which `take` finds out.
+-- Is there a row for `take`? Even if many turns came too early, which `take` finds out.
 local function is_any(turn, set, longest_ms)
     local at, is_cut = first(turn, set, FEW, longest_ms)
     return at ~= nil or is_cut

@@ -5,7 +5,7 @@ local call = redis.call
 local format = string.format
 local abs = math.abs
 
-local PULLED_MAX = 100 -- of a call; the next one goes on
+local PULLED_MAX = 100 -- of a call; the next one continues
 local BACK_MS = 1000   -- less is not noticed, and nobody waits longer for it
 local LATE_MAX = 5000  -- looked at once the clock has gone back
 

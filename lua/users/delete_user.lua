@@ -9,8 +9,8 @@
 --   job:<job>, trash; limit:<what>:<user>, limit:forget:<digest>; tokens:<user>; wf_of:<user> and of its runs as
 --   workflow_delete.
 -- Wakes: nodes that wait for its queries, nodes that watch its documents.
--- Bound: ROWS_MAX rows, of which a topic counts 10, a document 250; ends with the row that reaches LOOK_BYTES; what one
---   step of delete takes more; RECOMMENDATIONS_N of an account, JOBS_SHOWN jobs, TRASH_N vectors.
+-- Bound: ROWS_MAX rows, where a topic counts as 10, a document as 250; ends with the row that reaches LOOK_BYTES; what
+--   one step of delete takes more; RECOMMENDATIONS_N of an account, JOBS_SHOWN jobs, TRASH_N vectors.
 -- Lane: slow.  Home: every.  Nonce: yes.  Full: runs.  Durable: yes.
 -- Repeatable: yes.
 -- Arguments:
@@ -40,7 +40,7 @@ local LIMITS = {'upload', 'ask'}
 local FORGET_N, FORGET_S = 3, 3600 -- deletions of a user that take its limits along, else they would be none
 local PLACE_S = 3600
 
--- One step of the end of the user's part in a topic. Returns where to go on in it, nil when that is over.
+-- One step of the end of the user's part in a topic. Returns where to continue in it, nil when that is over.
 local function leave_topic(turn, user, topic, step, left, gone)
     local key = turn.prefix .. 't:' .. topic
     if call('HEXISTS', key, 'u:' .. user) == 0 then -- the topic is gone, by purge

@@ -12,8 +12,8 @@
 --   account  name    whose share of the user's Open queries it is
 --   space    name    of its documents
 --   from     number  topics that were counted
--- Replies: replay | ok/topics to go on after ('' when there are none)/queries of this page/topics/Open queries of that
---   account and user/bytes stored for that account and user/for that account/recommendations/documents/bytes of
+-- Replies: replay | ok/topics to continue after ('' when there are none)/queries of this page/topics/Open queries of
+--   that account and user/bytes stored for that account and user/for that account/recommendations/documents/bytes of
 --   them/passages of them/uploads in the last minute/in the last hour/questions over documents in the last minute/runs
 --   of workflows/rooms in which it has a part/messages/bots/evaluations/tokens that models read for the user in the
 --   last 30 days/that they wrote/the same two of the account

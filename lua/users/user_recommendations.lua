@@ -7,7 +7,7 @@
 -- Arguments:
 --   user   name
 --   after  text? 48  stream id; from the first on without
--- Replies: replay | ok/id to go on after ('' when there are no more), then one recommendation (JSON) a line
+-- Replies: replay | ok/id to continue after ('' when there are no more), then one recommendation (JSON) a line
 local recommended = require('lookup/recommended')
 local bounds = require('turn/bounds')
 local call = redis.call

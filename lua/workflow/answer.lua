@@ -19,7 +19,7 @@
 --   user         name?     on whose behalf, in its namespace
 --   who_json     json 4k   account, user and note, for the record
 --   how          words socket|echo|http|link|deadline
---   is_approved  flag      of a deadline: the run goes on
+--   is_approved  flag      of a deadline: the run continues
 --   corrections  json? 64k members of messageBody
 --   before       json? 200k what those members were
 --   comment      json? 8k

@@ -35,7 +35,7 @@ local function read(turn, session, run, step)
     return q
 end
 
--- The question was answered, or its run went on without an answer. who: JSON.
+-- The question was answered, or its run continued without an answer. who: JSON.
 local function close(turn, q, status, who)
     local P, id = turn.prefix, q.session .. '.' .. q.run .. '.' .. q.step
     call('HSET', q.key, 'status', status, 'who', who, 'closed', turn.now_text)

@@ -6,7 +6,7 @@ local call = redis.call
 local gmatch, match = string.gmatch, string.match
 
 -- Deletes a run, whose driver loses its fence by that. left.rows: how many rows this may still take; it falls below 0
--- if there are more, and the next call goes on. Returns whether the run is gone.
+-- if there are more, and the next call continues. Returns whether the run is gone.
 local function drop(turn, id, left)
     local P, session, run = turn.prefix, runs.split(id)
     local r = runs.read(turn, session, run, 'questions', 'ids', 'version', 'bytes', 'is_counted')

@@ -1,8 +1,8 @@
 -- workflow_step: stores one step of a run in one atomic step: the new state, the frame, the record for the history, the
 -- question if the run waits from now on, and the event to the nodes that watch the session. The node that drives the
 -- run calls it; only what is stored here is sent to clients. A step that ends the run or waits gives the run back.
--- Stops these races: a node was presumed dead and goes on (it gets lost, since another fence runs); the reply to a step
---   was lost and the node repeats it (ok, and nothing is stored twice); the run's user was deleted (lost).
+-- Stops these races: a node was presumed dead and continues (it gets lost, since another fence runs); the reply to a
+--   step was lost and the node repeats it (ok, and nothing is stored twice); the run's user was deleted (lost).
 -- KEYS: wfr:<session>.<run>, wff:<session>.<run>, wfs:<session>.<run>, wf:<session>, wf_due, wf_done, wf_open,
 --   wf_file:<version>, wfq:<session>.<run>.<step>, wf_ask:<who>, wf_asked:<who>, wfw:<session>, stored.
 -- Wakes: nodes that watch the session.

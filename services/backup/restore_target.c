@@ -86,7 +86,7 @@ static bool begin_shard(struct restore *x)
 {
     struct blocking_call call = restore_call(x);
     bool had_begun = x->has_begun;
-    x->has_begun = true; /* also when the reply is lost */
+    x->has_begun = true; /* even when the reply is lost */
     call_restore_begin(blocking_start(&call), .lease = x->lease + LEASE_GAP,
                        .restore = str_of(x->id));
     if (!restore_has_reply(x, &call))

@@ -26,7 +26,7 @@ struct tool {
     struct status_line progress;
 };
 
-/* Reads the settings and looks whether the servers take it. -1: go on; else the exit code, after
+/* Reads the settings and looks whether the servers take it. -1: continue; else the exit code, after
  * its line. `config` is borrowed. */
 int tool_start(struct tool *tool, const char *command, const struct config *config) must_check;
 void tool_fini(struct tool *tool);

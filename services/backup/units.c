@@ -31,7 +31,8 @@ bool units_step(struct units *units, const struct str *args, size_t n)
     return true;
 }
 
-/* Was the last step answered on another connection than the one before? *connection: that one's.
+/* Was the last step answered on a different connection from the one before? *connection: that
+ * one's.
  */
 static bool is_moved(const struct units *units, unsigned *connection)
 {
@@ -54,7 +55,7 @@ static bool put(struct units *units, const struct str *parts, size_t n)
     return is_good;
 }
 
-/* Names the shard, where it is another one than that of the record before. */
+/* Names the shard, where it differs from that of the record before. */
 static bool put_shard(struct units *units)
 {
     char number[16];

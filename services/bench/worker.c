@@ -76,7 +76,7 @@ static void send_post(struct bench_worker *worker, bool is_engine, struct str ro
     bench_conn_send(&worker->conn);
 }
 
-/* Bodies are put together here first, because their length stands in front of them. */
+/* Bodies are put together here first, because their length comes before them. */
 static struct buf *begin_body(void)
 {
     static struct buf body;

@@ -59,7 +59,7 @@ enum bench_verdict bench_worker_judge(struct bench_worker *worker,
 
 /* Reads the response to add into `seq`. False when it is not one. */
 bool bench_worker_take_added(struct bench_worker *worker, struct str body) must_check;
-/* Copies the claim in `json` and stands at its first row. False when it holds none. */
+/* Copies the claim in `json` and moves to its first row. False when it holds none. */
 bool bench_worker_take_claim(struct bench_worker *worker, struct str json) must_check;
 /* Moves to the claim's next row. Returns false after the last. */
 bool bench_worker_next_row(struct bench_worker *worker) must_check;

@@ -96,7 +96,7 @@ static inline struct bots *bots_of(const struct request *r)
     return service_state(r, "bots");
 }
 
-/* Whom a request acts for. Texts live as long as the request. */
+/* The user for whom a request acts, and its account. Texts live as long as the request. */
 struct bots_who {
     struct str account;   /* a name */
     struct str namespace; /* the account's, as a name: "%" without one. For keys */

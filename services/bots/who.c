@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * who.c - whom a request acts for, and names for keys (see bots.h). */
+ * who.c - for whom a request acts, and names for keys (see bots.h). */
 #include "services/bots/bots.h"
 
 #include "services/bots/looks.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * add_query.c - POST /api/add-query: one query into its topic (lua/queue/add.lua). With Wait it
- * goes on as check-query does (check_query.c, check_stream.c): the verb has registered this node.
+ * continues as check-query does (check_query.c, check_stream.c): the verb has registered this node.
  *
  *   broker_add_query --------------------------------------------------------------> add
  *                    of several shards --nonce_of_add--> --bind_key--> -------------> add

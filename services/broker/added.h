@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * added: a query that add-query stores: what marks its request as the same one, and what its client
- * reads. For add_query.c, and for the files that go on with add-query?Wait=.
+ * reads. For add_query.c, and for the files that continue with add-query?Wait=.
  */
 #ifndef PARLEY_SERVICES_BROKER_ADDED_H
 #define PARLEY_SERVICES_BROKER_ADDED_H

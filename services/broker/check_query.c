@@ -92,7 +92,7 @@ static void on_checked(struct request *r, enum err error, struct str reply)
     if (r->exchange.is_answered)
         return;
     if (err_is_outage(error) && check->was_up && !check->is_last) {
-        /* It stays parked: looked at again once the connection stands. Whether its nonce was stored
+        /* It stays parked: looked at again once the connection is up. Whether its nonce was stored
          * is not known, so it is stored then. */
         if (!r->was_parked) {
             r->nonce = check->nonce;

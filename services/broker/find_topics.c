@@ -69,7 +69,7 @@ static void put_found(struct buf *b, struct request *r, const struct text_found 
 /* Those whose turn has come read their next page. */
 static void begin_next(struct broker *broker);
 
-/* Nothing of it goes on. */
+/* Nothing of it continues. */
 static void end(struct search *search)
 {
     struct broker *broker = broker_of(search->r);
@@ -97,7 +97,7 @@ static void answer(struct search *search)
 
 /* --- one page --------------------------------------------------------------------------------- */
 
-/* Where the search goes on, now or with the client's next request. */
+/* Where the search continues, now or with the client's next request. */
 static void note_cursor(struct search *search)
 {
     struct buf next;

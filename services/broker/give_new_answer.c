@@ -222,7 +222,7 @@ static bool put_answer(struct buf *b, struct request *r)
     return true;
 }
 
-/* A member of Usage, of which the last one counts. */
+/* A member of Usage; the last one of a name counts. */
 static bool read_tokens(const struct json_member *members, size_t n, const char *name,
                         uint64_t *ret_tokens)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * lookup_pages.c - GET /api/get-lookups: the queries of a topic with their lookups and what was
- * found (lua/lookup/list.lua), page by page. A query whose lookups do not fit into a page goes on
+ * found (lua/lookup/list.lua), page by page. A query whose lookups do not fit into a page continues
  * with the next one: its object stays open until another query comes.
  *
  * Of several shards a page takes two calls: the topic's shard says which lookups there are, and

@@ -21,7 +21,7 @@ static bool has_model(const struct outcome *o)
     return o->model.n > 0 && !str_eq(o->model, STR("null"));
 }
 
-/* By another model than the one that was asked for. */
+/* By a model other than the one that was asked for. */
 static bool is_served_otherwise(const struct outcome *o)
 {
     return has_model(o) && !str_eq(o->model, o->row.model) &&

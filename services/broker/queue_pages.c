@@ -159,7 +159,7 @@ void broker_queue(struct request *r)
         (void)explain_param(r, "State", "Open, Pending or Failed");
         return;
     }
-    /* User is also who signs: the one to look for stands in OnBehalfOf, or in a second User. */
+    /* User is also who signs: the one to look for is in OnBehalfOf, or in a second User. */
     struct str wanted = request_param(r, "OnBehalfOf");
     if (wanted.at == NULL && !r->is_signed)
         wanted = user;

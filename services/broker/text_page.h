@@ -38,7 +38,7 @@ struct text_page {
     uint64_t rows_n; /* topics and questions that were read */
 };
 
-/* Begins with a reply of the verb, of which the first line has been read; it is borrowed. */
+/* Begins with a reply of the verb after its first line; the reply is borrowed. */
 void text_page_init(struct text_page *page, struct lines reply);
 
 enum text_page_state { TEXT_PAGE_FOUND, TEXT_PAGE_MORE, TEXT_PAGE_END };

@@ -192,7 +192,7 @@ const struct command ask_command = {
         "input. With --file or --documents it asks the documents of the account, with --public\n"
         "the public collection, and lists the sources after the answer.\n"
         "\n"
-        "If a node is lost meanwhile, the next one goes on with the answer. Ctrl-C cancels the\n"
+        "If a node is lost meanwhile, the next one continues with the answer. Ctrl-C cancels the\n"
         "question. The account is that of parley login, or of --user and --secret-file.\n"
         "\n",
     .more = "\n"

@@ -26,7 +26,7 @@ enum ask_exit {
     ASK_TIMEOUT = 7
 };
 
-/* Whom the question is for. */
+/* The user that the question is for. */
 enum ask_door { ASK_QUEUE, ASK_DOCUMENTS, ASK_PUBLIC };
 
 enum { ASK_RESUME_BYTES = 160 };
@@ -74,7 +74,7 @@ bool ask_stream_follow(struct ask *x, struct node_call *call) must_check;
 int ask_stream_end(struct ask *x);
 
 /* --- ask_print.c --- */
-/* The text so far; what is printed already is not printed again if the text goes on with it. */
+/* The text so far; what is printed already is not printed again if the text continues with it. */
 void ask_print_text(struct ask *x);
 void ask_print_think(struct ask *x, struct str text);
 /* The whole answer. */

@@ -84,7 +84,7 @@ static bool follow(struct ask *x)
     return is_good;
 }
 
-/* How to go on with a topic that this command has made up. */
+/* How to continue with a topic that this command has made up. */
 static void mention_topic(struct ask *x)
 {
     if (x->topic == x->own_topic && x->is_error_terminal && x->is_terminal && !x->is_json)
@@ -119,7 +119,7 @@ static void give_up(struct ask *x, const char *key, int code)
     bool is_cancelled = (x->seq > 0 || add(x, key, true)) && cancel(x);
     ask_complain(x, why,
                  is_cancelled ? STR("the question is cancelled")
-                              : STR("the question could not be cancelled, and may go on"));
+                              : STR("the question could not be cancelled, and may continue"));
     if (x->is_json && code != ASK_BROKEN) {
         json_t *end = json_pack("{s:s, s:I, s:s, s:s}", "Topic", x->topic, "Seq", x->seq, "Status",
                                 is_cancelled ? "Cancelled" : "Unknown", "Reason", why);
@@ -138,7 +138,7 @@ int ask_queue(struct ask *x)
         if (code == ASK_TIMEOUT || code == ASK_CANCELLED)
             give_up(x, key, code);
         else if (x->seq > 0)
-            ask_complain(x, "the question goes on; its answer will be in the topic",
+            ask_complain(x, "the question continues; its answer will be in the topic",
                          str_of(x->topic));
         return code;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * ask_stream.c - the events of a node that answers: their texts are put together, and printed as
- * far as they go on with what is printed. A stream that breaks off is asked for again after the id
- * of its last event, from any node.
+ * far as they continue with what is printed. A stream that breaks off is asked for again after the
+ * id of its last event, from any node.
  *
  * What comes is bounded: an event by EVENT_MAX_BYTES, an answer by TEXT_MAX_BYTES, one connection
  * by STREAM_MAX_BYTES; and a stream in which nothing has come for SILENCE_MS is taken for lost,

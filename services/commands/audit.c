@@ -38,7 +38,7 @@ static const struct config_group audit_options = {
                     "The first entry to print: how long ago, such as 30m, 24h or 7d, or a time in "
                     "UTC, such as 2026-11-24T01:02:03Z. Entries are kept for 90 days."),
         OPTION_BOOL("follow", "off",
-                    "Goes on with new entries as they come, until it is interrupted."),
+                    "Continues with new entries as they come, until it is interrupted."),
         OPTION_NUMBER(
             "patience-seconds", "N", "0", 0, 86400,
             "Seconds to keep retrying a request that no node answers or that gets 429 or 5xx. "

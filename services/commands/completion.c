@@ -102,7 +102,7 @@ static void print_bash(void)
     puts(
         "'\n"
         "    else\n"
-        "        # A flag where a word may stand.\n"
+        "        # A flag where a word may be.\n"
         "        if [ \"$COMP_CWORD\" -eq 2 ] && [ \"${word#-}\" != \"$word\" ]; then before=; fi\n"
         "        case \"${COMP_WORDS[1]} $before\" in");
     for (const struct command *const *command = commands; *command != NULL; command++)

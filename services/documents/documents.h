@@ -92,8 +92,8 @@ struct owner {
     struct on_behalf whom;
     struct str space; /* "o:<user's name>" */
 };
-/* Whom the request acts for by its query parameter OnBehalfOf. Answers 400 or 403 and returns false
- * otherwise. */
+/* Finds the user for whom the request acts by its query parameter OnBehalfOf. Answers 400 or 403
+ * and returns false otherwise. */
 bool owner_of_request(struct request *r, struct owner *ret_owner) must_check;
 /* The owner as the sender of questions to engines: identical questions over the owner's documents
  * are shared. */

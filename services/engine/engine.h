@@ -42,7 +42,7 @@ struct slot *slot_create(struct engine *engine, unsigned number) must_check;
 void slot_start(struct slot *slot);
 /* The engine rests (rest.h): ends a parked poll, and says why. */
 void slot_rest(struct slot *slot);
-/* Polls that rest held up may go on, or rest for another time. */
+/* Polls that rest held up may continue, or rest for another time. */
 void slot_wake(struct slot *slot);
 /* Stops taking work: reports that it leaves, which ends a parked poll. Current work continues until
  * slot_give_back. */

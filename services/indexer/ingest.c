@@ -192,7 +192,7 @@ static void print_repeats(struct ingest *in)
     }
 }
 
-/* False when the run cannot go on. */
+/* False when the run cannot continue. */
 static bool end_put(struct ingest *in, const struct file *file, enum put_outcome outcome,
                     struct buf *reason)
 {

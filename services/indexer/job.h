@@ -61,7 +61,7 @@ void job_use(struct job *job, struct blocking *blocking);
 /* Sets must_stop. Any thread, and async-signal-safe. */
 void job_stop(struct job *job);
 
-/* Takes the job that came as the stream's `entry`; without one (n == 0) past the stream, also when
+/* Takes the job that came as the stream's `entry`; without one (n == 0) past the stream, even when
  * it runs and nothing was heard of it for a lease. ERR_OK: it is ours until job_end. ERR_NOT_FOUND:
  * there is nothing to do (any more). ERR_FAILED: its attempts are used up; it has failed now.
  * ERR_REDIS_LOST, ERR_INTERNAL. */

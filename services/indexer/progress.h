@@ -12,7 +12,7 @@ struct progress {
     size_t file_n, done_n;
     uint64_t bytes, done_bytes;
     bool is_json, is_bar;
-    bool is_drawn; /* a bar stands on the terminal's last line */
+    bool is_drawn; /* a bar is on the terminal's last line */
     uint64_t drawn_ms;
     char name[64]; /* the file at hand */
 };

@@ -325,7 +325,7 @@ const struct command reindex_command = {
         "\n"
         "Run this after changing the embedding model. It queues every document for reindexing "
         "whose\n"
-        "vectors come from a model other than --embeddings, or have another dimension than that\n"
+        "vectors come from a model other than --embeddings, or have a dimension other than that\n"
         "model returns now. The nodes' indexers do the work from the stored text: start the nodes\n"
         "with the new model first. Until a document is reindexed, it is found by words only.\n"
         "Documents that already have the model's vectors, or are being indexed, are skipped, so\n"

@@ -96,7 +96,7 @@ static void put_settings(struct health_report *report, const struct queue *queue
     buf_fini(&text);
 }
 
-/* Broken when the last fetch of its keys failed. Keys that are there go on all the same. */
+/* Broken when the last fetch of its keys failed. The keys at hand stay valid. */
 static void put_openid(struct health_report *report, const struct oidc *oidc)
 {
     struct oidc_view view = oidc_look(oidc);

@@ -208,7 +208,7 @@ static void *run_node(void *arg)
 /* --- the process ------------------------------------------------------------------------------ */
 
 /* Descriptors that no client gets: for Redis, listeners and event loops, providers, models and
- * databases; services count what they need besides. */
+ * databases; services count what they need on top of that. */
 enum { RESERVED_FILES = 48, RESERVED_FILES_OF_NODE = 16 };
 
 /* Raises the limit of open files as far as it may go, and shares it among the threads. */
@@ -369,7 +369,7 @@ static void start_agreeing(void)
     pthread_detach(thread);
 }
 
-/* The manager hears of this process while every loop wakes up when it is asked to. */
+/* The manager is notified of this process while every loop wakes up when it is asked to. */
 static void feed_watchdog(void)
 {
     static uint64_t next_ms;

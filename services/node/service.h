@@ -35,13 +35,13 @@ struct service {
 
     /* --- of a process --- */
 
-    /* Reads its options into settings of its own; also when it is not of the targets, so that a
-     * wrong value is found wherever it stands. False after one line on standard error. */
+    /* Reads its options into settings of its own. Called even for services that the process does
+     * not run, so that each wrong value is found. False after one line on standard error. */
     bool (*read)(const struct service_process *process, void **ret_settings) must_check;
     void (*free_settings)(void *settings);
     /* Puts lines below those of --check-config on standard output. */
     void (*print)(const void *settings);
-    /* Looks at what it stands on, before there is a node; waits a few seconds at most. False after
+    /* Checks what it depends on, before there is a node; waits a few seconds at most. False after
      * one line on standard error: it must not run like this. */
     bool (*check)(const void *settings) must_check;
     /* Number of descriptors to reserve for it. */

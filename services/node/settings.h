@@ -21,7 +21,7 @@ struct settings {
     bool is_check;               /* --check-config: print them and exit */
     unsigned node_n;             /* threads, each a node */
     const char *listen;
-    const char *tls_listen; /* NULL: none besides `listen` */
+    const char *tls_listen; /* NULL: only `listen` */
     struct tls *tls;        /* NULL: no certificate */
     uint64_t drain_ms;
     struct account_book accounts;

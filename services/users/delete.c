@@ -23,7 +23,7 @@ enum { GONE_MESSAGES = 9, GONE_BOTS, GONE_EVALUATIONS, KIND_N = sizeof kinds / s
 /* The first one uses up the request's nonce (Nonce: yes). */
 enum phase { PHASE_ROOMS, PHASE_BOTS, PHASE_EVALUATIONS, PHASE_REST, PHASE_NR };
 
-/* Where the deletion goes on in the rooms of a shard. */
+/* Where the deletion continues in the rooms of a shard. */
 struct place {
     char text[PLACE_BYTES];
     size_t n;

@@ -58,7 +58,7 @@ static void put_json(struct buf *b, struct request *r)
 static const char *state_text(struct request *r, const struct front_numbers *numbers)
 {
     if (r->server->is_draining)
-        return "This node is shutting down. Other nodes go on serving.";
+        return "This node is shutting down. Other nodes continue serving.";
     if (!is_accepting(r))
         return "The store cannot be used. No question can be queued until it is back.";
     if (numbers == NULL)

@@ -5,7 +5,7 @@
  *
  * A page is one file: its style is in it and named by its hash, so the policy lets in nothing else,
  * no script, picture or frame. The pages change with the program only, and nodes of two versions
- * may stand side by side: so caches ask each time, and get 304 by the hash of the bytes. */
+ * may be side by side: so caches ask each time, and get 304 by the hash of the bytes. */
 #include "services/web/page.h"
 #include "services/web/web.h"
 #include "shared/http/request/explain.h"

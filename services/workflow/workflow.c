@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * workflow.c - whom a request acts for, and the session of its texts (workflow.h). */
+ * workflow.c - for whom a request acts, and the session of its texts (workflow.h). */
 #include "services/workflow/workflow.h"
 
 #include <openssl/sha.h>

@@ -58,7 +58,7 @@ handler workflow_history; /* GET /api/workflows/history */
 /* Whether clients without credentials are let in (struct route). */
 bool workflow_is_open(const struct request *r);
 
-/* Whom a request acts for. Texts live as long as the request. */
+/* The user for whom a request acts, and its account. Texts live as long as the request. */
 struct workflow_who {
     struct str account; /* a name; "-" for a client without credentials */
     struct str user;    /* as given: what engines see */

@@ -29,7 +29,7 @@ static struct shard_page page_of(struct str reply)
 }
 
 /* The page whose next entry is the newest one; NULL: none may be taken any more. *ret_end: where
- * the list goes on then; n == 0: nowhere. */
+ * the list continues then; n == 0: nowhere. */
 static struct shard_page *newest_of(struct shard_page *pages, unsigned n, struct str *ret_end)
 {
     struct shard_page *best = NULL;

@@ -2,9 +2,9 @@
  *
  * shard_list: answers a request for a list with the pages that a listing verb returned on each
  * shard, newest first (lua/turn/newest.lua). Cursors, "<ms>.<id>", have the same order on all
- * shards. What is older than the end of a page that goes on is left for the next request, to which
- * the Link header points. A long list is put together in steps (shared/op/passes.h). On the loop's
- * thread.
+ * shards. What is older than the end of a page that continues is left for the next request, to
+ * which the Link header points. A long list is put together in steps (shared/op/passes.h). On the
+ * loop's thread.
  */
 #ifndef PARLEY_ASK_SHARD_LIST_H
 #define PARLEY_ASK_SHARD_LIST_H
@@ -17,7 +17,7 @@
 struct shard_page {
     struct lines lines; /* what is left, after the cursor of its next entry */
     struct str cursor;  /* of that entry; n == 0: none is left */
-    struct str next;    /* where the page goes on; n == 0: it does not */
+    struct str next;    /* where the page continues; n == 0: it does not */
 };
 
 struct shard_list {

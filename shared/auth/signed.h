@@ -20,7 +20,7 @@ enum {
     SIGNED_HASH_SIZE = 65  /* 64 hex digits and a NUL */
 };
 
-/* --user and --secret-file, for commands that sign requests; login_file_options goes with it. */
+/* --user and --secret-file, for commands that sign requests; list login_file_options as well. */
 extern const struct config_group signed_options;
 
 /* Returns ERR_OK if `hash` is the signature of `account` for `user` and `nonce`: 64 hex digits of

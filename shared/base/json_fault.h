@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * json_fault: what is wrong with a member of a JSON object, as one sentence for people. It tells a
- * missing member from one of another spelling and from a wrong value. Texts are repeated if they
- * are short, so members that hold secrets must not be described. Pure functions, any thread.
+ * json_fault: what is wrong with a member of a JSON object, as one sentence for people. It
+ * distinguishes a missing member from one of another spelling and from a wrong value. Texts are
+ * repeated if they are short, so members that hold secrets must not be described. Pure functions,
+ * any thread.
  */
 #ifndef PARLEY_BASE_JSON_FAULT_H
 #define PARLEY_BASE_JSON_FAULT_H

@@ -202,7 +202,7 @@ static bool scan_member(struct scan *s, struct json_member *member)
     return scan_value(s, &member->value);
 }
 
-/* After an item: true to go on, at the next one; false at the end, after the bracket, or after a
+/* After an item: true to continue, at the next one; false at the end, after the bracket, or after a
  * failure. */
 static bool scan_comma(struct scan *s, char close)
 {

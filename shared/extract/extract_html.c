@@ -5,7 +5,7 @@
  * what would keep it busy for long.
  *
  * Left out are what people do not read (scripts, styles, drawings, what is marked as hidden) and
- * what stands on every page of a site (navigation, footers and asides outside the article). When
+ * what is on every page of a site (navigation, footers and asides outside the article). When
  * the page names its main part (<main>), only that is taken. When nothing is left, the page is read
  * again with its clutter.
  *

@@ -13,8 +13,8 @@
  *
  * The kernel may refuse the namespaces (containers often do): then the filter of system calls alone
  * keeps the child off the network. A kernel that cannot confine files or filter calls leaves the
- * other bounds; the log says so. What the kernel has and cannot be put in force is no reason to go
- * on: then nothing is executed. */
+ * other bounds; the log says so. What the kernel has and cannot be put in force is no reason to
+ * continue: then nothing is executed. */
 #include "shared/extract/sandbox.h"
 
 #include "shared/base/clock.h"
@@ -87,7 +87,7 @@ static _Noreturn void become(const struct sandbox_job *job, const struct bounds 
     signal(SIGTERM, SIG_IGN);
     signal(SIGINT, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); /* what writes a file hears of it, and may go on without */
+    signal(SIGXFSZ, SIG_IGN); /* what writes a file is notified of it, and may continue without */
     if (dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 || dup2(null, STDERR_FILENO) < 0)
         _exit(EXIT_NO_PROGRAM);
     close_others();
@@ -165,7 +165,7 @@ struct watch {
     uint64_t deadline_ms;
 };
 
-/* SANDBOX_EXITED while it may go on. */
+/* SANDBOX_EXITED while it may continue. */
 static enum sandbox_end look_around(const struct watch *watch)
 {
     if (watch->is_stopping != NULL && atomic_load(watch->is_stopping))

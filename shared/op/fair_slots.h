@@ -61,7 +61,7 @@ struct fair_entry *fair_slots_next(struct fair_slots *slots);
 /* Takes it out of the queue, or its slot back. Does nothing to an entry that is in no pool. */
 void fair_slots_leave(struct fair_slots *slots, struct fair_entry *entry);
 /* For long work, between two pieces of it: gives the slot back and waits for the next turn. Returns
- * whether that is now, so that the entry goes on; otherwise it waits. */
+ * whether that is now, so that the entry continues; otherwise it waits. */
 bool fair_slots_yield(struct fair_slots *slots, struct fair_entry *entry) must_check;
 /* The entry turns out to cost more or less. If it has a slot, it keeps it. */
 void fair_slots_resize(struct fair_entry *entry, uint64_t cost);

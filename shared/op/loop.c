@@ -54,8 +54,8 @@ static void run_tasks(struct loop *loop)
 /* Reports the end of writes that were complete at once, outside of h2o_evloop_run: deadlines, work,
  * tasks and the end of a turn write, too. libh2o would report it after its next poll, for which it
  * would ask epoll whether such a socket can be written if what is read from it has changed in the
- * same turn. If more sockets are ready than one poll returns, libh2o would still hear of that when
- * nobody waits for it any more, and abort. Returns whether there were any. */
+ * same turn. If more sockets are ready than one poll returns, libh2o would still be notified of
+ * that when nobody waits for it any more, and abort. Returns whether there were any. */
 static bool report_writes(struct loop *loop)
 {
     if (loop->h2o->_pending_as_client == NULL && loop->h2o->_pending_as_server == NULL)

@@ -27,7 +27,7 @@ struct steps {
 
 struct passes {
     struct steps *first; /* in a ring; NULL: none */
-    uint64_t used_us;    /* of the pass that goes on */
+    uint64_t used_us;    /* of the pass that continues */
 };
 
 static inline bool steps_are_under_way(const struct steps *steps)

@@ -11,7 +11,7 @@
  *     poll_credits   parked polls, each a credit on one shard
  *     watch, deliver, engines, settings, outbox, engines_check, vacancy
  *     poll_handover  a claim goes to the oldest poll of its class
- *     poll_move      a parked poll claims on another shard than that of its credit
+ *     poll_move      a parked poll claims on a shard other than that of its credit
  *     poll           a poll looks for work and parks
  *     poll_report    what a sync says of the polls
  *     timers         sync, reap, purge
@@ -76,7 +76,7 @@ uint32_t queue_hash(struct str s, uint64_t salt);
 
 /* The part of a topic (name). */
 struct queue_shard *queue_part(struct queue *queue, struct str topic);
-/* Its connections stand. */
+/* Its connections are up. */
 bool part_is_up(const struct queue_shard *part);
 /* The same, and Redis works. */
 bool part_is_usable(const struct queue_shard *part);

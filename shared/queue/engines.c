@@ -3,11 +3,11 @@
  *
  * A sync reports the engines that polled since the last one, each to the shard of its name.
  * Between two polls that report is all that is known of an engine, and lua/queue/ask.lua refuses a
- * question that no engine is there for. So an engine that this node has not reported lately is
+ * question that no engine is there for. So an engine that this node has not reported recently is
  * reported at once, others within a second.
  *
- * The same of a class that has not polled here lately, to each shard: a question for a model falls
- * at once where no engine for it was ever stated (lua/queue/fallback.lua).
+ * The same of a class that has not polled here recently, to each shard: a question for a model
+ * falls at once where no engine for it was ever stated (lua/queue/fallback.lua).
  */
 #include "shared/queue/engines.h"
 

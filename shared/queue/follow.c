@@ -211,7 +211,7 @@ static void on_looked(struct call *call, enum err error, struct str reply)
         read_reply(f, reply);
     } else {
         f->is_again = false;
-        if (!err_is_outage(error)) /* else it is looked at again once the connection stands */
+        if (!err_is_outage(error)) /* else it is looked at again once the connection is up */
             loop_set_deadline(f->queue->loop, &f->again, AGAIN_MS);
     }
 }

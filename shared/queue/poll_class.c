@@ -170,7 +170,7 @@ bool class_lists_model(const struct poll_class *class, struct str model)
     return str_is_listed(class_models(class), model);
 }
 
-/* Of the shards that can be reached: what the others do not hear of now is stated with the next
+/* Of the shards that can be reached: what the others miss now is stated with the next
  * poll. */
 void class_note_poll(struct poll_class *class)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * poll_move: what a class asks of a shard for itself, or for a poll that was cancelled meanwhile: a
- * parked poll takes what is on another shard than its credit, and hints bring such calls to this
+ * parked poll takes what is on a shard other than its credit, and hints bring such calls to this
  * node (lua/queue/hints.lua). On the loop's thread.
  */
 #ifndef PARLEY_QUEUE_POLL_MOVE_H

@@ -63,7 +63,7 @@ static bool is_for(const struct watch *watch, struct str topic, uint64_t seq)
     return watch->seq == seq && str_eq(watch->topic, topic);
 }
 
-/* Calls the watch and returns the one after it. While the callback runs, a place of our own stands
+/* Calls the watch and returns the one after it. While the callback runs, a place of our own is
  * in the list after its watch: whatever the callback takes out, the watch after that place is the
  * next one. A place is of no query, and a round inside a callback passes over it. */
 static struct watch *visit(struct watch **bucket, struct watch *at, const struct str *outcome)

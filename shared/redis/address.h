@@ -3,8 +3,8 @@
  * address: the address of a Redis server and our login. Plain data and pure functions, any thread.
  *
  * An address names a server (REDIS_SERVER), or something that knows the server: the Sentinels of a
- * master, or the members of a Redis Cluster of which one has a slot. topology.h then says where it
- * is at the moment.
+ * master, or the members of a Redis Cluster, one of which has the slot. topology.h then says where
+ * it is at the moment.
  */
 #ifndef PARLEY_REDIS_ADDRESS_H
 #define PARLEY_REDIS_ADDRESS_H

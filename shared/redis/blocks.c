@@ -102,7 +102,7 @@ static enum err error_of(struct push *push, const redisReply *reply)
     return redis_trouble_info(redis_trouble_of(error))->error;
 }
 
-/* A block that was refused so was not stored: it is sent again, and its deadline goes on. */
+/* A block that was refused so was not stored: it is sent again, under the same deadline. */
 static bool is_held(struct blocks *blocks, struct push *push, const redisReply *reply)
 {
     if (reply == NULL || reply->type != REDIS_REPLY_ERROR ||

@@ -25,7 +25,7 @@ struct blocks;
 struct push;
 
 /* ERR_OK: every block is in the list. Otherwise the list is deleted or expires: ERR_REDIS_LOST
- * (also if the list is not as expected: deleted, or restored without some blocks), ERR_STORE_FULL,
+ * (even if the list is not as expected: deleted, or restored without some blocks), ERR_STORE_FULL,
  * ERR_STORE_READONLY, ERR_STORE_BUSY. */
 typedef void push_cb(struct push *push, enum err error);
 

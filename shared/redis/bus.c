@@ -20,7 +20,7 @@ struct bus {
     struct bus_events events;
     char channels[CHANNEL_N][128];
     bool is_sharded;
-    unsigned confirmed_n; /* subscriptions that stand, of `wanted_n` */
+    unsigned confirmed_n; /* subscriptions in force, of `wanted_n` */
     unsigned wanted_n;
 };
 

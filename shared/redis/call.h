@@ -65,7 +65,7 @@ static inline bool call_is_under_way(const struct call *call)
 void call_detach(struct call *call);
 
 /* For an owner that ends while its reply is still needed: `on_orphan` runs with `context` instead,
- * also when the turn is destroyed, but not for a call that was begun inside turn_destroy. Aborts if
+ * even when the turn is destroyed, but not for a call that was begun inside turn_destroy. Aborts if
  * the call is not running. */
 void call_leave(struct call *call, call_orphan_cb *on_orphan, void *context);
 

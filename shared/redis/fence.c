@@ -392,7 +392,7 @@ static bool is_confirmed(const struct turn_fence *hooks)
     return !of(hooks)->is_unconfirmed;
 }
 
-/* Also not while a round takes so long, or has lately, that a claim in a held reply could end
+/* Also not while a round takes so long, or has recently, that a claim in a held reply could end
  * first: more than a quarter of config.delivery_ms. */
 static bool is_prompt(const struct turn_fence *hooks)
 {

@@ -3,7 +3,7 @@
  * taking bytes that hiredis must read). h2o_socket_notify_write is one-shot and must not be
  * repeated while it is pending.
  *
- * hiredis asks to be told when it may write with every command, and most are written before the
+ * hiredis asks to be notified when it may write with every command, and most are written before the
  * turn of the loop ends, by a flush. So it is asked for at the end of the turn, if bytes are still
  * left then: that saves two calls of epoll_ctl and a turn of the loop for each flush. */
 #include "shared/redis/link.h"

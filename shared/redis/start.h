@@ -25,13 +25,13 @@ bool redis_read_options(const struct config *config, struct shard_map *ret_map) 
 bool redis_check_login(struct shard_map *map) must_check;
 
 /* The same, and calls the function library once without effect. Returns false with one line on
- * standard error also if permissions are missing or the server is too old. Returns true in all
+ * standard error even if permissions are missing or the server is too old. Returns true in all
  * other cases, including a Redis that is unreachable, hangs (up to 3 seconds) or refuses
  * temporarily. SIGPIPE is ignored from then on. */
 bool redis_check_start(struct shard_map *map) must_check;
 
 /* Checks that the servers can confirm what --durability asks for (turn.h). Returns false with one
- * line on standard error if one cannot. True also if it is unreachable. */
+ * line on standard error if one cannot. True even if it is unreachable. */
 bool redis_check_durable(const struct shard_map *map, enum durable durable) must_check;
 
 /* Checks each server like redis_check_start but does not agree on shards: for a restore. */

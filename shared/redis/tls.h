@@ -44,7 +44,7 @@ enum redis_tls_step {
 /* Why a handshake failed that the server did not answer. */
 #define REDIS_TLS_LATE "TLS: no handshake in time: this port may have no TLS"
 
-/* Goes on with the handshake: until the socket would block, or, on a blocking socket, to its end.
+/* Continues with the handshake: until the socket would block, or, on a blocking socket, to its end.
  * hiredis may read and write after DONE only. */
 enum redis_tls_step redis_tls_shake(struct redisContext *c);
 

@@ -23,9 +23,9 @@
 #include <stdint.h>
 
 /* Prepares `address`, as redis_parse_url and redis_set_password have filled it, for the functions
- * below; copies of it share the topology. The login for Sentinels themselves is another one than
- * Redis's: `sentinel_user` may be NULL or empty, `sentinel_password` NULL. The thread starts with
- * the first topology_locate. No-op for REDIS_SERVER. Aborts if memory runs out. */
+ * below; copies of it share the topology. The login for Sentinels themselves is not that for Redis:
+ * `sentinel_user` may be NULL or empty, `sentinel_password` NULL. The thread starts with the first
+ * topology_locate. No-op for REDIS_SERVER. Aborts if memory runs out. */
 void topology_open(struct redis_address *address, const char *sentinel_user,
                    const char *sentinel_password);
 
@@ -50,7 +50,7 @@ void topology_hint(const struct redis_address *address, const struct redis_addre
  * atomic read that it should compare its place. 0 for REDIS_SERVER. */
 unsigned topology_version(const struct redis_address *address);
 
-/* Whether topology_locate returns another server than `place` now. False while none is known. */
+/* Whether topology_locate returns a server other than `place` now. False while none is known. */
 bool topology_has_left(const struct redis_address *address, const struct redis_address *place);
 
 /* Whether each connection has to check that the server is a master, by ROLE: Sentinel's view may be

@@ -60,7 +60,7 @@ struct topology_asked {
     bool is_tls;
 };
 
-/* Asks until it knows: all Sentinels, of which the one with the newest configuration counts; or
+/* Asks until it knows: all Sentinels, where the one with the newest configuration counts; or
  * members until one says that the cluster works, else the first that replied. Fills an empty map
  * and notes in `is_slow` who did not reply. False with a reason. */
 bool topology_ask(struct topology_asked *asked, struct topology_map *ret_map, char *reason,

@@ -33,7 +33,7 @@ static const struct redis_trouble_info table[REDIS_TROUBLE_NR] = {
     [REDIS_EMPTIED] = {"emptied", "EMPTIED", ERR_STORE_BUSY,
         "It has lost its data (EMPTIED), so its shards are not used: restore the data, or see parley servers --help.", true, false},
     [REDIS_FOREIGN] = {"foreign", "FOREIGN", ERR_STORE_BUSY,
-        "A Redis server in --redis now holds another cluster than when this process started (FOREIGN): correct --redis and restart.", true, false},
+        "A Redis server in --redis now holds a different cluster than when this process started (FOREIGN): correct --redis and restart.", true, false},
     [REDIS_WRONGPASS] = {"wrongpass", "WRONGPASS", ERR_REDIS_LOST,
         "Redis refused the login (WRONGPASS): correct the user in --redis or the password in --redis-password-file.", false, false},
     [REDIS_NOAUTH] = {"noauth", "NOAUTH", ERR_REDIS_LOST,

@@ -73,7 +73,7 @@ void turn_fail_batch(struct turn *turn, struct batch *batch, enum err error)
     recycle(turn, batch);
 }
 
-/* Verbs are still being begun: their owners hear of it in turn_flush. */
+/* Verbs are still being begun: their owners are notified in turn_flush. */
 static void fail_later(struct turn *turn, struct batch *batch, enum err error)
 {
     batch->error = error;
@@ -304,7 +304,7 @@ static struct batch *new_slow_batch(struct turn *turn, uint64_t owner, uint64_t 
 }
 
 /* The batch that the user's next slow verb goes into. Each owner has one in a round, and each of
- * its users one verb in it: whoever waits comes next, however many others have. */
+ * its users one verb in it: a user that waits comes next, however many others have. */
 static struct batch *slow_batch(struct turn *turn, uint64_t owner, uint64_t user)
 {
     struct batch *at = turn->slow.first;

@@ -58,7 +58,7 @@ void turn_stop(struct turn *turn);
 /* Stops it if necessary. Accepts NULL. */
 void turn_destroy(struct turn *turn);
 /* Whether the connection is up, or is being made again because the shard moves (topology.h): calls
- * then wait, up to 5 seconds. turn_trouble tells whether verbs run. */
+ * then wait, up to 5 seconds. turn_trouble returns whether verbs run. */
 bool turn_is_up(const struct turn *turn);
 /* The trouble reported by Redis's last reply or the connection. */
 enum redis_trouble turn_trouble(const struct turn *turn);

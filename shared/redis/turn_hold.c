@@ -153,7 +153,7 @@ static enum err late_error(const struct turn *turn, enum redis_trouble trouble)
     return trouble == REDIS_FINE ? ERR_STORE_BUSY : redis_trouble_info(trouble)->error;
 }
 
-/* Those that were held for too long, if any; the pause goes on. */
+/* Those that were held for too long, if any; the pause continues. */
 static void expire(struct turn *turn, uint64_t now_ms)
 {
     enum redis_trouble trouble = redis_trouble_of(turn->hold_error);

@@ -2,7 +2,7 @@
  *
  * turn_internal: shared by turn.c (batches), turn_answer.c (their replies), turn_library.c (the
  * library and Redis's troubles), turn_hold.c, turn_agreement.c, turn_history.c, and by fence.c and
- * verb.c, which stand above them. On the loop's thread.
+ * verb.c, which use them. On the loop's thread.
  */
 #ifndef PARLEY_REDIS_TURN_INTERNAL_H
 #define PARLEY_REDIS_TURN_INTERNAL_H

@@ -92,7 +92,7 @@ uint32_t rag_index_leave_out(struct rag_index *index, struct str doc, struct str
 
 /* ---- searching ---- */
 
-/* How near a chunk is to the question, found elsewhere (a vector set). */
+/* The similarity of a chunk to the question, found elsewhere (a vector set). */
 struct rag_near {
     struct str doc;
     uint64_t generation;
@@ -117,7 +117,7 @@ struct rag_hit {
     const struct rag_document *document; /* borrowed from the index until that changes */
     uint32_t chunk;
     float cosine;   /* -1 to 1; 0 where it is not known */
-    float coverage; /* 0 to 1: how much of what the question asks for stands in the chunk, each word
+    float coverage; /* 0 to 1: how much of what the question asks for is in the chunk, each word
                        weighed by its rarity */
     double bm25, score;
 };

@@ -163,7 +163,7 @@ static void find_nearest(const struct rag_index *index, const struct rag_query *
 
 /* ---- words ---- */
 
-/* Where one of the question's words stands in one document. */
+/* Where one of the question's words is in one document. */
 struct place {
     uint32_t entry, word, first, n;
 };

@@ -105,7 +105,7 @@ static inline float pack_scale(const struct pack *pack, uint32_t i)
     return number;
 }
 
-/* The chunk of posting `i` < posting_n, and how often the word stands there, at most
+/* The chunk of posting `i` < posting_n, and how often the word is there, at most
  * PACK_COUNT_MAX. */
 static inline uint32_t pack_posting(const struct pack *pack, uint32_t i, uint32_t *ret_count)
 {

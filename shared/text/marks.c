@@ -12,7 +12,7 @@ enum piece {
     PIECE_NEWLINE,
     PIECE_DASH,
     PIECE_SEPARATOR,
-    PIECE_SIGN, /* stands in what only looks like a mark, or before a footnote's number */
+    PIECE_SIGN, /* is in what only looks like a mark, or before a footnote's number */
     PIECE_COLON,
     PIECE_DAGGER,
     PIECE_OPENING,

@@ -76,8 +76,8 @@ static bool is_stop_sign(char c)
     return c != 0 && strchr(".!?:;,-", c) != NULL;
 }
 
-/* What stands on the line after the one that ends where `after` begins, as far as is looked at;
- * empty where that line goes on. */
+/* What is on the line after the one that ends where `after` begins, as far as is looked at;
+ * empty where that line continues. */
 static struct str next_line(struct str after)
 {
     struct str near = {after.at, text_floor(after, NEXT_MAX_BYTES)};
@@ -86,7 +86,7 @@ static struct str next_line(struct str after)
     return near.n > 0 && *near.at == '\n' ? first_line(str_trim(near)) : (struct str){near.at, 0};
 }
 
-/* Whether an empty line, or nothing, stands before the line: the lines of a paragraph and of a list
+/* Whether an empty line, or nothing, is before the line: the lines of a paragraph and of a list
  * of parts follow each other. After a heading another one may come if it is short, or has an empty
  * line after it. */
 static bool stands_apart(const struct statements *s, struct str line, struct str after)
@@ -227,7 +227,7 @@ static bool is_ordinal(struct str text, size_t n, struct str rest)
            is_before_ordinal((struct str){before.at + from, before.n - from});
 }
 
-/* "2. Rinse" and "1. Januar": a number of one or two digits with a stop goes on with what comes
+/* "2. Rinse" and "1. Januar": a number of one or two digits with a stop continues with what comes
  * after it on its line. */
 static bool ends_in_number(struct str text, struct str rest)
 {

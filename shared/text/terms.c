@@ -25,7 +25,7 @@ static const double weak_weight = 0.3, small_number_weight = 0.5, context_part =
 
 /* --- words ------------------------------------------------------------------------------------ */
 
-/* English endings with an apostrophe: the word stands before it, not behind. */
+/* English endings with an apostrophe: the word is before it, not behind. */
 static bool is_english_ending(struct str s)
 {
     static const char *const endings[] = {"s", "t", "d", "m", "ll", "ve", "re", NULL};
@@ -146,7 +146,7 @@ static unsigned language_of(struct str text)
     return best;
 }
 
-/* Numbers of one or two digits stand everywhere. */
+/* Numbers of one or two digits are everywhere. */
 static bool is_small_number(const struct term_word *word)
 {
     for (unsigned i = 0; i < word->n; i++)
@@ -163,7 +163,7 @@ static bool is_capital(struct str word)
            (c >= 0x391 && c <= 0x3ab) || (c >= 0x400 && c <= 0x42f);
 }
 
-/* Whether two words of one text stand next to each other, with nothing but signs of a name between
+/* Whether two words of one text are next to each other, with nothing but signs of a name between
  * them. */
 static bool are_beside(struct str a, struct str b)
 {

@@ -278,7 +278,7 @@ static bool is_heading(struct str line)
     return line.n > 0 && *line.at == '#';
 }
 
-/* "e.g. this" and "Dr. Who" go on: a single letter or a known short form stands before the dot. */
+/* "e.g. this" and "Dr. Who" continue: a single letter or a known short form is before the dot. */
 static bool is_short_form(struct str before)
 {
     static const char *const forms[] = {"e.g", "i.e", "dr", "mr", "mrs", "ms",

@@ -107,7 +107,7 @@ async function passes() {
 const at = (sorted, part) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? NaN;
 const mostMib = () => Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${cluster.nodes[0].child.pid}/status`, 'utf8'))[1]) / 1024;
 
-// The first words of a call to Redis, each once: its verbs, and what stands between them.
+// The first words of a call to Redis, each once: its verbs, and what is between them.
 const verbsOf = (args) => [...new Set(args.slice(4).filter((word) => /^[a-z]+(_[a-z]+)*$/.test(word)))].slice(0, 3).join(' ') || args[0];
 
 async function watched(attack) {

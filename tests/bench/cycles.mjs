@@ -74,7 +74,7 @@ class Bench {
     if (!library.hasAlone) verbs = [...Array.from({ length: alone }, () => ['nonce', NONCE]), ...marked.map((member) => ['nonce_of_add', NONCE, ...member.split(' ')]), ...verbs];
     const words = verbs.flatMap(([name, ...given]) => {
       const args = given.map((arg) => (arg === NONCE ? (nonces.push(newNonce()), nonces.length) : arg));
-      while (args.length < library.argc(name)) args.push(''); // what this version takes besides
+      while (args.length < library.argc(name)) args.push(''); // what this version takes in addition
       return [...library.wordsOf(name, args), ...args];
     });
     const isAlone = library.hasAlone && alone + marked.length > 0;

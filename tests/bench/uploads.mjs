@@ -5,7 +5,7 @@
 //
 //   ./dev build release && PARLEY_BIN=build/release/parley node tests/bench/uploads.mjs [PROGRAM…]
 //
-// Each PROGRAM in turn (PARLEY_BIN without one), on a Redis of its own: five uploads of a page that is all comment, of which the
+// Each PROGRAM in turn (PARLEY_BIN without one), on a Redis of its own: five uploads of a page that is all comment, and the
 // least counts. Times are those of Redis's SLOWLOG, which has every command here. Prints a table; asserts nothing.
 import { readFileSync } from 'node:fs';
 import { forgetLimits, settled, upload } from '../support/documents.mjs';

@@ -185,7 +185,7 @@ suite('evaluations', { accounts, env, sweep: false }, ({ test, cluster }) => {
     near(run.mean, 0, 1e-6);
   });
 
-  test('the same request is the same run while it goes on; after its end it begins the next', async () => {
+  test('the same request is the same run while it continues; after its end it begins the next', async () => {
     let release;
     const held = new Promise((resolve) => {
       release = resolve;

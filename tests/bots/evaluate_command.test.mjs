@@ -36,7 +36,7 @@ suite('parley evaluate', { args: ['--allow-private-endpoints'], sweep: false }, 
     await registerBot(cluster, name, bot.url);
     return Object.assign(bot, { name });
   }
-  // A bot that waits in front of a turn until it may go on.
+  // A bot that waits in front of a turn until it may continue.
   async function newGatedBot(turn) {
     const gate = {};
     const opened = new Promise((resolve) => Object.assign(gate, { open: resolve }));
@@ -130,7 +130,7 @@ suite('parley evaluate', { args: ['--allow-private-endpoints'], sweep: false }, 
       const end = await first.exit();
       if (signal === 'SIGINT') {
         assert.equal(end.code, 1);
-        assert.match(first.stderr, new RegExp(`^parley: interrupted after turn 40 of 100: the evaluation goes on without this command; the same command resumes, or --run ${id}$`, 'm'));
+        assert.match(first.stderr, new RegExp(`^parley: interrupted after turn 40 of 100: the evaluation continues without this command; the same command resumes, or --run ${id}$`, 'm'));
       } else assert.deepEqual(end, { code: null, signal });
       assert.equal(first.stdout, '');
       const second = commands.start([...wordsOf(bot, path), '--json']);
@@ -163,7 +163,7 @@ suite('parley evaluate', { args: ['--allow-private-endpoints'], sweep: false }, 
     assert.equal(bot.calls.length, 24);
   });
 
-  test('--run shows a run of the past, and follows one that goes on', async () => {
+  test('--run shows a run of the past, and follows one that continues', async () => {
     const bot = await newGatedBot(7);
     const first = commands.start(wordsOf(bot));
     const id = idIn((await waitForOutput(first, ({ stderr }) => /^evaluation \S+ .*\n/m.exec(stderr), 60_000, 'the run begins'))[0]);
@@ -195,7 +195,7 @@ suite('parley evaluate', { args: ['--allow-private-endpoints'], sweep: false }, 
     assert.equal((await storedOf(id)).status, 'cancelled');
   });
 
-  test('the node of the command is killed: it goes on at the next URL', async () => {
+  test('the node of the command is killed: it continues at the next URL', async () => {
     const bot = await newGatedBot(5);
     const third = await cluster.startNode();
     const first = commands.start(wordsOf(bot), { nodes: [third, cluster.nodes[0]] });
@@ -226,7 +226,7 @@ suite('parley evaluate', { args: ['--allow-private-endpoints'], sweep: false }, 
     for (const [seen, expected] of [[mean, average], [low, average - half], [high, average + half]]) assert.ok(Math.abs(seen - expected) < 0.0001, `${seen} ${expected}`);
     assert.ok(Math.abs(run.against.difference - average) < 1e-9 && Math.abs(run.against.interval[0] - (average - half)) < 1e-6);
     assert.deepEqual([run.against.id, run.against.turns], [other.id, 11]);
-    assert.match(stdout, /^This run is nearer to the originals: the whole interval is below 0\.$/m);
+    assert.match(stdout, /^This run is closer to the originals: the whole interval is below 0\.$/m);
   });
 
   test('--against of a run that cannot be compared: the result is shown, and one line says why', async () => {

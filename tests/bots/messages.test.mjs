@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Messages of rooms over HTTP: what is stored, whom it tags, what it may reply to, and how it is read again.
+// Messages of rooms over HTTP: what is stored, who gets tagged, what it may reply to, and how it is read again.
 import assert from 'node:assert/strict';
 import { ACCOUNTS, assertOk, assertProblem, suite } from '../support/harness.mjs';
 import { messages, messagesRaw, newRoom, say, sayRaw } from '../support/rooms.mjs';

@@ -181,7 +181,7 @@ suite('bots that pull', { sweep: false }, ({ test, cluster }) => {
     assert.equal((await room.replyTo(asked)).text, 'from Zulip');
   });
 
-  test('a key that is rotated loses no message: polls that wait go on, and both keys answer', async () => {
+  test('a key that is rotated loses no message: polls that wait continue, and both keys answer', async () => {
     const bot = await newPuller();
     const room = await openRoom(cluster);
     const poll = pull(bot);

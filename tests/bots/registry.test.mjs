@@ -196,7 +196,7 @@ suite('bots', { accounts, sweep: false }, ({ test, cluster }) => {
     await register({}, { as: 'Frontend_1', user: 'collector' });
   });
 
-  test('a list goes on where Link says', async () => {
+  test('a list continues where Link says', async () => {
     const all = (await list('Operator_1', { limit: 1000 })).map(({ username }) => username);
     const found = [];
     for (let query = { limit: 7 }; query; ) {

@@ -163,7 +163,7 @@ suite('/ws/rooms', { accounts, sweep: false }, ({ test, cluster }) => {
     await Promise.all([slow.close(), quick.close()]);
   });
 
-  test('a node that is killed: its clients go on at another one after their last message, and miss nothing', async () => {
+  test('a node that is killed: its clients continue at another one after their last message, and miss nothing', async () => {
     const room = await newRoom(cluster);
     const node = await cluster.startNode();
     cluster.nodes.pop();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Whom a bot's reply tags, what it is a reply to, and whom a message calls: one test a rule, with bots that answer over
+// The people that a bot's reply tags, what it is a reply to, and the bots that a message calls: one test a rule, with bots that answer over
 // HTTP. Bots are registered in the room, whose history never has their keys.
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';

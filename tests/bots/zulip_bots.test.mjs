@@ -44,7 +44,7 @@ const DOCUMENTED = {
 const typeOf = (value) => (Array.isArray(value) ? 'list' : typeof value);
 const typesOf = (object) => Object.fromEntries(Object.entries(object).map(([name, value]) => [name, typeOf(value)]));
 
-// As zulip_botserver takes the question out of a message: the mention of the bot stands before it.
+// As zulip_botserver takes the question out of a message: the mention of the bot is before it.
 const questionOf = ({ bot_full_name, data }) => {
   const mention = `@**${bot_full_name}**`;
   return data.startsWith(mention) ? data.slice(mention.length).trim() : data;

@@ -328,7 +328,7 @@ describe('a backup under load', () => {
 
 describe('a run of a workflow that changes while it is backed up', () => {
   const CHANGES = {
-    'goes on': async (shard, run) => {
+    'continues': async (shard, run) => {
       for (let i = 0; i < 5; i++) assert.match(await stepped(shard, run), /^ok/);
       assert.match(await stepped(shard, run, { status: 'waiting', approvers: ['a.G'] }), /^ok/);
     },
@@ -351,7 +351,7 @@ describe('a run of a workflow that changes while it is backed up', () => {
           await Promise.all([source.cmd('FLUSHDB'), target.cmd('FLUSHDB')]);
           const run = await began(shard);
           for (let i = 0; i < 12; i++) assert.match(await stepped(shard, run, { frame: `{"text":"${'x'.repeat(200_000)}"}` }), /^ok/);
-          assert.match(await stepped(shard, run, { status: what === 'goes on' ? 'running' : 'waiting', approvers: ['a.F'] }), /^ok/);
+          assert.match(await stepped(shard, run, { status: what === 'continues' ? 'running' : 'waiting', approvers: ['a.F'] }), /^ok/);
           const before = kept(await snapshot(source));
           const held = proxy.holdAt(`${kind}${run.session}.${run.run}`, 'reply', n);
           const file = join(folder.dir, `at-${kind}${n}`);

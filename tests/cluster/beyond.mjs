@@ -37,7 +37,7 @@ export const usable = (cluster, node) =>
     { ms: 90_000, what: 'the node can use all shards' },
   );
 
-// Load that goes on while disturb() runs, and then until `after` more questions have ended.
+// Load that continues while disturb() runs, and then until `after` more questions have ended.
 export async function underLoad(cluster, disturb, { before = 20, after = 40, ...options } = {}) {
   const load = startLoad(cluster, { frontends: 4, engines: 4, ...options });
   try {

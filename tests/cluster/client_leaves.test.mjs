@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Clients that leave while their request is parked: the node hears of it at once, not when it has
+// Clients that leave while their request is parked: the node is notified of it at once, not when it has
 // something to say, so nothing is handed over to nobody and nothing waits for nobody.
 import assert from 'node:assert/strict';
 import { FRAME, get, openFrames } from '../support/frames.mjs';

@@ -23,7 +23,7 @@ function here(service, path) {
   const [from, to] = mountsOf(services[service]).find(([, target]) => path === target || path.startsWith(`${target}/`));
   return join(from, path.slice(to.length));
 }
-// The setting of .env: its line, also where it is commented out.
+// The setting of .env: its line, even where it is commented out.
 const setting = (name) => text('.env').match(new RegExp(`^#?${name}=(.*)$`, 'm'))?.[1];
 const HEAD = text('.env').split('# --- Settings of `parley` ---')[0];
 

@@ -26,7 +26,7 @@ suite('an indexer that is killed', { nodes: 0, sweep: false }, ({ test, cluster 
   before(async () => (desk = await openDesk(cluster.redis)));
   after(() => desk.close());
 
-  // Kills an indexer at that call, before Redis has run it or after; another one goes on.
+  // Kills an indexer at that call, before Redis has run it or after; another one continues.
   async function killAt(word, nth, side, upload) {
     const proxy = await startProxy(cluster.redis);
     const dying = await cluster.startNode({ redis: proxy, args: LEASE });
@@ -174,7 +174,7 @@ suite('an indexer that waits for a slow model', { nodes: 0, sweep: false, aof: t
     await ends(other);
   });
 
-  test('that is killed is followed by another one, which goes on from the stored text', async () => {
+  test('that is killed is followed by another one, which continues from the stored text', async () => {
     const { node, doc, job, release } = await waiting({ bytes: `${MANY_PASSAGES} killed` });
     await ends(node, 'SIGKILL');
     await desk.endLeases();
@@ -217,7 +217,7 @@ suite('an indexer that waits for a slow model', { nodes: 0, sweep: false, aof: t
     await ends(other);
   });
 
-  test('goes on after Redis was away, if its lease still holds', async () => {
+  test('continues after Redis was away, if its lease still holds', async () => {
     const { node, doc, job, release } = await waiting({ bytes: `${MANY_PASSAGES} redis` });
     await cluster.redis.kill();
     release();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Indexers while Redis is at its maxmemory: a job waits for room with its lease and without losing an attempt, goes
-// on by itself, and ends at once when its document is deleted or its process stops.
+// Indexers while Redis is at its maxmemory: a job waits for room with its lease and without losing an attempt, and
+// continues by itself, and ends at once when its document is deleted or its process stops.
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
 import { eventually, runParley, suite } from '../support/harness.mjs';
@@ -66,7 +66,7 @@ suite('indexers while Redis is full', { nodes: 0, sweep: false }, ({ test, clust
     });
   });
 
-  test('parley ingest on a full Redis says that it is full, and goes on when it is run again', async () => {
+  test('parley ingest on a full Redis says that it is full, and continues when it is run again', async () => {
     const ingest = ['ingest', '--redis', cluster.redis.url, '--collection', 'public', '--base-url', 'https://x', 'docs/glossary.md'];
     await cluster.redis.cmd('CONFIG', 'SET', 'maxmemory', '1');
     const first = await runParley(ingest, { timeout: 300_000 });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// load: frontends and engines that go on whatever happens to nodes and Redis, and write down all they
+// load: frontends and engines that continue whatever happens to nodes and Redis, and write down all they
 // were reported. In the end every promise is compared with what is stored:
 //
 //   const load = startLoad(cluster, { frontends: 3, engines: 4 });

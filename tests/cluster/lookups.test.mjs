@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Lookups reach an engine that waits for one, whatever is lost on the way: as queries they are handed over to credits
-// (lua/lookup/lookups.lua). Rescans are switched off, so that a wake that is lost is seen: its poll ends with 404.
+// (lua/lookup/lookups.lua). Rescans are switched off, so that a wake that is lost is seen: its poll fails with 404.
 import assert from 'node:assert/strict';
 import { assertOk, assertProblem, eventually, newNonce, suite } from '../support/harness.mjs';
 import { connected, holdScripts, metric, stop } from './watch.mjs';

@@ -26,7 +26,7 @@ const slotOf = (redis, shard) => redis.slotOf(prefixOfShard(shard));
 const ownerOf = async (redis, shard) => redis.ownerOf(await slotOf(redis, shard));
 const moves = (cluster, node) => /redis moves a shard: its calls wait/.test(node.log());
 
-// Another master than the one that has the shard's slot.
+// A master other than the one that has the shard's slot.
 async function otherOf(redis, shard) {
   const masters = await redis.masters();
   return masters[(masters.indexOf(await ownerOf(redis, shard)) + 1) % masters.length];
@@ -137,7 +137,7 @@ describe('Redis Cluster', { concurrency: false }, () => {
   );
 
   test(
-    'a master that is killed: its replica takes over with all that had reached it, and parked requests go on',
+    'a master that is killed: its replica takes over with all that had reached it, and parked requests continue',
     async (cluster) => {
       const { redis } = cluster;
       const topics = await addToAll(cluster);
@@ -189,7 +189,7 @@ describe('Redis Cluster', { concurrency: false }, () => {
   );
 
   test(
-    'an upload goes on while the slots of all shards move, and is stored whole',
+    'an upload continues while the slots of all shards move, and is stored whole',
     async (cluster) => {
       const { redis } = cluster;
       const bytes = randomBytes(20 << 20).toString('base64').slice(0, 20 << 20);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Redis at its maxmemory, on two nodes: what frees memory and what only reads goes on, engines answer, nothing
-// that was acknowledged is lost, and all goes on by itself once there is room.
+// Redis at its maxmemory, on two nodes: what frees memory and what only reads continues, engines answer, nothing
+// that was acknowledged is lost, and all continues by itself once there is room.
 import assert from 'node:assert/strict';
 import { assertOk, assertProblem, eventually, newTopic, sign, suite } from '../support/harness.mjs';
 import { messagesRaw, newRoom, say } from '../support/rooms.mjs';

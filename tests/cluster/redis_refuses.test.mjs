@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Redis that runs and takes no writes: a replica, a failed snapshot, too few replicas, a script that does not
-// end. Clients and operators hear which it is, nothing that was acknowledged is lost, and all goes on by itself.
+// end. Clients and operators hear which it is, nothing that was acknowledged is lost, and all continues by itself.
 import assert from 'node:assert/strict';
 import { mkdirSync, rmSync } from 'node:fs';
 import { assertOk, assertProblem, eventually, makeFolder, startRedis, suite } from '../support/harness.mjs';

@@ -185,7 +185,7 @@ describe('a node that is stopped by SIGTERM', () => {
     }
   }
 
-  // Resolves with the socket once the connection stands.
+  // Resolves with the socket once the connection is up.
   function connect(url) {
     return new Promise((resolve, reject) => {
       const { hostname, port } = new URL(url);

@@ -70,7 +70,7 @@ describe('messages between nodes of several shards', () => {
       await eventually(async () => (await subscriptions(cluster)) === 2 * SHARDS, { what: 'all are subscribed' });
       await cluster.redis.cmd('CLUSTER', 'DELSLOTS', slot);
       await eventually(async () => (await subscriptions(cluster)) === 2 * (SHARDS - 1), { what: 'the nodes have left the slot' });
-      await cross(cluster, 0); // the others go on
+      await cross(cluster, 0); // the others continue
       await cluster.redis.cmd('CLUSTER', 'ADDSLOTS', slot);
       await eventually(async () => (await subscriptions(cluster)) === 2 * SHARDS, { ms: 60_000, what: 'all are subscribed again' });
       for (const node of [0, 1]) await eventually(async () => (await cluster.request('GET', '/readyz', { node })).json.away === undefined, { ms: 60_000, what: 'all shards are there' });

@@ -57,7 +57,7 @@ suite('Next=true on four shards', { nodes: 2, args: [...args, '--shards', 4, '--
 suite('one engine with one slot and eight shards', { nodes: 2, args: [...args, '--shards', 8], sweep: false }, ({ test, cluster }) => {
   const SHARDS = 8;
 
-  // Adds go on while one engine works, until `n` are served. Of each question: how many claims the engine got between its add and
+  // Adds continue while one engine works, until `n` are served. Of each question: how many claims the engine got between its add and
   // its own claim.
   async function history({ next, n, askNode }) {
     const added = new Map(); // topic -> {shard, at: claims before it was there, older: Open ones of its shard}

@@ -21,7 +21,7 @@ suite('an upload that ends in the middle', { nodes: 1, sweep: false }, ({ test, 
   let n = 0;
   const newFile = () => ({ name: 'long.txt', bytes: `${TEXT} ${(n += 1)}` });
 
-  // An upload over a second node that stands at `word`; body({held: node, file, proxy, sent}) goes on with it. `sent` is how
+  // An upload over a second node that is held at `word`; body({held: node, file, proxy, sent}) continues with it. `sent` is how
   // it is answered, where it is. Then the first node takes the same file.
   async function standingAt(word, nth, side, body) {
     await forgetLimits(cluster);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Deletions and exports of a user that something ends in the middle: a node, a Redis, another node at the same time, a
-// client. What was deleted stays so, the request sent again goes on, and no export that is not whole looks like one.
+// client. What was deleted stays so, the request sent again continues, and no export that is not whole looks like one.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import http from 'node:http';

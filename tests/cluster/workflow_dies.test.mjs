@@ -13,7 +13,7 @@ const folder = makeFolder();
 after(() => folder.remove());
 const args = [`--workflows=${folder.file('trees.yaml', shortTrees())}`];
 
-// A node that no engine asks: whoever polls it when it is suspended or ends would wait with it.
+// A node that no engine asks: an engine that polls it when it is suspended or ends would wait with it.
 async function startAside(cluster, more = {}) {
   const node = await cluster.startNode(more);
   cluster.nodes.splice(cluster.nodes.indexOf(node), 1);
@@ -65,7 +65,7 @@ suite('a node that drives runs', { nodes: 2, args, sweep: false }, ({ test, clus
     });
   });
 
-  test('a node that is suspended for longer than its fence lasts does nothing twice when it goes on', async () => {
+  test('a node that is suspended for longer than its fence lasts does nothing twice when it continues', async () => {
     const [session, id] = [newId('s'), newId('r')];
     const stopped = await startAside(cluster);
     const { open, release } = gate();
@@ -76,7 +76,7 @@ suite('a node that drives runs', { nodes: 2, args, sweep: false }, ({ test, clus
       stopped.child.kill('SIGSTOP');
       const second = await openWorkflow(cluster, { node: 1 });
       second.resume(session, id, 0);
-      release(); // the suspended node is told of the answer, too, and finds it when it goes on
+      release(); // the suspended node is notified of the answer, too, and finds it when it continues
       const frames = await second.until(isOver);
       stopped.child.kill('SIGCONT');
       assert.deepEqual(frames.map(({ seq, agent }) => [seq, agent]), [[1, 'model.first'], [2, 'model.third']]);
@@ -89,7 +89,7 @@ suite('a node that drives runs', { nodes: 2, args, sweep: false }, ({ test, clus
 });
 
 suite('a node that ends', { nodes: 2, args, sweep: false }, ({ test, cluster }) => {
-  test('SIGTERM: a socket whose run goes on stays until it is over, an idle one is closed with 1001', async () => {
+  test('SIGTERM: a socket whose run continues stays until it is over, an idle one is closed with 1001', async () => {
     const [session, id] = [newId('s'), newId('r')];
     const ending = await startAside(cluster, { args: ['--drain-seconds', '60'] });
     const { open, release } = gate();

@@ -80,7 +80,7 @@ suite('ask and the engines that are there', { args: PATIENT, threads: 2, sweep: 
       const { Topic } = await cluster.add({ Query: 'What makes it rest?' });
       await eventually(async () => (await engines()).some(({ RestingUntil }) => RestingUntil !== null), { what: 'it rests' });
       assertOk(await cluster.request('POST', '/api/cancel-query', { as: 'Frontend_1', body: { Topic, Seq: 1 } }));
-      // Others of this file were seen lately: only who rests is left.
+      // Others of this file were seen recently: only who rests is left.
       for (const key of keysOfAll('engines')) {
         for (const name of await cluster.redis.cmd('HKEYS', key)) if (name.endsWith(' -')) await cluster.redis.cmd('HDEL', key, name);
       }

@@ -40,7 +40,7 @@ function assertFrame({ type, data, ...rest }, { id, job, owner = 'User_1' }) {
   assertTimestamp(data.timestamp);
 }
 
-// No document on both nodes is indexed yet: the embedder decides when one goes on.
+// No document on both nodes is indexed yet: the embedder decides when one continues.
 suite('the indexing socket', { nodes: 0, sweep: false }, ({ test, cluster }) => {
   let embedder;
   let desk;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // A change of the embedding model: vectors of two models are never compared, what is to be reindexed is
-// told, and once all of it is reindexed everything is as new. The two models turn the meaning of things
+// reported, and once all of it is reindexed everything is as new. The two models turn the meaning of things
 // round, so that a comparison across them finds the wrong document with certainty.
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
@@ -11,7 +11,7 @@ import { openDesk, startEmbedder } from '../support/indexing.mjs';
 
 const APPLES = 'Apples ripen upon old orchard trees.';
 const BOATS = 'Boats leave harbours whenever tides permit.';
-// No word of it stands in either.
+// No word of it is in either.
 const FRUIT = 'Which fruit grows here?';
 const SHIPS = 'What sails away?';
 

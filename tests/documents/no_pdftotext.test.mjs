@@ -64,7 +64,7 @@ suite('without pdftotext', { nodes: 0, sweep: false, args: ['--job-lease-seconds
     await desk.assertWhole(doc);
   }, PDFTOTEXT);
 
-  test('`parley ingest` says that it cannot read the PDF, and goes on', async () => {
+  test('`parley ingest` says that it cannot read the PDF, and continues', async () => {
     folder.file('book.pdf', makePdf(1));
     folder.file('book.md', 'Words.');
     const args = ['ingest', '--redis', cluster.redis.url, '--collection', 'public', '--json', 'book.pdf', 'book.md'];

@@ -23,7 +23,7 @@ suite('a server of vectors that misbehaves', { nodes: 0, sweep: false }, ({ test
     const url = dialect === 'ollama' ? odd.url.replace('/v1', '') : odd.url;
     const folder = makeFolder();
     folders.push(folder);
-    for (const name of names) folder.file(fileOf(name), `This is case: ${name}. It goes on for a while.\n\n`.repeat(EXPECTED.get(name).halved ? 80 : 3));
+    for (const name of names) folder.file(fileOf(name), `This is case: ${name}. It continues for a while.\n\n`.repeat(EXPECTED.get(name).halved ? 80 : 3));
     const { stdout, stderr } = await runParley(
       ['ingest', '--redis', cluster.redis.url, '--collection', collection, '--json', '--embeddings', `${dialect}:${url}#odd`, folder.dir],
       { timeout: 120_000 },

@@ -291,7 +291,7 @@ suite('tokens of an OpenID provider', { args: settings(first, '--oidc-retry-seco
     const waiting = Array.from({ length: 12 }, open);
     await arrived;
     await Promise.all(waiting.map(({ sent }) => sent));
-    // The loop goes on meanwhile.
+    // The loop continues meanwhile.
     assertOk(await cluster.request('GET', '/api/me', { as: 'User_1', node: 0 }));
     waiting.slice(0, 4).forEach(({ abort }) => abort());
     assertOk(await cluster.request('GET', '/api/me', { as: 'User_1', node: 0 }));

@@ -115,7 +115,7 @@ suite('rag ask', {}, ({ test, cluster }) => {
       const [mine, theirs, behalf] = (await Promise.all(asked)).map((response) => assertOk(response));
       assert.match(theirs.answer, /^77 seconds/);
       assert.deepEqual(behalf.citations, theirs.citations);
-      // By whole texts and ids: two digits may stand in any id.
+      // By whole texts and ids: two digits may be in any id.
       const shown = ({ answer, citations }) => [answer, ...citations.map(({ snippet }) => snippet)].join('\n');
       assert.ok(!shown(mine).includes('77 seconds') && !shown(theirs).includes('150 seconds'));
       for (const { docId } of mine.citations) assert.ok(Object.values(ids).includes(docId));

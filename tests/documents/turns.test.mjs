@@ -27,7 +27,7 @@ suite('documents of several owners', { nodes: 0, sweep: false }, ({ test, cluste
       // Leases rise with each begin.
       const lease = Number((await desk.job(one.job)).lease);
       const earlier = (await Promise.all(many.map(({ job }) => desk.job(job)))).filter((job) => Number(job.lease) < lease);
-      // Of several indexers the one that took it may be slow to begin it, while the others go on.
+      // Of several indexers the one that took it may be slow to begin it, while the others continue.
       assert.ok(earlier.length <= (indexers === 1 ? 1 : many.length / 2), `${earlier.length} were begun before it`);
       await desk.assertIdle();
       assert.deepEqual(await Promise.all(['job_turns', `queued_jobs:${full}`].map((name) => desk.sum('EXISTS', name))), [0, 0]);

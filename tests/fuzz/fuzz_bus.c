@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * fuzz_bus.c - what comes by the bus, from the message to what the queue does with its events:
  * claims, outcomes, changes, drained accounts, older polls. No Redis is there: verbs fail and are
- * told so. */
+ * notified. */
 #include "shared/queue/queue.h"
 
 #include <stdio.h>

@@ -53,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             require(first.used[i] != first.used[k]);
     }
     citations_check(buf_str(&once), first.used_n, CITATIONS_BY_USE, &twice, &second);
-    /* Between the bytes of a character a mark may stand where there are no characters. */
+    /* Between the bytes of a character a mark may be where there are no characters. */
     if (str_is_utf8(answer) && memchr(answer.at, '`', answer.n) == NULL) {
         require(str_eq(buf_str(&once), buf_str(&twice)));
         require(second.used_n == first.used_n);

@@ -62,7 +62,7 @@ describe('parley account', () => {
     assert.deepEqual((await listed()).map(({ account }) => account), ['Frontend_1', 'User_1', 'Inference_1', 'Operator_1', 'User_2', 'Häns_1']);
   });
 
-  it('add makes a file that is not there, with mode 0600, and goes on with a file of comments', async () => {
+  it('add makes a file that is not there, with mode 0600, and continues with a file of comments', async () => {
     path = join(folder.dir, 'new.yaml');
     await done('add', 'Operator_1', '--role', 'operator');
     assert.equal(statSync(path).mode & 0o777, 0o600);

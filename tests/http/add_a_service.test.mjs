@@ -37,7 +37,7 @@ function newFiles(page) {
   return [...page.matchAll(/^`([^`\n]+)`:\n\n```\w+\n([^]*?)^```$/gm)].map(([, name, text]) => ({ name, text }));
 }
 
-// {name, before, after} of each diff: the lines that must be there, once, and what stands there afterwards.
+// {name, before, after} of each diff: the lines that must be there, once, and what is there afterwards.
 function changes(page) {
   return [...page.matchAll(/^```diff\n\+\+\+ (\S+)\n([^]*?)^```$/gm)].map(([, name, text]) => {
     const lines = text.replace(/\n$/, '').split('\n');

@@ -87,7 +87,7 @@ suite('parley ask', { args: FAST }, ({ test, cluster }) => {
     }
   });
 
-  test('a node that is killed in the middle of an answer: the next one goes on with it, without a gap or a repetition', async () => {
+  test('a node that is killed in the middle of an answer: the next one continues with it, without a gap or a repetition', async () => {
     const node = await cluster.startNode();
     const others = cluster.nodes.filter((one) => one !== node);
     const running = start(['Which node?'], { url: [node, ...others].map(({ url }) => url).join() });
@@ -103,7 +103,7 @@ suite('parley ask', { args: FAST }, ({ test, cluster }) => {
     assert.equal(running.stdout, 'One, two, three.\n');
   });
 
-  test('a node that is alone and starts again: its stream goes on where it was', async () => {
+  test('a node that is alone and starts again: its stream continues where it was', async () => {
     const node = await cluster.startNode();
     const running = start(['Again?'], { url: node.url });
     const claim = await claimed();

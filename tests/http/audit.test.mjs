@@ -127,7 +127,7 @@ suite('the audit log', { sweep: false, threads: 2 }, ({ test, cluster }) => {
     }
   });
 
-  test('parley audit --follow goes on at the next node when one leaves, with each entry once', async () => {
+  test('parley audit --follow continues at the next node when one leaves, with each entry once', async () => {
     const folder = makeFolder();
     const secret = folder.file('operator.secret', ACCOUNTS.Operator_1.secret);
     const leaving = await cluster.startNode();

@@ -210,7 +210,7 @@ suite('get-new-queries', { args: SLOW_RESCUE }, ({ test, cluster }) => {
     }
     assert.equal(claim.Details['1'].User, 'alice');
     assert.deepEqual(claim.Details['1'].Modifiers, { a: 1 });
-    assert.equal(claim.Details['1'].Traceparent.split('-')[1], trace, 'the trace goes on to the engine');
+    assert.equal(claim.Details['1'].Traceparent.split('-')[1], trace, 'the trace continues to the engine');
     assert.equal(claim.Details['2'].User, 'bob');
   });
 

@@ -12,7 +12,7 @@ import { keyOf, topicOn } from '../support/shards.mjs';
 
 const ONCE = ['--max-attempts', '1', '--lease-seconds', '6', '--rescan-seconds', '1'];
 
-// Stands between an engine and a node; `answer(path, response)` may keep a request to itself by returning true.
+// Sits between an engine and a node; `answer(path, response)` may keep a request to itself by returning true.
 async function startForwarder(target, answer) {
   const server = createServer(async (request, response) => {
     if (await answer(new URL(request.url, target).pathname, response)) return;

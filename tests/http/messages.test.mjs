@@ -314,7 +314,7 @@ const ROWS = {
   ],
 };
 
-// No request may be told more than its own words.
+// No request may get more than its own words.
 function assertClean(response, [, path, { headers = {} }]) {
   for (const bad of ['<img', 'onerror=alert(1)>', 'hunter2', 'x'.repeat(80), ...Object.values(ACCOUNTS).map(({ secret: one }) => one)]) {
     assert.ok(!response.text.includes(bad), `${path} repeats ${bad.slice(0, 20)}: ${response.text.slice(0, 300)}`);

@@ -179,7 +179,7 @@ describe('docs/openapi.yaml', () => {
               ...(takesBasic ? [{ basic: roles }] : []),
               ...(takesCallerKey ? [{ callerKey: [] }] : []),
             ];
-      // Where `{}` stands first, no credentials are needed: always, or if the node's flags say so.
+      // Where `{}` is first, no credentials are needed: always, or if the node's flags say so.
       const [first, ...others] = operation.security;
       const isOpen = first !== undefined && Object.keys(first).length === 0;
       assert.deepEqual(isOpen ? others : operation.security, wanted, `${method} ${path}`);

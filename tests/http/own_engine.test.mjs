@@ -156,7 +156,7 @@ suite('the engines of the handbook', { nodes: 1, args: ['--lease-seconds', '3', 
         assert.equal(textOf(await outcome(await cluster.add({ Query: 'next' }))), 'You asked: ünext');
       }));
 
-    test(`${name}: the node goes away and comes back, and the answer goes on where it was`, async () => {
+    test(`${name}: the node goes away and comes back, and the answer continues where it was`, async () => {
       const node = await cluster.startNode();
       const listen = new URL(node.url).host;
       await withEngine(

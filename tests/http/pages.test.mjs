@@ -42,7 +42,7 @@ suite('pages', {}, ({ test, cluster }) => {
     return { all, answers };
   }
 
-  test('a thread of 75 MB never holds Redis for long, is valid JSON, and goes on with Link', async () => {
+  test('a thread of 75 MB never holds Redis for long, is valid JSON, and continues with Link', async () => {
     const Topic = await seedThread(Array(250).fill(300_000));
     await cluster.redis.cmd('CONFIG', 'RESETSTAT');
     const first = await get('/api/get-topic-thread', { Topic });
@@ -161,7 +161,7 @@ suite('pages', {}, ({ test, cluster }) => {
     assert.deepEqual(seen, Array.from({ length: 130 }, (_, i) => `${i}`));
   });
 
-  test('lookups whose matches do not fit into one answer go on with Link, within a query too', async () => {
+  test('lookups whose matches do not fit into one answer continue with Link, within a query too', async () => {
     const Topic = await seedThread([10, 10, 10]);
     const matches = JSON.stringify(['m'.repeat(400_000)]);
     await cluster.redis.cmd('HSET', keyOf(Topic, `t:${Topic}`), 'lookups', 1); // the number of its needs, of several shards

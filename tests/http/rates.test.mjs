@@ -83,7 +83,7 @@ suite('rates of accounts', { accounts, sweep: false }, ({ test, cluster }) => {
     // The rate, and what it may send at once; on a machine that cannot send as many, most of what was sent.
     assert.ok(alone.ok <= 64 * 1.5 && alone.ok > Math.min(64, alone.sent) / 2, `a node alone admitted ${JSON.stringify(alone)} a second of 64`);
     const calls = await verbCalls(cluster, 1, 'rates');
-    // They hear of each other within two seconds: what comes after that is counted.
+    // They know of each other within two seconds: what comes after that is counted.
     await Promise.all([hammer([0], slow, 4000), hammer([1], slow, 4000)]);
     await haveStated(calls + 1);
     const [first, second] = await Promise.all([hammer([0], slow, 6000), hammer([1], slow, 6000)]);

@@ -145,7 +145,7 @@ describe('logins to Redis', () => {
       assert.match((await get('/health')).json.dependencies.redis.details.message, /WRONGPASS/);
       const tried = async () => Number(/^calls=(\d+)/.exec((await redis.info('commandstats')).cmdstat_auth)[1]);
       const from = await tried();
-      await eventually(async () => (await tried()) >= from + 4, { ms: 60_000, what: 'the node goes on trying' });
+      await eventually(async () => (await tried()) >= from + 4, { ms: 60_000, what: 'the node continues trying' });
       assert.ok(node.log().split('\n').filter((line) => /WRONGPASS/.test(line)).length <= 3, node.log());
       await redis.cmd('ACL', 'SETUSER', 'alice', 'resetpass', '>alices-own');
       // Ready with half of its shards: `away` names what is missing.

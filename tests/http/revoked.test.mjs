@@ -70,7 +70,7 @@ suite('an account that lost its right', { threads: 2, sweep: false, args: ['--mo
       await reload(ACCOUNTS);
     });
 
-    test(`that ${what}: its streams end with an error, its long polls with 401, those of others go on`, async () => {
+    test(`that ${what}: its streams end with an error, its long polls with 401, those of others continue`, async () => {
       const { Topic } = await cluster.add({ as: 'User_1', Model: 'big' });
       const { Topic: kept } = await cluster.add({ as: 'Frontend_1', Model: 'big' });
       const token = await tokenOf('User_1');

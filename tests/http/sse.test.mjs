@@ -163,7 +163,7 @@ suite('check-query as a stream', {}, ({ test, cluster }) => {
   });
 
   for (const how of ['Last-Event-ID', 'after']) {
-    test(`${how} goes on where a reader was cut off, on the other node`, async () => {
+    test(`${how} continues where a reader was cut off, on the other node`, async () => {
       const row = await claimed();
       const first = await open({ Topic: row.Topic }, { node: 0 });
       await give(row, 0, { Answer: 'One. ' });

@@ -415,7 +415,7 @@ describe('HTTPS', () => {
       socket.destroy();
     });
 
-    it('whose head goes on in CONTINUATION frames for ever is closed', async () => {
+    it('whose head continues in CONTINUATION frames for ever is closed', async () => {
       const socket = await connect({ ALPNProtocols: ['h2'] });
       socket.resume();
       const ended = new Promise((resolve) => socket.once('close', resolve));

@@ -149,7 +149,7 @@ suite('a signed query that was answered', { sweep: false }, ({ test, cluster }) 
     await owner.sent;
     // The node is among those that wait for the query.
     await eventually(async () => (await cluster.redis.cmd('HGET', keyOf(Topic, `t:${Topic}`), 'w:1'))?.length > 0);
-    // Both requests are there when it goes on, and go to Redis in one turn.
+    // Both requests are there when it continues, and go to Redis in one turn.
     node.signal('SIGSTOP');
     const replays = Array.from({ length: 4 }, () => cluster.open('GET', '/api/check-query', { query, node: 0, timeout: 30_000 }));
     const answer = cluster.open('POST', '/api/give-new-answer', {

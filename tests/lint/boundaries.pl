@@ -6,7 +6,7 @@ use strict;
 use warnings;
 use File::Find;
 
-# A module of shared/ and those that it stands on. Each may include itself.
+# A module of shared/ and those that it may use. Each may include itself.
 my %stands_on = (
     base    => [],
     op      => [qw(base)],
@@ -25,7 +25,7 @@ my %stands_on = (
     corpus  => [qw(base op text extract embed search)],
 );
 
-# The rooms of shared/http and those that each stands on, too.
+# The rooms of shared/http and those that each may use, too.
 my %rooms = (
     client    => [],
     wire      => [],
@@ -56,7 +56,7 @@ sub refusal {
     if ($include =~ m{^tests/}) {
         return 'the product does not include its tests';
     }
-    $include = 'shared/redis/verb.h' if $include =~ m{^generated/verb}; # stands where verb.h does
+    $include = 'shared/redis/verb.h' if $include =~ m{^generated/verb}; # is where verb.h is
     my ($into, $target) = $include =~ m{^(shared|services)/(?:([^/]+)/)?} or return undef;
     if ($area eq 'shared') {
         return 'shared never includes a service' if $into eq 'services';

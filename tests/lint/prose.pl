@@ -1,8 +1,8 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: MIT
-# prose.pl - phrases that a native engineer would not write, in Markdown, in the help and error texts of C,
-# Lua and ./dev, and in openapi.yaml. Only phrases without an honest use are listed, so each finding is one to
-# rewrite. Code in Markdown is not read, nor are the changelog's entries of former releases.
+# prose.pl - phrases that a native engineer would not write, in Markdown, in openapi.yaml, in the texts of C and
+# ./dev, and in the comments of C, Lua, scripts and tests. Only phrases without an honest use are listed, so each finding
+# is one to rewrite. Not read: code in Markdown and between backticks, the changelog's entries of former releases.
 # `prose.pl FILE...` reads those files only. README.md fits on two screens.
 use strict;
 use warnings;
@@ -13,7 +13,7 @@ use File::Find;
 # A pattern, and what to write for it. They are matched against paragraphs on one line, without code.
 my @phrases = (
     [qr/\btold\b(?! apart)/i, 'report, send, notify; "unless X says otherwise"; "by default"'],
-    [qr/\btells\b/i, 'reports, shows, returns'],
+    [qr/\btells\b(?! \w+ apart)/i, 'reports, shows, returns'],
     [qr/\banew\b/i, 'again'],
     [qr/\bfor ever\b/i, 'forever, indefinitely'],
     [qr/(?<!not only )(?<!not )\bbut for (?:the|a|an|one|those|that|what|its|their)\b/i, 'except'],
@@ -31,6 +31,22 @@ my @phrases = (
     [qr/\blet go of\b/i, 'release, delete'],
     [qr/\bof which nobody\b|\bof whom nothing\b/i, 'turn the clause around'],
     [qr/\b(?:ask|asks|asked) again and again\b/i, 'poll'],
+    [qr/\b(?:go|goes|going|went) on\b(?! top\b)/i, 'continue'],
+    [qr/\balso (?:if|when|where)\b/i, 'even if, even when'],
+    [qr/\bof which (?:an?|the|one)\b/i, 'turn the clause around: "whose ...", "with ..."'],
+    # "It says that there are more" is English; "the columns that there are" is not.
+    [qr/\bthat there (?:are|is)(?=[.,;:)]| *$| only\b| inside\b)/i, 'that exist'],
+    [qr/(?<!\bas it )(?<!\bas they )\bstands?\b(?!-)(?! (?:for|alone|by|out|still|again|in for)\b)(?! in them| their name)/i, 'is, is written, appears, applies, is kept'],
+    # (Two prompts to models, "stand in them" and "stands their name", stay what they are.)
+    # "For whom" is English; "whom does it tag?" is not.
+    [qr/(?<!for )(?<!to )(?<!of )(?<!by )(?<!with )(?<!from )(?<!&)\bwhom\b/i, 'who'],
+    [qr/\btell(?! apart)(?= (?:the|an?|its?|them|you|who|what|how|whether|when|Redis|clients?|users?|nodes?)\b)/i, 'report, return, send, notify'],
+    [qr/\bbesides(?=[.,;:)]| *$)/i, '"as well", or nothing'],
+    [qr/\b(?:NUL|newline|space|comma|dot|byte|word)s? behind\b/i, 'after'],
+    [qr/\bhow near\b|\bnearer to\b/i, 'how close, closer to'],
+    [qr/\banother \w+ than\b/i, 'a different ... from, ... other than'],
+    [qr/\blately\b/i, 'recently'],
+    [qr/\bends? with [45]\d\d\b/i, 'fails with'],
 );
 
 my ($file_n, $bad) = (0, 0);
@@ -85,13 +101,32 @@ sub look_at_literals {
     }
 }
 
+# A comment as one text, without its marks.
+sub look_at_comment {
+    my ($path, $line, $comment) = @_;
+    $comment =~ s{^\s*(?:/\*|\*(?!/)|//|--+|#+) ?}{}mg;
+    $comment =~ s{\s*\*/\s*\z}{};
+    $comment =~ s/(`[^`]*`)/blank($1)/ge;
+    look_at($path, $line, $comment);
+}
+
+sub look_at_comments {
+    my ($path, $text) = @_;
+    my $mark = $path =~ /\.lua$/ ? '--' : $path =~ /\.(?:mjs|js|ts)$/ ? '//' : $path =~ /\.[ch]$/ ? undef : '#';
+    my $comment = defined $mark ? qr{(?:^[ ]*\Q$mark\E.*\n)+|(?<=[ ])\Q$mark\E .*}m : qr{/\*.*?\*/}s;
+    while ($text =~ /($comment)/g) {
+        look_at_comment($path, 1 + (substr($text, 0, $-[0]) =~ tr/\n//), $1);
+    }
+}
+
 sub look_at_file {
     my ($path) = @_;
     $file_n++;
     my $text = slurp($path);
     return look_at_markdown($path, $text) if $path =~ /\.md$/;
-    return look_at_literals($path, $text) if $path =~ /\.[ch]$/;
-    look_at($path, 1, $text);
+    return look_at($path, 1, $text) if $path =~ /\.yaml$|^dev$/;
+    look_at_literals($path, $text) if $path =~ m{^(?:shared|services)/.*\.[ch]$};
+    look_at_comments($path, $text);
 }
 
 if (@ARGV) {
@@ -99,9 +134,12 @@ if (@ARGV) {
 } else {
     find({no_chdir => 1, wanted => sub {
         return $File::Find::prune = 1 if m{/(node_modules|corpus|fixtures|reports)$};
-        return unless -f and (/\.md$/ or m{^(?:shared|services)/.*\.[ch]$} or m{^docs/openapi\.yaml$|^dev$});
+        # This file quotes what it refuses.
+        return if $_ eq 'tests/lint/prose.pl';
+        return if m{^tests/bench/retrieval/pages/};
+        return unless -f and (/\.(?:md|c|h|lua|mjs|sh|pl|cmake)$/ or m{^docs/openapi\.yaml$|^dev$});
         look_at_file($_);
-    }}, glob('*.md'), grep { -e } qw(dev cmake docs services shared tests));
+    }}, glob('*.md'), grep { -e } qw(dev cmake deploy docs lua services shared tests));
 }
 # README is what a newcomer reads first: two screens of it.
 my ($lines_max, $columns_max) = (100, 100);

@@ -70,7 +70,7 @@ sub read_file {
     $text =~ s{^[ \t]*#[ \t]*define[ \t]+(\w+)((?:[^\n\\]|\\\n|\\.)*)\n}{my ($name, $body) = ($1, $2); $file{macros}{$name} = names($body); "\n"}mge;
     $text =~ s/^[ \t]*#(?:[^\n\\]|\\\n|\\.)*//mg;
     $text =~ s/\b(struct|union|enum)(\s+\w+)?\s*$braces(?!\s*\))/$1 . ($2 \/\/ ' x')/ge; # what types look like inside
-    # What stands at the top before a ';', or before braces, and what is in these.
+    # What is at the top before a ';', or before braces, and what is in these.
     while ($text =~ /\G\s*([^;{}]*)(?:;|$braces)/g) {
         my ($head, $body) = ($1, $2);
         if ($head =~ /^extern\b/) { $file{externs}{$1} = 1 while $head =~ /(\w+)\s*(?:\[[^\]]*\])?\s*(?:,|$)/g }

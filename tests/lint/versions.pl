@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: MIT
-# versions.pl - the version stands in CMakeLists.txt, and wherever else somebody reads or pastes it: it is the same in all
+# versions.pl - the version is in CMakeLists.txt, and wherever else somebody reads or pastes it: it is the same in all
 # places, and CHANGELOG.md begins with it and names the data version.
 #   versions.pl             the check
 #   versions.pl --print     prints the version
@@ -12,7 +12,7 @@ use open qw(:std :encoding(UTF-8));
 use File::Find;
 
 my $number = qr/\d+\.\d+\.\d+/;
-# What stands before a version, in which files. Each kind of place must be found, or its pattern has become blind.
+# What is before a version, in which files. Each kind of place must be found, or its pattern has become blind.
 my @places = (
     ['project(parley VERSION ...)', qr/^project\(parley VERSION /m, qr/^CMakeLists\.txt$/],
     ['an image parley:...', qr/\bparley:/, qr/./],

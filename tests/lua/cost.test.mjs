@@ -6,7 +6,7 @@
 //
 // Each verb is called with arguments made from its header, as large as it allows, and with a quarter of that, on an empty
 // keyspace: so a new verb is looked at without a line here. (4 MiB cost an allocator more than twice what 2 MiB do: a
-// quarter tells that from a square.) What a verb costs that finds something, the flows say: they prepare it. A verb that
+// quarter distinguishes that from a square.) What a verb costs that finds something, the flows say: they prepare it. A verb that
 // is in neither, or that its header's arguments break, fails.
 import assert from 'node:assert/strict';
 import { scripts, tailOf, VERBS } from '../support/lua.mjs';
@@ -168,7 +168,7 @@ function largest(name, verb, factor) {
 
 const seen = new Set(Object.keys(ELSEWHERE));
 
-// On another server than the installed one, only what needs vector sets.
+// On a server other than the installed one, only what needs vector sets.
 const isElsewhere = Boolean(process.env.PARLEY_TEST_REDIS);
 const playedHere = ([name]) => !isElsewhere || name === 'a restore' || name.endsWith('vectors');
 

@@ -61,7 +61,7 @@ scripts('after the clock went back', ({ cases, test, shard }) => {
       after: () => ({ clock: { bots: ago() }, 'dlv_due:F:1': zset({ called: soon(15_000), accepted: soon(BACK_MS + 900_000) }), 'evaluation_due:F:alice': zset({ two: soon(15_000), three: soon(15_000) }) }),
     },
     {
-      name: 'and in no less than what they were given while the clock goes on as it should',
+      name: 'and in no less than what they were given while the clock continues as it should',
       before: () => ({ clock: { bots: Date.now() - 1000 }, 'dlv_due:F:1': zset({ one: Date.now() + 70_000 }), 'dlv:one': { fence: 7 }, 'evaluation_due:F:alice': zset({ two: Date.now() + 3_800_000 }) }),
       call: ['bots_look'],
       reply: 'none',

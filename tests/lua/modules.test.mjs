@@ -132,7 +132,7 @@ scripts('what one turn leaves to the next', ({ test, shard }) => {
     await shard.seed({ 'topics:alice': 'no zset' });
     const { replies } = await shard.turn([add('a'), ['claim', '0', 'E|*', '0']]);
     assert.match(String(replies[0]), /^Error: ERR add: .*WRONGTYPE/);
-    assert.match(replies[1], /^claim\n/, 'what it had stored goes on');
+    assert.match(replies[1], /^claim\n/, 'what it had stored continues');
     await assertNothingLeft();
     await shard.assertKeys({
       't:a': anything, 'topics:alice': 'no zset', leases: anything,

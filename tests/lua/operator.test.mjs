@@ -142,7 +142,7 @@ scripts('list', ({ cases, test, shard }) => {
     'turns:default': zset({ alice: 0, bob: 1 }),
     models: set('default'),
   };
-  // When it was added, and where the list goes on after it.
+  // When it was added, and where the list continues after it.
   const first = [1000, 1, 't', 1, 'Open', row(1), NONE];
   const second = [1002, 2, 't', 3, 'Open', row(3), NONE];
   const third = [1000, 3, 'u', 1, 'Open', row(1, 'bob'), NONE];

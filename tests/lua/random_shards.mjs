@@ -258,7 +258,7 @@ export class Shards {
     await this.settleCredits(node, held);
   }
 
-  // For polls that have no credit, after a move in vain. The shard hears of it with its own next sync.
+  // For polls that have no credit, after a move in vain. The shard is notified of it with its own next sync.
   grantMissing(node, held) {
     while (sumOf(held.credits) < idleOf(held)) {
       const shard = node.least(held);
@@ -330,7 +330,7 @@ export class Shards {
       'extend', 'reap', 'retry', 'remove', 'partial', 'forget'];
     const ofLookups = ['addLookup', 'giveLookupBack', 'lookupDelivered', 'match'];
     const ofNodes = ['poll', 'poll', 'poll', 'poll', 'leave', 'runCall', 'runCall', 'readInbox', 'readInbox', 'readInbox', 'lose', 'lose', 'sync', 'useNonce', 'crash'];
-    // By and by many polls are idle, then many questions come, then what is there goes on.
+    // By and by many polls are idle, then many questions come, then what is there continues.
     const more = [[], Array(60).fill('poll'), Array(20).fill('add')][Math.floor(this.step_n++ / 40) % 3];
     const verb = this.pick([...ofQueries, ...ofLookups, ...ofNodes, ...more]);
     const node = this.nodes.get(this.pick([...this.alive]));

@@ -271,7 +271,7 @@ export class World {
     if (this.held(topic, q.lease ?? NO_LEASE).length) {
       assert.equal(reply, 'ok');
       await this.noteSignOfLife(topic, q.lease);
-    } else assert.ok(reply === 'lost' || reply === 'ok', reply); // ok: it hears of a cancel
+    } else assert.ok(reply === 'lost' || reply === 'ok', reply); // ok: it is notified of a cancel
   }
 
   // A key that is gone is written again, with what the claim holds by then. Its node: one that can be known.

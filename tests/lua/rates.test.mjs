@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What nodes state of their accounts' requests and nonces, and hear of the others'.
+// What nodes state of their accounts' requests and nonces, and receive of the others'.
 import assert from 'node:assert/strict';
 import { ago, lines, scripts, ttl } from '../support/lua.mjs';
 

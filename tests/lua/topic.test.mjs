@@ -30,7 +30,7 @@ scripts('thread', ({ cases, test, shard }) => {
     },
     { name: 'only earlier ones', before: all, call: thread({ before: 2 }), reply: lines('ok', '', 1, 'Done', row(1), STORED) },
     { name: 'none is earlier than the first', before: all, call: thread({ before: 1 }), reply: lines('ok', '') },
-    { name: 'a page, and where the next one goes on', before: all, call: thread({ n: 1 }), reply: lines('ok', 1, 1, 'Done', row(1), STORED) },
+    { name: 'a page, and where the next one continues', before: all, call: thread({ n: 1 }), reply: lines('ok', 1, 1, 'Done', row(1), STORED) },
     { name: 'only later ones', before: all, call: thread({ after: 4 }), reply: lines('ok', '', 5, 'Open', row(5), none) },
     { name: 'none is later than the last', before: all, call: thread({ after: 5 }), reply: lines('ok', '') },
   ]);
@@ -83,7 +83,7 @@ scripts('user_topics', ({ cases, test, shard }) => {
     },
     { name: 'names of other users are theirs', before: { ...done(), 'names:bob': { t: '"B"' } }, call: topics(), reply: lines('ok', '', '1000000.t', 't', '"Q1"') },
     { name: 'a topic that is gone is left out', before: { 'topics:alice': zset({ gone: 1 }) }, call: topics(), reply: lines('ok', '') },
-    { name: 'a page, and where the next one goes on', before: () => two(), call: topics({ n: 1 }), reply: lines('ok', '5000.b', '5000.b', 'b', '"Q1"') },
+    { name: 'a page, and where the next one continues', before: () => two(), call: topics({ n: 1 }), reply: lines('ok', '5000.b', '5000.b', 'b', '"Q1"') },
     { name: 'the next page', before: () => two(), call: topics({ after: '5000.b', n: 1 }), reply: lines('ok', '', '5000.c', 'c', '"Q1"') },
     { name: 'after a topic that is gone by now, or of another shard', before: () => two(), call: topics({ after: '5000.bb', n: 2 }), reply: lines('ok', '', '5000.c', 'c', '"Q1"') },
     { name: 'after one that is older than all', before: () => two(), call: topics({ after: '4000.z', n: 2 }), reply: lines('ok', '', '5000.b', 'b', '"Q1"', '5000.c', 'c', '"Q1"') },
@@ -317,7 +317,7 @@ scripts('purge', ({ cases, test, shard }) => {
     await shard.assertKeys({});
   });
 
-  test('goes on after what it has looked at, however many topics are old and still asked in', async () => {
+  test('continues after what it has looked at, however many topics are old and still asked in', async () => {
     for (let i = 0; i < 60; i++) {
       const topic = fresh();
       topic['q:2'] = `${topic['q:2']}${'x'.repeat(400_000)}`;

@@ -13,7 +13,7 @@ const block = (begin) => {
 
 // Without `on` and the password.
 export const ACL = block('on >PASSWORD').slice(2);
-// What a Redis with vector sets (8) needs besides.
+// What a Redis with vector sets (8) needs in addition.
 export const ACL_VECTORS = block('\\+vadd');
 
 // Gives the user `name` these rights on a server of startRedis.

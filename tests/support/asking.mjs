@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// asking: documents to ask over, and engines that say what a test tells them.
+// asking: documents to ask over, and engines that say what a test wants.
 //
 //   const library = await openLibrary(cluster.redis);
 //   await library.store('o:User_1', { 'leases.md': 'A lease lasts 150 seconds.' });

@@ -76,7 +76,7 @@ export function makeCheckout() {
     pid,
     log,
     commandLine: (name) => commandLine(pid(name)),
-    // The pids of all engines that pull from the nodes here, whoever started them.
+    // The pids of all engines that pull from the nodes here, no matter who started them.
     engines: () =>
       readdirSync('/proc')
         .filter((name) => /^\d+$/.test(name) && commandLine(name).includes(` engine --url ${url('node1')}`))

@@ -15,7 +15,7 @@ export function formOf({ name = 'notes.txt', bytes = '', type = 'application/oct
   };
 }
 
-// An error of the document routes: a problem whose sentence stands in `error` too. Returns it.
+// An error of the document routes: a problem whose sentence is in `error` too. Returns it.
 export function assertRefused(response, status, code) {
   const problem = assertProblem(response, status, code);
   assert.equal(problem.error, problem.detail);

@@ -294,7 +294,7 @@ function parseRawResponse(buffer, at) {
 //   socket.write(bytes)
 //   await socket.response(ms)   the next complete response
 //   await socket.closed(ms)     the peer closed; resolves with the bytes nobody took
-//   socket.pause(), socket.resume() stop and go on reading
+//   socket.pause(), socket.resume() stop and continue reading
 //   socket.end() sends FIN, socket.reset() sends RST, socket.abort() closes
 export function openSocket(base, { localAddress } = {}) {
   const url = new URL(base);

@@ -104,7 +104,7 @@ class Desk {
     const what = [JSON.stringify(name), createHash('sha256').update(content).digest('hex')];
     const doc = newId();
     const begun = await this.verb('upload_begin', space, 0, space, '', doc, what[0], content.length, what[1], CAP_BYTES, path, url, '');
-    const [word, , ...rest] = begun.split('\n'); // what is left of its limits stands between
+    const [word, , ...rest] = begun.split('\n'); // what is left of its limits is between
     const reply = word === 'ok' ? await this.#store({ content, what, doc, space, name, kind, type, path, url }) : [word, ...rest].join('\n');
     return this.#uploaded(reply);
   }

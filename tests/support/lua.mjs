@@ -483,7 +483,7 @@ export function openOf(...items) {
 }
 
 // A topic's hash and all that belongs to it, for queries that were added with the defaults.
-//   states: per Seq undefined (Open), or what stands in s:<seq>.
+//   states: per Seq undefined (Open), or what is in s:<seq>.
 export function topicOf(states, { user = 'alice', query = (seq) => `Q${seq}`, ...more } = {}) {
   const hash = { seq: String(states.length), [`u:${user}`]: '1' };
   const open = [];

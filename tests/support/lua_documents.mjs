@@ -18,7 +18,7 @@ export const jobId = (n) => `b0000000-0000-4000-8000-${String(n).padStart(12, '0
 export const shaOf = (n) => String(n).padStart(64, 'a');
 export const CREATED = 1000; // of document n: CREATED + n
 
-// Unfinished jobs stand far behind all finished ones.
+// Unfinished jobs are far behind all finished ones.
 const UNFINISHED_MS = 1e12;
 export const unfinished = (found) => Math.abs(Number(found) - UNFINISHED_MS - Date.now()) < 60_000;
 export const finished = soon(HOUR_S * 1000);
@@ -288,7 +288,7 @@ export const CAP = 1e6;
 // The whole way of an upload: its begin, its blocks, and the document made of them. The reply of the verb that decides.
 export async function upload(shard, { n = 1, j = n, doc = docId(n), job = jobId(j), space = ALICE, limits = '', bytes = `bytes ${n}`, sha = shaOf(n), cap = CAP, path = '', filename = `"f${n}.txt"`, type = 'text/plain', account } = {}) {
   const begun = await shard.call('upload_begin', 0, space, limits, doc, filename, bytes.length, sha, cap, path, '');
-  const [word, , ...rest] = begun.split('\n'); // what is left of its limits stands between
+  const [word, , ...rest] = begun.split('\n'); // what is left of its limits is between
   if (word !== 'ok') return word === 'limited' ? begun : lines(word, ...rest);
   for (const block of blocksOf(bytes)) await shard.cmd('RPUSHX', shard.key(`pushed:${doc}`), block);
   return shard.call('upload', space, doc, job, filename, type, 'text', bytes.length, blocksOf(bytes).length, sha, cap, path, '', ...(account ? ['0', account] : []));

@@ -109,7 +109,7 @@ export async function began(shard, given = {}, options) {
   return { session: given.session ?? ALICE, run, fence, step: 0 };
 }
 
-// One more step of it, by whoever holds the fence.
+// One more step of it, by the node that holds the fence.
 export async function stepped(shard, r, given = {}, options) {
   const { session, run, fence } = r;
   const [reply] = (await shard.turn([step({ session, run, fence, step: r.step + 1, ...given })], options)).replies;

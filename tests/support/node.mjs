@@ -85,7 +85,7 @@ const NO_CACHE = { HOME: '', XDG_CACHE_HOME: '', CACHE_DIRECTORY: '' };
 
 // Starts `parley <args>` and collects what it prints.
 //   process.child, process.stdout, process.stderr, await process.exit(ms) -> {code, signal}
-//   limits: flags of prlimit(1) that it runs under; bin: another program than the one under test
+//   limits: flags of prlimit(1) that it runs under; bin: a program other than the one under test
 export function startProcess(args, { env = {}, input, cwd, limits, bin = BIN } = {}) {
   const words = [...(limits ? ['prlimit', ...limits] : []), bin, ...args.map(String)];
   const child = adopt(spawn(words[0], words.slice(1), { cwd, env: { ...cleanEnvironment(), ...NO_CACHE, ...env }, stdio: ['pipe', 'pipe', 'pipe'] }));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // oidc: a real OpenID provider (npm oidc-provider) on a free port, and forged tokens. The provider
-// speaks for itself; around it stands a server that counts requests, can be down, can keep requests
+// speaks for itself; around it is a server that counts requests, can be down, can keep requests
 // waiting or answer in its stead, and brings in the provider again with other keys (rotation).
 import { constants, createHmac, generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 import http from 'node:http';
@@ -185,7 +185,7 @@ export class TestProvider {
     return this.#provider.callback()(request, response);
   }
 
-  // The login page of the provider: whoever is named in the login_hint is believed.
+  // The login page of the provider: the user named in the login_hint is believed.
   async #logIn(request, response) {
     const { params } = await this.#provider.interactionDetails(request, response);
     await this.#provider.interactionFinished(request, response, { login: { accountId: params.login_hint } });

@@ -67,7 +67,7 @@ class Place {
   }
 }
 
-// Answers have no member that is not stated; whoever reads the file must not rely on that, so it does not say so.
+// Answers have no member that is not stated; readers of the file must not rely on that, so it does not say so.
 function closeAnswers(document) {
   const seen = new Set();
   const close = (node, isPart) => {
@@ -188,7 +188,7 @@ class Checker {
     const parameters = [...(item.get('parameters')?.all() ?? []), ...(operation.get('parameters')?.all() ?? [])];
     for (const { node, pointer, document } of parameters) {
       const text = node.in === 'query' ? given.get(node.name) : undefined;
-      // Where the file tells of no body, what a body says may stand for what is required.
+      // Where the file has no body, what a body says may stand for what is required.
       if (text === undefined && node.in === 'query' && node.required && (schema || request.body === undefined))
         fail(request, status, `it was answered without the parameter ${node.name}`, request.path);
       if (text === undefined || node.schema.type === 'boolean') continue;
@@ -235,7 +235,7 @@ function getChecker() {
   return checker;
 }
 
-// Keeps what it throws: a test may take an exception for a request that failed, and go on; and what comes by itself,
+// Keeps what it throws: a test may take an exception for a request that failed, and continue; and what comes by itself,
 // an event or a message, has no caller.
 function note(check) {
   try {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// proxy: stands between a process and Redis and stops at a chosen call, so that a process can be killed
+// proxy: sits between a process and Redis and stops at a chosen call, so that a process can be killed
 // between two of its calls for certain:
 //
 //   const proxy = await startProxy(redis);
@@ -8,10 +8,10 @@
 //   … a process with --redis proxy.url …
 //   await held;                                          // its call is under way and stays so
 //   await proxy.passed('outcome');                       // meanwhile that has come on another connection
-//   proxy.release();                                     // what was replied goes on now
+//   proxy.release();                                     // what was replied continues now
 //   await proxy.stop();
 //
-// Of a Redis Cluster it stands before each member, and members are announced at its ports.
+// Of a Redis Cluster it sits in front of each member, and members are announced at its ports.
 import net from 'node:net';
 import { once } from 'node:events';
 

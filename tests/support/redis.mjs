@@ -190,7 +190,7 @@ const program = process.env.PARLEY_TEST_REDIS || 'redis-server';
 
 // Starts redis-server. aof: true keeps an append-only file (fsync always, so that what was
 // acknowledged is there after a kill); false keeps nothing. encoding: of all words and replies, see
-// parseReply. server: another program than all tests run against. password: of it and of the master that it follows.
+// parseReply. server: a program other than all tests run against. password: of it and of the master that it follows.
 // config: the text of its file, or a function of its port; args go before it, and what it changes by itself (CONFIG
 // REWRITE, a Sentinel's state) outlives kill(). isSentinel: it is one. tls: {cert, key, ca}: it takes TLS, too, on another
 // port, which its URL then names; its own commands stay without. under: where its folder is made.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // seeds: of tests that run random verbs. PARLEY_SEED=N runs that one alone. CI judges a change, so what it runs is the same
-// each time; elsewhere one more seed is drawn. On another server than the installed one (PARLEY_TEST_REDIS) the first seed
+// each time; elsewhere one more seed is drawn. On a server other than the installed one (PARLEY_TEST_REDIS) the first seed
 // shows what depends on the server.
 import { randomInt } from 'node:crypto';
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // world: on how many shards the clusters of a test file run. `./dev test` runs a file once, on one shard or on four, and
-// each time on the same, so that a failure can be repeated. The number stands in a line of the file's first comment,
+// each time on the same, so that a failure can be repeated. The number is in a line of the file's first comment,
 //
 //   // Shards: 4, because …
 //

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * redis_fixture: a redis-server of the test program's own, on a Unix socket in a folder under /tmp.
- * It may be stopped (it takes what is sent and says nothing) and goes on, or killed and started
+ * It may be stopped (it takes what is sent and says nothing) and continues, or killed and started
  * again, without its data. Clients connect until it is there.
  */
 #ifndef PARLEY_TESTS_UNIT_REDIS_FIXTURE_H

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-/* Of "Inference_1 PSjUAS82NcDKgwXq 7b18d017f89f61cf17d", and with a newline behind it. */
+/* Of "Inference_1 PSjUAS82NcDKgwXq 7b18d017f89f61cf17d", and with a newline after it. */
 #define SHA1_PLAIN "d3dd6832c72b5c8f4cf194bcb85e67d81e5dcd93"
 #define SHA1_NEWLINE "3f71f8a88e09b52f7ff6c73aa96826558b302d32"
 #define SHA256_PLAIN "4fa91db9ecc49356add86b89886be7b7db4e4da84a8370eabdcedbbd98866fe6"

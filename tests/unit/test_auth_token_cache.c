@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A cache of tokens gives what token_verify gives, also when something has changed since a token
+ * A cache of tokens gives what token_verify gives, even when something has changed since a token
  * was remembered: a character of it, the time, the accounts, the key. */
 #include "shared/auth/token_cache.h"
 

@@ -391,7 +391,7 @@ static void an_encrypted_pdf_is_called_encrypted(void **state)
     buf_fini(&pdf);
 }
 
-/* ---- whoever waits ---- */
+/* ---- waiting ---- */
 
 static void reading_stops_on_request(void **state)
 {

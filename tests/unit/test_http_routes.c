@@ -97,7 +97,7 @@ static void refuse(struct request *r)
     respond_error_more(r, ERR_CONFLICT, detail, "\"depth\":5", 0);
 }
 
-/* Errors of another form than a problem document. */
+/* Errors of a form other than a problem document. */
 static const char *put_error(struct buf *b, const struct problem *problem)
 {
     buf_printf(b, "{\"error\":{\"code\":\"%s\",\"message\":", problem->info->code);

@@ -220,7 +220,7 @@ static void hook_turn_end(void)
     loop.on_turn_end = write_at_turn_end;
 }
 
-/* libh2o asked epoll whether such a socket can be written, and aborted when it was told a turn
+/* libh2o asked epoll whether such a socket can be written, and aborted when it was notified a turn
  * later, because the write had been reported meanwhile. */
 static void a_socket_may_change_what_it_reads_as_it_is_written_to_among_hundreds(void **state)
 {

@@ -250,7 +250,7 @@ static void a_long_file_name_keeps_its_ending(void **state)
     buf_lit(&expected, "a");
     for (int i = 0; i < 200; i++) {
         buf_lit(&parameters, "\xc3\xa9");
-        if (i < 124) /* 1 + 2 * 124 bytes, ".docx" behind them: the next one has no room */
+        if (i < 124) /* 1 + 2 * 124 bytes, ".docx" after them: the next one has no room */
             buf_lit(&expected, "\xc3\xa9");
     }
     buf_lit(&parameters, ".docx\"");

@@ -239,7 +239,7 @@ static void a_reader_that_comes_back_is_given_what_it_has_not(void **state)
     notify_change();
     assert_given("end 1-3 Done|");
     stop();
-    /* Its pieces have gone: what it has of them nobody knows. Its ids go on. */
+    /* Its pieces have gone: what it has of them nobody knows. Its ids continue. */
     COMMAND("DEL", PIECES);
     start((struct follow_id){3, 9});
     assert_given("reset 3-10 150|end 3-11 Done|");

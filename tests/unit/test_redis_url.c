@@ -192,7 +192,7 @@ static void a_list_of_servers_is_refused_by_name(void **state)
     assert_string_equal(address.password, "a,b");
 }
 
-/* Each part fits its array with the NUL behind it, or is refused. */
+/* Each part fits its array with the NUL after it, or is refused. */
 static void long_parts_are_refused_not_cut(void **state)
 {
     static const struct {

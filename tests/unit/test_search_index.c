@@ -274,7 +274,7 @@ static void similarities_of_a_vector_set_stand_for_vectors(void **state)
     const struct rag_near near[] = {
         {.doc = STR("c.md"), .generation = 7, .chunk = 0, .similarity = 0.5f},
         {.doc = STR("b.md"), .generation = 7, .chunk = 0, .similarity = 0.8f},
-        {.doc = STR("b.md"), .generation = 7, .chunk = 0, .similarity = 0.8f}, /* told twice */
+        {.doc = STR("b.md"), .generation = 7, .chunk = 0, .similarity = 0.8f}, /* stated twice */
         {.doc = STR("d.md"), .generation = 6, .chunk = 0, .similarity = 0.9f}, /* an old one */
         {.doc = STR("d.md"), .generation = 7, .chunk = 1, .similarity = 0.9f}, /* no such chunk */
         {.doc = STR("e.md"), .generation = 7, .chunk = 0, .similarity = 0.9f}, /* unknown */

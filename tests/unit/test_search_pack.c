@@ -76,7 +76,7 @@ static void a_pack_holds_chunks_and_words(void **state)
     assert_int_equal(pack_posting(&pack, first, &count), 0);
     assert_true(count > 5);
     assert_true(pack_find(&pack, hash_of("word700"), &first, &n));
-    assert_true(n == 1 || n == 2); /* two where it stands in an overlap */
+    assert_true(n == 1 || n == 2); /* two where it is in an overlap */
     assert_false(pack_find(&pack, hash_of("banana"), &first, &n));
     assert_false(pack_find(&pack, hash_of("the"), &first, &n));
     assert_false(pack_find(&pack, 0, &first, &n));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * test_sign.c - `parley sign`: the URL stays what it was, the three parameters stand in its query,
+ * test_sign.c - `parley sign`: the URL stays what it was, the three parameters are in its query,
  * and a node takes them. The command runs in this process, with its output in a file. */
 #include "services/commands/commands.h"
 #include "shared/auth/signed.h"

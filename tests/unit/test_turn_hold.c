@@ -8,7 +8,7 @@
 
 enum { BATCH_N = 3, HELD_N = BATCH_N * BATCH_CALLS_MAX, WAIT_MAX_MS = 20000 };
 
-/* A call whose reply makes something happen before the turn goes on. */
+/* A call whose reply makes something happen before the turn continues. */
 struct probe {
     struct call call;
     bool is_answered;

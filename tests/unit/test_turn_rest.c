@@ -4,7 +4,8 @@
 #include "tests/unit/turn_fixture.h"
 
 enum { LONG_N = 4 * LONG_CALL_N, OTHER_N = 40, ALL_N = LONG_N + OTHER_N };
-/* A poll, told before the rest of its call is sent; the first eight verbs have a call of their own.
+/* A poll, answered before the rest of its call is sent; the first eight verbs have a call of their
+ * own.
  */
 enum { TOLD_FIRST = 13 };
 

@@ -6,7 +6,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 
-/* A host that went away without a word is noticed by the kernel, also where Parley only listens. */
+/* A host that went away without a word is noticed by the kernel, even where Parley only listens. */
 static void a_connection_over_tcp_probes_a_silent_redis(void **state)
 {
     struct sockaddr_in name = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};

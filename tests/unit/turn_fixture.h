@@ -34,9 +34,9 @@ struct owner {
     unsigned place; /* among all replies, from 1 */
     enum err error;
     char reply[16];
-    struct owner *victim; /* goes when this one is told */
-    bool is_again;        /* begins another verb when it is told */
-    void (*then)(void);   /* happens when it is told; may be NULL */
+    struct owner *victim; /* goes when this one is answered */
+    bool is_again;        /* begins another verb when it is answered */
+    void (*then)(void);   /* happens when it is answered; may be NULL */
 };
 
 static unsigned told_n;
@@ -158,7 +158,7 @@ static inline void begin_all(void)
     assert_int_equal(turn_pending_n(turn), CALL_N);
 }
 
-/* Each was told once what it was told. */
+/* Each was answered once, and as recorded. */
 static inline void assert_all(enum err error, const char *reply)
 {
     for (unsigned i = 0; i < CALL_N; i++) {
@@ -175,7 +175,7 @@ static inline void free_all(void)
         free(owners[i]);
 }
 
-/* What is told in place of an owner that is gone. */
+/* The answer in place of an owner that is gone. */
 struct orphan {
     unsigned told_n;
     enum err error;

@@ -290,7 +290,7 @@ static inline int shake_hands(const char *path)
     return fd;
 }
 
-/* Puts a frame; masked unless told. Returns its size. */
+/* Puts a frame; masked unless stated otherwise. Returns its size. */
 static inline size_t put_frame(unsigned char *to, int first, const void *bytes, size_t n,
                                bool is_masked)
 {

@@ -168,7 +168,7 @@ suite('approvals over HTTP', { accounts, sweep: false }, ({ test, cluster }) => 
     assertProblem(await cluster.request('GET', '/api/workflows/questions', {}), 401, 'unauthorized');
   });
 
-  test('a list goes on where the page before ended, newest first, over all shards', async () => {
+  test('a list continues where the page before ended, newest first, over all shards', async () => {
     const made = [];
     for (let i = 0; i < 25; i++) made.push(await openQuestion(cluster, { account: 'Eve', user: 'Eve', approvers: [a('Eve'), r('engine')] }));
     const found = [];

@@ -104,7 +104,7 @@ suite('links of approvers', { accounts, sweep: false }, ({ test, cluster }) => {
     const [question, link] = await opened({ quorum: 2 });
     assertOk(await cluster.request('POST', `/api/workflows/questions/${question.id}`, { as: 'Anna', body: { approved: true } }));
     assert.match(assertPage(await post(link, { decision: 'approve' }), 409), /Anna has already answered this question/);
-    assert.ok(assertPage(await post(await linkOf('Ben', question), { decision: 'approve' }), 200).includes('The workflow goes on.'));
+    assert.ok(assertPage(await post(await linkOf('Ben', question), { decision: 'approve' }), 200).includes('The workflow continues.'));
     assert.equal(await question.status(), 'approved');
   });
 
@@ -218,7 +218,7 @@ suite('links of approvers', { accounts, sweep: false }, ({ test, cluster }) => {
   test('--public-url takes a URL and nothing after its path', async () => {
     for (const url of ['parley.example.org', 'ftp://parley.example.org', 'https://', 'https:///x', 'https://a.example?x=1', 'https://a.example/#x', 'https://user@a.example', 'https://a b']) {
       const { code, stderr } = await runParley(['serve', '--check-config', '--accounts', cluster.accountsFile, '--public-url', url]);
-      const seen = url.includes('@') ? '' : `, not '${url}'`; // what stands before @ may be a secret
+      const seen = url.includes('@') ? '' : `, not '${url}'`; // what is before @ may be a secret
       assert.deepEqual([code, stderr], [2, `parley: --public-url: takes an http:// or https:// URL without a query${seen}\n`], url);
     }
   });

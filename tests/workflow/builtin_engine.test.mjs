@@ -45,7 +45,7 @@ suite('workflows without a language model', { accounts: ACCOUNTS, env }, ({ test
       }
     }));
 
-  test('an unknown table stops at the verifier, which names those there are; a correction goes on', () =>
+  test('an unknown table stops at the verifier, which names those there are; a correction continues', () =>
     run(['run Show customers'], async ([frames], client) => {
       const stop = frames.at(-1);
       assert.deepEqual([stop.agent, stop.decision, stop.nextAgent], ['model.verifyRequest', 'no', 'sendMessageToChat']);

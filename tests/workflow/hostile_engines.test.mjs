@@ -123,7 +123,7 @@ suite('engines that lie', { accounts: ACCOUNTS }, ({ test, cluster }) => {
       assert.ok(first.reason.startsWith('ä\u{1f600}"\\\nä'));
     }));
 
-  test('outputs that fill messageBody step by step end at its bound, and the run goes on', () =>
+  test('outputs that fill messageBody step by step end at its bound, and the run continues', () =>
     run(
       {
         'model.Capo': yes({ a: 'x'.repeat(100 << 10) }),

@@ -97,7 +97,7 @@ suite('parley workflow run', { nodes: 0, sweep: false }, ({ test, cluster }) => 
       assert.equal(JSON.parse(answered.stdout).status, status, answered.stdout + answered.stderr);
     }
     const terminal = onTerminal(['GUARDED', 'extract something else']);
-    await terminal.sees(/waits for a person: User_2 or any operator may answer[^]*as one of them: curl [^]*goes on once they have answered/);
+    await terminal.sees(/waits for a person: User_2 or any operator may answer[^]*as one of them: curl [^]*continues once they have answered/);
     assert.ok(!terminal.stdout.includes('Approve?'));
     const [question] = (await openQuestions('Operator_1')).filter(({ messageBody }) => messageBody.raw_text === 'extract something else');
     assertOk(await cluster.request('POST', `/api/workflows/questions/${question.id}`, { as: 'Operator_1', body: { approved: false } }));
@@ -138,7 +138,7 @@ suite('parley workflow run', { nodes: 0, sweep: false }, ({ test, cluster }) => 
     assert.equal((await terminal.exit()).code, 3, terminal.stdout);
   }));
 
-  test('the node is killed while a person thinks: the command goes on at the other one, and shows each step once', () => withEngine(async () => {
+  test('the node is killed while a person thinks: the command continues at the other one, and shows each step once', () => withEngine(async () => {
     const third = await cluster.startNode({ args: ['--workflows', file] });
     const terminal = onTerminal(['CONTENT', 'extract a third thing'], [third, cluster.nodes[0]]);
     await terminal.sees(/Approve\?/);

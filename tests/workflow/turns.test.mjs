@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// One account fills what a node has for runs: another account's run goes on next, while the first still waits. And runs
+// One account fills what a node has for runs: another account's run continues next, while the first still waits. And runs
 // that find the queue full, or no engine, wait without sending what they have to ask.
 //
 // Shards: 1, because limits are counted in each shard, and the pools are a node's.

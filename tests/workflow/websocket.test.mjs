@@ -74,7 +74,7 @@ suite('/ws', { accounts, args: ['--drain-seconds', '5'] }, ({ test, cluster }) =
     await closedWith(binary, 1003);
   });
 
-  test('SIGTERM closes a socket that waits for nothing at once, and one whose run goes on when it has ended', async () => {
+  test('SIGTERM closes a socket that waits for nothing at once, and one whose run continues when it has ended', async () => {
     const node = await cluster.startNode();
     cluster.nodes.pop(); // the engine of this test and its requests go to the others
     const token = await tokenOf();

@@ -202,7 +202,7 @@ suite('agents that do not answer', { args: asking('hasty.yaml', '0.5') }, ({ tes
 });
 
 suite('a workflow socket that is not read', { args }, ({ test, cluster }) => {
-  test('its runs go on, and its frames are there when it comes back', async () => {
+  test('its runs continue, and its frames are there when it comes back', async () => {
     const session = newId('s');
     const token = assertOk(await cluster.request('GET', '/api/login', { as: 'User_1' })).Token;
     const slow = new WebSocket(`${cluster.nodes[0].url.replace(/^http/, 'ws')}/ws?token=${token}`, { perMessageDeflate: false });

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * begun.c - the id of a run, in a file of its own from its begin until its result was shown.
  *
- * While a run goes on, a node finds it by the same request. A run that has ended while nobody
+ * While a run continues, a node finds it by the same request. A run that has ended while nobody
  * followed it is not found so: the same request would begin it again. This file is what lets the
  * same command show its result instead. It is a convenience: where no file can be written, the
  * command works without. The file's name is a digest of everything that makes two commands the

@@ -19,7 +19,7 @@ enum {
 
 /* Reads the file. On success *ret_messages is a list of the lines' objects, the caller's to free.
  * Otherwise returns false with lines in `faults`, an initialised buf: "PATH:LINE: what is wrong"
- * each, with the other lines of which the same is wrong, or one about the file. */
+ * each, with the other lines that have the same fault, or one about the file. */
 bool conversation_file_read(const char *path, struct buf *faults, json_t **ret_messages) must_check;
 /* The same for the content of a file; `path` is for the lines alone. */
 bool conversation_file_parse(const char *path, struct str text, struct buf *faults,

@@ -181,11 +181,11 @@ static int fail(struct evaluate_cli *cli)
 {
     size_t n = json_array_size(cli->run.turns);
     if (cli->id[0] != 0 && !evaluated_is_over(&cli->run))
-        node_calls_complain(&cli->calls,
-                            "%safter turn %zu of %zu: the evaluation goes on without this command; "
-                            "the same command resumes, or --run %s",
-                            cli->calls.is_interrupted ? "interrupted " : "", n, cli->run.turn_n,
-                            cli->id);
+        node_calls_complain(
+            &cli->calls,
+            "%safter turn %zu of %zu: the evaluation continues without this command; "
+            "the same command resumes, or --run %s",
+            cli->calls.is_interrupted ? "interrupted " : "", n, cli->run.turn_n, cli->id);
     else if (cli->calls.is_interrupted)
         node_calls_complain(&cli->calls, "interrupted");
     return EVALUATE_EXIT_FAILED;

@@ -35,7 +35,7 @@ struct evaluate_cli {
  * *ret_is_missing if there is no such evaluation. Returns false after a line, or after a signal. */
 bool evaluate_cli_fetch(struct evaluate_cli *cli, const char *id, struct evaluated *evaluated,
                         bool *ret_is_missing) must_check;
-/* Begins the run, or finds the one that goes on, and waits until it is over. The same errors. */
+/* Begins the run, or finds the one that continues, and waits until it is over. The same errors. */
 bool evaluate_cli_follow(struct evaluate_cli *cli) must_check;
 /* Ends a run before its last turn. */
 bool evaluate_cli_cancel(struct evaluate_cli *cli, const char *id) must_check;

@@ -153,7 +153,7 @@ const char *evaluated_verdict(const struct evaluated_pair *pair)
     if (!pair->has_interval)
         return "Fewer than two turns were measured in both runs, so nothing can be concluded.";
     if (pair->interval.high < 0)
-        return "This run is nearer to the originals: the whole interval is below 0.";
+        return "This run is closer to the originals: the whole interval is below 0.";
     if (pair->interval.low > 0)
         return "This run is farther from the originals: the whole interval is above 0.";
     return "The interval contains 0: the runs do not differ by more than chance explains.";

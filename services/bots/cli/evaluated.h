@@ -47,7 +47,7 @@ size_t evaluated_measured_n(const struct evaluated *evaluated);
 struct evaluated_turn evaluated_turn(const struct evaluated *evaluated, size_t i);
 
 /* Two runs of the same conversation. Differences are this one's distance less the other's: below 0
- * this one is nearer to the originals. */
+ * this one is closer to the originals. */
 struct evaluated_pair {
     const struct evaluated *other; /* NULL: nothing to compare with */
     struct statistics difference;  /* over turns that both have measured */

@@ -10,7 +10,7 @@
 #include "services/bots/cli/evaluated.h"
 #include "shared/base/buf.h"
 
-/* Between head and foot stands what belongs into <head> after the style, then the body. */
+/* Between head and foot is what belongs into <head> after the style, then the body. */
 struct report_frame {
     struct str head, foot;
     const char *style; /* the CSP source of its only style element ("sha256-...") */

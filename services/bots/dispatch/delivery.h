@@ -22,7 +22,7 @@ enum {
     DELIVERY_ID_MAX_BYTES = 4 + ROOM_ID_BYTES + 1 + MESSAGE_ID_MAX_BYTES + 1 + STR_U64_MAX,
     DELIVERY_ATTEMPTS = 5,
     /* Since the message: no attempt begins after the first, and every one is over by the second,
-     * so that a notice stands in the room within 75 s. */
+     * so that a notice is in the room within 75 s. */
     DELIVERY_CALL_MS = 70000,
     DELIVERY_OVER_MS = 74000,
 };

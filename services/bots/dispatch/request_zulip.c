@@ -69,7 +69,7 @@ static bool is_of_name(char c)
            c == '-' || (c & 0x80) != 0;
 }
 
-/* `rest` begins after an "@". A full stop ends a sentence or goes on in a name. */
+/* `rest` begins after an "@". A full stop ends a sentence or continues in a name. */
 static bool is_mention(struct str rest, struct str name)
 {
     size_t at = name.n;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * slots.c - which deliveries call their bot now (delivery.h). Those who wrote the messages take
  * turns, and the bots that one of them calls (fair_slots.h). A bot has a few calls at a time,
- * whoever calls it, and the last slots are for bots of which nothing is under way: several slow
+ * no matter who calls it, and the last slots are for bots that nobody calls yet: several slow
  * bots do not fill the node. */
 #include "services/bots/dispatch/delivery.h"
 
@@ -82,7 +82,7 @@ void slots_leave(struct delivery *delivery)
     drop_unused(delivery->dispatcher, peer);
 }
 
-/* Of the bot, whoever calls it. */
+/* Of the bot, no matter which node calls it. */
 static bool may_begin(const struct fair_entry *entry)
 {
     const struct delivery *delivery = delivery_of((struct fair_entry *)(uintptr_t)entry);

@@ -108,7 +108,7 @@ static void on_called(void *context, const struct bot_call_end *end)
     evaluation_compare(e, evaluation_finish_turn);
 }
 
-/* In the canonical text the quotes stand around it. */
+/* In the canonical text the quotes are around it. */
 static struct str with_quotes(const struct json_span *text)
 {
     return (struct str){text->raw.at - 1, text->raw.n + 2};

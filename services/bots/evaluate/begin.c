@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * begin.c - POST /api/evaluations: the bot is looked up, the conversation is read with the person
- * whom it emulates, in steps, and the run is stored; then this node drives it. */
+ * that it emulates, in steps, and the run is stored; then this node drives it. */
 #include "services/bots/evaluate/evaluate.h"
 #include "services/bots/evaluate/run.h"
 #include "services/bots/registry/registry.h"

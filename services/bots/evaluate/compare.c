@@ -8,7 +8,7 @@
  * A vector of the answer that is not sound fails the turn. An original whose vector is not sound (a
  * lone emoji has no word for the built-in embedder) cannot be near: it is passed over, unless none
  * is left. A server that gives no vector for one of them fails the turn, because the distance would
- * be one to another original than the nearest. */
+ * be one to an original other than the nearest. */
 #include "services/bots/evaluate/run.h"
 
 #include "shared/base/mem.h"

@@ -197,8 +197,8 @@ static enum conversation_fault judge_turns(struct conversation *c, struct str pe
                  crowded + 1, CONVERSATION_ORIGINALS_MAX);
     else if (c->turn_n == 0)
         snprintf(reason, CONVERSATION_REASON_BYTES,
-                 "The conversation has no turn: no message is followed by one from '%.*s', whom "
-                 "the bot emulates.",
+                 "The conversation has no turn: no message is followed by one from '%.*s', the "
+                 "person that the bot emulates.",
                  STR_ARG(person));
     else if (c->turn_n > CONVERSATION_TURNS_MAX)
         snprintf(reason, CONVERSATION_REASON_BYTES,

@@ -49,7 +49,7 @@ enum conversation_fault {
     CONVERSATION_TOO_LARGE /* as well */
 };
 
-/* Reads a list of Messages `{"from","text","id","tagged","timestamp"}`, of which the last three may
+/* Reads a list of Messages `{"from","text","id","tagged","timestamp"}`. The last three may
  * be absent or null; other members are ignored. In steps, because four megabytes take a while. */
 struct conversation_reader {
     struct conversation c; /* what has been read */
@@ -60,7 +60,8 @@ struct conversation_reader {
     bool is_bad;
 };
 
-/* `messages`: a scanned value, which is borrowed like the others. `person`: whom the bot emulates.
+/* `messages`: a scanned value, which is borrowed like the others. `person`: the one that the bot
+ * emulates.
  */
 void conversation_begin(struct conversation_reader *reader, const struct json_span *messages,
                         struct str person, char reason[CONVERSATION_REASON_BYTES]);

@@ -2,7 +2,7 @@
  *
  * evaluate: measures how close a bot's answers come to those of the person it emulates, over a
  * conversation that took place (conversation.h). An evaluation is a durable run: a node drives it
- * under a fence, stores each turn before it goes on to the next (run.h), and when the node dies
+ * under a fence, stores each turn before the next one begins (run.h), and when the node dies
  * another one carries on at the turn that was not stored.
  *
  * `POST /api/evaluations` `{"bot","conversation":[Message],"measure"}` (measure: "cosine", which is
@@ -13,7 +13,7 @@
  *
  *     {"id": "5f0c…-1", "bot": "ada_bot", "measure": "cosine",
  *      "status": "running",               running | done | cancelled | failed
- *      "reason": null,                    of failed: why it could not go on
+ *      "reason": null,                    of failed: why it could not continue
  *      "total": 100,                      turns of the conversation
  *      "done": 3,                         turns that are stored, failed ones among them
  *      "failed": 1,                       failed turns among those

@@ -21,7 +21,7 @@
  *                                   ENDED: over, or no longer ours
  *
  * Those who evaluate take turns (ADR 77): between two calls of its bot, and while it rests, an
- * evaluation lets others go on, and is read again afterwards.
+ * evaluation lets others continue, and is read again afterwards.
  *
  * Each turn is stored before the next one begins, with the sums over all of them, under the fence.
  * A node that cannot store drops the run; the one that takes it calls the bot for that turn again,
@@ -69,7 +69,8 @@ void evaluation_forget(struct evaluation *e)
 void evaluation_drop(struct evaluation *e)
 {
     struct evaluations *all = e->all;
-    /* Whoever carries on calls the bot with the same id, so its answer may still be needed. */
+    /* The node that carries on calls the bot with the same id, so its answer may still be needed.
+     */
     bot_call_cancel(e->calling, false);
     evaluation_stop_comparing(e);
     evaluation_move(e, EVALUATION_ENDED);

@@ -22,8 +22,8 @@ enum {
     EVALUATIONS_MAX = 32, /* that a node drives at a time: a conversation of each is in memory */
     EVALUATIONS_WAITING_MAX = 168, /* for their turn */
     EVALUATIONS_RESTING_MAX = 200, /* with their bots, or while the queue is full */
-    /* After that, others go on first: to read a conversation costs more than a call. A longer rest
-     * is not waited for with it in memory. */
+    /* After that, others continue first: to read a conversation costs more than a call. A longer
+     * rest is not waited for with it in memory. */
     EVALUATION_PIECE_MS = 2000,
     EVALUATION_DIGITS = 24,
     EVALUATION_ERROR_BYTES = 500,
@@ -119,13 +119,13 @@ void evaluations_start(struct evaluations *all, const struct evaluation_start *s
 void evaluation_move(struct evaluation *e, enum evaluation_state to);
 /* Drops it without a word: whichever node takes it carries on. */
 void evaluation_drop(struct evaluation *e);
-/* Everything is read: goes on with the turn `at`, or lets others go on first. */
+/* Everything is read: continues with the turn `at`, or lets others continue first. */
 void evaluation_go_on(struct evaluation *e);
 /* The turn `at` begins, with its first attempt. */
 void evaluation_begin_turn(struct evaluation *e);
 /* It waits for its turn. */
 void evaluation_wait(struct evaluation *e);
-/* Others go on meanwhile: what it has read is read again when it is its turn. */
+/* Others continue meanwhile: what it has read is read again when it is its turn. */
 void evaluation_forget(struct evaluation *e);
 /* Begins those whose turn it is, and gives back those for which there is no room. */
 void evaluations_fill(struct evaluations *all);
@@ -139,7 +139,7 @@ void evaluation_attempt(struct evaluation *e);
 
 /* Its answer was compared, or the turn failed (`error`): stores the turn. */
 void evaluation_finish_turn(struct evaluation *e);
-/* It cannot go on: stores that it ends. The turns that are stored stay. */
+/* It cannot continue: stores that it ends. The turns that are stored stay. */
 void evaluation_fail(struct evaluation *e, const char *reason);
 /* As struct service's. */
 void evaluation_put_metrics(struct buf *b);

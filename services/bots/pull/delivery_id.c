@@ -9,7 +9,7 @@ bool pull_is_own(struct request *r, const struct caller *caller)
 {
     if (str_eq(request_path_param(r, "username"), caller->username))
         return true;
-    explain(r, ERR_UNAUTHORIZED, "X-CALLER-KEY is of another bot than %s.",
+    explain(r, ERR_UNAUTHORIZED, "X-CALLER-KEY belongs to a bot other than %s.",
             explain_quoted(r, request_path_param(r, "username")));
     return false;
 }

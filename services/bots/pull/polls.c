@@ -134,7 +134,7 @@ static void wake(struct pulls *pulls, struct str bot)
         busy->is_again = true;
 }
 
-/* The bot need not hear of deliveries here any more. */
+/* The bot need not be notified of deliveries here any more. */
 static void unregister(struct pulls *pulls, struct str bot)
 {
     struct shards *shards = pulls->bots->server->shards;
@@ -211,7 +211,7 @@ static void park(struct bot_poll *poll, uint64_t after_ms)
     loop_set_deadline(loop_of(poll), &poll->deadline, after_ms < left_ms ? after_ms : left_ms);
 }
 
-/* Redis is away: a poll that has waited goes on waiting. */
+/* Redis is away: a poll that has waited continues waiting. */
 static void fail(struct bot_poll *poll, enum err error)
 {
     if (err_is_outage(error) && poll->has_parked && poll->state == PULL_LOOKING) {

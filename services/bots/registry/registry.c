@@ -20,7 +20,7 @@ enum {
     SECRETS_MAX_BYTES = CALLER_KEY_MAX_BYTES + SIGNING_SECRET_BYTES,
 };
 
-/* In memory of its own: it outlives whoever began it. */
+/* In memory of its own: it outlives the request that began it. */
 struct registry_call {
     struct bots *bots;
     struct call call;

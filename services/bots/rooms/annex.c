@@ -60,7 +60,7 @@ static void finish(struct annex *annex)
 
 /* --- the answer in the room ------------------------------------------------------------------- */
 
-/* Keys that were made are handed over also if the room cannot be written to. */
+/* Keys that were made are handed over even if the room cannot be written to. */
 static void on_posted(void *context, const struct post_end *end)
 {
     struct annex *annex = context;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * annex_words: reads what a message wants of the main bot (annex.h): a command is the first word
- * after the bot's mention that begins with a slash, whatever stands before it, and the words that
+ * after the bot's mention that begins with a slash, whatever is before it, and the words that
  * follow. Pure functions, any thread; results borrow from the text.
  */
 #ifndef PARLEY_BOTS_ROOMS_ANNEX_WORDS_H

@@ -9,7 +9,7 @@ enum { NAME_MAX = 128, NON_JOINER = 0x200c, JOINER = 0x200d };
 #define COMMENT STR("<!--")
 #define COMMENT_END STR("-->")
 
-/* Joiners stand inside words of some scripts. */
+/* Joiners are inside words of some scripts. */
 static bool is_letter(uint32_t code)
 {
     return text_is_word_char(code) || code == NON_JOINER || code == JOINER;

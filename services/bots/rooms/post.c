@@ -4,7 +4,7 @@
  *   STORING --names that the room's shard does not know--> FINDING --> CLAIMING --> STORING
  *           --stored, or refused--> OVER
  *
- * If the names are on another shard than the room, a message that mentions somebody begins with
+ * If the names are on a shard other than the room, a message that mentions somebody begins with
  * FINDING. CLAIMING is for a user who has not been heard of on the room's shard. */
 #include "services/bots/rooms/handlers.h"
 #include "services/bots/rooms/rooms.h"
@@ -17,7 +17,7 @@
 
 #include <stdio.h>
 
-enum { ROUNDS_MAX = 4 }; /* names change hands meanwhile, but not for ever */
+enum { ROUNDS_MAX = 4 }; /* names change hands meanwhile, but not forever */
 
 enum posting_state { POSTING_STORING, POSTING_FINDING, POSTING_CLAIMING, POSTING_OVER };
 

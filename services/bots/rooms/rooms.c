@@ -106,7 +106,8 @@ static void delete_part(struct request *r)
                      .is_operator = d->who.role == ROLE_OPERATOR, .has_begun = d->has_begun);
 }
 
-/* If the client leaves, or this node dies, other nodes go on with it (lua/bots/delivery_take). */
+/* If the client leaves, or this node dies, other nodes continue with it (lua/bots/delivery_take).
+ */
 static void on_deleted(struct request *r, enum err error, struct str reply)
 {
     struct deletion *d = r->state;

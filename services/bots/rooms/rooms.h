@@ -20,7 +20,7 @@ struct watched_room {
     struct rooms *rooms;
     struct room_socket *followers;
     struct call call; /* that renews the watch */
-    bool is_left;     /* Redis was told that nobody watches */
+    bool is_left;     /* Redis knows that nobody watches */
     char room[ROOM_ID_BYTES + 1];
 };
 
@@ -63,7 +63,7 @@ void room_follow_fini(struct rooms *rooms);
 /* The socket follows the room from after its `last` on. */
 void room_follow_start(struct room_socket *socket, struct str room);
 void room_follow_stop(struct room_socket *socket);
-/* The client has read everything that was sent: goes on. */
+/* Continues, because the client has read everything that was sent. */
 void room_follow_on_idle(struct room_socket *socket);
 /* Reads on if it is behind, unless it reads already, or the client does not read. */
 void room_follow_catch_up(struct room_socket *socket);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * tags: whom a message tags, from its text and its list `tagged`, and the texts that a posting
- * keeps for that. For post.c. Texts are in a buffer that the owner has made large enough, since it
- * must not move: tags_bytes says how large. On the loop's thread.
+ * tags: the users that a message tags, from its text and its list `tagged`, and the texts that a
+ * posting keeps for that. For post.c. Texts are in a buffer that the owner has made large enough,
+ * since it must not move: tags_bytes says how large. On the loop's thread.
  */
 #ifndef PARLEY_BOTS_ROOMS_TAGS_H
 #define PARLEY_BOTS_ROOMS_TAGS_H

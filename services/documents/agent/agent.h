@@ -75,7 +75,7 @@ void agent_begin(struct agent *agent);
 
 /* --- agent_tools.c ---------------------------------------------------------------------------- */
 
-/* Does what a model chose, and goes on with agent_go_on or agent_answer. */
+/* Does what a model chose, and continues with agent_go_on or agent_answer. */
 void agent_use_tool(struct agent *agent, const struct agent_step *chosen);
 /* Where no tool returned anything: the question is searched for as it is. */
 void agent_search_plainly(struct agent *agent);

@@ -2,8 +2,8 @@
  * agent_tools.c - what an agent's run can do (agent.h): search, and open what a search returned.
  *
  * Each call is counted before it is looked at, so that one that fails, or was made before, brings
- * the run nearer to its end too. A passage has one number from the first search that returned it
- * on: the model opens it by that, by its id, or by the beginning of it. */
+ * the run closer to its end as well. A passage has one number from the first search that returned
+ * it on: the model opens it by that, by its id, or by the beginning of it. */
 #include "services/documents/agent/agent.h"
 
 #include "shared/text/text.h"

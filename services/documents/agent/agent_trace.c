@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * agent_trace.c - what a client sees of an agent's run (agent.h): POST /api/agent/run, whole at its
  * end, and POST /api/agent/stream, entry by entry. Its first client reads what one read gave it
- * line by line, so an event's data stands first, and each event is a write of its own. */
+ * line by line, so an event's data is first, and each event is a write of its own. */
 #include "services/documents/agent/agent.h"
 
 #include "services/documents/ask/ask_input.h"

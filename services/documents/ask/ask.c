@@ -72,7 +72,7 @@ static void put_result(const struct cited_answer *g, const struct cited_answer_r
 
 /* --- the request ------------------------------------------------------------------------------ */
 
-/* Engines are told of "public", whoever asks. */
+/* Engines get "public", no matter who asks. */
 static struct requester public_requester(struct request *r)
 {
     const struct ask *ask = r->state;

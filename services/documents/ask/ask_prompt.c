@@ -14,7 +14,7 @@
 
 /* --- quoting ---------------------------------------------------------------------------------- */
 
-/* Puts the first `max_chars` characters of a text, with an ellipsis where it goes on. */
+/* Puts the first `max_chars` characters of a text, with an ellipsis where it continues. */
 static void put_cut(struct buf *b, struct str text, size_t max_chars)
 {
     uint32_t code;

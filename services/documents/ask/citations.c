@@ -37,7 +37,7 @@ static unsigned number_of(struct check *c, unsigned given)
     return c->numbers == CITATIONS_BY_USE ? i + 1 : given;
 }
 
-/* Where the bracket stands that a mark with the closing one at `end` would begin with. */
+/* Where the bracket is that a mark with the closing one at `end` would begin with. */
 static bool find_bracket(const struct check *c, size_t end, size_t *ret_at)
 {
     const struct buf *out = c->out;

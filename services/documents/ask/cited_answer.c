@@ -7,7 +7,7 @@
  *     |
  *     +--question--> (refused, or in the queue) --> STREAMING: `sources`, then follow_sse.h
  *   the client leaves: the question is taken out of the queue. The node drains: it stays for a
- *   while, so that the client that asks another node goes on waiting for the same.
+ *   while, so that the client that asks another node continues waiting for the same.
  *
  * Questions of one space that give an engine the very same are one query. */
 #include "services/documents/ask/cited_answer.h"
@@ -131,7 +131,7 @@ static void put_error(struct follow_sse *sse, const struct outcome *outcome, str
     refusal_put_event(b, g->r, &refusal);
 }
 
-/* A client that comes back is told nothing twice, unless its question is gone and this is another
+/* A client that comes back gets nothing twice, unless its question is gone and this is another
  * one: then what it has is no part of it. */
 static void on_asked(void *context, struct str topic, bool is_new)
 {
@@ -186,7 +186,7 @@ static void on_presence_end(struct presence *presence, bool has_left)
     question_cancel(g->question, has_left ? 0 : QUESTION_KEEP_MS);
     g->question = NULL;
     if (g->is_streaming) {
-        stream_end(&g->sse.stream); /* between two events: it may go on elsewhere */
+        stream_end(&g->sse.stream); /* between two events: it may continue elsewhere */
         return;
     }
     (g->format->is_llm ? llm_refusal_of_drain : refusal_of_drain)(&refusal);

@@ -8,7 +8,7 @@
  * a search that comes in between learns from Redis that there is a newer one, and waits here too.
  *
  * A pack that went between the list and the fetch comes empty: there is a newer version by then,
- * and the next search hears of it. */
+ * and the next search is notified of it. */
 #include "services/documents/search/cache.h"
 
 #include "generated/verbs.h"

@@ -34,7 +34,7 @@ void retrieve_weigh(struct retrieve_op *op, const struct rag_index *index)
     uint64_t hashes[2 * TERMS_MAX];
     double weights[2 * TERMS_MAX];
     struct terms *terms = &op->terms;
-    /* What stands nowhere is the rarest. */
+    /* What is nowhere is the rarest. */
     double rarest = log(1 + ((double)rag_index_chunks(index) + 0.5) / 0.5);
     size_t n = rag_index_weigh(index, op->searched, 2 * TERMS_MAX, hashes, weights);
     terms_read(terms, op->question,
@@ -85,7 +85,7 @@ static void put_anchor(struct buf *b, struct str heading, struct str file)
     buf_fini(&normal);
 }
 
-/* The page's address with the section that the passage's best statement stands in. Only headings
+/* The page's address with the section that the passage's best statement is in. Only headings
  * that are marked as such have an anchor. */
 static struct str with_section(struct retrieve_op *op, struct str url_json, struct str heading,
                                struct str file)

@@ -2,7 +2,7 @@
  * retrieve_search.c - see retrieve_op.h: what is searched, ranked and read, once the question's
  * vector is there.
  *
- * Where documents of the space were embedded by another model than the question is, they are found
+ * Where documents of the space were embedded by a model other than the question is, they are found
  * by their words alone until they are reindexed: the index compares like with like, and the vector
  * set that is asked is that of the question's model.
  *
@@ -17,7 +17,7 @@
 enum {
     NEAR_N = 2 * TOP_K_MAX, /* a vector set is asked for */
     LOOKS_MAX = 4,          /* at what is searched; after that what is at hand must do */
-    READ_N = 15,            /* passages at least, of which the best are returned */
+    READ_N = 15,            /* passages at least; the best are returned */
     BLOCKS_MAX_BYTES = 8 * TEXT_BLOCK_BYTES,
 };
 

@@ -119,8 +119,8 @@ static enum link_verdict judge(const struct http_response *response)
         return LINK_RETRY;
     if (status >= 200 && status <= 299)
         return LINK_OK;
-    /* 401 and 403: the account may be put right while we wait. 3xx: something stands before the
-     * node that is not set up yet. */
+    /* 401 and 403: the account may be put right while we wait. 3xx: a proxy in front of
+     * the node is not set up yet. */
     if (status == 401 || status == 403 || status == 408 || status == 425 || status == 429 ||
         status >= 500 || status < 400)
         return LINK_RETRY;

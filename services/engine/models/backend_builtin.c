@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * backend_builtin.c - the back end that needs no model: see extractive.h, rules.h and assist.h. It
- * is done at once, but tells so on the next turn of the loop, as every back end does. */
+ * is done at once, but reports it on the next turn of the loop, as every back end does. */
 #include "services/engine/models/assist.h"
 #include "services/engine/models/backend.h"
 #include "services/engine/models/extractive.h"

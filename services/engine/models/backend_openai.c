@@ -258,7 +258,7 @@ static void on_waited(void *context)
     struct openai_reply *reply = &completion->reply;
     reply_finish(reply, false);
     if (!reply_is_whole(reply) && !reply->is_broken)
-        return; /* an object that goes on */
+        return; /* an object that continues */
     http_call_cancel(completion->call);
     completion->call = NULL;
     conclude(completion, NULL);

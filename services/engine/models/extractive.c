@@ -25,7 +25,7 @@ static const double context_price = 0.3, rank_cost = 0.06;
 static const double row_price = 0.9, first_row_price = 0.5, heading_line_price = 0.4;
 static const double without_code_price = 0.6;
 
-/* What the passages are searched for. A word that stands in none of the engine's own documents says
+/* What the passages are searched for. A word that is in none of the engine's own documents says
  * as much as their rarest. */
 static void read_terms(struct extraction *x)
 {
@@ -66,7 +66,7 @@ static bool has_little(const struct extraction *x, struct str text, const struct
 }
 
 /* A sentence without any of the question's words counts only below a heading that has some: "How do
- * I stop it?" stands above its answer. A block of code is no sentence: examples often hold the
+ * I stop it?" is above its answer. A block of code is no sentence: examples often hold the
  * question itself. */
 void extractive_put_sentence(struct extraction *x, size_t source, bool is_for_question,
                              const struct statement *statement, const struct terms_found *title)

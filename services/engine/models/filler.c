@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * filler.c - see filler.h. Where a phrase stands decides whether it is filler: "please" is wherever
- * it stands, "can you" only at the beginning ("How can you renew a lease?"), "thanks" only at
+ * filler.c - see filler.h. Where a phrase is decides whether it is filler: "please" is wherever
+ * it is, "can you" only at the beginning ("How can you renew a lease?"), "thanks" only at
  * either end. A phrase in quotation marks or in a hyphenated word is never filler. */
 #include "services/engine/models/filler.h"
 

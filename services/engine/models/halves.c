@@ -95,7 +95,7 @@ static bool ends_clause(struct str word)
     return ends_with(word, ",") || ends_with(word, ";") || ends_with(word, "،");
 }
 
-/* Where a CJK text goes on after a question mark within a word; 0: there is none. */
+/* Where a CJK text continues after a question mark within a word; 0: there is none. */
 static size_t find_mark_within(struct str word)
 {
     static const char mark[] = "？";
@@ -112,7 +112,7 @@ struct cutting {
     const char *begin; /* of the part at hand */
 };
 
-/* Ends the part at hand at `end` when it has something to look for; else it goes on. */
+/* Ends the part at hand at `end` when it has something to look for; else it continues. */
 static void cut(struct cutting *c, const char *end, const char *next)
 {
     struct str half = str_trim((struct str){c->begin, (size_t)(end - c->begin)});
@@ -144,7 +144,7 @@ size_t halves_of(struct str question, struct str ret_halves[HALVES_MAX])
     struct str end = {c.begin, (size_t)(whole.at + whole.n - c.begin)};
     if (has_word_to_look_for(end))
         c.halves[c.n++] = str_trim(end);
-    else if (c.n > 0) /* "Thanks?" and the like belong to what stands before them */
+    else if (c.n > 0) /* "Thanks?" and the like belong to what is before them */
         c.halves[c.n - 1].n = (size_t)(whole.at + whole.n - c.halves[c.n - 1].at);
     else
         c.halves[c.n++] = whole;

@@ -90,7 +90,7 @@ static void read_list(struct backend_check *check, struct str body)
     struct backend_checked checked = {.health = BACKEND_GOOD, .reason = ""};
     json_t *json;
     if (!json_parse(body, why, sizeof why, &json))
-        json = NULL; /* something else stands on that path: not for us to judge */
+        json = NULL; /* something else is on that path: not for us to judge */
     if (json != NULL && find_missing(check, json, name)) {
         struct buf names;
         buf_init(&names, 2 * NAMES_MAX_BYTES);

@@ -12,7 +12,7 @@ static bool is_one_of(struct str word, const char *const *words, size_t n)
 
 /* ---- texts ---- */
 
-/* A text, a part, or a list of parts. Parts of thoughts stand among those of the answer. */
+/* A text, a part, or a list of parts. Parts of thoughts are among those of the answer. */
 static void put_content(const json_t *content, struct buf *think, struct buf *answer)
 {
     static const char *const thoughts[] = {"thinking", "reasoning"};

@@ -26,7 +26,7 @@ static void put_message(struct buf *b, const char *role, struct str content, boo
     buf_put_char(b, '}');
 }
 
-/* Of a note the model is told what it is about: a user has said so of an earlier answer. */
+/* A note is sent to the model with its subject: a user has said so of an earlier answer. */
 static void put_source(struct buf *b, size_t number, const struct source *source)
 {
     buf_printf(b, "\n\n[%zu] %s\n", number, source->title);

@@ -98,7 +98,7 @@ static void read_case(struct rules_case *c, struct str task, struct str prompt)
     c->verb = rest_of_line(find_line(prompt, STR("Verb:"), false));
     c->verbs = rest_of_line(find_line(prompt, STR("Verbs:"), false));
     c->task = task;
-    /* A prompt of another kind: what stands before the request is what is wanted of it. */
+    /* A prompt of another kind: what is before the request is what is wanted of it. */
     if (c->agent.n == 0 && task.n == 0 && request.at != NULL)
         c->task = (struct str){prompt.at, (size_t)(request.at - prompt.at)};
     c->tables = read_object(prompt, STR("Tables:"));
@@ -325,9 +325,9 @@ static void check_sql(const struct rules_case *c, struct rules_decision *d)
     } else if (rules_check_sql(sql, is_content(c), c->tables, &why)) {
         rules_say(d, true, "0.8",
                   is_content(c) ? "the statement inserts or updates, and names only tables and "
-                                  "columns that there are."
+                                  "columns that exist."
                                 : "the statement only reads, and names only tables and columns "
-                                  "that there are.");
+                                  "that exist.");
     } else {
         rules_say(d, false, "0.8", "");
         buf_put(&d->reason, buf_str(&why));

@@ -2,7 +2,7 @@
  * rules_check.c - checks a statement against the tables that the prompt lists, for the rules
  * (rules_internal.h). It knows the words of plain SQL and refuses what it does not know: a
  * statement that it lets through reads, inserts or updates, and names only tables and columns
- * that there are. The database has the last word (tool.executeSQL); this only spares a person the
+ * that exist. The database has the last word (tool.executeSQL); this only spares a person the
  * obvious faults, with reasons. */
 #include "services/engine/models/rules_internal.h"
 
@@ -331,7 +331,7 @@ static bool check_start(struct check *check, bool is_write)
         return refuse(check, "only INSERT and UPDATE are allowed, and the statement begins with ",
                       check->at[0].text, "");
     if (is_one(check, 0, "insert") && !is_one(check, 1, "into"))
-        return refuse(check, "an INSERT must go on with INTO, and this one with ",
+        return refuse(check, "an INSERT must continue with INTO, and this one with ",
                       check->n > 1 ? check->at[1].text : STR("nothing"), "");
     return true;
 }

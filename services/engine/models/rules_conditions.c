@@ -180,7 +180,7 @@ bool rules_take_column(struct rules_select *r)
     return true;
 }
 
-/* The row that stands after the name of its table: its id or its name. */
+/* The row that is after the name of its table: its id or its name. */
 static bool take_row(struct rules_select *r, size_t *at, const char **ret_column,
                      struct str *ret_value)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * rules_content.c - writes an INSERT or UPDATE from a request, for the rules (rules_internal.h):
  * `Add a card "Title" to pattern 2: text`, `Rename pattern 2 to "Loop"`, `Set the title of card 3
- * to "Knot"`. What stands after the colon is stored as it is. */
+ * to "Knot"`. What is after the colon is stored as it is. */
 #include "services/engine/models/rules_internal.h"
 
 enum { VALUES_MAX = 16, SQL_MAX_BYTES = 64 << 10 };
@@ -165,7 +165,7 @@ static bool take_rest(struct reading *r, const char *column, size_t at)
     return add(r, column, rest_from(r, at), NULL);
 }
 
-/* After a colon stand columns with their values, or the text of the row. */
+/* After a colon are columns with their values, or the text of the row. */
 static bool take_text(struct reading *r)
 {
     size_t n, at = r->i + 1;

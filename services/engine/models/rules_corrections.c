@@ -3,10 +3,10 @@
  * rules (rules_internal.h). Of each "Correction:" in its order, without what only agrees ("Yes, it
  * should be"), the first that fits:
  *
- *   the name of a kind of work, alone        it stands before the request
+ *   the name of a kind of work, alone        it is before the request
  *   it begins as requests do                 it is the request
  *   a table, alone, or of a request without  the table takes the place of what the request names
- *   the request only reads                   it stands after the request
+ *   the request only reads                   it is after the request
  *   all else                                 is_unclear: it would become part of what is stored */
 #include "services/engine/models/rules_internal.h"
 

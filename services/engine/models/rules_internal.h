@@ -49,13 +49,13 @@ bool rules_take_value(const struct rules_words *words, size_t *i, struct str *re
 struct rules_mention {
     const char *table; /* NULL: none */
     size_t at, n;
-    bool is_detail; /* of rules_find_subject: all mentions stand after "of", "for", "in" */
+    bool is_detail; /* of rules_find_subject: all mentions are after "of", "for", "in" */
 };
 
 /* The first table that the words from `i` on name. */
 struct rules_mention rules_find_table(const json_t *tables, const struct rules_words *words,
                                       size_t i);
-/* The table that the request is about: the first one that stands after no "of", "for" or "in",
+/* The table that the request is about: the first one that is after no "of", "for" or "in",
  * else the first one. */
 struct rules_mention rules_find_subject(const json_t *tables, const struct rules_words *words);
 /* The column that the words at `i` name, and in *ret_n how many words they are; else NULL. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * rules_words.c - the words of a request, for the rules (rules_internal.h): words, numbers, what
- * stands in quotation marks, and signs. */
+ * is in quotation marks, and signs. */
 #include "services/engine/models/rules_internal.h"
 
 static bool is_digits(struct str s)

@@ -172,7 +172,7 @@ bool claim_rescue(struct claim *claim, struct str text, bool is_next)
 {
     struct str rest = text;
     json_t *topic = find_text(rest, is_next ? ",\"Next\":{\"Topic\":" : "{\"Topic\":", &rest);
-    /* Questions stand before it as strings, in which a quote is escaped: the first one is the
+    /* Questions are before it as strings, in which a quote is escaped: the first one is the
      * claim's. */
     json_t *lease = topic == NULL ? NULL : find_text(rest, ",\"Lease\":", &rest);
     if (lease == NULL) {

@@ -38,7 +38,7 @@ struct claim {
  * is nothing; false when it makes no sense. `json` is borrowed. */
 bool claim_read(struct claim *claim, const json_t *json) must_check;
 /* Reads nothing but the topic and the lease of a claim that is no JSON, so that it can be given
- * back; `is_next`: as the `Next` of an answer. What stands before them holds no object of a
+ * back; `is_next`: as the `Next` of an answer. What is before them holds no object of a
  * client's. False without a lease. */
 bool claim_rescue(struct claim *claim, struct str text, bool is_next) must_check;
 void claim_fini(struct claim *claim);

@@ -42,7 +42,7 @@ bool draft_add(struct draft *draft, struct str think, struct str answer) must_ch
 uint64_t draft_bytes(const struct draft *draft);
 /* The next piece that the node lacks; false when it has everything. */
 bool draft_next(const struct draft *draft, struct draft_piece *ret_piece) must_check;
-/* The node says where it stands: after a piece was taken, or instead (a gap). Positions that we
+/* The node says where it is: after a piece was taken, or instead (a gap). Positions that we
  * never reached count as everything; one within a character moves to its start. */
 void draft_set_sent(struct draft *draft, uint64_t offset);
 

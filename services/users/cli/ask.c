@@ -6,7 +6,7 @@
  *     |       \--> no answer, 429, 5xx: the next node after a pause, while there is patience
  *     '----------------'
  *
- * Each attempt is signed again. To send one twice does no harm: a deletion goes on with what is
+ * Each attempt is signed again. To send one twice does no harm: a deletion continues with what is
  * left, the others read. */
 #include "services/users/cli/cli.h"
 

@@ -14,7 +14,7 @@
 enum top_key { TOP_NO_KEY, TOP_QUIT, TOP_REFRESH };
 
 /* Shows an empty screen without a cursor and reads keys without a newline. What was there comes
- * back with top_screen_end, and also when the process exits or dies of a signal that it can catch.
+ * back with top_screen_end, and when the process exits or dies of a signal that it can catch.
  * False: standard input or output is no terminal. */
 bool top_screen_begin(void) must_check;
 void top_screen_end(void);

@@ -16,7 +16,7 @@ struct agent_entry; /* trees/trees.h */
 struct workflow;
 
 /* The member of messageBody with what people said in the deployed chat where an agent had stopped:
- * a list of {"agent","objection","correction"}, of which the newest is the last. */
+ * a list of {"agent","objection","correction"}, the newest one last. */
 #define BODY_CORRECTIONS "hitl_corrections"
 
 /* One attempt. All is borrowed until its end or cancel, the struct itself too. */
@@ -28,7 +28,7 @@ struct agent_task {
     struct str verb;
     struct str verbs;   /* a list with commas, for the agent that chooses one; n == 0 for others */
     const json_t *body; /* messageBody, an object */
-    struct str account; /* a name: whom it counts for */
+    struct str account; /* a name: the account it counts for */
     struct str user;    /* as engines see it */
     struct str user_name;
     struct str weight;

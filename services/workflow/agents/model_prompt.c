@@ -2,7 +2,7 @@
  * model_prompt.c - see model_prompt.h.
  *
  * The user's message is read by line, by people and by the built-in engine, so what comes from a
- * client stands on one line: it cannot add a line of ours. */
+ * client is on one line: it cannot add a line of ours. */
 #include "services/workflow/agents/model_prompt.h"
 
 #include "services/workflow/trees/trees.h"

@@ -5,8 +5,8 @@
  * checks the corrections against its form, and lets the verb decide (lua/workflow/workflow_answer);
  * if that was the decision, this node carries the run on. On the loop's thread.
  *
- * An answer that was begun comes to its end although whoever gave it has left: what the verb
- * decided is carried on, and only the callback does not run.
+ * An answer that was begun comes to its end although the client that gave it has left: what the
+ * verb decided is carried on, and only the callback does not run.
  */
 #ifndef PARLEY_WORKFLOW_APPROVALS_ANSWER_H
 #define PARLEY_WORKFLOW_APPROVALS_ANSWER_H

@@ -226,7 +226,7 @@ json_t *form_post_corrections(const struct form_post *post, const json_t *form, 
             continue;
         bool is_unchanged = is_same(initial, value);
         differs |= !is_unchanged;
-        /* What was shown stands as it was: a number keeps its spelling, a text its line ends. */
+        /* What was shown is kept as it was: a number keeps its spelling, a text its line ends. */
         if (is_unchanged && initial != NULL)
             json_object_set(corrections, name, (json_t *)initial);
         else

@@ -213,7 +213,7 @@ static void respond_answered(struct request *r, const struct followed *followed,
     }
     if (end->is_decided)
         snprintf(text, sizeof text, "%s",
-                 followed->answer.is_approved ? "The workflow goes on."
+                 followed->answer.is_approved ? "The workflow continues."
                                               : "The workflow has ended.");
     else
         snprintf(text, sizeof text, "%llu of %llu %s been given.",

@@ -14,7 +14,8 @@
 
 enum { PAGE_QUESTIONS = 100, AFTER_MAX_BYTES = 600, LIST_MAX_BYTES = 64 << 20 };
 
-/* Whom a request acts for: an account that may act for others and names nobody acts for itself. */
+/* The user for whom a request acts: an account that may act for others and names nobody acts for
+ * itself. */
 static bool read_who(struct request *r, struct workflow_who *ret_who)
 {
     const struct account *account = r->account;

@@ -2,7 +2,7 @@
  * run.c - `parley workflow run`: its settings, its connection, its loop.
  *
  * The run itself is the nodes'. This command is a client of /ws that shows the frames and lets a
- * person answer; when it ends early, the run goes on. FILE names the trees that the run is meant
+ * person answer; when it ends early, the run continues. FILE names the trees that the run is meant
  * for: a node runs its own, so the command checks FILE and compares its version with the node's.
  */
 #include "services/workflow/cli/run.h"
@@ -45,7 +45,7 @@ const struct config_group workflow_run_options = {
         OPTION_TEXT(
             "url", "URL[,URL...]", "http://127.0.0.1:8080",
             "The nodes, with the service workflow. If one does not respond, or leaves while "
-            "the run goes on, the next one is used."),
+            "the run continues, the next one is used."),
         OPTION_TEXT("on-behalf-of", "USER", NULL,
                     "The user whose run it is, if --user is a frontend."),
         OPTION_TEXT("session", "ID", NULL,
@@ -317,7 +317,7 @@ static void say_it_goes_on(const struct run_cli *run)
     struct buf command;
     buf_init(&command, LINE_MAX_BYTES);
     run_put_command(&command, run);
-    run_complain("the run goes on without this command; to follow it: %.*s",
+    run_complain("the run continues without this command; to follow it: %.*s",
                  STR_ARG(buf_str(&command)));
     buf_fini(&command);
 }

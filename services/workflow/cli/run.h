@@ -2,7 +2,7 @@
  *
  * run: `parley workflow run` in parts: run.c (settings, the connection, the loop), run_talk.c (what
  * is sent and received), run_show.c (what people see and type), run_next.c (who may answer, and the
- * commands that go on). One per process, single thread.
+ * commands that continue). One per process, single thread.
  */
 #ifndef PARLEY_SERVICES_WORKFLOW_CLI_RUN_H
 #define PARLEY_SERVICES_WORKFLOW_CLI_RUN_H

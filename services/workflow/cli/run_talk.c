@@ -210,7 +210,7 @@ void run_take_stop(struct run_cli *run)
     if (!run->is_terminal)
         end_with(run, RUN_EXIT_WAITS);
     else
-        puts("This command goes on once they have answered; Ctrl-C leaves the run as it is.");
+        puts("This command continues once they have answered; Ctrl-C leaves the run as it is.");
 }
 
 static void take_step(struct run_cli *run, json_t *frame, struct str text)
@@ -220,7 +220,7 @@ static void take_step(struct run_cli *run, json_t *frame, struct str text)
     if (!json_is_integer(seq) || (uint64_t)json_integer_value(seq) <= run->seq)
         return; /* it was seen before the connection was lost */
     if (run->stop != NULL && run->answer == NULL && run->is_terminal)
-        putchar('\n'); /* somebody else has answered, and the prompt still stands there */
+        putchar('\n'); /* somebody else has answered, and the prompt is still there */
     run->seq = (uint64_t)json_integer_value(seq);
     json_decref(run->stop);
     run->stop = NULL;

@@ -2,11 +2,11 @@
  * command.c - what clients say on their sockets (see socket.h).
  *
  *   request --> BEGINNING --> the run is this node's (supervisor.h)
- *   request that goes on where a person was asked --> ECHOING --> FINDING --> ANSWERING
+ *   request that continues where a person was asked --> ECHOING --> FINDING --> ANSWERING
  *   response with hitl_response ------------------------------> FINDING --> ANSWERING
  *   resume ---------------------------------------------------> FINDING --> frames (follow.c)
  *
- * Of a request that goes on, only raw_text is taken: what its messageBody says besides, the run has
+ * Of a request that continues, only raw_text is taken: what else its messageBody says, the run has
  * itself, and what was rejected there stays rejected. For the same reason a new request brings no
  * SQL, no rows and no corrections. */
 #include "services/workflow/run/socket.h"

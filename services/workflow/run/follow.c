@@ -210,7 +210,7 @@ static void on_read(struct call *call, enum err error, struct str reply)
     if (!str_eq(lines_next(&lines), STR("ok")))
         follower_stop(f); /* its user was deleted */
     else if (send_page(f, &lines))
-        return; /* once the client has read it, sockets go on (on_idle) */
+        return; /* once the client has read it, sockets continue (on_idle) */
     follower_catch_up(socket);
 }
 

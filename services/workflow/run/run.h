@@ -2,7 +2,7 @@
  *
  * run: one run as its driver holds it, between what is stored. For run/ only: supervisor.c moves
  * it, step.c stores what it decided, corrections.c takes what people correct, takeover.c brings it
- * here and keeps it, turns.c says when it may go on. On the loop's thread.
+ * here and keeps it, turns.c says when it may continue. On the loop's thread.
  */
 #ifndef PARLEY_SERVICES_WORKFLOW_RUN_H
 #define PARLEY_SERVICES_WORKFLOW_RUN_H
@@ -62,7 +62,7 @@ struct run {
     /* While it is crowded: */
     struct vacancy_wait vacancy;
     char model[RUN_MODEL_BYTES]; /* a name */
-    bool is_again;               /* it was: the same attempt goes on when it is read */
+    bool is_again;               /* it was: the same attempt continues when it is read */
     bool is_late;                /* the time of that attempt is over */
 
     /* While its step is stored: where it goes then. */
@@ -113,17 +113,19 @@ void turns_init(struct runs *runs);
 void turns_fini(struct runs *runs);
 /* One more in that state, or one less. */
 void turns_count(enum run_state state, int delta);
-/* It goes on when it is its turn, possibly inside this function; or it is given to another node. */
+/* It continues when it is its turn, possibly inside this function; or it is given to another node.
+ */
 void run_wait_for_turn(struct run *run);
 /* Neither for its turn nor for room does it wait any more. */
 void run_leave_turn(struct run *run);
-/* Those whose turn it is go on. */
+/* Continues the runs whose turn it is. */
 void runs_fill(struct runs *runs);
 /* What its agent works on now is counted. */
 void run_weigh(struct run *run);
 /* The same of one that was read. False: it is too large for now, and waits for its turn again. */
 bool run_fits(struct run *run) must_check;
-/* The queue did not take its question: it goes on when that would, without its turn until then. */
+/* The queue did not take its question: it continues when that would, without its turn until then.
+ */
 void run_wait_for_room(struct run *run, const struct agent_result *result);
 
 /* --- step.c --- */

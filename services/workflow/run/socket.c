@@ -2,7 +2,7 @@
  * socket.c - the life of clients' sockets (see socket.h); GET /ws.
  *
  *   IDLE --a message--> BEGINNING, ECHOING, FINDING --> ANSWERING --> IDLE
- *   (any) --the client has left, or its right--> CLOSED: its runs go on */
+ *   (any) --the client has left, or its right--> CLOSED: its runs continue */
 #include "services/workflow/run/socket.h"
 
 #include "services/workflow/trees/trees.h"
@@ -124,7 +124,7 @@ static struct socket *create(struct sockets *all, struct request *r, const struc
     return socket;
 }
 
-/* It works on a message, or follows a run that goes on. */
+/* It works on a message, or follows a run that continues. */
 static bool is_busy(struct websocket *websocket, void *arg)
 {
     const struct socket *socket = arg;

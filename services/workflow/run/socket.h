@@ -35,7 +35,7 @@ enum socket_state {
 struct watched {
     struct watched *next; /* in its bucket */
     struct follower *followers;
-    bool is_left; /* Redis was told that nobody watches */
+    bool is_left; /* Redis knows that nobody watches */
     char session[WORKFLOW_SID_BYTES + 1];
 };
 
@@ -111,7 +111,7 @@ void socket_drop_command(struct socket *socket);
 struct follower *follower_find(const struct socket *socket, struct str session, uint64_t run);
 /* The one that follows that request (a name), of any session. */
 struct follower *follower_find_request(const struct socket *socket, struct str request_id);
-/* Follows the run from after `since` on, also if it does already; `is_behind`: what is stored is
+/* Follows the run from after `since` on, even if it does already; `is_behind`: what is stored is
  * read first, and this node becomes a watcher. False: it follows too many. */
 bool follower_start(struct socket *socket, struct str session, uint64_t run, struct str request_id,
                     uint64_t since, bool is_behind) must_check;

@@ -12,11 +12,11 @@
  *                   READING CLOSING   ENDED: over, waiting for a person, or no longer ours
  *
  * WAITING: for its turn, and CROWDED: for room in the queue (turns.c); then it is read again.
- * READING: the workflows file has another version than this node's. CLOSING: nobody has answered in
+ * READING: the workflows file has a version other than this node's. CLOSING: nobody has answered in
  * time, which is recorded as an answer; then it is read again. A decision of a person is what was
  * read: with corrections its agent is asked again, without them it counts as that agent's yes.
  * Corrections replace members of messageBody, except for the words of the deployed chat: these, and
- * the objection that they answer, stand beside the request, for this agent and all that follow.
+ * the objection that they answer, are kept beside the request, for this agent and all that follow.
  *
  * An agent's step takes one verb, and the next agent is asked in its reply. */
 #include "services/workflow/run/run.h"
@@ -357,7 +357,7 @@ static bool find_agent(struct run *run)
     return run->node != NULL || str_eq(name, run->agent->name);
 }
 
-/* It was crowded: the attempt that it was in goes on. */
+/* It was crowded: the attempt that it was in continues. */
 static void go_on_again(struct run *run)
 {
     bool fits;
@@ -460,7 +460,7 @@ void runs_destroy(struct runs *runs)
 {
     if (runs == NULL)
         return;
-    runs->is_filling = true; /* nothing goes on any more */
+    runs->is_filling = true; /* nothing continues any more */
     leases_fini(&runs->leases);
     turns_fini(runs);
     trees_unref(runs->read);

@@ -2,7 +2,7 @@
  * turns.c - which runs this node works on (see run.h). Those who begin runs take turns (ADR 77). A
  * slot is a byte: what runs hold in memory is bounded by --body-memory-mib, apart from the bodies
  * of requests. A run that waits, for its turn or for room in the queue, is a few names; its state
- * is read from Redis when it goes on. */
+ * is read from Redis when it continues. */
 #include "services/workflow/run/run.h"
 
 #include <stdatomic.h>

@@ -20,7 +20,7 @@ enum database_task {
     DATABASE_READ,
     DATABASE_WRITE,
     DATABASE_LOOK,    /* whether the step's statement has happened: `had_happened`. It waits for
-                       * whoever may still be at it */
+                       * a node that may still be at it */
     DATABASE_DESCRIBE /* its tables, as `tables` */
 };
 

@@ -21,7 +21,7 @@
 
 enum {
     CONNECT_S = 5,
-    CLAIM_MS = SQL_LIMIT_MS + 3000, /* longer than whoever holds the row may take */
+    CLAIM_MS = SQL_LIMIT_MS + 3000, /* longer than the holder of the row may take */
     STEP_BYTES = 24,
     SQL_MAX_BYTES = 1024,
     LEDGER_DAYS = 400,

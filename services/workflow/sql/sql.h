@@ -42,7 +42,7 @@ void sql_settings_free(struct sql_settings *settings);
 /* Puts the lines of --check-config on standard output: which database, without its password. */
 void sql_print(const struct sql_settings *settings);
 /* Connects to PostgreSQL and waits, 6 s at most, to see what its roles may do. Returns false after
- * one line on standard error if they may do too much, or the login is refused; true otherwise, also
+ * one line on standard error if they may do too much, or the login is refused; true otherwise, even
  * if no server responds: then each connection is checked when it is made. Once, before nodes run.
  */
 bool sql_check_roles(const struct sql_settings *settings) must_check;

@@ -363,7 +363,7 @@ static void refuse(struct database_answer *answer, const char *reason)
     buf_put(&answer->reason, str_of(reason));
 }
 
-/* Also of tables that there are only inside of SQLite. */
+/* Also of tables that exist only inside SQLite. */
 static bool is_hidden_table(struct sqlite *sqlite, struct str name)
 {
     static const struct str prefixes[] = {STR("sqlite_"), STR("pragma_")};

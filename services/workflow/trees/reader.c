@@ -11,7 +11,7 @@
 
 enum { MS_PER_S = 1000 };
 
-/* In place of the last characters, of which one may be incomplete. */
+/* In place of the last characters, where one may be incomplete. */
 static void mark_cut(char reason[TREES_REASON_BYTES])
 {
     static const char mark[] = "...";

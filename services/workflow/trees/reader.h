@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * reader: shared by the parts that read a workflows file: what is being read, and the faults found.
- * Every part notes its faults and goes on, so that one check shows all of them. One thread; only
+ * Every part notes its faults and continues, so that one check shows all of them. One thread; only
  * for services/workflow/trees.
  */
 #ifndef PARLEY_SERVICES_WORKFLOW_TREES_READER_H

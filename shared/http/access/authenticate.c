@@ -6,7 +6,7 @@
  *
  * A provider's token gets an account of its own making, for this request: role user, and `sub` for
  * a name. Names of configured accounts are taken, to whomever the provider gives them. A token
- * under a key that is not known yet waits for the keys, at most once; the request then goes on by
+ * under a key that is not known yet waits for the keys, at most once; the request then continues by
  * itself.
  */
 #include "shared/http/access/authenticate.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * failures.c - see failures.h. The table is 1 MiB of address space, of which the system gives
+ * failures.c - see failures.h. The table is 1 MiB of address space, and the system gives
  * memory only to the pages that failures have touched. */
 #include "shared/http/access/failures.h"
 

@@ -2,7 +2,7 @@
  *
  * held_nonces: signed GETs that are held (a poll, check-query) may be repeated by proxies and
  * browsers when their node dies or their connection breaks (ADR 7). Their nonces are used
- * up as all are; in addition this node tells Redis which of them it holds, and how each ended
+ * up as all are; in addition this node reports to Redis which of them it holds, and how each ended
  * (lua/auth/nonces_held.lua). A request whose nonce was used is then admitted if it is the same one
  * and was lost. One per server, on the loop's thread.
  *
@@ -21,7 +21,7 @@ enum held_end {
 };
 
 struct held_nonces {
-    struct buf news[SHARDS_MAX]; /* what each shard has not been told yet */
+    struct buf news[SHARDS_MAX]; /* what was not reported to each shard yet */
     uint64_t sync_ms;            /* the longest time between two syncs; set by the caller */
 };
 

@@ -340,7 +340,7 @@ static bool wait_for_next(struct attempt *a, unsigned failures, uint64_t began_m
         return node_calls_complain(
             calls, "%.*s: %s (no node has served the request for %llu s: --patience-seconds)",
             URL(calls), a->reason, (unsigned long long)patience_s);
-    /* A stream that breaks off is nothing to speak of when the next attempt goes on with it. */
+    /* A stream that breaks off is nothing to speak of when the next attempt continues with it. */
     if (failures == (a->call->stream != NULL))
         node_calls_complain(calls, "%.*s: %s: retrying for %llu s", URL(calls), a->reason,
                             (unsigned long long)patience_s);

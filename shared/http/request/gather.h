@@ -34,8 +34,8 @@ struct gather {
     struct request *r;
     struct deadline late;      /* of gather_begin_until */
     struct kept_reply **ended; /* inside the callback: those, for gather_keep */
-    struct buf answer;         /* for whoever puts one together in steps; freed with the request */
-    void *context;             /* the same */
+    struct buf answer; /* for a handler that puts one together in steps; freed with the request */
+    void *context;     /* the same */
 };
 
 /* Inside the callback, once: the replies stay until the request is gone, or gathers again. Not of

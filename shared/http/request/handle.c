@@ -11,7 +11,7 @@
 enum { LONG_BODY_BYTES = 32 << 10 };
 
 /* Its client has left, or it has lost its right, before the handler could listen for that: the
- * handler begins as if it had not, and hears of it then. */
+ * handler begins as if it had not, and is notified of it then. */
 static void handle_late(struct request *r)
 {
     bool has_left = r->exchange.has_left;

@@ -43,7 +43,7 @@ static struct str take_token(struct str *s)
     return token;
 }
 
-/* Takes what stands between quotes, escapes as they are. */
+/* Takes what is between quotes, escapes as they are. */
 static bool take_quoted(struct str *s, struct str *ret_value)
 {
     for (size_t i = 1; i < s->n; i++) {
@@ -173,7 +173,7 @@ static bool read_disposition(struct head *head, struct str value)
     return value.n == 0;
 }
 
-/* What stands after a header's name; `line` holds a colon. */
+/* What is after a header's name; `line` holds a colon. */
 static bool read_header(struct head *head, struct str line, const char **ret_reason)
 {
     struct str name = str_cut(&line, ':');
@@ -246,7 +246,7 @@ static enum delimiter delimiter_kind(struct str s, size_t *ret_n)
 }
 
 /* Finds the next delimiter in `rest`, whose bytes before it go to *ret_bytes, and moves `rest`
- * behind it. `mark` is CRLF, "--" and the boundary. */
+ * past it. `mark` is CRLF, "--" and the boundary. */
 static enum delimiter next_delimiter(struct str *rest, struct str mark, struct str *ret_bytes)
 {
     struct str s = *rest;

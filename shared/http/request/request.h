@@ -71,7 +71,7 @@ struct request {
     bool has_secret;              /* proved by the secret itself, in the clear */
     bool is_cut;                  /* refused by its head: the body was not read, no handler runs */
     bool was_parked;              /* its duration is the wait of a long poll */
-    bool is_nonce_held;           /* as Redis is told, see held_nonces.h */
+    bool is_nonce_held;           /* as reported to Redis, see held_nonces.h */
     char *nonce_mark;             /* of held_nonces.c; NULL: none */
     struct param *params;         /* of the query; NULL before the first access */
     size_t param_n;

@@ -45,7 +45,7 @@ struct route {
     /* Whether this request, which has no credentials, is handled all the same, without an account.
      * NULL: it is not. */
     bool (*is_open)(const struct request *r);
-    /* A GET that hands something to whoever asks, a claim or a socket: it takes no HEAD, as all
+    /* A GET that hands something out, a claim or a socket: it takes no HEAD, as all
      * others do. */
     bool hands_out;
     /* A GET that may be held: the same signed request is served once more if it is lost

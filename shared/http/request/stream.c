@@ -19,7 +19,7 @@ void stream_flush(struct stream *s)
     if (!s->is_started || s->is_sending || s->is_ended)
         return;
     if (s->is_cut) {
-        /* With bytes, if only a few: without any libh2o may let go of the request inside h2o_send.
+        /* With bytes, if only a few: without any, libh2o may release the request inside h2o_send.
          */
         h2o_iovec_t last = h2o_iovec_init(H2O_STRLIT(":\n\n"));
         s->is_ended = true;

@@ -36,8 +36,8 @@ struct stream {
  * of a HEAD. */
 bool stream_is_wanted(struct request *r);
 
-/* `resumes`: its reader goes on where it was, so it is also cut off when clients have left too much
- * unread (connection.h). */
+/* `resumes`: its reader continues where it was, so it is also cut off when clients have left too
+ * much unread (connection.h). */
 void stream_init(struct stream *stream, struct request *r, enum stream_form form, bool resumes,
                  size_t max_bytes);
 /* Frees its memory. Accepts a stream that was never started or is zeroed. */

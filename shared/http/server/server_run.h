@@ -24,9 +24,9 @@ void server_start(struct server *server, int fd, struct tls *tls);
 /* Refuses new connections. Those that clients have begun are accepted, requests are answered, and
  * connections close after their answers. */
 void server_drain(struct server *server);
-/* After server_drain, to be asked again and again: closes listeners once nobody waits to be
- * accepted. Whether that has happened, the server is idle, and connections that are still open have
- * not been used for a while. */
+/* To be polled after server_drain: closes listeners once nobody waits to be accepted. Returns
+ * whether that has happened, the server is idle, and connections that are still open have not been
+ * used for a while. */
 bool server_is_drained(struct server *server);
 /* Whether no request is running, no WebSocket is open and no connection lingers. */
 bool server_is_idle(const struct server *server);

@@ -60,7 +60,7 @@ static bool is_encoded(struct request *r)
            !str_eq_nocase(encoding, STR("identity"));
 }
 
-/* What stands against the request, no matter who sends it. */
+/* Reasons to reject the request, no matter who sends it. */
 static void look_for_objections(struct request *r)
 {
     h2o_req_t *h2o = r->exchange.h2o;

@@ -2,7 +2,7 @@
  * websocket_messages.c - frames that wslay reads become messages (websocket_internal.h).
  *
  * wslay keeps each fragment of a message in two pieces of memory of its own, so that 256 KiB in
- * fragments of one byte would take 20 MiB. It is told not to keep them: they are joined here, in
+ * fragments of one byte would take 20 MiB. It is set not to keep them: they are joined here, in
  * one buffer that grows with what came and counts like a request's body (connection_charge).
  *
  * A message that its owner does not want yet (websocket_pause), that is too early for its account's

@@ -4,7 +4,7 @@
  * its client likes, and idle connections make room only for others that ask: without a share for
  * each, one account could take all places of a node.
  *
- * Of the bytes an owner may have as many as are free, so that there are some for whoever comes, and
+ * Of the bytes an owner may have as many as are free, so that some are left for the next one, and
  * always its part of half of them. Past that, each of its sockets that has nothing waiting may have
  * one message, until the owner has QUEUES_BYTES, or all have twice as many. */
 #include "shared/base/hash.h"

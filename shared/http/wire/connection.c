@@ -352,7 +352,7 @@ void connection_end(struct exchange *x)
     connection_set_idle(c, true);
 }
 
-/* libh2o has let go of requests in this turn, and reads their connections again; or a connection of
+/* libh2o has released requests in this turn, and reads their connections again; or a connection of
  * HTTP/2 has begun and had to wait. */
 static void look(struct connections *all)
 {

@@ -133,7 +133,7 @@ void connection_hold(struct exchange *x, size_t bytes);
 
 /* TLS: begins the handshake, after which libh2o has the connection. */
 void connection_secure(struct connection *c, struct tls *tls);
-/* TLS: goes on with the handshake as far as what was received allows. `c` may be gone afterwards.
+/* TLS: continues with the handshake as far as what was received allows. `c` may be gone afterwards.
  */
 void connection_shake_hands(struct connection *c);
 /* At the end: what is not libh2o's yet is closed. */

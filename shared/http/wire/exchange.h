@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * exchange: what the wire keeps of a request and its answer: its connection, what it holds of
- * memory, and who is told when its client leaves. The first member of struct request, in its pool.
+ * memory, and what is called when its client leaves. The first member of struct request, in its
+ * pool.
  */
 #ifndef PARLEY_HTTP_EXCHANGE_H
 #define PARLEY_HTTP_EXCHANGE_H

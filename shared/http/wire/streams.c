@@ -286,7 +286,7 @@ static size_t room_left(h2o_http2_conn_t *conn)
     return least;
 }
 
-/* What libh2o allocates besides. */
+/* What libh2o allocates in addition. */
 static size_t stream_bytes(const struct connection *c)
 {
     h2o_http2_conn_t *conn = c->socket->data;
@@ -325,7 +325,7 @@ static void judge(struct connection *c)
     c->room_left = SIZE_MAX;
     if (conn->state != H2O_HTTP2_CONN_STATE_OPEN)
         return;
-    /* libh2o keeps frames of one head up to 400 KiB, and cannot go on without all of them. */
+    /* libh2o keeps frames of one head up to 400 KiB, and cannot continue without all of them. */
     if (conn->_headers_unparsed != NULL &&
         conn->_headers_unparsed->size > c->all->wire->config->header_max_bytes) {
         (void)!connection_pass(c, h2o_socket_error_closed);

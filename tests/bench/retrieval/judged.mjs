@@ -40,7 +40,7 @@ const isRight = (passage, { file, passage: judged }) => passage.file === file &&
 // The rank of the first right passage, from 1; 0 if none is right.
 const rankIn = (passages, question) => passages.findIndex((passage) => isRight(passage, question)) + 1;
 
-// Each mark of an answer with the text that it stands after: [{number, text}]. Marks in a row share a text.
+// Each mark of an answer with the text that it is after: [{number, text}]. Marks in a row share a text.
 function marksOf(answer) {
   const marks = [];
   let at = 0;
@@ -54,7 +54,7 @@ function marksOf(answer) {
   return marks;
 }
 
-// A mark is right if it names a source and that source holds what stands before the mark.
+// A mark is right if it names a source and that source holds what is before the mark.
 function isMarkRight({ number, text }, passages) {
   const source = passages.find(({ position }) => position === number);
   if (source === undefined) return false;
@@ -63,7 +63,7 @@ function isMarkRight({ number, text }, passages) {
   return words.filter((word) => held.has(word)).length >= HELD * words.length;
 }
 
-// Whether a heading stands in the answer as if it were a sentence, or sticks to one: "Fees The fee is 3 euros." A
+// Whether a heading is in the answer as if it were a sentence, or sticks to one: "Fees The fee is 3 euros." A
 // sentence of a page may begin with the words of a heading.
 function copiesHeading(texts, pages) {
   const isProse = (text) => pages.some(({ prose }) => prose.includes(text));

@@ -177,7 +177,7 @@ scripts('evaluation_renew, evaluation_take and bots_look', ({ cases, test, shard
     { name: 'an id whose run is gone is dropped', before: () => ({ [DUE]: zset({ [ID]: 1 }), evaluations_done: zset({ [`${OTHER}-1`]: 1 }) }), call: ['evaluation_take', 10], reply: '', after: { [DUE]: null, evaluations_done: null } },
   ]);
 
-  test('a run whose node dies is taken by one other, under the next fence, and goes on where it was', async () => {
+  test('a run whose node dies is taken by one other, under the next fence, and continues where it was', async () => {
     await shard.call(...begin());
     await shard.call(...turnOf());
     assert.deepEqual(await take('n2'), [], 'it has a driver');

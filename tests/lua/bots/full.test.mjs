@@ -14,7 +14,7 @@ async function freeing(shard, verbs) {
 }
 
 scripts('rooms, bots and evaluations in a full Redis', ({ test, shard }) => {
-  test('an answer and a notice are stored, a run goes on and ends, and users go; nothing new begins', async () => {
+  test('an answer and a notice are stored, a run continues and ends, and users go; nothing new begins', async () => {
     await shard.seed({ ...roomKeys(), ...registryOf({}), ...namesOf({ alice: 'u', echo: 'b' }) });
     const [one, two] = [postedOf(await shard.call(...post({ mentions: [['echo']] }))), postedOf(await shard.call(...post({ mentions: [['echo']] })))].map(({ deliveries: [d] }) => d);
     const [, , fence] = (await shard.call(...begin())).split('\n');

@@ -98,7 +98,7 @@ class World {
     return `create ${id[0]}`;
   }
 
-  // A person posts, as a node does it: on another shard than that of the names it calls again with what it looked up.
+  // A person posts, as a node does it: on a shard other than that of the names it calls again with what it looked up.
   async post(extra = 0) {
     const room = this.pick(this.rooms);
     if (!room) return 'no room';

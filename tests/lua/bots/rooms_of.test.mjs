@@ -96,7 +96,7 @@ scripts('what a user has in rooms', ({ test, shard }) => {
     assert.equal((await shard.get(`room:${ROOM}`)).bytes, String(bytes));
   });
 
-  test('is deleted in parts, which go on where the last one ended', async () => {
+  test('is deleted in parts, which continue where the last one ended', async () => {
     await shard.seed({ ...roomKeys(), ...names });
     for (let i = 0; i < 1500; i += 50) await shard.turn(Array.from({ length: 50 }, (_, k) => post({ name: k % 2 ? 'alice' : 'bob' })));
     const first = (await shard.call('room_forget_user', 0, 'alice', '')).split('\n');
@@ -105,7 +105,7 @@ scripts('what a user has in rooms', ({ test, shard }) => {
     assert.equal(messagesOf(await shard.call(...list({ limit: 1000 }))).length, 750);
   });
 
-  test('a page that is full at the end of a room goes on with the first message of the next one', async () => {
+  test('a page that is full at the end of a room continues with the first message of the next one', async () => {
     await shard.call(...create());
     await shard.call(...create({ room: OTHER }));
     const long = 'x'.repeat(380_000);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// watch_indexing, watch_indexing_again, unwatch_indexing: who hears of a space's jobs.
+// watch_indexing, watch_indexing_again, unwatch_indexing: who is notified of a space's jobs.
 import assert from 'node:assert/strict';
 import { lines, scripts, soon, ttl, zset } from '../../support/lua.mjs';
 import { ALICE, BOB, docId, docOf, Indexer, indexingEvent, jobId, jobOf, keysOf, upload } from '../../support/lua_documents.mjs';

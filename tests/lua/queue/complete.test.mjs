@@ -86,7 +86,7 @@ scripts('complete', ({ cases }) => {
       after: endedWith({ 'w:1': '', 'a:1': (found) => found.length > 70_000 }),
     },
     {
-      name: 'one of three: the lease goes on for the others',
+      name: 'one of three: the lease continues for the others',
       before: three(['P 7 1 E 3', 'P 7 1 E 3', 'P 7 1 E 3']),
       call: complete({ seq: 2, query: 'Q2', lease: '7' }),
       reply: ok(2, '-'),
@@ -107,7 +107,7 @@ scripts('complete', ({ cases }) => {
       after: { ...notOpen, 't:t': { ...topicOf(['D']), 'a:1': stored, open: '' } },
     },
     {
-      name: 'race: the lease ended, another query of that user waits in the topic: it goes on waiting',
+      name: 'race: the lease ended, another query of that user waits in the topic: it continues waiting',
       before: { ...open, 't:t': topicOf([undefined, undefined]), waiting: { 'Frontend_1 alice': '2' }, meta: { lease: '7', depth: '2', vt: '0.000000' } },
       call: complete(),
       reply: ok(1, '-'),

@@ -111,7 +111,7 @@ scripts('extend', ({ cases }) => {
       reply: 'lost',
     },
     {
-      name: 'the heartbeat of a claim of three tells what was cancelled, and goes on for the others',
+      name: 'the heartbeat of a claim of three tells what was cancelled, and continues for the others',
       before: { ...heldThree(), 't:t': topicOf(['P 7 1 E 3', 'C "user"', 'C "user"'], { 'l:7': '1 2 3', 'c:7': '2,3' }) },
       call: ['extend', 0, 't', '7', 'E'],
       reply: 'ok\n2,3',
@@ -302,7 +302,7 @@ scripts('release', ({ cases }) => {
       }),
     },
     {
-      name: 'not to be tried again, it alone is Failed: the lease goes on for the others',
+      name: 'not to be tried again, it alone is Failed: the lease continues for the others',
       before: heldThree(),
       call: release({ retry: 'fail', seq: 2 }),
       reply: 'ok\n-',

@@ -400,7 +400,7 @@ scripts('sync', ({ cases, test, shard }) => {
   });
 });
 
-// What a node's sync gives its polls is bounded, and goes on with the next one, which it asks for.
+// What a node's sync gives its polls is bounded, and continues with the next one, which it asks for.
 scripts('many long claims at once', ({ test, shard }) => {
   const TOPICS = Array.from({ length: 20 }, (_, i) => `t${i}`);
   const topicsOf = (texts) => texts.filter((text) => text.startsWith('claim\n')).map((text) => text.split('\n')[2]);

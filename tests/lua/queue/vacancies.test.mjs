@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// vacancies: nodes whose questions the queue has refused are told how many it would take now, and notified when a claim
+// vacancies: nodes whose questions the queue has refused are sent how many it would take now, and notified when a claim
 // makes room.
 import assert from 'node:assert/strict';
 import { lines, scripts, set } from '../../support/lua.mjs';

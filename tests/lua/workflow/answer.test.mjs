@@ -190,7 +190,7 @@ scripts('workflow_echo', ({ cases, test, shard }) => {
     { name: 'a new id leads to the run, and is the one of its frames', before, call: ['workflow_echo', ALICE, 'r2'], reply: lines('ok', run, 1), after: () => echoed(before(), 'r2') },
     { name: 'the same echo again', before: () => ({ ...before(), ...echoed(before(), 'r2') }), call: ['workflow_echo', ALICE, 'r2'], reply: lines('ok', run, 1) },
     { name: 'the first id', before, call: ['workflow_echo', ALICE, 'r1'], reply: lines('ok', run, 1) },
-    { name: 'an id whose run goes on', before: () => keysOf({ run, status: 'approved' }), call: ['workflow_echo', ALICE, 'r1'], reply: lines('known', run) },
+    { name: 'an id whose run continues', before: () => keysOf({ run, status: 'approved' }), call: ['workflow_echo', ALICE, 'r1'], reply: lines('known', run) },
     { name: 'an id whose run is over', before: () => keysOf({ run, status: 'done' }), call: ['workflow_echo', ALICE, 'r1'], reply: lines('known', run) },
     { name: 'too many ids', before: () => waiting({}, { ids: Array.from({ length: NAMES_MAX }, (_, i) => `r${i}`).join(' ') }), call: ['workflow_echo', ALICE, 'new'], reply: 'full' },
   ]);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// workflow_delete: nothing of a user's runs remains, whoever drives them. The library's second function: which verbs of a
-// run go on while Redis is full.
+// workflow_delete: nothing of a user's runs remains, no matter which node drives them. The library's second function: which verbs of a
+// run continue while Redis is full.
 import assert from 'node:assert/strict';
 import { joined, lines, PREFIX, scripts, verbWord, zset } from '../../support/lua.mjs';
 import { ALICE, answer, began, begin, BOB, keysOf, OVER, step, stepped } from '../../support/lua_workflow.mjs';
@@ -85,7 +85,7 @@ scripts('workflow_delete', ({ cases, test, shard }) => {
 });
 
 scripts('a full Redis', ({ test, shard }) => {
-  test('a run that has begun goes on, is answered and ends; a new one does not begin', async () => {
+  test('a run that has begun continues, is answered and ends; a new one does not begin', async () => {
     const r = await began(shard);
     const freeing = async (...verbs) => {
       const words = ['n1 150000 2000 3 100 1 0', 0];

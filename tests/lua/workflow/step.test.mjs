@@ -25,7 +25,7 @@ scripts('workflow_step', ({ cases, test, shard }) => {
     [`wfs:${id}`]: list(recordOf(1)),
     ...due(soon(LEASE_MS)),
   });
-  // What a waiting run has, besides.
+  // What a waiting run has in addition.
   const asked = (given = {}) => ({
     ...changed(keysOf(one), `wf:${ALICE}`, { waiting: 1000 }),
     [`wfq:${id}.1`]: { status: 'open', agent: 'model.next', asked: ago(), deadline: '', quorum: 1, is_self_allowed: 1, approvals: 0, answers: 0, approvers: '', question: '{"q":1}', body: '{"n":1}', ...given },
@@ -36,7 +36,7 @@ scripts('workflow_step', ({ cases, test, shard }) => {
     ...changed(keysOf(one), 'wf_file:v1', { runs: 0 }),
   });
   cases([
-    { name: 'a step of a run that goes on', before, call: step(driven), reply: lines('ok', 1), after: () => after() },
+    { name: 'a step of a run that continues', before, call: step(driven), reply: lines('ok', 1), after: () => after() },
     { name: 'after a person\'s yes', before, call: step({ ...driven, status: 'approved', attempt: 3 }), reply: lines('ok', 1), after: () => after({ status: 'approved', attempt: 3 }) },
     { name: 'a router that sends no frame, and finds the verb', before, call: step({ ...driven, frame: '', verb: 'CONTENT' }), reply: lines('ok', 0), after: () => ({ ...after({ seq: 0, verb: 'CONTENT', bytes: 7 + recordOf(1).length }), [`wff:${id}`]: null }) },
     { name: 'nothing but a new state', before, call: step({ ...driven, frame: '', record: '' }), reply: lines('ok', 0), after: () => ({ ...after({ seq: 0, bytes: 7, log: 0 }), [`wff:${id}`]: null, [`wfs:${id}`]: null }) },
