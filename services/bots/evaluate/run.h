@@ -99,7 +99,7 @@ struct evaluations {
     struct fair_slots *turns;
     size_t resting_n;
     bool is_filling;                     /* inside evaluations_fill */
-    void (*begin)(struct evaluation *e); /* of one that has its turn: goes on with it */
+    void (*begin)(struct evaluation *e); /* continues the one that has its turn */
 };
 
 /* --- run.c --- */
