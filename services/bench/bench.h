@@ -36,7 +36,7 @@ struct bench {
     struct bench_proc_group nodes, redis;
 };
 
-/* What went wrong, in any mode. */
+/* Faults, in any mode. */
 struct bench_faults {
     uint64_t errors;     /* responses other than 200, and what is not HTTP */
     uint64_t empties;    /* polls that ended with nothing, checks without an answer */

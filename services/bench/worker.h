@@ -63,10 +63,10 @@ bool bench_worker_take_added(struct bench_worker *worker, struct str body) must_
 bool bench_worker_take_claim(struct bench_worker *worker, struct str json) must_check;
 /* Moves to the claim's next row. Returns false after the last. */
 bool bench_worker_next_row(struct bench_worker *worker) must_check;
-/* Whether the claim is of this very run, and not left over from another or asked by people. Then
- * `topic` and `seq` become those of the row at hand, for a check. */
+/* Returns whether the claim is of this very run, and not left over from another or asked by people.
+ * Then `topic` and `seq` become those of the row at hand, for a check. */
 bool bench_worker_owns_claim(struct bench_worker *worker);
-/* Whether the response to check holds an answer. */
+/* Returns whether the response to check holds an answer. */
 bool bench_body_has_answer(struct str body);
 
 /* Adds the loop's own counts (lost connections, broken responses) to `faults`. */

@@ -61,7 +61,7 @@ struct bots {
     struct evaluations *evaluations;
 };
 
-/* What a part does in the life of a node. An unused hook is NULL. The order is that of struct
+/* The hooks of a part in the life of a node. An unused hook is NULL. The order is that of struct
  * service, whose comments hold here. Parts end in the reverse order of the table. */
 struct bots_part {
     void (*create)(struct bots *bots);

@@ -133,7 +133,7 @@ struct engine_poll {
      */
     void (*on_claim)(struct engine_poll *p, struct claim *claim);
     void (*answer_empty)(struct request *r);
-    /* Of engine_poll_join: poll.on_joined. */
+    /* For engine_poll_join: poll.on_joined. */
     bool (*on_joined)(struct engine_poll *p, enum err error, struct lines *reply);
 };
 

@@ -11,7 +11,7 @@
 
 enum { TEXT_PAGE_LAST_SEQ = INT32_MAX }; /* of a cursor: after all questions of its topic */
 
-/* What is looked for: as it is in JSON, and with what is not ASCII as \u. */
+/* The wanted text: as it is in JSON, and with what is not ASCII as \u. */
 struct text_wanted {
     struct find plain, escaped;
     bool has_escaped; /* these are two */

@@ -72,7 +72,7 @@ static inline struct documents *documents_of(const struct request *r)
 void *documents_create(struct server *server, struct queue *queue, const void *settings) must_check;
 /* Accepts NULL. */
 void documents_destroy(void *state);
-/* What was indexed, or how far that is; `rest` as the scripts send it. */
+/* Passes on which document was indexed, or how far that is; `rest` as the scripts send it. */
 void documents_on_event(void *state, struct str kind, struct lines *rest);
 /* Requests that wait for an engine are answered. */
 void documents_drain(void *state);
@@ -82,7 +82,7 @@ void documents_put_health(void *state, struct health_report *report);
 
 /* The way of a space's uploads to Redis. */
 struct blocks *documents_blocks(const struct documents *documents, struct str space);
-/* What the keys of a space begin with. */
+/* Returns the prefix of the keys of a space. */
 const char *documents_prefix(const struct documents *documents, struct str space);
 
 /* --- owner.c ---------------------------------------------------------------------------------- */

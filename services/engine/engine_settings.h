@@ -13,16 +13,16 @@
  */
 enum { ENGINE_ID_MAX_BYTES = 60 };
 
-/* What the table of flags cannot check. False after a line on standard error. */
+/* Checks what the table of flags cannot check. False after a line on standard error. */
 bool engine_settings_check(const struct config *config) must_check;
 /* NULL: the built-in model. */
 const char *engine_settings_llm_url(const struct config *config);
-/* Whether that can be an --engine-id. */
+/* Returns whether that can be an --engine-id. */
 bool engine_settings_is_id(const char *text);
 /* NULL, with the reason, when --embeddings names no embedder. `key` may be NULL. */
 struct embedder *engine_settings_create_embedder(const struct config *config, const char *key,
                                                  char *reason, size_t reason_size) must_check;
-/* What would run, for --check-config. `index_path`: NULL if no index is kept. */
+/* Prints what would run, for --check-config. `index_path`: NULL if no index is kept. */
 void engine_settings_print(const struct config *config, const char *engine_id,
                            const char *index_path);
 

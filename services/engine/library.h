@@ -39,7 +39,7 @@ void library_turn(struct library *library);
 /* Reads the folder again; what is there is used meanwhile. */
 void library_reload(struct library *library);
 
-/* What was recommended: notes_add and the like, then library_build_notes. */
+/* Returns the recommendations: notes_add and the like, then library_build_notes. */
 struct notes *library_notes(const struct library *library);
 /* New notes are found once this is done. */
 void library_build_notes(struct library *library);

@@ -49,9 +49,9 @@ enum err collection_load(struct collection *collection) must_check;
 /* Returns the entry of a file, or NULL. Call it after collection_load. */
 const struct collection_entry *collection_find(const struct collection *collection,
                                                const char *name);
-/* What is stored for a file, against what it is now: its bytes (by their SHA-256) and its page.
- * FILE_CHANGED is also one that is not indexed yet, or whose indexing failed. Another dimension is
- * seen with is_reindex only: without one nothing was embedded, so it is not known. */
+/* Compares what is stored for a file with what it is now: its bytes (by their SHA-256) and its
+ * page. FILE_CHANGED is also one that is not indexed yet, or whose indexing failed. Another
+ * dimension is seen with is_reindex only: without one nothing was embedded, so it is not known. */
 enum err collection_compare(struct collection *collection, const struct collection_entry *entry,
                             struct str sha, struct str url,
                             enum file_change *ret_change) must_check;

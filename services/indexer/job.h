@@ -20,7 +20,7 @@
 enum job_stage { JOB_PARSE, JOB_CHUNK, JOB_EMBED, JOB_STORE, JOB_STAGE_NR };
 const char *job_stage_name(enum job_stage stage);
 
-/* What job_begin found; valid until the next one. */
+/* The facts that job_begin found; valid until the next one. */
 struct job_facts {
     struct str id, lease, doc, space, stage, kind, filename_json;
     uint64_t attempt, size_bytes, chars, blocks;

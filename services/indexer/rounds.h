@@ -38,7 +38,7 @@ void rounds_look_again(struct rounds *rounds, unsigned shard);
 /* When the next look is due (clock_mono_ms). */
 uint64_t rounds_look_ms(struct rounds *rounds);
 
-/* Of several shards: waits for one whose stream may have a job, and takes the note of it off.
+/* Waits, with several shards, for one whose stream may have a job, and takes the note of it off.
  * False: a look is due, or the process stops. */
 bool rounds_wait(struct rounds *rounds, unsigned *ret_shard) must_check;
 /* Its stream had one, so it may have another. */

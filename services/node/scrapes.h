@@ -9,7 +9,7 @@
 
 #include "services/node/service.h"
 
-/* What all scrapes of the process show of its settings. */
+/* The settings that all scrapes of the process show. */
 struct scrapes_settings {
     uint64_t queue_max; /* Open queries that the cluster takes */
     unsigned thread_n;

@@ -17,7 +17,7 @@
 
 #include <string.h>
 
-/* What a process has for all of its services; outlives them. */
+/* A process, as its services see it; outlives them. */
 struct service_process {
     const struct config *config;
     const struct shard_map *map;
@@ -86,7 +86,7 @@ extern const struct service *const services[];
 
 enum { SERVICES_MAX = 16 };
 
-/* What one node runs, hung on its server (struct server). Filled before it serves. */
+/* The services of one node, hung on its server (struct server). Filled before it serves. */
 struct services {
     struct queue *queue;     /* that all of them put questions into */
     struct scrapes *scrapes; /* of /metrics (scrapes.h) */
@@ -97,8 +97,8 @@ struct services {
     } states[SERVICES_MAX + 1];
 };
 
-/* What the service of that name, to which the request's route belongs, has created for this node.
- */
+/* Returns what the service of that name, to which the request's route belongs, has created for this
+ * node. */
 static inline void *service_state(const struct request *r, const char *name)
 {
     const struct service_state *at = r->server->services->states;

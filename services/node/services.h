@@ -7,7 +7,7 @@
 
 #include "services/node/service.h"
 
-/* What a process keeps of its services. Zeroed storage is ready for services_read. */
+/* The services of a process. Zeroed storage is ready for services_read. */
 struct process_services {
     struct process_service {
         const struct service *service; /* NULL after the last */

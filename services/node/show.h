@@ -15,7 +15,7 @@
 #include "shared/http/request/server.h"
 #include "shared/queue/lines.h"
 
-/* What can be shown, and what a row of it is. */
+/* The tables that can be shown, and what a row of each is. */
 #define SHOW_TABLE(X)                                                                              \
     X(nodes, "a node and its work in progress")                                                    \
     X(polls, "an engine's poll for queries: parked or looking for a claim")                        \

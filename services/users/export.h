@@ -14,7 +14,7 @@
 #include "shared/op/fair_slots.h"
 #include "shared/queue/lines.h"
 
-/* What is to be asked for next. */
+/* The next thing to ask for. */
 enum export_stage {
     EXPORT_TOPICS,          /* a page of the shard's topics, or the next one of the page */
     EXPORT_THREAD,          /* a page of the topic's queries */
@@ -89,7 +89,8 @@ void export_put_member(struct buf *b, const char *key, struct str json);
 void export_on_page(struct request *r, enum err error, struct str reply);
 void export_set(struct buf *b, struct str s);
 
-/* What a stage does next: begins a verb (is_asking), or puts bytes, or goes to another stage. */
+/* Each does the next thing of its stage: begins a verb (is_asking), puts bytes, or goes to another
+ * stage. */
 void export_topics(struct export *x);
 void export_thread(struct export *x);
 void export_lookups(struct export *x);

@@ -55,7 +55,7 @@ handler workflow_socket;  /* GET /ws */
 handler workflow_trees;   /* GET /api/workflows */
 handler workflow_history; /* GET /api/workflows/history */
 
-/* Whether clients without credentials are let in (struct route). */
+/* Returns whether clients without credentials are let in (struct route). */
 bool workflow_is_open(const struct request *r);
 
 /* The user for whom a request acts, and its account. Texts live as long as the request. */

@@ -80,8 +80,8 @@ uint64_t accounts_former_end_s(const struct accounts *accounts);
 /* Returns the account with exactly this name, or NULL. Allocates nothing. The result lives as long
  * as `accounts`. `name` may be untrusted bytes. */
 const struct account *accounts_find(const struct accounts *accounts, struct str name);
-/* Whether `account`, possibly of another generation, is in `accounts` with the same secret (the
- * current or the former one), role and namespace. */
+/* Returns whether `account`, possibly of another generation, is in `accounts` with the same secret
+ * (the current or the former one), role and namespace. */
 bool account_keeps_right(const struct accounts *accounts, const struct account *account);
 size_t accounts_count(const struct accounts *accounts);
 
@@ -91,8 +91,8 @@ size_t accounts_count(const struct accounts *accounts);
 enum { NAMESPACE_MARK = '~' };
 /* Puts the name of the user or topic `plain` in a namespace (n == 0: none). */
 void namespace_put_name(struct buf *b, struct str namespace, struct str plain);
-/* Whether `text` begins with an account's namespace and the mark, as engines and operators send it,
- * who belong to no namespace and see all of them. *ret_namespace borrows from `text`. */
+/* Returns whether `text` begins with an account's namespace and the mark, as engines and operators
+ * send it, who belong to no namespace and see all of them. *ret_namespace borrows from `text`. */
 bool accounts_split_namespace(const struct accounts *accounts, struct str text,
                               struct str *ret_namespace, struct str *ret_plain) must_check;
 /* In the order of the file; `i` is below accounts_count. */
@@ -118,7 +118,8 @@ bool account_book_init(struct account_book *book, const char *path, char *reason
  * except that former secrets end all the same; *ret_is_new then says so. */
 bool account_book_reload(struct account_book *book, char *reason, size_t reason_size,
                          bool *ret_is_new) must_check;
-/* Whether a former secret of the current generation has ended, so that it is time to reload. */
+/* Returns whether a former secret of the current generation has ended, so that it is time to
+ * reload. */
 bool account_book_is_due(const struct account_book *book);
 /* Returns the newest valid generation: one atomic load. Accounts found in it live until
  * account_book_fini.

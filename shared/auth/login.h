@@ -24,7 +24,7 @@ char *login_path(const struct config *config) must_check;
  * command has them and nobody set them. A default file that does not exist is no fault. False after
  * one line on standard error. */
 bool login_use(struct config *config) must_check;
-/* What `parley login` was given, in place of a file's. Copies. */
+/* Sets what `parley login` was given, in place of a file's. Copies. */
 void login_set(const char *url, const char *user, const char *secret);
 void login_forget(void);
 

@@ -25,7 +25,7 @@ enum {
 void secret_generate(char secret[SECRET_CHARS + 1]);
 /* Puts the hash of a generated secret under a fresh salt. */
 void secret_put_hash(struct buf *b, struct str secret);
-/* Whether `text` has the form of such a hash. */
+/* Returns whether `text` has the form of such a hash. */
 bool secret_is_hash(struct str text);
 
 /* Finds which secret of `account` the client presented: returns the account, or its former one

@@ -50,7 +50,7 @@ bool token_key_parse(struct str hex, struct token_key *ret_key) must_check;
 void token_issue(struct buf *out, const struct token_key *key, const struct account *account,
                  uint64_t now_s, unsigned lifetime_s);
 
-/* Whether `token` begins like a token from login: it is ours or a forgery of ours, not a
+/* Returns whether `token` begins like a token from login: it is ours or a forgery of ours, not a
  * provider's. */
 bool token_is_ours(struct str token);
 

@@ -19,7 +19,7 @@ static inline uint64_t clock_mono_ms(void)
 {
     return clock_mono_us() / 1000u;
 }
-/* What the calling thread has used of a processor: a system call. */
+/* Processor time that the calling thread has used: a system call. */
 static inline uint64_t clock_thread_us(void)
 {
     struct timespec t;

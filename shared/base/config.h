@@ -75,7 +75,7 @@ enum config_outcome { CONFIG_READY, CONFIG_HELP, CONFIG_WRONG };
  * abort. */
 const struct config_option **
 config_list_options(const struct config_group *const *groups) must_check;
-/* Whether the group at `at` is in the list before. */
+/* Returns whether the group at `at` is in the list before. */
 bool config_is_repeated(const struct config_group *const *groups,
                         const struct config_group *const *at);
 
@@ -100,7 +100,7 @@ void config_fill(struct config *config, const char *name, const char *text, cons
  * the command has it) and --config. */
 void config_print_help(const struct config_group *const *groups);
 
-/* Whether a value may be repeated: a URL with user information may hold a password. */
+/* Returns whether a value may be repeated: a URL with user information may hold a password. */
 bool config_may_show(const char *text);
 /* Writes "parley: --<flag>: <reason>" to standard error, with the value that was read last, if the
  * reason begins with "takes" or "names"; false. A value that may hold a password is left out. */

@@ -16,7 +16,7 @@
  * limit. */
 bool json_parse(struct str text, char *reason, size_t reason_size, json_t **ret_value) must_check;
 
-/* Whether lists and objects of `value` are nested more than `most` deep. Stops there. */
+/* Returns whether lists and objects of `value` are nested more than `most` deep. Stops there. */
 bool json_is_deeper(const json_t *value, unsigned most);
 /* About how many bytes of memory `value` takes. Nested at most as json_parse allows. */
 size_t json_memory(const json_t *value) must_check;

@@ -10,7 +10,7 @@
 
 #include "shared/base/json_scan.h"
 
-/* Whether two names differ only in capitals, '_' and '-': `topK` and `top_k`. */
+/* Returns whether two names differ only in capitals, '_' and '-': `topK` and `top_k`. */
 bool json_is_alike(struct str a, struct str b);
 /* The member that is spelt as `name` except for these; NULL: none, or `name` itself is there. */
 const struct json_member *json_find_alike(const struct json_member *members, size_t n,

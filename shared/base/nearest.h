@@ -30,8 +30,8 @@ struct str nearest_end(const struct nearest *nearest);
 struct str nearest_of(struct str given, const char *choices);
 struct str nearest_in(struct str given, const char *const *names);
 
-/* Whether it is 1 to 32 letters, '-' and '_'. What a file has where a name belongs may be a secret
- * (`{s3cret}` is a name to YAML), so only such a word is shown. */
+/* Returns whether it is 1 to 32 letters, '-' and '_'. What a file has where a name belongs may be a
+ * secret (`{s3cret}` is a name to YAML), so only such a word is shown. */
 bool nearest_is_word(struct str text);
 
 /* Puts ": did you mean <prefix><name>?", or nothing if `name.at` is NULL. */

@@ -57,8 +57,8 @@ char *str_copy(struct str s) must_check;
  * `rest->at == NULL` it returns an empty str whose `at` is NULL, which ends a loop. */
 struct str str_cut(struct str *rest, char sep);
 
-/* Whether `name` is an item of the comma-separated `list`. White space around items is ignored. An
- * empty list has one empty item. */
+/* Returns whether `name` is an item of the comma-separated `list`. White space around items is
+ * ignored. An empty list has one empty item. */
 bool str_is_listed(struct str list, struct str name);
 
 /* Compares in constant time: the duration depends only on the lengths. */

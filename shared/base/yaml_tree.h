@@ -34,7 +34,7 @@ bool yaml_tree_read(struct str text, const struct yaml_tree_limits *limits,
 
 /* Returns the text of a scalar; `at == NULL` for other nodes. */
 struct str yaml_tree_scalar(const yaml_node_t *node);
-/* Whether `node` is one of YAML's ways to write nothing. A quoted "null" is text. */
+/* Returns whether `node` is one of YAML's ways to write nothing. A quoted "null" is text. */
 bool yaml_tree_is_null(const yaml_node_t *node);
 
 #endif

@@ -89,7 +89,8 @@ enum extract_fault extract_text(enum extract_kind kind, struct str bytes,
 enum extract_fault extract_file_text(enum extract_kind kind, const struct memory_file *file,
                                      const atomic_bool *is_stopping, struct buf *text) must_check;
 
-/* Whether the program that reads PDF (pdftotext of poppler-utils) is on PATH. Checks each time.
+/* Returns whether the program that reads PDF (pdftotext of poppler-utils) is on PATH. Checks each
+ * time.
  */
 bool extract_can_read_pdf(void);
 

@@ -22,8 +22,8 @@ struct flow {
 
 /* Puts characters. */
 void flow_put(struct flow *flow, struct str s);
-/* What comes next begins a line (1), a paragraph (2), or nothing new (0). Within a cell it is only
- * parted by a space. */
+/* Begins a line (1), a paragraph (2), or nothing new (0) with the next text. Within a cell, only a
+ * space parts it from the text before. */
 void flow_break(struct flow *flow, unsigned newlines);
 /* The line that comes next begins with a mark: of a heading ("## ") or of an item ("- "). With an
  * empty one a mark that no text came after is forgotten. Not within cells. */

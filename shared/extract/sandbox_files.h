@@ -9,7 +9,8 @@
 
 #include "shared/base/str.h"
 
-/* Whether this kernel can confine a child to some files. If not, this is logged once. Any thread.
+/* Returns whether this kernel can confine a child to some files. If not, this is logged once. Any
+ * thread.
  */
 bool sandbox_files_are_confinable(void) must_check;
 

@@ -29,7 +29,7 @@
 
 enum { LEASE_ID_MAX_BYTES = 96, LEASE_DUE_WORDS = 2 };
 
-/* What a node does with a row. */
+/* The use that a node makes of a row. */
 enum lease_use {
     LEASE_IDLE, /* nothing is under way with it: another node may have it at any moment */
     LEASE_WORKING,

@@ -75,7 +75,7 @@ enum metric_histogram {
 
 enum { METRICS_VERBS_MAX = 192 };
 
-/* Of one verb: measured from start to reply, which includes the wait for its turn. */
+/* Counts of one verb: measured from start to reply, which includes the wait for its turn. */
 struct verb_counts {
     _Atomic int64_t errors;
     struct histogram took;

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What stat() says; all 0 while there is no file. */
+/* The file as stat() shows it; all 0 while there is no file. */
 struct file_state {
     uint64_t device, inode, size, changed_ns, modified_ns;
 };

@@ -28,7 +28,7 @@
 /* Delay after the end of a lease before it is reaped. */
 enum { QUEUE_REAP_AFTER_MS = 20 };
 
-/* What a node has for each shard. */
+/* The state of a node for each shard. */
 struct queue_shard {
     struct queue *queue;
     unsigned number;

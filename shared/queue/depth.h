@@ -14,8 +14,8 @@
 
 #include "shared/queue/lines.h"
 
-/* What an engine does that is there. One that is at work is not interrupted by a drain, and counts
- * as working. One process counts as often as it polls: once per slot. */
+/* The states of an engine that is present. One that is at work is not interrupted by a drain, and
+ * counts as working. One process counts as often as it polls: once per slot. */
 enum engine_state { ENGINE_WAITING, ENGINE_WORKING, ENGINE_RESTING, ENGINE_DRAINED, ENGINE_NR };
 extern const char *const engine_state_names[ENGINE_NR]; /* "waiting", … */
 

@@ -10,7 +10,7 @@
 
 struct verb_writer;
 
-/* What an engine does. */
+/* The last sign of life of an engine. */
 enum seen { SEEN_WAITING, SEEN_WORKING, SEEN_BEAT, SEEN_LEFT };
 
 struct engines *engines_create(void) must_check;
@@ -18,7 +18,7 @@ void engines_destroy(struct engines *engines);
 
 /* Records what an engine does whose poll had a valid nonce. */
 void engines_note(struct queue *queue, const struct poll *poll, enum seen what);
-/* Whether the next sync of that shard, the home of some, has engines to report. */
+/* Returns whether the next sync of that shard, the home of some, has engines to report. */
 bool engines_have_news(const struct queue_shard *part);
 /* Puts those that polled since the last sync, and whose home that shard is, into `verb`, the sync
  * that is being written. */

@@ -14,7 +14,7 @@ struct engines_check {
     struct queue *queue;
     struct engines_of_shard *shards; /* NULL: it was never started */
     unsigned left_n, failed_n;       /* of them: not asked yet, unreachable */
-    /* What they said. A shard that is away says nothing: engines that wait have credits elsewhere.
+    /* The result. A shard that is away says nothing: engines that wait have credits elsewhere.
      */
     bool is_there, may_come, is_unknown;
     uint64_t rest_s; /* until the first engine has rested; 0: none rests */

@@ -64,7 +64,7 @@ struct follow_events {
     /* Runs once, after all texts: Done, Failed or Cancelled; NULL: the query no longer exists.
      * Nothing runs after it. */
     void (*on_end)(struct follow *follow, const struct outcome *outcome, struct follow_id id);
-    /* Whether the reader can take more. If not, the owner calls follow_resume later. NULL:
+    /* Returns whether the reader can take more. If not, the owner calls follow_resume later. NULL:
      * always. */
     bool (*is_ready)(struct follow *follow);
     /* Something may have changed, or the node drains: the owner calls follow_look or ends. NULL:
@@ -108,7 +108,7 @@ void follow_look(struct follow *follow);
  * instead. */
 struct follow_id follow_stop(struct follow *follow);
 
-/* Whether the reader has reconnected for the rest. */
+/* Returns whether the reader has reconnected for the rest. */
 bool follow_is_resumed(const struct follow *follow);
 /* The reader's id does not belong to this query: give it everything. Call it before
  * follow_start. */

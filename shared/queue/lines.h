@@ -69,7 +69,7 @@ void buf_put_json_texts(struct buf *b, struct str list);
 /* Puts the text of a JSON string; puts nothing for other values. */
 void buf_put_json_text(struct buf *b, struct str json);
 
-/* What engines poll for. */
+/* The kinds of work that engines poll for. */
 enum work { WORK_QUERIES, WORK_LOOKUPS, WORK_NR };
 
 /* A claim, see lua/queue/claims.lua and lua/lookup/lookups.lua. `queries` holds the rest of the

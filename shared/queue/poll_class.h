@@ -89,14 +89,15 @@ static inline unsigned class_idle_n(const struct poll_class *class)
                ? 0
                : class->parked.n - class->moving_n;
 }
-/* Whether it may have polls or credits on that shard. Lookups are all on the cluster's shard. */
+/* Returns whether it may have polls or credits on that shard. Lookups are all on the cluster's
+ * shard. */
 static inline bool class_is_at(const struct poll_class *class, unsigned shard)
 {
     return shard == 0 || class->work == WORK_QUERIES;
 }
-/* Whether it takes queries for that model. */
+/* Returns whether it takes queries for that model. */
 bool class_takes_model(const struct poll_class *class, struct str model);
-/* Whether its engines name that model; those that take any model name none. */
+/* Returns whether its engines name that model; those that take any model name none. */
 bool class_lists_model(const struct poll_class *class, struct str model);
 
 /* A claim of the class begins, or ends, on that shard. */

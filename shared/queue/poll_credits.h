@@ -30,7 +30,7 @@ void credits_settle(struct poll_class *class);
 void credits_grant_missing(struct poll_class *class);
 /* Those of a shard. */
 unsigned credits_at(const struct poll_class *class, unsigned shard);
-/* Whether the next sync of that shard states the class, be it with none. */
+/* Returns whether the next sync of that shard states the class, be it with none. */
 bool credits_are_stated(const struct poll_class *class, unsigned shard);
 /* It has been stated. */
 void credits_note_stated(struct poll_class *class, unsigned shard);

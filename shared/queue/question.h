@@ -27,7 +27,7 @@ enum question_outcome {
     QUESTION_NR
 };
 
-/* What was seen last of a question that has not been answered in time. */
+/* The last known state of a question that was not answered in time. */
 enum question_progress { QUESTION_UNKNOWN, QUESTION_OPEN, QUESTION_CLAIMED };
 
 struct question_end {

@@ -46,7 +46,7 @@ struct poll {
     struct str process; /* the same: what several engines of one process call it */
     uint64_t wait_ms;   /* how long the client may wait; for operators */
     struct str after;   /* a topic: it looks at that one's shard last. Read by queue_poll_start */
-    /* Whether the client can take a claim. Called right before one is given. */
+    /* Returns whether the client can take a claim. Called right before one is given. */
     bool (*is_alive)(struct poll *poll);
     /* The poll is parked: it waits, with or without a credit. May be NULL. */
     void (*on_parked)(struct poll *poll);

@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-/* What the shards count, added up. */
+/* The counts of all shards, added up. */
 struct status {
     uint64_t depth, oldest_ms, in_flight, lookups, parked, added, done, failed, span_s;
     bool has_oldest;
@@ -30,10 +30,10 @@ struct status {
 /* Puts the members `Depth` to `Recent`, and `Work`, as GET /api/status has them. */
 void status_put_counts(struct buf *b, const struct status *status);
 
-/* Of an engine: "<account> <engine>", state, age in ms, info. */
+/* The lines of one engine: "<account> <engine>", state, age in ms, info. */
 enum { STATUS_ENGINE_LINES = 4 };
 
-/* Of none of its shards yet. */
+/* Prepares the status of `shard_n` shards, with none of them added yet. */
 void status_init(struct status *status, unsigned shard_n);
 /* Adds what a shard replied: "ok" and what follows. */
 void status_read(struct status *status, unsigned shard, struct str reply);
@@ -47,8 +47,8 @@ struct status_node {
 };
 /* The next node of a list, which begins with status->nodes[shard]. False: there is none. */
 bool status_next_node(struct lines *nodes, struct status_node *ret_node) must_check;
-/* Whether that node of `shard` is to be shown: no shard up to this one has shown it, or knows that
- * it lives if it is gone here. */
+/* Returns whether that node of `shard` is to be shown: no shard up to this one has shown it, or
+ * knows that it lives if it is gone here. */
 bool status_is_first(const struct status *status, unsigned shard,
                      const struct status_node *node) must_check;
 

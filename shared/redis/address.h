@@ -44,7 +44,7 @@ bool redis_parse_url(struct str url, struct redis_address *ret_address, char *re
  * is malformed. `host` takes 256 bytes. */
 bool redis_parse_endpoint(struct str text, int usual_port, char *host, int *ret_port) must_check;
 
-/* What the certificate of the server at `address` must name. */
+/* Returns the name that the certificate of the server at `address` must have. */
 const char *redis_name_of(const struct redis_address *address);
 
 /* The slot of a key in a Redis Cluster, by its hash tag. */

@@ -29,7 +29,7 @@ struct str agreement_put(const struct agreement *agreement, char *text);
 /* The record's key, with a NUL after it; AGREEMENT_KEY_BYTES suffice. The same on each server,
  * except in a Redis Cluster, where each shard has its own (shard_map.h). */
 struct str agreement_key(const struct shard_map *map, unsigned server, char *key);
-/* Whether `key` is that of any record. */
+/* Returns whether `key` is that of any record. */
 bool agreement_is_key(const struct shard_map *map, struct str key);
 
 /* Why a server is not used that has no record. */

@@ -73,9 +73,10 @@ void batch_end(struct batch *batch, unsigned argc);
 void batch_continue(struct batch *batch, struct str rest);
 /* Calls that wait for their replies. */
 unsigned batch_waiting_n(const struct batch *batch);
-/* Whether the reply begins with what became of nonces without a verb. */
+/* Returns whether the reply begins with what became of nonces without a verb. */
 bool batch_has_alone(const struct batch *batch);
-/* Whether it has reached the intended size of a call, so no further verb should be added. */
+/* Returns whether it has reached the intended size of a call, so no further verb should be added.
+ */
 bool batch_is_full(const struct batch *batch);
 
 /* Batches in order. Of slow ones first those of the earliest round. */

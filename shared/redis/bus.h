@@ -33,7 +33,7 @@ struct bus *bus_create(struct loop *loop, const struct redis_address *address, c
 void bus_destroy(struct bus *bus);
 /* Connects again if the shard is on another server now (topology.h). */
 void bus_check_place(struct bus *bus);
-/* Whether all subscriptions are established. */
+/* Returns whether all subscriptions are established. */
 bool bus_is_up(const struct bus *bus);
 /* REDIS_FINE while it is up, otherwise the reason. */
 enum redis_trouble bus_trouble(const struct bus *bus);

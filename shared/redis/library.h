@@ -22,12 +22,13 @@ struct redis_library_names {
 /* Puts the argument of FUNCTION LOAD into `text`. */
 void redis_library_put(struct buf *text, struct redis_library_names *ret_names);
 
-/* Whether the error of FUNCTION LOAD says that the library is already loaded. */
+/* Returns whether the error of FUNCTION LOAD says that the library is already loaded. */
 bool redis_library_is_there(const char *error);
-/* Whether the error of a call says that Redis does not have the library: the call has certainly not
- * run. */
+/* Returns whether the error of a call says that Redis does not have the library: the call has
+ * certainly not run. */
 bool redis_library_is_missing(const char *error);
-/* Whether a verb was refused in a turn of turn_freeing because it needs memory: it has not run. */
+/* Returns whether a verb was refused in a turn of turn_freeing because it needs memory: it has not
+ * run. */
 bool redis_verb_is_refused(const char *error);
 
 #endif

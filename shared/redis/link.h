@@ -19,7 +19,7 @@ struct redisAsyncContext;
 void redis_link_attach(struct loop *loop, struct redisAsyncContext *ac,
                        const struct redis_address *address,
                        void (*on_failed)(void *data, const char *reason));
-/* Whether the TLS handshake is still under way. `ac` may be NULL. */
+/* Returns whether the TLS handshake is still under way. `ac` may be NULL. */
 bool redis_link_is_shaking(const struct redisAsyncContext *ac);
 
 #endif

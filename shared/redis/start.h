@@ -53,7 +53,7 @@ void redis_disconnect_all(const struct shard_map *map, struct blocking **connect
 void redis_stop_on_signals(struct blocking *blocking);
 /* The same, while there is no connection yet. */
 void redis_note_signals(void);
-/* Whether such a signal has arrived. */
+/* Returns whether such a signal has arrived. */
 bool redis_is_interrupted(void);
 /* Ignores further signals; call it before `blocking` is destroyed. */
 void redis_ignore_signals(void);

@@ -48,7 +48,7 @@ enum redis_tls_step {
  * hiredis may read and write after DONE only. */
 enum redis_tls_step redis_tls_shake(struct redisContext *c);
 
-/* Whether redis_tls_begin was called; always false where it is not built in. */
+/* Returns whether redis_tls_begin was called; always false where it is not built in. */
 bool redis_tls_is_begun(const struct redisContext *c);
 /* After DONE: reads what has arrived, at most `size` bytes, without waiting, also from a blocking
  * socket. Returns 0 if there is nothing yet, -1 if the connection is lost: c->errstr says why. */

@@ -50,11 +50,13 @@ void topology_hint(const struct redis_address *address, const struct redis_addre
  * atomic read that it should compare its place. 0 for REDIS_SERVER. */
 unsigned topology_version(const struct redis_address *address);
 
-/* Whether topology_locate returns a server other than `place` now. False while none is known. */
+/* Returns whether topology_locate returns a server other than `place` now. False while none is
+ * known. */
 bool topology_has_left(const struct redis_address *address, const struct redis_address *place);
 
-/* Whether each connection has to check that the server is a master, by ROLE: Sentinel's view may be
- * behind, and a former master must not be written to. A Redis Cluster checks by itself. */
+/* Returns whether each connection has to check that the server is a master, by ROLE: Sentinel's
+ * view may be behind, and a former master must not be written to. A Redis Cluster checks by itself.
+ */
 static inline bool topology_needs_role(const struct redis_address *address)
 {
     return address->kind == REDIS_SENTINEL;
@@ -62,12 +64,12 @@ static inline bool topology_needs_role(const struct redis_address *address)
 /* The reason with which such a connection is given up: READONLY for redis_trouble_of. */
 #define TOPOLOGY_NOT_MASTER "READONLY it is a replica: Sentinel will name the new master"
 
-/* Whether an error of Redis says that the call has certainly not run here and that it, or the same
- * one on another connection, may run in a moment: MOVED, ASK, TRYAGAIN, CLUSTERDOWN, and with
- * Sentinel or a Cluster READONLY, MASTERDOWN and LOADING. */
+/* Returns whether an error of Redis says that the call has certainly not run here and that it, or
+ * the same one on another connection, may run in a moment: MOVED, ASK, TRYAGAIN, CLUSTERDOWN, and
+ * with Sentinel or a Cluster READONLY, MASTERDOWN and LOADING. */
 bool topology_is_passing(const struct redis_address *address, const char *error);
-/* Of these, the ones for which the connection should be made again (all except ASK, TRYAGAIN and
- * CLUSTERDOWN, which end by themselves). */
+/* Returns whether it is one of these for which the connection should be made again (all except ASK,
+ * TRYAGAIN and CLUSTERDOWN, which end by themselves). */
 bool topology_is_elsewhere(const struct redis_address *address, const char *error);
 
 #endif

@@ -51,7 +51,7 @@ struct redis_trouble_info {
 enum redis_trouble redis_trouble_of(const char *error);
 /* Never NULL. */
 const struct redis_trouble_info *redis_trouble_info(enum redis_trouble trouble);
-/* Whether nothing can be written: the node is then not ready. */
+/* Returns whether nothing can be written: the node is then not ready. */
 bool redis_trouble_is_outage(enum redis_trouble trouble);
 
 #endif

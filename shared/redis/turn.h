@@ -22,8 +22,8 @@ struct turn;
 
 struct metrics;
 
-/* What a verb must have reached before it is acknowledged, if its header says `Durable: yes`: the
- * owner of such a turn calls fence_create (fence.h). */
+/* The place that a verb must have reached before it is acknowledged, if its header says `Durable:
+ * yes`: the owner of such a turn calls fence_create (fence.h). */
 enum durable { DURABLE_NOT, DURABLE_REPLICA, DURABLE_DISK, DURABLE_NR };
 
 struct turn_config {
@@ -57,14 +57,14 @@ struct turn *turn_create(struct loop *loop, const struct redis_address *address,
 void turn_stop(struct turn *turn);
 /* Stops it if necessary. Accepts NULL. */
 void turn_destroy(struct turn *turn);
-/* Whether the connection is up, or is being made again because the shard moves (topology.h): calls
- * then wait, up to 5 seconds. turn_trouble returns whether verbs run. */
+/* Returns whether the connection is up, or is being made again because the shard moves
+ * (topology.h): calls then wait, up to 5 seconds. turn_trouble returns whether verbs run. */
 bool turn_is_up(const struct turn *turn);
 /* The trouble reported by Redis's last reply or the connection. */
 enum redis_trouble turn_trouble(const struct turn *turn);
 /* How this Redis may lose acknowledged data (durability.h). */
 unsigned turn_warnings(const struct turn *turn);
-/* Whether acknowledgements come at once, or none is required (fence.h). */
+/* Returns whether acknowledgements come at once, or none is required (fence.h). */
 bool turn_is_prompt(const struct turn *turn);
 /* Calls that wait for a reply or to be sent, or whose reply is held (fence.h). */
 size_t turn_pending_n(const struct turn *turn);
@@ -88,7 +88,7 @@ static inline struct call_start turn_forget(struct turn *turn)
 /* Inside on_reply or on_orphan: the duration of that call in microseconds. */
 uint64_t turn_took_us(const struct turn *turn);
 
-/* Whether there is something to send. */
+/* Returns whether there is something to send. */
 bool turn_is_collecting(const struct turn *turn);
 /* Sends what was collected and fails calls that could not be sent. Call it at the end of each turn
  * of the loop, never while a verb is being written. */

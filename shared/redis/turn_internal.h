@@ -14,10 +14,10 @@
 
 /* How long Redis may take for a batch or the library after receiving it. */
 enum { TURN_ANSWER_MAX_MS = 5000, TURN_REASON_BYTES = 240, HISTORY_BYTES = 41 };
-/* Of a text that comes in parts: far more than a verb returns (lua/turn/bounds.lua). */
+/* A text that comes in parts, at most: far more than a verb returns (lua/turn/bounds.lua). */
 enum { TURN_JOINED_MAX_BYTES = 64 << 20 };
 
-/* What holds replies that acknowledge something (fence.h), as its turn sees it. */
+/* The holder of replies that acknowledge something (fence.h), as its turn sees it. */
 struct turn_fence {
     /* Takes over the slot of a call that awaits its reply, and copies both: from now on the call
      * points to the copy. It ends by turn_end_call, in a later turn of the loop. */
@@ -26,7 +26,7 @@ struct turn_fence {
     void (*flush)(struct turn_fence *fence);
     /* The turn stops: ends all calls that it holds with ERR_REDIS_LOST, and frees itself. */
     void (*destroy)(struct turn_fence *fence);
-    /* Whether acknowledgements come, and whether they come at once. */
+    /* Returns whether acknowledgements come, and whether they come at once. */
     bool (*is_confirmed)(const struct turn_fence *fence);
     bool (*is_prompt)(const struct turn_fence *fence);
 };

@@ -19,7 +19,7 @@ enum { RAG_HITS_MAX = 100 };
 
 /* ---- documents ---- */
 
-/* What a document is made of. */
+/* The parts of a document. */
 struct rag_parts {
     struct str id; /* any bytes; ties are decided by it */
     uint64_t generation;
@@ -104,8 +104,8 @@ struct rag_query {
     struct str text;
     const float *vector; /* of the question; NULL: search by words alone */
     uint32_t dimension;
-    /* What made `vector`. Documents of another one are searched by words alone, and so are those
-     * whose vectors have another dimension. */
+    /* The embedding that made `vector`. Documents of another one are searched by words alone, and
+     * so are those whose vectors have another dimension. */
     uint64_t embedding;
     /* Found in a vector set, where the vectors are of packs that hold none; those of a document or
      * a generation that the index has not are skipped. */

@@ -96,7 +96,7 @@ static inline struct pack_chunk pack_chunk(const struct pack *pack, uint32_t i)
                                .word_n = pack_u32(row + 16)};
 }
 
-/* What the integers of chunk `i` are multiplied with; only with vectors. */
+/* Returns the factor of the integers of chunk `i`; only with vectors. */
 static inline float pack_scale(const struct pack *pack, uint32_t i)
 {
     uint32_t bits = pack_u32(pack->scales + (size_t)i * sizeof(float));

@@ -14,7 +14,7 @@
 
 enum { FIND_MAX_BYTES = 2048 };
 
-/* What is looked for. */
+/* The wanted text. */
 struct find {
     size_t n;
     uint16_t symbols[FIND_MAX_BYTES];  /* its bytes in lower case, and whether each is escaped */

@@ -51,12 +51,12 @@ void terms_learn(struct terms *terms, struct str text);
  * words in the text. */
 size_t terms_match(const struct terms *terms, struct str text, float most,
                    struct terms_found *found);
-/* Whether a text with these terms can be about the question at all. It must contain something
- * besides numbers of one or two digits, and every code and larger number of the question. If the
- * question has a name of several words, it must also contain part of a name and the question's
- * first term that is not part of one. */
+/* Returns whether a text with these terms can be about the question at all. It must contain
+ * something besides numbers of one or two digits, and every code and larger number of the question.
+ * If the question has a name of several words, it must also contain part of a name and the
+ * question's first term that is not part of one. */
 bool terms_agree(const struct terms *terms, const struct terms_found *found);
-/* Whether every code and larger number of the question was found. */
+/* Returns whether every code and larger number of the question was found. */
 bool terms_has_codes(const struct terms *terms, const struct terms_found *found);
 /* The sum of all weights, and the sum weighted by what was found. */
 double terms_weight(const struct terms *terms);

@@ -3,6 +3,7 @@
 # prose.pl - phrases that a native engineer would not write, in Markdown, in openapi.yaml, in the texts of C and
 # ./dev, and in the comments of C, Lua, scripts and tests. Only phrases without an honest use are listed, so each finding
 # is one to rewrite. Not read: code in Markdown and between backticks, the changelog's entries of former releases.
+# In a header, a comment begins with what the thing does or is: not with "What", "Whether" or "Of".
 # `prose.pl FILE...` reads those files only. README.md fits on two screens.
 use strict;
 use warnings;
@@ -101,13 +102,16 @@ sub look_at_literals {
     }
 }
 
-# A comment as one text, without its marks.
+# A comment as one text, without its marks. In a header it begins with what the thing does or is.
 sub look_at_comment {
     my ($path, $line, $comment) = @_;
     $comment =~ s{^\s*(?:/\*|\*(?!/)|//|--+|#+) ?}{}mg;
     $comment =~ s{\s*\*/\s*\z}{};
     $comment =~ s/(`[^`]*`)/blank($1)/ge;
     look_at($path, $line, $comment);
+    return unless $path =~ /\.h$/ and $comment =~ /\A(What|Whether|Of) /;
+    print STDERR qq($path:$line: a comment that begins with "$1": begin with what it does or is: "Returns whether ..."\n);
+    $bad++;
 }
 
 sub look_at_comments {

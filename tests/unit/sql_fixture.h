@@ -146,7 +146,7 @@ __attribute__((unused)) static void expect_change(const char *text, uint64_t row
     assert_int_equal(got.row_n, row_n);
 }
 
-/* Of any right: neither does it. */
+/* Expects that no right allows it. */
 __attribute__((unused)) static void expect_refused(enum sql_right right, const char *text)
 {
     run_sql(right, text);

@@ -12,7 +12,7 @@
 
 enum { EVALUATE_EXIT_FAILED = 1, EVALUATE_EXIT_USAGE = 2, EVALUATE_EXIT_NO_RESULT = 3 };
 
-/* Of an id in a path: 24 hex digits, a hyphen, a number. */
+/* Size of an id in a path: 24 hex digits, a hyphen, a number. */
 enum { EVALUATE_ID_MAX_BYTES = 64 };
 
 struct evaluate_cli {

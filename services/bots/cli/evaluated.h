@@ -40,7 +40,7 @@ bool evaluated_take(struct evaluated *evaluated, json_t *response) must_check;
 /* Accepts a zeroed one. */
 void evaluated_fini(struct evaluated *evaluated);
 
-/* Whether no more turns will come. */
+/* Returns whether no more turns will come. */
 bool evaluated_is_over(const struct evaluated *evaluated);
 size_t evaluated_measured_n(const struct evaluated *evaluated);
 /* `i` counts from 0 and is less than the number of `turns`. */
@@ -59,7 +59,7 @@ struct evaluated_pair {
 const char *evaluated_compare(const struct evaluated *one, const struct evaluated *other,
                               struct evaluated_pair *ret_pair) must_check;
 
-/* What the pair shows, in one sentence. Static. */
+/* Returns one sentence on what the pair shows. Static. */
 const char *evaluated_verdict(const struct evaluated_pair *pair);
 
 /* "cosine distance" for "cosine". Static, or `measure` itself. */

@@ -45,7 +45,7 @@ void dispatcher_start(struct dispatcher *dispatcher, const struct bots_delivery 
 
 /* Calls under way may end; what waits is left to other nodes, and nothing new is taken. */
 void dispatcher_drain(struct dispatcher *dispatcher);
-/* Of all nodes of the process; any thread. */
+/* Puts the metrics of all nodes of the process; any thread. */
 void dispatcher_put_metrics(struct buf *b);
 
 #endif

@@ -14,7 +14,7 @@
 
 enum {
     TALK_CONTEXT_MAX = 50,
-    /* Of a body: context, conversation and message of 512 KiB each, and the names in them. */
+    /* A body at most: context, conversation and message of 512 KiB each, and the names in them. */
     TALK_BODY_MAX_BYTES = 4 << 20,
 };
 
@@ -32,8 +32,8 @@ struct talk {
     const struct talk_message
         *context; /* before the message; ascending; TALK_CONTEXT_MAX at most */
     size_t context_n;
-    /* What the bot was asked and said before in this room, ascending; those of one `root` are one
-     * conversation. */
+    /* The questions to the bot and its answers before, in this room, ascending; those of one `root`
+     * are one conversation. */
     const struct talk_message *exchanges;
     size_t exchanges_n;
     struct talk_message message;

@@ -73,7 +73,7 @@ enum conversation_fault conversation_end(struct conversation_reader *reader,
                                          struct conversation *ret_conversation) must_check;
 /* Instead of that. Accepts a zeroed one, and one that has ended. */
 void conversation_cancel(struct conversation_reader *reader);
-/* What conversation_end returned, from the text that was stored. */
+/* Loads what conversation_end returned from the text that was stored. */
 bool conversation_load(struct str text, struct conversation *ret_conversation) must_check;
 /* Accepts a zeroed one. */
 void conversation_fini(struct conversation *conversation);

@@ -53,7 +53,7 @@
 
 #include "services/bots/bots.h"
 
-/* Of bodies: the conversation with white space and escapes that are not kept. */
+/* A body at most: the conversation with white space and escapes that are not kept. */
 enum { EVALUATE_BODY_MAX_BYTES = 6 << 20 };
 
 extern const struct bots_part evaluate_part;

@@ -21,7 +21,7 @@ struct str measure_name(enum measure measure);
 /* False for other words. */
 bool measure_of(struct str name, enum measure *ret_measure) must_check;
 
-/* Whether all `n` numbers are finite and one of them is not 0. */
+/* Returns whether all `n` numbers are finite and one of them is not 0. */
 bool measure_is_sound(const float *vector, size_t n);
 /* The distance of two vectors of `n` numbers. False if one of them is not sound, or if the result
  * is not finite. */

@@ -44,7 +44,7 @@ enum evaluation_state {
     EVALUATION_ENDED
 };
 
-/* Of the turns that are stored. */
+/* Sums over the turns that are stored. */
 struct evaluation_summary {
     struct statistics distances;
     uint64_t failed;

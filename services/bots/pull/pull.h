@@ -28,7 +28,7 @@ handler pull_answer; /* POST /api/bots/{username}/deliveries/{id} */
 /* POST /api/rooms/{id}/messages with X-CALLER-KEY and no account: {"text","delivery"}. */
 handler pull_late_answer;
 
-/* Whether the route's `{username}` is the caller itself; otherwise answers 401. */
+/* Returns whether the route's `{username}` is the caller itself; otherwise answers 401. */
 bool pull_is_own(struct request *r, const struct caller *caller) must_check;
 /* The room of a delivery's id, "dlv_<room>_<message>_<k>"; at == NULL: it is no such id. */
 struct str delivery_room(struct str id);

@@ -28,10 +28,10 @@ struct caller {
     bool pulls;           /* it has no endpoint */
 };
 
-/* Whether the request has the header. */
+/* Returns whether the request has the header. */
 bool caller_key_is_open(const struct request *r);
 
-/* Whether `key` was made by this cluster (struct route's is_caller_key). */
+/* Returns whether `key` was made by this cluster (struct route's is_caller_key). */
 bool caller_key_is_ours(const struct server *server, struct str key);
 
 typedef void caller_cb(struct request *r, const struct caller *caller);

@@ -35,7 +35,7 @@ struct bot_version {
     uint64_t generation;
 };
 
-/* What a caller key says. In the caller's storage. */
+/* The content of a caller key. In the caller's storage. */
 struct caller_key {
     char name[BOT_NAME_MAX_BYTES];
     size_t name_n;
@@ -48,8 +48,8 @@ void bot_keys_derive(const struct token_key *key, struct bot_keys *ret_keys);
 
 /* Puts the caller key: at most CALLER_KEY_MAX_BYTES of letters, digits, '-', '_' and '.'. */
 void caller_key_put(struct buf *b, const struct bot_keys *keys, const struct bot_version *bot);
-/* Whether `text`, any bytes, is a caller key of this cluster. Compares in constant time. Whether
- * the bot still exists, and at which generation it is, is for the registry to say. */
+/* Returns whether `text`, any bytes, is a caller key of this cluster. Compares in constant time.
+ * Whether the bot still exists, and at which generation it is, is for the registry to say. */
 bool caller_key_read(const struct bot_keys *keys, struct str text,
                      struct caller_key *ret_key) must_check;
 

@@ -41,8 +41,8 @@ struct registration {
     struct str key;      /* once_key of the request; n == 0: none */
 };
 
-/* What came of a registration or a rotation. Valid inside the callback, which must show the keys to
- * nobody except the one who acted. */
+/* The outcome of a registration or a rotation. Valid inside the callback, which must show the keys
+ * to nobody except the one who acted. */
 struct grant {
     enum err error;     /* ERR_OK: the rest is set */
     const char *detail; /* a sentence about the error; NULL: the error's own text */
@@ -51,7 +51,7 @@ struct grant {
 };
 typedef void grant_cb(void *context, const struct grant *grant);
 
-/* What came of a removal. */
+/* Receives the outcome of a removal. */
 typedef void removed_cb(void *context, enum err error, const char *detail);
 
 /* One bot of a list. Valid inside the callback. */

@@ -17,7 +17,7 @@
 
 #include "services/bots/bots.h"
 
-/* What a message wants of the main bot. */
+/* The wish of a message to the main bot. */
 enum annex_wish { ANNEX_NOTHING, ANNEX_ANSWER, ANNEX_COMMAND };
 /* `tagged`: names that the message tags besides those in its text. Pure. */
 enum annex_wish annex_wish_of(struct str text, const struct str *tagged, size_t tagged_n);

@@ -13,7 +13,7 @@ enum { ANNEX_WORDS_MAX = 8 };
 
 struct annex_words {
     struct str name; /* of the command, with its slash; "" if there is none */
-    /* What follows: separated by white space, "within quotes" without them. */
+    /* The words that follow: separated by white space, "within quotes" without them. */
     struct str words[ANNEX_WORDS_MAX];
     bool is_quoted[ANNEX_WORDS_MAX];
     size_t n;

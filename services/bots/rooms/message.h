@@ -34,7 +34,7 @@ void message_put(struct buf *b, const struct message *message);
 /* Puts when the message with that id was stored, as a JSON string: RFC 3339 with ms, in UTC. */
 void message_put_time(struct buf *b, struct str id);
 
-/* Whether `text` has the form of a message's id, or of a room's. */
+/* Returns whether `text` has the form of a message's id, or of a room's. */
 bool message_is_id(struct str text);
 bool message_is_room(struct str text);
 /* Compares ids by age: below 0 if `a` is older. "" is older than all. */

@@ -39,7 +39,8 @@ struct post {
     /* POST_REPLY */
     struct str bot;      /* its plain username */
     struct str delivery; /* its id */
-    /* Of the lease under which it is answered; 0: the bot answers later, or has pulled it. */
+    /* The number of the lease under which it is answered; 0: the bot answers later, or has pulled
+     * it. */
     uint64_t fence;
 };
 

@@ -38,7 +38,7 @@ struct room_socket {
     char *own;
     uint64_t max_stored, max_stored_per_user;
     struct saying *saying;
-    /* What it has been sent: up to that message; "": nothing, from the oldest on. */
+    /* The last message that it was sent; "": none, from the oldest on. */
     char last[MESSAGE_ID_MAX_BYTES + 1];
     char newest[MESSAGE_ID_MAX_BYTES + 1]; /* of an event */
     bool is_behind; /* messages after `last` are stored: they are read, not taken from events */

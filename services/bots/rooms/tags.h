@@ -28,7 +28,7 @@ struct tags {
     size_t n;
 };
 
-/* What a posting needs for its names besides the texts of the message. */
+/* Bytes that a posting needs for its names, without the texts of the message. */
 size_t tags_bytes(void);
 
 /* Each keeps a text in `own`, in a form, and returns it. */
@@ -39,7 +39,7 @@ struct str tags_keep_look(struct buf *own, struct str namespace, struct str plai
 
 /* Adds those of a message. A name counts once; one that is also in `tagged` must exist. */
 void tags_add(struct tags *tags, struct buf *own, const struct post *post);
-/* What a name looks like; "" of one that is not mentioned. */
+/* Returns the look of a name; "" for one that is not mentioned. */
 struct str tags_look_of(const struct tags *tags, struct str name);
 /* Takes what names_find says of a name: its kind, and the name of a bot that it only looks like.
  * Returns the kind. */

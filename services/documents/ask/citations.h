@@ -27,8 +27,8 @@ struct citations {
 void citations_check(struct str answer, unsigned given_n, enum citations_numbers numbers,
                      struct buf *out, struct citations *ret_citations);
 
-/* Whether an answer says that nothing was found, in the sentence that prompts ask models to use.
- * Such an answer cites nothing. */
+/* Returns whether an answer says that nothing was found, in the sentence that prompts ask models to
+ * use. Such an answer cites nothing. */
 bool citations_says_nothing(struct str answer);
 #define CITATIONS_NOTHING "I don't know based on the provided documents."
 

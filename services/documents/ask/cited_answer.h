@@ -20,7 +20,7 @@
 
 struct cited_answer;
 
-/* What a format writes as the response. */
+/* The response that a format writes. */
 struct cited_answer_result {
     struct str answer, model; /* marks are positions in the hits, from 1; model may be empty */
     struct str cut_by;        /* outcome_cut_by: the answer is not complete; or "" */
@@ -38,7 +38,7 @@ struct cited_answer_format {
     bool is_llm; /* report errors as llm_refusal.h does */
 };
 
-/* What cited_answer_start borrows from it must live as long as the request. */
+/* Texts that cited_answer_start borrows from it must live as long as the request. */
 struct cited_answer_settings {
     struct requester requester;
     struct str question, context;

@@ -84,7 +84,7 @@ void retrieve_counted(struct retrieve_op *op, struct str left);
 void retrieve_search(struct retrieve_op *op);
 /* It leaves the searches of its thread; the next one's turn comes. */
 void retrieve_end_ranking(struct retrieve_op *op);
-/* What ranks takes turns there. */
+/* Returns the slots in which searches take turns to rank. */
 struct fair_slots *retrieve_turns(void) must_check;
 
 /* --- retrieve_order.c ------------------------------------------------------------------------- */

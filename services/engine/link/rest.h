@@ -22,7 +22,7 @@ enum { REST_MAX_S = 600, REST_REASON_MAX_BYTES = 200 };
 
 enum rest_state { REST_GOOD, REST_RESTING, REST_CHECKING, REST_PROBING, REST_NR };
 
-/* What it points to is borrowed. */
+/* Settings; everything that they point to is borrowed. */
 struct rest_config {
     struct timers *timers;
     struct backend *backend;
@@ -55,7 +55,7 @@ void rest_begin(struct rest *rest, uint64_t retry_after_s, const char *reason);
 void rest_end(struct rest *rest);
 /* How long a slot that has work should wait before it asks the server; 0: not at all. */
 uint64_t rest_left_ms(const struct rest *rest);
-/* Whether that slot may ask for work; on_change runs when that changes. */
+/* Returns whether that slot may ask for work; on_change runs when that changes. */
 bool rest_may_poll(struct rest *rest, const void *slot) must_check;
 
 #endif

@@ -22,7 +22,7 @@ enum completion_outcome {
     COMPLETION_REFUSED, /* this prompt can never work */
 };
 
-/* What a model says of an answer besides its text. */
+/* Facts that a model reports with an answer, beyond its text. */
 struct completion_facts {
     char finish[COMPLETION_FINISH_MAX_BYTES + 1]; /* why it ended: "stop", "length"; "": unknown */
     bool has_usage;

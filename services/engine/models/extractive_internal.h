@@ -43,7 +43,8 @@ struct extraction {
  * known to answer exactly this question. `title` may be NULL. */
 void extractive_put_sentence(struct extraction *x, size_t source, bool is_for_question,
                              const struct statement *statement, const struct terms_found *title);
-/* Whether a sentence is good enough compared with the best one. Requires sentences sorted by score.
+/* Returns whether a sentence is good enough compared with the best one. Requires sentences sorted
+ * by score.
  */
 bool extractive_fits(const struct extraction *x, const struct sentence *s);
 
@@ -52,7 +53,7 @@ void extractive_put_plain(struct buf *b, struct str text);
 
 /* --- extractive_marked.c --- */
 
-/* Whether the question names nothing itself, only what the reader has marked. */
+/* Returns whether the question names nothing itself, only what the reader has marked. */
 bool extractive_means_marked(const struct prompt *prompt);
 /* Puts the first sentences of what the reader has marked, and returns how many. */
 size_t extractive_put_marked(const struct prompt *prompt, struct buf *answer);

@@ -28,8 +28,9 @@ struct backend_check *openai_check_start(const struct openai_check_settings *set
 /* No callback runs after this. `check` must not be NULL. */
 void openai_check_cancel(struct backend_check *check);
 
-/* Whether a list of models, as JSON, lacks `model`. Returns false for a list that proves nothing:
- * an empty one, or one of a server that accepts any name, as llama.cpp's does. Public for its test.
+/* Returns whether a list of models, as JSON, lacks `model`. Returns false for a list that proves
+ * nothing: an empty one, or one of a server that accepts any name, as llama.cpp's does. Public for
+ * its test.
  */
 bool openai_lacks_model(const json_t *list, struct str model);
 

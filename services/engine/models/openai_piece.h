@@ -27,14 +27,14 @@ void openai_put_texts(const json_t *text, struct buf *think, struct buf *answer)
 /* Reads the counts of tokens. Returns false if the object has none. */
 bool openai_read_usage(const json_t *json, uint64_t *ret_prompt, uint64_t *ret_completion);
 
-/* Whether the object reports an error; its text is http_error_message. */
+/* Returns whether the object reports an error; its text is http_error_message. */
 bool openai_is_error(const json_t *json);
-/* Whether the error is about what the prompt says or how long it is. */
+/* Returns whether the error is about what the prompt says or how long it is. */
 bool openai_is_about_prompt(const json_t *json);
-/* Whether an error inside a stream says that this prompt will never be accepted. */
+/* Returns whether an error inside a stream says that this prompt will never be accepted. */
 bool openai_is_hopeless(const json_t *json);
 
-/* Whether a finish_reason says that the server failed: then the text is not an answer. */
+/* Returns whether a finish_reason says that the server failed: then the text is not an answer. */
 bool openai_is_failure(struct str finish);
 
 #endif

@@ -49,9 +49,9 @@ bool reply_feed(struct openai_reply *reply, struct str bytes) must_check;
 /* No more comes, or no more is waited for. `is_complete`: the whole body has come; otherwise what
  * is incomplete of it does not count. */
 void reply_finish(struct openai_reply *reply, bool is_complete);
-/* Whether the text may be complete although more may come. */
+/* Returns whether the text may be complete although more may come. */
 bool reply_may_be_whole(const struct openai_reply *reply);
-/* Whether the server has said that the text is complete. */
+/* Returns whether the server has said that the text is complete. */
 bool reply_is_whole(const struct openai_reply *reply);
 
 #endif

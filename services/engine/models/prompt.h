@@ -12,9 +12,9 @@
 
 enum { PROMPT_SOURCES_MAX = 20, PROMPT_TERMS_MAX = 64 };
 
-/* What a prompt requests. All except an answer are JSON objects, recognized by the members that the
- * prompt names: those of a workflow anywhere in it, before all others, because an agent's prompt is
- * the text of a user; those of Parley's own steps in its system message. */
+/* The kinds of requests in prompts. All except an answer are JSON objects, recognized by the
+ * members that the prompt names: those of a workflow anywhere in it, before all others, because an
+ * agent's prompt is the text of a user; those of Parley's own steps in its system message. */
 enum prompt_kind {
     PROMPT_ANSWER,   /* text */
     PROMPT_DECISION, /* {"decision","confidence","reason","output"} */
@@ -25,7 +25,7 @@ enum prompt_kind {
     PROMPT_NR
 };
 
-/* What a user recommended, as a source (services/engine/notes.h). */
+/* A recommendation of a user, as a source (services/engine/notes.h). */
 struct prompt_note {
     struct str title, question, text;
     struct str fragment;   /* the piece of an answer that the note is about */
@@ -73,7 +73,7 @@ void prompt_fini(struct prompt *prompt);
 /* Copies its arguments. Does nothing when there are PROMPT_SOURCES_MAX sources. */
 void prompt_add_source(struct prompt *prompt, struct str title, struct str text);
 void prompt_add_note(struct prompt *prompt, const struct prompt_note *note);
-/* Whether the engine's own documents should be searched for it. */
+/* Returns whether the engine's own documents should be searched for it. */
 bool prompt_wants_sources(const struct prompt *prompt);
 
 /* Finds passages in a text: blocks that begin with a line "[1] title", "[2] title" and so on. Each

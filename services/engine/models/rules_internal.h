@@ -32,7 +32,8 @@ struct rules_words {
 };
 
 void rules_read_words(struct rules_words *words, struct str text);
-/* Whether word `i` is one of `list`, which ends with NULL, in any case. False past the end. */
+/* Returns whether word `i` is one of `list`, which ends with NULL, in any case. False past the end.
+ */
 bool rules_is(const struct rules_words *words, size_t i, const char *const *list);
 bool rules_is_sign(const struct rules_words *words, size_t i, char sign);
 /* How many words from `i` on are the name of a table or column: "happened on" for happened_on,
@@ -66,7 +67,7 @@ const char *rules_name_column(const json_t *columns);
 const char *rules_body_column(const json_t *columns);
 const char *rules_date_column(const json_t *columns);
 bool rules_has_column(const json_t *columns, struct str name);
-/* Whether the column holds words, by its name. */
+/* Returns whether the column holds words, by its name. */
 bool rules_is_text_column(struct str name);
 /* The column of `columns` that refers to a row of `table`: pattern_id for patterns. Or NULL. */
 const char *rules_reference(const json_t *columns, const char *table);
@@ -78,14 +79,14 @@ void rules_put_tables(struct buf *b, const json_t *tables);
 /* Puts a name as SQL, in quotes where it needs them, and text as a literal. */
 void rules_put_sql_name(struct buf *b, struct str name);
 void rules_put_sql_text(struct buf *b, struct str text);
-/* Whether the column holds numbers of rows: id, pattern_id. */
+/* Returns whether the column holds numbers of rows: id, pattern_id. */
 bool rules_is_id(struct str column);
 bool rules_is_number(struct str text);
 
 /* ---- rules_check.c ---- */
 
-/* Whether the text is one statement that only reads, or with `is_write` only inserts or updates,
- * and names nothing but the tables and their columns. If not, puts why. */
+/* Returns whether the text is one statement that only reads, or with `is_write` only inserts or
+ * updates, and names nothing but the tables and their columns. If not, puts why. */
 bool rules_check_sql(struct str sql, bool is_write, const json_t *tables, struct buf *why);
 
 /* ---- one prompt and its decision ---- */

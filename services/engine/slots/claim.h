@@ -45,7 +45,7 @@ void claim_fini(struct claim *claim);
 struct claim_query *claim_find(struct claim *claim, uint64_t seq);
 /* The first query that is OPEN; NULL: there is none. */
 struct claim_query *claim_next(const struct claim *claim);
-/* Whether one of those after `query` is OPEN. */
+/* Returns whether one of those after `query` is OPEN. */
 bool claim_has_open_after(const struct claim *claim, const struct claim_query *query);
 /* The query was OPEN. */
 void claim_end_query(struct claim_query *query, enum query_state state);

@@ -38,7 +38,7 @@ void slot_poll_say_away(struct slot *slot);
 void slot_poll_say_rest(struct slot *slot, uint64_t after_ms);
 /* The parameter Engine: who this slot is. */
 void slot_put_engine(struct slot *slot, struct buf *query);
-/* What get-new-queries and Next have in common. */
+/* Puts the parameters that get-new-queries and Next have in common. */
 void slot_poll_put_query(struct slot *slot, struct buf *query);
 
 #endif

@@ -33,7 +33,7 @@ void slot_release_unused(struct slot *slot, const char *reason);
 /* Takes over a claim that could only be rescued (claim_rescue) and ends it as failed: it would come
  * back to every engine in turn. The slot holds none. */
 void slot_release_unreadable(struct slot *slot, const struct claim *claim, const char *reason);
-/* What waited for `may_give_back` is sent, unless it is under way. */
+/* Sends what waited for `may_give_back`, unless it is under way. */
 void slot_release_go_on(struct slot *slot);
 void slot_release_cancel(struct slot *slot);
 

@@ -24,7 +24,7 @@ struct slot_text {
 
 void slot_text_init(struct slot *slot);
 void slot_text_fini(struct slot *slot);
-/* What nodes said of the claim before does not count any more. */
+/* Forgets what nodes said of the claim before. */
 void slot_text_new_claim(struct slot *slot);
 /* Adds what the back end wrote. False: there is no room for more. */
 bool slot_text_add(struct slot *slot, struct str think, struct str answer) must_check;

@@ -27,7 +27,7 @@ enum top_key top_screen_key(void);
 
 /* --- top_view.c ------------------------------------------------------------------------------- */
 
-/* What is shown: the answers of /api/status?Detail=true and /api/depth, borrowed. */
+/* The view: the answers of /api/status?Detail=true and /api/depth, borrowed. */
 struct top_view {
     const json_t *status, *depth;
     struct str url;     /* which node answered */

@@ -36,7 +36,7 @@ struct answer {
     struct str comment, note; /* n == 0: none. The note is what a client says of itself */
 };
 
-/* What came of it. Valid inside the callback. */
+/* Its outcome. Valid inside the callback. */
 struct answer_end {
     enum err error;     /* ERR_OK: it counts */
     const char *detail; /* a sentence; NULL: the error's own text */
@@ -55,7 +55,7 @@ struct answering *answer_start(struct workflow *workflow, const struct answer *a
 /* Nobody waits for the callback any more. Accepts NULL. */
 void answer_leave(struct answering *answering);
 
-/* What a text of the deployed chat says about an open question: a yes, a no, or a correction of
+/* Reads a text of the deployed chat about an open question: a yes, a no, or a correction of
  * raw_text. Upper and lower case are the same, as are a full stop or an exclamation mark after the
  * word. Pure. */
 enum echo { ECHO_YES, ECHO_NO, ECHO_CORRECTION };

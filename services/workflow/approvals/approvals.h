@@ -23,8 +23,8 @@ bool approvals_read_url(const struct config *config, char **ret_url) must_check;
 /* The key of links. Answers 503 and returns false while the cluster's key is not known yet. */
 bool approvals_key(struct request *r, struct link_key *ret_key) must_check;
 
-/* What a JSON body answers; `corrections` is to be freed with json_decref. Otherwise answers 400
- * and returns false. */
+/* Reads the answer in a JSON body; `corrections` is to be freed with json_decref. Otherwise answers
+ * 400 and returns false. */
 bool approvals_read_body(struct request *r, struct answer *ret_answer,
                          json_t **ret_corrections) must_check;
 /* Puts the answer to an answer that counts. */

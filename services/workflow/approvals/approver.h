@@ -27,7 +27,7 @@ void approver_put_account(struct buf *b, struct str account_name);
 void approver_put_role(struct buf *b, enum role role, struct str namespace);
 void approver_put_owner(struct buf *b, struct str account_name, struct str user_name);
 
-/* Whether `name` is one of `approvers` (names, with a space between each). */
+/* Returns whether `name` is one of `approvers` (names, with a space between each). */
 bool approver_is_among(struct str approvers, struct str name);
 
 #endif

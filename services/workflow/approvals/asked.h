@@ -52,10 +52,11 @@ struct identities {
 };
 void identities_of(const struct workflow_who *who, struct identities *ret_identities);
 
-/* Whether they began the run: that account, or that user by another account. */
+/* Returns whether they began the run: that account, or that user by another account. */
 bool asked_is_own(const struct asked *question, const struct workflow_who *who);
-/* Whether an answer of `who` counts: it is among `approvers` (names, by spaces), and it did not
- * begin the run, if the question asks for others. The verb decides; this is for what is shown. */
+/* Returns whether an answer of `who` counts: it is among `approvers` (names, by spaces), and it did
+ * not begin the run, if the question asks for others. The verb decides; this is for what is shown.
+ */
 bool asked_may_answer(const struct asked *question, struct str approvers,
                       const struct workflow_who *who, const struct identities *identities);
 

@@ -31,7 +31,8 @@ const json_t *form_post_initial(const json_t *schema, const json_t *body, const 
  * the body has it. NULL: no field. The caller owns the result. */
 json_t *form_post_default(const json_t *body) must_check;
 
-/* Whether a member of the form takes values of that type: `type` is a name or a list of names. */
+/* Returns whether a member of the form takes values of that type: `type` is a name or a list of
+ * names. */
 bool form_post_takes(const json_t *schema, const char *type);
 
 /* Returns the corrections that the fields make: NULL if no field differs from what the page showed,

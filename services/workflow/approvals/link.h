@@ -20,7 +20,7 @@
 enum {
     LINK_KEY_BYTES = 32,
     LINK_USER_MAX_BYTES = 128,
-    /* What is signed: id, generation, account and user as names, with a space between each. */
+    /* The signed text: id, generation, account and user as names, with a space between each. */
     LINK_TEXT_MAX_BYTES = QUESTION_ID_MAX_BYTES + TOKEN_GENERATION_CHARS +
                           3 * (ACCOUNT_NAME_MAX_BYTES + LINK_USER_MAX_BYTES) + 3,
     LINK_MAX_BYTES = (LINK_TEXT_MAX_BYTES * 4 + 2) / 3 + 1 + 43
@@ -37,7 +37,7 @@ enum link_state {
     LINK_NR
 };
 
-/* What a good link says. */
+/* The content of a good link. */
 struct link {
     const struct account *account; /* in the accounts with which it was read */
     struct question_id question;   /* borrows from `text` below */

@@ -17,7 +17,7 @@ enum {
     RUN_URLS_MAX = 16
 };
 
-/* What to do when a run stops. */
+/* The reply when a run stops. */
 enum run_reply { RUN_ASK, RUN_APPROVE, RUN_REJECT };
 
 struct run_cli {

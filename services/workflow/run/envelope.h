@@ -23,13 +23,13 @@ enum envelope_type {
     ENVELOPE_NR
 };
 
-/* What a client sent. Texts borrow from `json`; `at == NULL`: absent. */
+/* A message of a client. Texts borrow from `json`; `at == NULL`: absent. */
 struct envelope {
     json_t *json; /* owned */
     enum envelope_type type;
     struct str session_id, request_id, verb, next_agent;
     const json_t *body; /* messageBody, an object; NULL: absent */
-    /* Of an answer: */
+    /* For an answer: */
     bool is_approved;
     const json_t *corrections; /* an object with members; NULL: none */
     struct str approved_by, comment;
@@ -43,7 +43,7 @@ bool envelope_read(struct str text, struct envelope *ret_envelope,
 /* Accepts a zeroed one. */
 void envelope_fini(struct envelope *envelope);
 
-/* What one step says to the client. */
+/* One step, as the client sees it. */
 struct envelope_step {
     struct str session_id, request_id, verb, agent;
     struct str next_agent; /* n == 0: null */
@@ -60,7 +60,7 @@ void envelope_put_step(struct buf *b, const struct envelope_step *step);
 /* An error: nothing of it is stored. `to`: what it answers; NULL: a frame that was no object. */
 void envelope_put_error(struct buf *b, const struct envelope *to, struct str reason);
 
-/* Of a frame that envelope_put_step wrote: what its run does after it. Reads its head only. */
+/* Reads from the head of a frame that envelope_put_step wrote what its run does after it. */
 enum envelope_end { ENVELOPE_GOES_ON, ENVELOPE_WAITS, ENVELOPE_OVER };
 enum envelope_end envelope_end_of(struct str frame);
 

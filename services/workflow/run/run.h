@@ -120,7 +120,7 @@ void run_wait_for_turn(struct run *run);
 void run_leave_turn(struct run *run);
 /* Continues the runs whose turn it is. */
 void runs_fill(struct runs *runs);
-/* What its agent works on now is counted. */
+/* Counts what its agent works on now. */
 void run_weigh(struct run *run);
 /* The same of one that was read. False: it is too large for now, and waits for its turn again. */
 bool run_fits(struct run *run) must_check;
@@ -130,7 +130,7 @@ void run_wait_for_room(struct run *run, const struct agent_result *result);
 
 /* --- step.c --- */
 
-/* What a step says. */
+/* The content of a step. */
 struct run_step {
     bool is_yes;
     double confidence;

@@ -13,7 +13,7 @@
 #include "services/workflow/workflow.h"
 #include "shared/base/json.h"
 
-/* Of a node: that are driven at a time, and that wait for their turn. */
+/* Runs of a node that are driven at a time, and that wait for their turn. */
 enum { RUNS_MAX = 1000, RUNS_WAITING_MAX = 3000 };
 
 struct leases;
@@ -47,7 +47,7 @@ struct run_lease {
  * deadline that has passed, or with its agent. */
 void runs_carry_on(struct runs *runs, const struct run_lease *lease);
 
-/* Of the runs that this node holds, for the hooks of the service. */
+/* Returns the leases of the runs that this node holds, for the hooks of the service. */
 struct leases *runs_leases(struct runs *runs);
 void runs_put_metrics(struct buf *b);
 

@@ -49,7 +49,7 @@ void child_reap_all(void);
  * the caller decrefs; NULL: none came. */
 json_t *child_try(const struct sql_settings *settings, unsigned wait_ms) must_check;
 
-/* What runs in the child: until its node is gone. */
+/* Runs the child, until its node is gone. */
 int child_run(void);
 
 /* For both sides; blocking on a blocking descriptor. */

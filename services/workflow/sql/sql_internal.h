@@ -83,7 +83,7 @@ void sql_call_finish(struct sql_call *call, const json_t *frame);
 void sql_slots_init(struct sql_store *store);
 /* Gives idle children the calls that wait, and starts children for those that are left. */
 void sql_slots_pump(struct sql_store *store);
-/* Whether any child has the database open. */
+/* Returns whether any child has the database open. */
 bool sql_slots_reach(const struct sql_store *store);
 /* Ends its child. Returns the call that it worked on, which is the caller's to deal with, or NULL.
  */

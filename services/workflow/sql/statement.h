@@ -22,7 +22,7 @@ bool statement_check(struct str text, enum sql_right right, enum sql_dialect dia
 unsigned statement_queries(struct str text, enum sql_dialect dialect, struct str *ret_names,
                            unsigned max);
 
-/* Whether statements may call the function `name`, in either case. */
+/* Returns whether statements may call the function `name`, in either case. */
 bool statement_may_call(struct str name) must_check;
 
 #endif

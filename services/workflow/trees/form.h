@@ -24,9 +24,9 @@ enum {
     FORM_MAX_BYTES = 32 << 10 /* as JSON: frames and stored questions hold it whole */
 };
 
-/* Whether `corrections` fits `form`; NULL: everything does. If not, `why` (which has room for
- * FORM_WHY_MAX_BYTES) gets one sentence that names the member and what it takes. The cost is linear
- * in the corrections. */
+/* Returns whether `corrections` fits `form`; NULL: everything does. If not, `why` (which has room
+ * for FORM_WHY_MAX_BYTES) gets one sentence that names the member and what it takes. The cost is
+ * linear in the corrections. */
 bool form_check(const json_t *form, const json_t *corrections, struct buf *why) must_check;
 
 /* The same for any value, which `why` calls `name`. */

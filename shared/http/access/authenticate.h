@@ -18,8 +18,8 @@ bool authenticate(struct request *r, void (*on_known)(struct request *r)) must_c
  * failure as that of a token, and answers 401 with `detail`, a constant, or 429. */
 void authenticate_fail(struct request *r, const char *detail);
 
-/* Whether the request has credentials, valid or not, or a body that may contain some. The route is
- * known. */
+/* Returns whether the request has credentials, valid or not, or a body that may contain some. The
+ * route is known. */
 bool authenticate_is_tried(struct request *r);
 
 /* For a request that is answered before start_request because its body is too large or invalid:

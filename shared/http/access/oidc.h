@@ -28,7 +28,7 @@ struct oidc_settings {
     uint64_t refresh_ms;
 };
 
-/* Whether a provider is configured. */
+/* Returns whether a provider is configured. */
 bool oidc_is_wanted(const struct oidc_settings *settings);
 /* Returns NULL if the settings are valid; otherwise the name of the wrong one ("oidc-issuer") with
  * a human-readable reason in *ret_reason, both static. */
@@ -65,7 +65,7 @@ bool oidc_wait(struct oidc *oidc, struct oidc_waiter *waiter) must_check;
 /* Ends the wait without its callback. */
 void oidc_leave(struct oidc *oidc, struct oidc_waiter *waiter);
 
-/* Whether JWT_NO_KEY is conclusive: there are keys, and the last fetch succeeded. */
+/* Returns whether JWT_NO_KEY is conclusive: there are keys, and the last fetch succeeded. */
 bool oidc_is_sure(const struct oidc *oidc);
 /* Otherwise, when to retry: at least 1. */
 unsigned oidc_retry_after_s(const struct oidc *oidc);

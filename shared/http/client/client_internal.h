@@ -39,7 +39,7 @@ struct http_client {
 
 /* client.c: puts a call that is on no list on the list of its state, for the next turn. */
 void client_put_call(struct http_call *call);
-/* Of one that is on no list. */
+/* Moves a call that is on no list. */
 void client_move_call(struct http_call *call, enum call_state to);
 /* Takes it off its list. */
 void client_take_call(struct http_call *call);

@@ -17,8 +17,8 @@ enum { CLIENT_REASON_BYTES = 640 };
 void client_put_reason(CURL *easy, CURLcode code, const char *error,
                        char reason[CLIENT_REASON_BYTES]);
 
-/* Whether a response with status 400 says that the address takes TLS, as nodes, nginx and Apache
- * say it to a client that speaks HTTP without; writes the reason. */
+/* Returns whether a response with status 400 says that the address takes TLS, as nodes, nginx and
+ * Apache say it to a client that speaks HTTP without; writes the reason. */
 bool client_wants_tls(CURL *easy, struct str body, char reason[CLIENT_REASON_BYTES]);
 
 #endif

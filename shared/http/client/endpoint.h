@@ -17,7 +17,7 @@ struct http_endpoint {
     char *authorization; /* a header; NULL without a key */
 };
 
-/* Whether `url` can be a base URL: http or https, a host, and no user, query or fragment. A
+/* Returns whether `url` can be a base URL: http or https, a host, and no user, query or fragment. A
  * password in a URL would appear in logs and printed settings. */
 bool http_is_base_url(struct str url) must_check;
 /* Returns `url` without trailing slashes, so that a path can follow. Borrows from `url`. */

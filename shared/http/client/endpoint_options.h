@@ -10,7 +10,7 @@
 
 extern const struct config_group endpoint_options;
 
-/* Whether such addresses may be loopback or private ones (http_client_settings). */
+/* Returns whether such addresses may be loopback or private ones (http_client_settings). */
 bool endpoint_options_allow_private(const struct config *config);
 
 #endif

@@ -74,7 +74,7 @@ bool node_calls_refuse(struct node_calls *calls, const char *reason);
  * after a signal or the deadline: the command must end. */
 bool node_calls_wait(struct node_calls *calls, struct pollfd *fd, int ms) must_check;
 
-/* Of a response that is a stream of events. It is asked for again, from another node if need be,
+/* A response that is a stream of events. It is asked for again, from another node if need be,
  * until it is whole; patience begins again with each attempt that got further. */
 struct node_stream {
     void (*begin)(void *context); /* an attempt begins; it may change the call's headers */

@@ -16,7 +16,7 @@ enum { ACCEPT_BEST = 1000 };
  * NULL`). Ranges with an invalid q-value are skipped; parameters other than q are ignored. */
 unsigned accept_quality(struct str list, struct str name);
 
-/* Whether one of the ranges is `name` itself, whatever its q-value. */
+/* Returns whether one of the ranges is `name` itself, whatever its q-value. */
 bool accept_names(struct str list, struct str name);
 
 #endif

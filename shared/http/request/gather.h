@@ -52,7 +52,7 @@ struct gather *gather_begin_partial(struct request *r, gather_cb *on_all);
  * have not replied by then are missing, too, and `error` is never an outage. Of a signed request
  * without any shard it is not known whether its nonce is used up. */
 struct gather *gather_begin_until(struct request *r, gather_cb *on_all, uint64_t most_ms);
-/* What has not replied yet is missing; runs on_all. */
+/* Leaves out what has not replied yet, and runs on_all. */
 void gather_give_up(struct request *r);
 static inline bool gather_is_missing(const struct gather *all, unsigned shard)
 {

@@ -29,7 +29,7 @@ void once_id(struct str key, size_t bytes, char *ret_hex);
 
 /* Reads a part of the request for its key. True if there is more of it; then the key is known. */
 bool once_read_some(struct request *r);
-/* Whether the key must be bound before the handler runs. */
+/* Returns whether the key must be bound before the handler runs. */
 bool once_must_bind(const struct request *r);
 /* Binds it, then the request is handled again; a key that is another request's gets 422. */
 void once_bind(struct request *r);

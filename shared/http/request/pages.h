@@ -13,7 +13,7 @@
 
 #include "shared/http/request/request.h"
 
-/* What `after` must be, for explain_param. */
+/* The form of `after`, for explain_param. */
 #define PAGES_CURSOR "the cursor from the Link header of an earlier response"
 
 enum { PAGES_MAX_BYTES = 16 << 20, PAGES_LIMIT_MAX = 100000, PAGES_AFTER_MAX_BYTES = 512 };

@@ -117,8 +117,8 @@ static inline void request_end_connection(struct request *r)
     r->exchange.h2o->http1_is_persistent = 0;
 }
 
-/* Whether only the head of the answer is wanted: nothing is held or streamed for it. The rest is
- * left out by respond.h. */
+/* Returns whether only the head of the answer is wanted: nothing is held or streamed for it. The
+ * rest is left out by respond.h. */
 static inline bool request_is_head(const struct request *r)
 {
     return h2o_memis(r->exchange.h2o->method.base, r->exchange.h2o->method.len, H2O_STRLIT("HEAD"));
@@ -198,7 +198,7 @@ void request_park(struct request *r);
 void request_on_left(struct request *r, struct left_listener *listener);
 /* For owners that end before their request. Does nothing if it no longer listens. */
 void request_off_left(struct request *r, struct left_listener *listener);
-/* Whether the client has left: checks the socket, which knows it before listeners run. */
+/* Returns whether the client has left: checks the socket, which knows it before listeners run. */
 bool request_client_left(struct request *r);
 /* For on_gone of an answered request: whether the client refused bytes of the answer. A client that
  * closes after reading the whole answer is not a failure. */
@@ -209,7 +209,7 @@ bool request_write_failed(struct request *r);
  * everything else gets that answer when it is done. */
 void request_revoke(struct request *r, enum err why);
 
-/* Whether a log line of the request will be written when it is answered. */
+/* Returns whether a log line of the request will be written when it is answered. */
 bool request_is_logged(const struct request *r);
 /* Notes who added the query that it is about, for that line; `id` is copied if it is written, and
  * ignored if its `at` is NULL. */

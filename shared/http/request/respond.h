@@ -25,7 +25,7 @@ void respond_empty(struct request *r, int status);
  * but must revalidate. */
 void respond_constant(struct request *r, const char *content_type, struct str body,
                       const char *etag);
-/* Whether If-None-Match names `etag` (RFC 9110, 13.1.2: compared weakly). Pure. */
+/* Returns whether If-None-Match names `etag` (RFC 9110, 13.1.2: compared weakly). Pure. */
 bool respond_etag_is_in(struct str list, struct str etag);
 
 /* Answers with an error, in the form that the route's row names (problem.h). `detail`: NULL for the

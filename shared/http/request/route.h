@@ -13,7 +13,7 @@ struct request;
 struct server;
 typedef void handler(struct request *r);
 
-/* What a route's request means to the audit log (audit.h). */
+/* The meaning of a route's request to the audit log (audit.h). */
 enum audit_event {
     AUDIT_NONE,
     AUDIT_QUERY_REOPENED,
@@ -39,11 +39,12 @@ struct route {
     bool takes_api_key;     /* `x-api-key: <account>:<secret>` proves the account, too */
     bool takes_basic;       /* `Authorization: Basic` proves an account with a hashed secret */
     bool takes_key;         /* it creates something, once for each Idempotency-Key (once.h) */
-    /* Of a route whose handler checks the header X-CALLER-KEY: whether its value is a key that this
-     * cluster has made, so that the body may be as large as the route's. NULL: it takes none. */
+    /* For a route whose handler checks the header X-CALLER-KEY: returns whether its value is a key
+     * that this cluster has made, so that the body may be as large as the route's. NULL: it takes
+     * none. */
     bool (*is_caller_key)(const struct server *server, struct str key);
-    /* Whether this request, which has no credentials, is handled all the same, without an account.
-     * NULL: it is not. */
+    /* Returns whether this request, which has no credentials, is handled all the same, without an
+     * account. NULL: it is not. */
     bool (*is_open)(const struct request *r);
     /* A GET that hands something out, a claim or a socket: it takes no HEAD, as all
      * others do. */

@@ -32,7 +32,7 @@ const char *router_nearest(const struct router *router, struct str path);
 /* The part of `path` that matches `{name}` in the pattern, as sent; `at == NULL` if the pattern has
  * no such segment. */
 struct str router_segment(struct str pattern, struct str path, struct str name);
-/* Whether the route's path has such a segment. */
+/* Returns whether the route's path has such a segment. */
 bool router_is_pattern(struct str path);
 
 #endif

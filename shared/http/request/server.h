@@ -35,7 +35,7 @@ struct server_config {
     uint64_t body_max_bytes;          /* default for routes */
 };
 
-/* What the rooms above do at these points of a request's life. */
+/* Hooks of the rooms above at these points of a request's life. */
 struct request_hooks {
     /* It waits from now on (request_park). */
     void (*parked)(struct request *r);

@@ -32,8 +32,8 @@ struct stream {
     bool is_started, is_sending, is_cut, is_ending, is_ended;
 };
 
-/* Whether its Accept header asks for an event stream: rather than JSON, or as well and by name. Not
- * of a HEAD. */
+/* Returns whether its Accept header asks for an event stream: rather than JSON, or as well and by
+ * name. Not of a HEAD. */
 bool stream_is_wanted(struct request *r);
 
 /* `resumes`: its reader continues where it was, so it is also cut off when clients have left too

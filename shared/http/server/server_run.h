@@ -28,7 +28,7 @@ void server_drain(struct server *server);
  * whether that has happened, the server is idle, and connections that are still open have not been
  * used for a while. */
 bool server_is_drained(struct server *server);
-/* Whether no request is running, no WebSocket is open and no connection lingers. */
+/* Returns whether no request is running, no WebSocket is open and no connection lingers. */
 bool server_is_idle(const struct server *server);
 /* If the accounts have been reloaded, ends what is open for those that have lost their right. */
 void server_check_rights(struct server *server);

@@ -11,7 +11,7 @@
 /* Creates the request for `h2o` and finds its route; runs the handler or answers with an error. */
 void start_request(struct server *server, h2o_req_t *h2o);
 
-/* What other rooms do during a request's life. */
+/* Hooks of other rooms during a request's life. */
 extern const struct request_hooks start_hooks;
 
 #endif

@@ -74,7 +74,7 @@ ssize_t websocket_read(struct websocket *ws, void *bytes, size_t n);
 /* The peer sent what no peer may, and wslay answers it with a close frame without a code: the code
  * is put in on its way out. */
 void websocket_note_fault(struct websocket *ws);
-/* Whether nothing more is to be read for now. */
+/* Returns whether nothing more is to be read for now. */
 bool websocket_is_behind(const struct websocket *ws);
 
 /* wslay's callbacks. */
@@ -88,7 +88,7 @@ struct websocket_owner *websocket_owner_enter(struct request *r) must_check;
 void websocket_owner_leave(struct server *server, struct websocket_owner *owner);
 /* So many bytes more wait for readers, or less. */
 void websocket_owner_count(struct websocket *ws, ptrdiff_t bytes);
-/* What a socket may have waiting, by what its owner has on all of its sockets. */
+/* Room for data that waits on a socket, by what its owner has on all of its sockets. */
 enum websocket_room { WEBSOCKET_ROOM, WEBSOCKET_ROOM_FOR_ONE, WEBSOCKET_NO_ROOM };
 enum websocket_room websocket_owner_room(const struct websocket *ws) must_check;
 

@@ -26,8 +26,8 @@ void connections_destroy(struct connections *connections);
 
 /* False if one more connection needs room to be made. */
 bool connections_are_at_most(const struct connections *connections) must_check;
-/* Whether a descriptor is free for one more connection, or an idle connection was closed to free
- * one. If not, the rule accept_again runs once that may have changed. */
+/* Returns whether a descriptor is free for one more connection, or an idle connection was closed to
+ * free one. If not, the rule accept_again runs once that may have changed. */
 bool connections_make_room(struct connections *connections) must_check;
 /* Call it when a counted descriptor is free again, or may be soon. */
 void connections_have_room(struct connections *connections);
@@ -100,8 +100,8 @@ void connection_upgrade(struct exchange *x, connection_upgraded_cb *on_upgraded,
  * reads. What was put aside is in its input. */
 void connection_give_away(h2o_socket_t *socket);
 
-/* What reads and writes sockets besides libh2o does it by these, which know of TLS. Sockets that
- * are not accepted ones are taken as they are. */
+/* Code that reads and writes sockets beside libh2o does so through these, which know of TLS.
+ * Sockets that are not accepted ones are taken as they are. */
 
 /* As recv(2), without waiting. */
 ssize_t connection_receive(h2o_socket_t *socket, void *bytes, size_t n) must_check;

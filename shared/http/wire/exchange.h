@@ -15,7 +15,7 @@ struct connection;
 /* The lists that an unread answer is in: of its thread, and of its client's address. */
 enum { UNREAD_OF_THREAD, UNREAD_OF_ADDRESS, UNREAD_LIST_NR };
 
-/* What is held of its answer until the client has read it (connection.h). */
+/* The part of its answer that is held until the client has read it (connection.h). */
 struct unread {
     size_t bytes;      /* that count: 0 up to 16 KiB */
     size_t gathered;   /* while the answer is put together: what it takes so far */

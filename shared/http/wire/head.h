@@ -42,7 +42,7 @@ struct head {
 /* Reads `n` bytes of input. *ret_head is filled if the result is HEAD_GOOD. */
 enum head_state head_read(const char *at, size_t n, struct head *ret_head) must_check;
 
-/* What head_hide removes from a head. */
+/* Parts of a head that head_hide removes. */
 enum { HEAD_BODY = 1, HEAD_EXPECT = 2, HEAD_H2C = 4 };
 
 /* Renames fields of a valid head of `n` bytes in place so that libh2o ignores them: those that

@@ -29,9 +29,9 @@ void leave_unwatch(struct exchange *x);
 void leave_listen(struct exchange *x, struct left_listener *listener);
 /* Does nothing if it no longer listens. */
 void leave_unlisten(struct exchange *x, struct left_listener *listener);
-/* Whether the client has left: checks the socket, which knows it before listeners run. */
+/* Returns whether the client has left: checks the socket, which knows it before listeners run. */
 bool leave_has_begun(struct exchange *x) must_check;
-/* Of an answered exchange, at its end: whether the client refused bytes of the answer. */
+/* Returns, at the end of an answered exchange, whether the client refused bytes of the answer. */
 bool leave_cut_answer(struct exchange *x) must_check;
 
 #endif

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* What was bound. */
+/* A bound address. */
 struct listen_place {
     int port;  /* 0: a path */
     dev_t dev; /* of a path: identifies our own file, so that no other is removed */
@@ -39,7 +39,7 @@ void listen_remove(const char *address, const struct listen_place *place);
  * thread. */
 void listen_refuse(int fd);
 
-/* Whether `address` is valid, as far as can be checked without binding it. */
+/* Returns whether `address` is valid, as far as can be checked without binding it. */
 bool listen_check_address(const char *address) must_check;
 
 #endif

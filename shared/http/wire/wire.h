@@ -43,7 +43,7 @@ struct admission {
     size_t most; /* bytes of the body that are read */
 };
 
-/* What the rooms above decide. `arg` is that of struct wire. */
+/* Decisions of the rooms above. `arg` is that of struct wire. */
 struct wire_rules {
     /* How much of the body to read. Reserves nothing and answers nothing. */
     struct admission (*admit)(void *arg, const struct admit_ask *ask);
