@@ -9,7 +9,7 @@ set -euo pipefail
 export LC_ALL=C.UTF-8
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.."
 
-readonly ALWAYS="format boundaries structure headers lua_headers verbs lua_patterns buffers states text links settings versions questions prose adr keys"
+readonly ALWAYS="format boundaries structure headers lua_headers verbs lua_patterns buffers states text links settings versions questions prose words adr keys"
 readonly WITH_TOOL="shell lua cppcheck tidy" SLOW="cppcheck tidy"
 
 c_files() { find shared services tests -name '*.[ch]' -not -path '*/node_modules/*' | sort; }
@@ -54,6 +54,7 @@ check_settings() { perl tests/lint/settings.pl; }
 check_versions() { perl tests/lint/versions.pl; }
 check_links() { perl tests/lint/links.pl; }
 check_prose() { perl tests/lint/prose.pl; }
+check_words() { perl tests/lint/words.pl; }
 check_adr() { perl tests/lint/adr.pl; }
 check_keys() { perl tests/lint/keys.pl; }
 
