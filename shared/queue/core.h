@@ -76,18 +76,18 @@ uint32_t queue_hash(struct str s, uint64_t salt);
 
 /* The part of a topic (name). */
 struct queue_shard *queue_part(struct queue *queue, struct str topic);
-/* Its connections are up. */
+/* Returns whether its connections are up. */
 bool part_is_up(const struct queue_shard *part);
 /* The same, and Redis works. */
 bool part_is_usable(const struct queue_shard *part);
 /* REDIS_FINE while it works. */
 enum redis_trouble part_trouble(const struct queue_shard *part);
 
-/* Within that time: report that this node is alive (on every shard), and reap. */
+/* Within that time the node reports that it is alive (on every shard), and reaps. */
 void queue_sync_soon(struct queue *queue, uint64_t after_ms);
 void part_sync_by(struct queue_shard *part, uint64_t after_ms);
 void part_reap_by(struct queue_shard *part, uint64_t after_ms);
-/* A lease ends in that time, and no other node may be watching it. */
+/* Notes that a lease ends in that time, because no other node may be watching it. */
 void part_look_after(struct queue_shard *part, uint64_t after_ms);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * engines: what this node's engines are known by between their polls. queue.h has what a service
+ * engines: what this node knows of its engines between their polls. queue.h has what a service
  * notes. On the loop's thread.
  */
 #ifndef PARLEY_QUEUE_ENGINES_H

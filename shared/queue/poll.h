@@ -8,7 +8,7 @@
 
 #include "shared/queue/core.h"
 
-/* An engine has begun a newer poll, here or on another node. */
+/* Handles that an engine has begun a newer poll, here or on another node. */
 void polls_on_supersede(struct queue *queue, struct lines *rest);
 
 #endif

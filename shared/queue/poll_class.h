@@ -56,7 +56,7 @@ void classes_destroy(struct classes *classes);
 
 /* Returns NULL if no class has that name. */
 struct poll_class *class_find(struct queue *queue, struct str name);
-/* Makes it if need be. */
+/* Returns the class, and creates it if there is none. */
 struct poll_class *class_get(struct queue *queue, struct str account, struct str models);
 /* The class after that one, or the first one (NULL); NULL after the last one. */
 struct poll_class *classes_next(const struct queue *queue, const struct poll_class *class);
@@ -81,8 +81,8 @@ static inline struct str class_models(const struct poll_class *class)
 {
     return (struct str){class->name + class->account_n + 1, class->name_n - class->account_n - 1};
 }
-/* Parked polls that are not trying another shard: the number of credits there should be. A
- * hand-over may have taken a poll that was moving. */
+/* Returns the number of parked polls that are not trying another shard: so many credits there
+ * should be. A hand-over may have taken a poll that was moving. */
 static inline unsigned class_idle_n(const struct poll_class *class)
 {
     return class->is_drained || class->parked.n <= class->moving_n
@@ -100,7 +100,7 @@ bool class_takes_model(const struct poll_class *class, struct str model);
 /* Returns whether its engines name that model; those that take any model name none. */
 bool class_lists_model(const struct poll_class *class, struct str model);
 
-/* A claim of the class begins, or ends, on that shard. */
+/* Note that a claim of the class begins, or ends, on that shard. */
 static inline void class_begin_look(struct poll_class *class, unsigned shard)
 {
     class->looks[shard]++;
@@ -109,7 +109,7 @@ static inline void class_end_look(struct poll_class *class, unsigned shard)
 {
     class->looks[shard]--;
 }
-/* That shard holds its hint, or may have lost it. */
+/* Note that the shard holds its hint, or may have lost it. */
 static inline void class_note_hint(struct poll_class *class, unsigned shard)
 {
     class->hinted |= shard_bit(shard);
@@ -118,11 +118,12 @@ static inline void class_forget_hint(struct poll_class *class, unsigned shard)
 {
     class->hinted &= ~shard_bit(shard);
 }
-/* An engine of the class polls: the syncs of all shards must report it (lua/queue/fallback.lua). */
+/* Notes that an engine of the class polls: the syncs of all shards must report it
+ * (lua/queue/fallback.lua). */
 void class_note_poll(struct poll_class *class);
-/* An engine got that claim of the shard: it is working. */
+/* Notes that an engine got that claim of the shard and is working. */
 void class_note_work(struct poll_class *class, unsigned shard, const struct claim *claim);
-/* A sync of that shard reports what was noted. Returns the latest lease, or 0. */
+/* Takes what was noted for a sync of that shard. Returns the latest lease, or 0. */
 uint64_t class_take_notes(struct poll_class *class, unsigned shard);
 
 #endif

@@ -12,13 +12,13 @@ void polls_set_state(struct poll *poll, enum poll_state to);
 void polls_park(struct queue *queue, struct poll *poll);
 void polls_unlink_parked(struct queue *queue, struct poll *poll);
 
-/* Credits there once what is on its way has run, if the polls that look there park and take the
- * queries. Below 0: queries will wait there. */
+/* Returns the credits of that shard once what is on its way has run, if the polls that look there
+ * park and take the queries. Negative: queries will wait there. */
 int credits_to_come(const struct poll_class *class, unsigned shard);
 /* Chooses the shard for the next credit: the usable one with the fewest to come, except those in
  * `but` (one bit each); SHARDS_MAX if there is none. Lookups are all on the cluster's shard. */
 unsigned credits_least_shard(const struct poll_class *class, uint64_t but);
-/* A script has granted one. */
+/* Notes one that a script has granted. */
 void credits_note(struct poll_class *class, unsigned shard);
 /* A hand-over used up a credit. Returns false if the credit is not known yet, because the reply
  * that grants it is on its way.
@@ -32,14 +32,14 @@ void credits_grant_missing(struct poll_class *class);
 unsigned credits_at(const struct poll_class *class, unsigned shard);
 /* Returns whether the next sync of that shard states the class, be it with none. */
 bool credits_are_stated(const struct poll_class *class, unsigned shard);
-/* It has been stated. */
+/* Notes that the class has been stated. */
 void credits_note_stated(struct poll_class *class, unsigned shard);
 
 /* Call it when the connection of that shard's turn is lost. */
 void credits_on_lost(struct queue *queue, unsigned shard);
 /* A connection to that shard is up again: without the bus this node may have been removed. */
 void credits_on_up(struct queue *queue, unsigned shard);
-/* These accounts (comma-separated names) get no claims from here on, others do. */
+/* From now on these accounts (comma-separated names) get no claims, and all others do. */
 void credits_on_drained(struct queue *queue, struct str names);
 
 #endif

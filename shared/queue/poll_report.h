@@ -10,7 +10,8 @@
 
 struct verb_writer;
 
-/* Classes with something to say to that shard, but no more than one sync takes. */
+/* Returns the number of classes with something to say to that shard, but no more than one sync
+ * takes. */
 unsigned report_count_classes(const struct queue_shard *part);
 /* Puts so many of them into `verb`, the sync that is being written. */
 void report_put_classes(struct queue_shard *part, struct verb_writer *verb, unsigned n);

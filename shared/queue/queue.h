@@ -110,8 +110,8 @@ struct queue *queue_create(struct loop *loop, const struct queue_config *config,
 /* Running verbs and claiming polls end with ERR_REDIS_LOST first; parked polls and watches get no
  * callback. Accepts NULL. */
 void queue_destroy(struct queue *queue);
-/* Once, when nothing is under way any more: leaves the list of nodes as soon as its calls are
- * answered (shards_pending_n). The queue may only be destroyed afterwards. */
+/* Leaves the list of nodes as soon as its calls are answered (shards_pending_n). Call it once, when
+ * nothing is under way any more. The queue may only be destroyed afterwards. */
 void queue_leave(struct queue *queue);
 /* For other verbs; owned by the queue. */
 struct shards *queue_shards(struct queue *queue);
@@ -129,7 +129,8 @@ bool queue_is_usable(const struct queue *queue);
 struct str queue_drained(const struct queue *queue);
 /* The node's id. Valid as long as the queue is. */
 struct str queue_node_id(const struct queue *queue);
-/* The longest time between two syncs of a shard: so old may be what Redis knows of a living node.
+/* The longest time between two syncs of a shard: what Redis knows of a living node is at most that
+ * old.
  */
 uint64_t queue_sync_ms(const struct queue *queue);
 /* How long a claim lasts without a heartbeat. */
@@ -153,9 +154,9 @@ bool queue_poll_fits_nonce(struct queue *queue, struct str account, struct str m
  * look at several shards, or its account is drained. on_joined is called first. */
 bool queue_poll_join(struct queue *queue, struct poll *poll, struct str account, struct str models,
                      struct nonce_id *nonce, bool may_park, struct poll_join *ret_join) must_check;
-/* An engine (names) that has a claim gave a sign of life. */
+/* Notes a sign of life of an engine (names) that has a claim. */
 void queue_note_beat(struct queue *queue, struct str account, struct str engine);
-/* The client of a poll that has not ended has left. */
+/* Notes that the client of a poll that has not ended has left. */
 void queue_note_left(struct queue *queue, const struct poll *poll);
 /* Settings in which living nodes differ from this one, as of the last sync: per setting four lines:
  * its name / this node's value / another node's, as names / that node: its address, or its id. */
@@ -176,7 +177,7 @@ void queue_delivered(struct queue *queue, enum work work, struct str topic, stru
  * there and are not confirmed yet keep their delivery leases, unless the engine extends or answers
  * them. */
 void queue_answer_reset(struct queue *queue, uint64_t connection, uint32_t stream);
-/* A claim of queries has ended: nothing is left to confirm. */
+/* Notes that a claim of queries has ended, so nothing is left to confirm. */
 void queue_claim_ended(struct queue *queue, struct str topic, struct str lease);
 /* The engine of a claim of queries is about to give a sign of life with this lease, if it has it:
  * the lease is confirmed first, so that its key is there. */

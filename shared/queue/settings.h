@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * settings: those that should be the same on all nodes, and are not (queue_differences). On the
- * loop's thread.
+ * settings: finds those that should be the same on all nodes and are not (queue_differences). On
+ * the loop's thread.
  */
 #ifndef PARLEY_QUEUE_SETTINGS_H
 #define PARLEY_QUEUE_SETTINGS_H

@@ -21,9 +21,9 @@ struct topology;
 struct redis_address {
     char host[256], path[108], user[128], password[512];
     int port, db;
-    bool is_tls;    /* also for those who are asked, of the other kinds */
+    bool is_tls;    /* also to the Sentinels or members */
     char name[256]; /* what a certificate must have instead of `host`, if that was looked up */
-    /* --- of the other kinds, whose host, port and path are empty until topology_locate --- */
+    /* --- of the other two kinds, whose host, port and path are empty until topology_locate --- */
     enum redis_kind kind;
     char seeds[REDIS_SEEDS_BYTES];   /* host:port,host:port: of Sentinels, or of members */
     char master[REDIS_MASTER_BYTES]; /* its name in Sentinel */
@@ -33,7 +33,7 @@ struct redis_address {
 
 /* Reads redis://[[user:]password@]host:port[/db] (or user:@, whose password comes from a file),
  * unix:/path[?db=N], redis+sentinel://[[user:]password@]host:port,host:port/name[/db] or
- * redis+cluster://[[user:]password@]host:port,host:port; with rediss for redis over TLS, where
+ * redis+cluster://[[user:]password@]host:port,host:port; with rediss for redis over TLS, if
  * redis_tls_is_built_in. The login is always that of Redis. Returns false with a human-readable
  * reason if `url` is invalid, or a list of servers, and leaves `*ret_address` untouched. The reason
  * never quotes `url`, which may contain a password. */

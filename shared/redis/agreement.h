@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * agreement: the cluster record on each Redis server, which ensures that all nodes use the same
- * number of shards and the same order of servers (ADR 25), and read what is
- * stored there (data_version.h).
+ * number of shards and the same order of servers (ADR 25), and that they can read what is stored
+ * there (data_version.h).
  *
  * Each server holds a record under `<prefix of shard 0>cluster`. The first process that starts
  * writes them in the order of its list, each only after it has won the previous one, and then marks
@@ -25,11 +25,11 @@ enum agreed {
     AGREED_NR
 };
 
-/* Reads the records, and adopts their number of shards unless `map->is_n_given`; with `may_write`
- * creates a cluster if no server has a record, and completes one that was begun. In a whole
- * cluster, unreachable servers and those that have lost their record are skipped: a node checks
- * them when it connects (turn.h). Fills `map->id` and `map->is_agreed`. Blocks a few seconds for
- * each unreachable server. `reason` is human-readable, filled unless AGREED. */
+/* Reads the records, and takes over their number of shards unless `map->is_n_given`; with
+ * `may_write` creates a cluster if no server has a record, and completes one that was begun. In a
+ * whole cluster, unreachable servers and those that have lost their record are skipped: a node
+ * checks them when it connects (turn.h). Fills `map->id` and `map->is_agreed`. Blocks a few seconds
+ * for each unreachable server. `reason` is human-readable, filled unless AGREED. */
 enum agreed agreement_make(struct shard_map *map, bool may_write, char *reason,
                            size_t reason_size) must_check;
 

@@ -32,11 +32,11 @@ struct str agreement_key(const struct shard_map *map, unsigned server, char *key
 /* Returns whether `key` is that of any record. */
 bool agreement_is_key(const struct shard_map *map, struct str key);
 
-/* Why a server is not used that has no record. */
+/* The reason not to use a server without a record. */
 #define AGREEMENT_EMPTIED "EMPTIED: it has no cluster record"
-/* Why a server with that record is not used, or NULL: it is the record that the server must hold.
- * With a single server the id is not compared, because the server may have lost its record and got
- * a new one. */
+/* Returns why a server with that record is not used; NULL if it is the record that the server must
+ * hold. With a single server the id is not compared, because the server may have lost its record
+ * and got a new one. */
 const char *agreement_problem(struct str record, const struct shard_map *map, unsigned server);
 /* Returns true once agreement_problem has found a record of another data version in this process,
  * and which one: 0 if the record had none. Any thread. */

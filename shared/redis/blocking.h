@@ -38,9 +38,9 @@ void blocking_destroy(struct blocking *blocking);
  * give back what it holds. Any thread, and async-signal-safe. */
 void blocking_stop(struct blocking *blocking);
 
-/* How many connections there have been: a number that changes with each new one. A cursor of SCAN
- * or HSCAN is worth nothing on another connection: the server may be another one, or have started
- * again, and then has its keys in another order. */
+/* Returns the number of connections so far, which changes with each new one. A cursor of SCAN or
+ * HSCAN is not valid on a new connection: it may lead to a different server, or to one that has
+ * restarted and has its keys in a different order. */
 unsigned blocking_connection_n(const struct blocking *blocking);
 
 uint64_t blocking_patience_ms(const struct blocking *blocking);

@@ -29,7 +29,7 @@ struct bus_events {
  * thread, never before this returns. */
 struct bus *bus_create(struct loop *loop, const struct redis_address *address, const char *prefix,
                        const char *node_id, bool is_sharded, struct bus_events events) must_check;
-/* No event runs any more. Accepts NULL. */
+/* No event runs afterwards. Accepts NULL. */
 void bus_destroy(struct bus *bus);
 /* Connects again if the shard is on another server now (topology.h). */
 void bus_check_place(struct bus *bus);

@@ -8,7 +8,7 @@
  * A call ends in exactly one of three ways:
  *
  *     answered   its on_reply runs, once, never inside the function that begins it
- *     detached   call_detach: nothing runs; the verb does what it does
+ *     detached   call_detach: no callback runs, but the verb may
  *     left       call_leave: another owner is notified once and handles what the verb did
  *
  * The handle is free before its owner is called, so the owner may reuse it for another verb inside

@@ -16,7 +16,7 @@ enum {
     DATA_VERSION_TEXT_BYTES = 256
 };
 
-/* The data version that `word` says; 0: it says none. */
+/* Returns the data version in `word`; 0 if it has none. */
 unsigned data_version_parse(struct str word);
 
 /* Writes why data of another version (0: without one) are not read, and what to do, on one line:

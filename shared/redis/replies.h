@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * replies: replies of Redis, of which each is allocated as a whole. hiredis allocates two pieces
+ * replies: allocates each reply of Redis as a whole. hiredis itself allocates two pieces
  * for each string of a reply, and frees them one by one; a turn's reply has hundreds.
  */
 #ifndef PARLEY_REDIS_REPLIES_H
@@ -8,8 +8,8 @@
 
 struct redisReader;
 
-/* Before the reader's first reply. From then on its replies are freed by its own freeObject, never
- * by freeReplyObject; hiredis does so for an asynchronous connection. */
+/* Call it before the reader's first reply. From then on its replies are freed by its own
+ * freeObject, never by freeReplyObject; hiredis does so for an asynchronous connection. */
 void redis_replies_pool(struct redisReader *reader);
 
 #endif

@@ -19,13 +19,13 @@
 
 struct redisContext;
 
-/* The library that it was built with has what rediss:// takes. */
+/* Returns whether this build supports rediss://. */
 bool redis_tls_is_built_in(void);
 
-/* Whose certificates are accepted: those of the system's authorities, and of `ca_file` (PEM) unless
- * it is NULL. `cert` and `key` (PEM), which may both be NULL, are what a server gets that asks for
- * a certificate of its clients. Reads the files; borrows nothing. False with a human-readable
- * reason and the name of the setting that is wrong. */
+/* Sets whose certificates are accepted: those of the system's authorities, and of `ca_file` (PEM)
+ * unless it is NULL. A server that asks its clients for a certificate gets `cert` and `key` (PEM),
+ * which may both be NULL. Reads the files; borrows nothing. False with a human-readable reason and
+ * the name of the setting that is wrong. */
 bool redis_tls_init(const char *ca_file, const char *cert, const char *key, const char **ret_flag,
                     char *reason, size_t reason_size) must_check;
 
@@ -50,7 +50,7 @@ enum redis_tls_step redis_tls_shake(struct redisContext *c);
 
 /* Returns whether redis_tls_begin was called; always false where it is not built in. */
 bool redis_tls_is_begun(const struct redisContext *c);
-/* After DONE: reads what has arrived, at most `size` bytes, without waiting, also from a blocking
+/* After DONE: reads what has arrived, at most `size` bytes, without waiting, even from a blocking
  * socket. Returns 0 if there is nothing yet, -1 if the connection is lost: c->errstr says why. */
 ssize_t redis_tls_read_now(struct redisContext *c, char *at, size_t size);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * topology: which server is meant by an address that names Sentinels or a Redis Cluster
- * (ADR 55). One per such URL, for the whole process. A thread of
- * its own asks the Sentinels, or the members, with blocking calls: at the first use, after each
- * hint, and every 3 seconds. So the loops never wait, and know the current server at each connect.
- * An address of REDIS_SERVER has no topology, and costs nothing here.
+ * topology: finds the server that an address of Sentinels or of a Redis Cluster leads to (ADR 55).
+ * One per such URL, for the whole process. A thread of its own asks the Sentinels, or the members,
+ * with blocking calls: at the first use, after each hint, and every 3 seconds. So the loops never
+ * wait, and know the current server at each connect. An address of REDIS_SERVER has no topology,
+ * and costs nothing here.
  *
  * Every function may be called on any thread. A connection is used like this:
  *
@@ -46,7 +46,7 @@ bool topology_await(const struct redis_address *address, uint64_t wait_ms,
 void topology_hint(const struct redis_address *address, const struct redis_address *place,
                    const char *reason);
 
-/* Changes whenever any address of the topology has: a connection that remembers it learns by one
+/* Returns a number that changes with any address of the topology, so a connection learns by one
  * atomic read that it should compare its place. 0 for REDIS_SERVER. */
 unsigned topology_version(const struct redis_address *address);
 

@@ -22,7 +22,7 @@ struct turn_fence {
     /* Takes over the slot of a call that awaits its reply, and copies both: from now on the call
      * points to the copy. It ends by turn_end_call, in a later turn of the loop. */
     void (*hold)(struct turn_fence *fence, struct call_slot *slot, struct str reply);
-    /* At the end of each turn of the loop. */
+    /* Runs at the end of each turn of the loop. */
     void (*flush)(struct turn_fence *fence);
     /* The turn stops: ends all calls that it holds with ERR_REDIS_LOST, and frees itself. */
     void (*destroy)(struct turn_fence *fence);
@@ -96,13 +96,13 @@ bool turn_answer_batch(struct turn *turn, struct batch *batch,
 void turn_hold_init(struct turn *turn);
 /* Ends what is held with ERR_REDIS_LOST. */
 void turn_hold_fini(struct turn *turn);
-/* Takes a batch that was refused, if the refusal passes: then returns true and owns the batch. */
+/* Takes a refused batch if the refusal is temporary: then returns true and owns the batch. */
 bool turn_hold_refused(struct turn *turn, struct batch *batch, const char *error) must_check;
-/* Takes one that was written and not sent, during a pause. False: it holds enough. */
+/* Takes a batch that was written but not sent, during a pause. Returns false if it holds enough. */
 bool turn_hold_new(struct turn *turn, struct batch *batch) must_check;
-/* Takes one whose first verbs have run. */
+/* Takes a batch whose first verbs have run. */
 void turn_hold_rest(struct turn *turn, struct batch *batch);
-/* A batch has run. */
+/* Notes that a batch has run. */
 void turn_hold_answered(struct turn *turn);
 /* Another server has the shard now: the connection is made again when nothing is in flight. */
 void turn_leave(struct turn *turn, const char *reason);
@@ -151,7 +151,7 @@ struct turn *turn_create_named(struct loop *loop, const struct redis_address *ad
 void turn_send_batch(struct turn *turn, struct batch *batch);
 /* Ends all calls of a batch, which is recycled. Their callbacks run. */
 void turn_fail_batch(struct turn *turn, struct batch *batch, enum err error);
-/* Puts what was collected to what is held. */
+/* Moves what was collected to what is held. */
 void turn_hold_collected(struct turn *turn);
 /* Ends the batches that found the library missing with `error`. */
 void turn_fail_parked(struct turn *turn, enum err error);

@@ -13,9 +13,9 @@
 /* Verbs of one turn run lane by lane: answers free engines before polls look for work, polls wait
  * before new queries come (which are then handed over instead of queued), readers come last. Slow
  * verbs, which may take Redis milliseconds each, run in calls of their own: BATCH_SLOW_MAX of them
- * in one, one such call at a time. So many of them delay other verbs by one call at most, and those
- * of one owner (call_start) delay another's by one call of each owner that waits. One call has one
- * verb of each user of its owner. */
+ * in one, one such call at a time. However many there are, they delay other verbs by one call at
+ * most; those of one owner (call_start) delay those of another by one call for each owner that
+ * waits. A call has one verb of each user of its owner. */
 enum turn_lane { LANE_FIRST, LANE_CLAIM, LANE_ADD, LANE_READ, LANE_SLOW, LANE_NR };
 
 enum { NONCE_ID_BYTES = 16, TURN_ARGS_MAX = 999 };

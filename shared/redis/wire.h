@@ -14,14 +14,14 @@ void wire_begin(struct buf *wire, size_t word_n);
 void wire_put(struct buf *wire, struct str word);
 /* Puts the length of a last word that is sent separately (redis_conn_send_long). */
 void wire_put_head(struct buf *wire, size_t word_bytes);
-/* A word in decimal digits. */
+/* Puts a word in decimal digits. */
 void wire_put_u64(struct buf *wire, uint64_t word);
-/* "<name> <number>" as one word. The number has so many digits, at most 10, and is not known yet.
- * Returns where its digits begin, for wire_set_number. */
+/* Puts "<name> <number>" as one word, for a number of `digits` digits, at most 10, that is not
+ * known yet. Returns where its digits begin, for wire_set_number. */
 size_t wire_put_numbered(struct buf *wire, struct str name, unsigned digits);
 /* Does nothing if the buffer is over (buf.h); aborts if the number has more digits. */
 void wire_set_number(struct buf *wire, size_t at, unsigned digits, unsigned number);
-/* A whole command. */
+/* Puts a whole command. */
 void wire_put_words(struct buf *wire, const struct str *words, size_t n);
 
 #endif

@@ -41,7 +41,7 @@ struct gather {
 /* Inside the callback, once: the replies stay until the request is gone, or gathers again. Not of
  * gather_begin_until. False: there is no room for that, and the request is answered with 503. */
 bool gather_keep(struct request *r) must_check;
-/* When the request is gone; takes NULL. */
+/* Call it when the request is gone. Accepts NULL. */
 void gather_fini(struct gather *gather);
 /* Replaces an earlier gather of the request, which must have ended. */
 struct gather *gather_begin(struct request *r, gather_cb *on_all);
@@ -49,8 +49,8 @@ struct gather *gather_begin(struct request *r, gather_cb *on_all);
  * only if all are. The answer must then name the missing shards (gather_put_missing). */
 struct gather *gather_begin_partial(struct request *r, gather_cb *on_all);
 /* The same for results that are useful even without any shard, after at most `most_ms`: shards that
- * have not replied by then are missing, too, and `error` is never an outage. Of a signed request
- * without any shard it is not known whether its nonce is used up. */
+ * have not replied by then are missing, too, and `error` is never an outage. If no shard is
+ * available, it is not known whether the nonce of a signed request is used up. */
 struct gather *gather_begin_until(struct request *r, gather_cb *on_all, uint64_t most_ms);
 /* Leaves out what has not replied yet, and runs on_all. */
 void gather_give_up(struct request *r);

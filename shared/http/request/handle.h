@@ -7,7 +7,7 @@
 
 #include "shared/http/request/request.h"
 
-/* A handler that waits for its turn, because the body is long, does not run any more. */
+/* Keeps a handler that waits for its turn, because the body is long, from running. */
 void handle_cancel(struct request *r);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * once: Idempotency-Key, for all routes that create something (struct route, takes_key). The same
- * request under the same key creates it once and gets the same answer for 24 hours; another one
- * under that key gets 422. A key belongs to its account.
+ * request under the same key creates it once and gets the same answer for 24 hours; a different
+ * request under that key gets 422. A key belongs to its account.
  *
  * The verb that creates stores its reply under the key, in the same step (lua/turn/made.lua), so a
  * node that dies before or after it leaves no doubt. With several shards, the key's own shard binds
@@ -31,9 +31,9 @@ void once_id(struct str key, size_t bytes, char *ret_hex);
 bool once_read_some(struct request *r);
 /* Returns whether the key must be bound before the handler runs. */
 bool once_must_bind(const struct request *r);
-/* Binds it, then the request is handled again; a key that is another request's gets 422. */
+/* Binds it, then the request is handled again; a key of a different request gets 422. */
 void once_bind(struct request *r);
-/* The request was refused: its key may be used for another one. */
+/* Frees the key of a refused request, so that another one may use it. */
 void once_unbind(struct request *r);
 void once_fini(struct request *r);
 

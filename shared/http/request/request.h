@@ -89,7 +89,7 @@ struct request {
     void *state; /* owned by the handler */
 };
 
-/* Makes a request of what libh2o has read, in its pool. Its route is not known yet. */
+/* Creates a request, in its own pool, from what libh2o has read. Its route is not known yet. */
 struct request *request_create(struct server *server, h2o_req_t *h2o) must_check;
 
 /* Continues with a request that is authenticated, if its route requires that: runs the handler.
@@ -111,7 +111,7 @@ static inline struct str request_entity(const struct request *r)
     const h2o_iovec_t *entity = &r->exchange.h2o->entity;
     return (struct str){entity->base == NULL ? "" : entity->base, entity->len};
 }
-/* HTTP/1: its connection closes after the answer. */
+/* HTTP/1: closes its connection after the answer. */
 static inline void request_end_connection(struct request *r)
 {
     r->exchange.h2o->http1_is_persistent = 0;
@@ -176,7 +176,7 @@ struct call_start request_call(struct request *r, request_reply_cb *on_reply);
 struct call_start request_call_at(struct request *r, unsigned shard, request_reply_cb *on_reply);
 /* Uses up the nonce and nothing else; calls under way are detached, as if the client had left. */
 void request_use_nonce(struct request *r, request_reply_cb *on_reply);
-/* No reply is waited for any more: what is under way is detached. */
+/* Detaches all calls that are under way, so no reply is waited for. */
 void request_detach(struct request *r);
 /* The same with several shards: the route's handler then runs again, without a nonce. */
 void request_handle_after_nonce(struct request *r);
@@ -187,7 +187,7 @@ void request_on_replay(struct request *r);
 void request_end_handler(struct request *r);
 /* Runs the route's handler, which has not begun or was ended: later, if its body is long. */
 void request_handle(struct request *r);
-/* The request waits from now on: its duration is a wait, and it may be sent again if it is lost. */
+/* Marks the request as waiting: its duration is a wait, and it may be sent again if it is lost. */
 void request_park(struct request *r);
 
 /* `listener` runs at most once, from the loop: when the client closes its side of the connection

@@ -24,9 +24,9 @@ void router_destroy(struct router *router);
 const struct route *router_find(const struct router *router, struct str method, struct str path,
                                 const char **ret_allow);
 
-/* The path, as its table has it, that somebody probably meant by a `path` that no route has; NULL:
- * none is close. "/api/" in front and a slash at the end are no matter. Takes time that grows with
- * the routes of about the same length. */
+/* Returns the path, as its table has it, that a client probably meant by `path`, which no route
+ * has; NULL if none is close. Ignores "/api/" in front and a slash at the end. Its time grows with
+ * the number of routes of similar length. */
 const char *router_nearest(const struct router *router, struct str path);
 
 /* The part of `path` that matches `{name}` in the pattern, as sent; `at == NULL` if the pattern has

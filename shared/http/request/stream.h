@@ -33,7 +33,7 @@ struct stream {
 };
 
 /* Returns whether its Accept header asks for an event stream: rather than JSON, or as well and by
- * name. Not of a HEAD. */
+ * name. False for a HEAD. */
 bool stream_is_wanted(struct request *r);
 
 /* `resumes`: its reader continues where it was, so it is also cut off when clients have left too

@@ -59,8 +59,8 @@ void address_take_idle(struct address *address, struct idle_link *link, bool is_
 void addresses_count_idle(const struct addresses *addresses, size_t ret_n[IDLE_NR]);
 
 /* Returns the connection to close next: the longest idle one of the address with the most idle
- * connections. Strangers are closed first, except the `newcomers_n` most recent ones, which need
- * time to send a request. NULL: none is idle. */
+ * connections. Anonymous clients are closed first, except the `newcomers_n` most recent ones, which
+ * need time to send a request. NULL: none is idle. */
 struct idle_link *addresses_oldest_idle(const struct addresses *addresses, size_t newcomers_n);
 
 #endif

@@ -24,7 +24,7 @@ struct connections *connections_create(struct wire *wire) must_check;
 /* Accepts NULL. */
 void connections_destroy(struct connections *connections);
 
-/* False if one more connection needs room to be made. */
+/* Returns false if one more connection needs another one to be closed first. */
 bool connections_are_at_most(const struct connections *connections) must_check;
 /* Returns whether a descriptor is free for one more connection, or an idle connection was closed to
  * free one. If not, the rule accept_again runs once that may have changed. */
@@ -52,18 +52,18 @@ struct exchange *connection_exchange(const struct connection *connection);
  * connection_end: it ends; what was put aside is read once libh2o asks for more. */
 void connection_begin(struct exchange *x);
 void connection_end(struct exchange *x);
-/* The request has an account: its body no longer counts as a stranger's. */
+/* Notes that the request has an account: its body no longer counts as an anonymous client's. */
 void connection_proves(struct exchange *x);
 /* Answers that clients have not read, if over 16 KiB each, are bounded like bodies of requests
  * (`--body-memory-mib`): in all, and half of that per address. connection_has_room: whether an
- * answer of `bytes` still fits. If not, connections whose clients have taken nothing for 5 s
- * are closed to make room, oldest first. connection_hold_answer: so much of it is held now; until
- * the request ends. connection_is_given_up: it was closed so, and nothing more reaches its client.
+ * answer of `bytes` still fits. If not, connections whose clients have taken nothing for 5 s are
+ * closed to make room, oldest first. connection_hold_answer: sets how much of it is held, until the
+ * request ends. connection_is_given_up: it was closed so, and nothing more reaches its client.
  *
  * One that is put together from several replies counts from its first one on. connection_gather:
- * it takes `more` bytes from now on; false if these do not fit, and then nothing is counted.
- * connection_ungather: so many less. Its client has nothing to read yet, so its connection is not
- * closed for it. Both until connection_hold_answer. */
+ * counts `more` bytes for it; if these do not fit, returns false and counts nothing.
+ * connection_ungather: counts so many less. Its client has nothing to read yet, so its connection
+ * is not closed for it. Both until connection_hold_answer. */
 bool connection_has_room(struct exchange *x, size_t bytes) must_check;
 void connection_hold_answer(struct exchange *x, size_t bytes);
 bool connection_gather(struct exchange *x, size_t more) must_check;
@@ -83,7 +83,7 @@ bool connection_was_reset(const struct exchange *x) must_check;
 /* The request is answered: an HTTP/2 connection whose request was refused is read again. */
 void connection_answered(struct exchange *x);
 
-/* HTTP/2: its whole answer is now in libh2o, for a client that is not proven. */
+/* HTTP/2: its whole answer is now in libh2o, for an anonymous client. */
 void connection_answers_stranger(struct exchange *x);
 
 /* A piece of its answer was handed to libh2o. */
@@ -108,7 +108,7 @@ ssize_t connection_receive(h2o_socket_t *socket, void *bytes, size_t n) must_che
 /* The same, and what was received stays. With HTTP/2, whose socket libh2o reads, the byte may be
  * one of TLS. */
 ssize_t connection_peek(h2o_socket_t *socket, char *ret_byte) must_check;
-/* There is more to receive, for which the socket will not become readable. */
+/* Returns whether there is more to receive for which the socket will not become readable. */
 bool connection_has_more(h2o_socket_t *socket) must_check;
 /* Ends this side of the connection, once everything is written. */
 void connection_end_writing(h2o_socket_t *socket);

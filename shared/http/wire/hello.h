@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * hello: follows what a client of TLS sends before its connection is encrypted, and refuses
- * messages that are too long. OpenSSL allocates a message when its header arrives: a stranger who
- * only announces a ClientHello of 128 KiB would cost as much. Pure; one per connection, on its
- * thread.
+ * messages that are too long. OpenSSL allocates a message when its header arrives: an anonymous
+ * client that only announces a ClientHello of 128 KiB would cost that much. Pure; one per
+ * connection, on its thread.
  */
 #ifndef PARLEY_HTTP_HELLO_H
 #define PARLEY_HTTP_HELLO_H

@@ -33,7 +33,7 @@ bool listen_open(const char *address, unsigned n, int *ret_fds, struct listen_pl
  * socket. Does nothing for "host:port". */
 void listen_remove(const char *address, const struct listen_place *place);
 
-/* From now on no client begins a connection to this descriptor; those that were begun complete and
+/* Stops clients from beginning connections to this descriptor; those that were begun complete and
  * wait to be accepted. Close the descriptor soon: until then a client's attempt is not refused, but
  * repeated by its system after a second. Does nothing for a path: listen_remove has done it. On any
  * thread. */

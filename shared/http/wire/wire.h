@@ -2,7 +2,7 @@
  *
  * wire: what the files of this room share: the loop, the limits of bytes, and what the rooms above
  * decide. The wire knows bytes, heads and exchanges (exchange.h), but no route, account or
- * response: what it needs of these it asks through `rules`. One per server, on the loop's thread.
+ * response: what it needs from these it gets through `rules`. One per server, on the loop's thread.
  */
 #ifndef PARLEY_HTTP_WIRE_H
 #define PARLEY_HTTP_WIRE_H
