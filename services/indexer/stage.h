@@ -12,7 +12,7 @@
 
 enum { STAGE_REASON_MAX_BYTES = 2048 }; /* of `reason` */
 
-/* What all indexers of a process share; does not change while they run. */
+/* Settings that all indexers of a process share; they do not change while indexers run. */
 struct pipeline_settings {
     const struct shard_map *map;
     struct embedder *embedder;
@@ -49,7 +49,7 @@ enum err stage_refuse(struct pipeline *p, const char *format, ...)
 /* Reports the job's progress; also fails if the job must stop. */
 enum err stage_report(struct pipeline *p, enum job_stage stage, unsigned percent_of_stage,
                       const char *format, ...) __attribute__((format(printf, 4, 5))) must_check;
-/* Whether a long step must end, and the resulting error. */
+/* Returns whether a long step must end, and the resulting error. */
 static inline bool stage_must_stop(struct pipeline *p)
 {
     return atomic_load(&p->job.must_stop);

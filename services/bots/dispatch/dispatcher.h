@@ -28,7 +28,7 @@ void dispatcher_destroy(struct dispatcher *dispatcher);
 /* How many more deliveries it may get leased: the argument of message_add and delivery_reply. */
 unsigned dispatcher_room(const struct dispatcher *dispatcher);
 
-/* What a node is to do with it (lua/bots/deliveries.lua). */
+/* The task of a node that takes it (lua/bots/deliveries.lua). */
 enum delivery_task { TASK_CALL, TASK_BUSY, TASK_LATE, TASK_OVER, TASK_NR };
 
 /* A delivery as delivery_take leased it. `age_ms`: of its message; `attempt`: that have begun. */
