@@ -232,7 +232,7 @@ static const char *const weak_dutch[] = {
     "persoon", "plaats",     "prijs",  "reden", "regel",      "regels", "soort",
     "tijd",    "toegestaan", "uur",    "vaak",  "voorwaarden"};
 
-struct list {
+struct stop_list {
     const char *const *words;
     size_t n;
 };
@@ -242,14 +242,14 @@ struct list {
         words, sizeof words / sizeof *words                                                        \
     }
 
-static const struct list lists[STOP_LANGUAGE_NR] = {
+static const struct stop_list lists[STOP_LANGUAGE_NR] = {
     [STOP_ENGLISH] = LIST(english), [STOP_GERMAN] = LIST(german),
     [STOP_FRENCH] = LIST(french),   [STOP_SPANISH] = LIST(spanish),
     [STOP_ITALIAN] = LIST(italian), [STOP_PORTUGUESE] = LIST(portuguese),
     [STOP_DUTCH] = LIST(dutch),
 };
 
-static const struct list weak_lists[STOP_LANGUAGE_NR] = {
+static const struct stop_list weak_lists[STOP_LANGUAGE_NR] = {
     [STOP_ENGLISH] = LIST(weak_english), [STOP_GERMAN] = LIST(weak_german),
     [STOP_FRENCH] = LIST(weak_french),   [STOP_SPANISH] = LIST(weak_spanish),
     [STOP_ITALIAN] = LIST(weak_italian), [STOP_PORTUGUESE] = LIST(weak_portuguese),
@@ -261,7 +261,7 @@ static int compare_words(const void *word, const void *entry)
     return strcmp(word, *(const char *const *)entry);
 }
 
-static bool is_in(const struct list *list, struct str word)
+static bool is_in(const struct stop_list *list, struct str word)
 {
     char own[WORD_MAX_BYTES + 1];
     if (word.n == 0 || word.n > WORD_MAX_BYTES || memchr(word.at, 0, word.n) != NULL)
@@ -271,7 +271,7 @@ static bool is_in(const struct list *list, struct str word)
     return bsearch(own, list->words, list->n, sizeof *list->words, compare_words) != NULL;
 }
 
-static unsigned find_in(const struct list *from, struct str word)
+static unsigned find_in(const struct stop_list *from, struct str word)
 {
     unsigned languages = 0;
     for (unsigned i = 0; i < STOP_LANGUAGE_NR; i++)

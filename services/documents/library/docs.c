@@ -98,7 +98,7 @@ static void put_document(struct request *r, struct buf *b, struct lines *lines,
 
 /* --- the list --------------------------------------------------------------------------------- */
 
-struct list {
+struct listing {
     struct owner owner;
     struct pages pages;
     struct document_view view;
@@ -109,7 +109,7 @@ static void ask_for_page(struct request *r);
 static void on_page(struct request *r, enum err error, struct str reply)
 {
     static const struct str head = STR("{\"documents\":[");
-    struct list *list = r->state;
+    struct listing *list = r->state;
     struct lines lines = lines_of(reply);
     if (reply_refuse(r, error, lines_next(&lines), &lines))
         return;
@@ -131,14 +131,14 @@ static void on_page(struct request *r, enum err error, struct str reply)
 
 static void ask_for_page(struct request *r)
 {
-    struct list *list = r->state;
+    struct listing *list = r->state;
     call_docs(request_call(r, on_page), .space = list->owner.space, .before = list->pages.after,
               .limit = pages_limit(&list->pages));
 }
 
 static void on_list_gone(struct request *r)
 {
-    struct list *list = r->state;
+    struct listing *list = r->state;
     pages_fini(&list->pages);
 }
 
@@ -150,7 +150,7 @@ static bool is_cursor(struct str after)
 
 void documents_list(struct request *r)
 {
-    struct list *list = request_alloc(r, sizeof *list);
+    struct listing *list = request_alloc(r, sizeof *list);
     list->view = (struct document_view){.is_detail = request_param_is_true(r, "Detail")};
     if (!owner_of_request(r, &list->owner) || !pages_init(&list->pages, r, STR(""), is_cursor))
         return;

@@ -172,7 +172,7 @@ static void put_differences(struct writer *w)
 }
 
 /* A list of the view: its heading, and how a row of it is put. */
-struct list {
+struct listing {
     const char *heading;
     json_t *rows; /* own */
     void (*put)(struct writer *w, const json_t *row);
@@ -320,7 +320,7 @@ static json_t *list_processes(const json_t *status)
 
 /* Shares the lines that are left: each list has its heading and a few rows, and the first ones get
  * what the others do not need. */
-static void share_lines(struct list *lists, unsigned lines_left)
+static void share_lines(struct listing *lists, unsigned lines_left)
 {
     unsigned used = LISTS;
     for (unsigned i = 0; i < LISTS; i++) {
@@ -337,7 +337,7 @@ static void share_lines(struct list *lists, unsigned lines_left)
     }
 }
 
-static void put_list(struct writer *w, const struct list *list)
+static void put_list(struct writer *w, const struct listing *list)
 {
     size_t n = json_array_size(list->rows);
     buf_printf(&w->line, "%s", list->heading);
@@ -355,7 +355,7 @@ void top_view_put(struct buf *b, const struct top_view *view)
     buf_init(&w.line, LINE_MAX_BYTES);
     put_head(&w);
     put_differences(&w);
-    struct list lists[LISTS] = {
+    struct listing lists[LISTS] = {
         {"MODEL                                     WAITING  OLDEST",
          sorted(json_object_get(view->depth, "Models"), by_depth, SIZE_MAX), put_model, 0},
         {"ACCOUNT          ENGINE                   STATE    WAIT WORK REST    SEEN",
