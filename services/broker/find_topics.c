@@ -73,7 +73,7 @@ static void begin_next(struct broker *broker);
 static void end(struct search *search)
 {
     struct broker *broker = broker_of(search->r);
-    loop_end_steps(search->r->server->loop, &search->steps);
+    steps_end(&search->steps);
     request_off_left(search->r, &search->left_listener);
     fair_slots_leave(broker->searches, &search->entry);
     begin_next(broker);

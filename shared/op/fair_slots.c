@@ -9,9 +9,9 @@
 
 struct fair_share {
     struct fair_share *up;
-    struct fair_share *previous, *next;          /* of the same level, in order of arrival */
-    struct fair_share *first, *last;             /* below it; of a part none */
-    struct fair_entry *first_entry, *last_entry; /* of a part: that wait */
+    struct list_link link; /* of its level, in order of arrival */
+    struct list below;     /* struct fair_share; of a part none */
+    struct list entries;   /* struct fair_entry; of a part: that wait, oldest first */
     char *name;
     size_t entry_n, waiting_n; /* in all below it */
     uint64_t held_n;           /* slots */
@@ -33,8 +33,7 @@ struct fair_slots *fair_slots_create(const struct fair_slots_config *config)
 
 static void free_below(struct fair_share *up)
 {
-    for (struct fair_share *share = up->first, *next; share != NULL; share = next) {
-        next = share->next;
+    list_for_each (struct fair_share, share, &up->below, link) {
         free_below(share);
         free(share->name);
         free(share);
@@ -52,19 +51,17 @@ void fair_slots_destroy(struct fair_slots *slots)
 
 static struct fair_share *find(const struct fair_share *up, struct str name)
 {
-    struct fair_share *share = up->first;
-    while (share != NULL && !str_eq(str_of(share->name), name))
-        share = share->next;
-    return share;
+    list_for_each (struct fair_share, share, &up->below, link)
+        if (str_eq(str_of(share->name), name))
+            return share;
+    return NULL;
 }
 
 static struct fair_share *add(struct fair_slots *slots, struct fair_share *up, struct str name)
 {
     struct fair_share *share = mem_zeroed(sizeof *share);
-    *share = (struct fair_share){
-        .up = up, .previous = up->last, .name = str_copy(name), .served = slots->tick};
-    *(up->last == NULL ? &up->first : &up->last->next) = share;
-    up->last = share;
+    *share = (struct fair_share){.up = up, .name = str_copy(name), .served = slots->tick};
+    list_append(&up->below, &share->link);
     return share;
 }
 
@@ -72,8 +69,7 @@ static void drop_unused(struct fair_share *share)
 {
     while (share->up != NULL && share->entry_n == 0) {
         struct fair_share *up = share->up;
-        *(share->previous == NULL ? &up->first : &share->previous->next) = share->next;
-        *(share->next == NULL ? &up->last : &share->next->previous) = share->previous;
+        list_remove(&share->link);
         free(share->name);
         free(share);
         share = up;
@@ -94,23 +90,21 @@ static void count_entry(struct fair_share *share, bool is_one_more)
 
 /* --- queues of parts -------------------------------------------------------------------------- */
 
+static struct fair_entry *first_entry(const struct fair_share *part)
+{
+    return list_first(&part->entries, struct fair_entry, link);
+}
+
 static void put_last(struct fair_entry *entry)
 {
-    struct fair_share *part = entry->part;
-    entry->next = NULL;
-    entry->previous = part->last_entry;
-    *(part->last_entry == NULL ? &part->first_entry : &part->last_entry->next) = entry;
-    part->last_entry = entry;
-    count_waiting(part, true);
+    list_append(&entry->part->entries, &entry->link);
+    count_waiting(entry->part, true);
 }
 
 static void take_out(struct fair_entry *entry)
 {
-    struct fair_share *part = entry->part;
-    *(entry->previous == NULL ? &part->first_entry : &entry->previous->next) = entry->next;
-    *(entry->next == NULL ? &part->last_entry : &entry->next->previous) = entry->previous;
-    entry->previous = entry->next = NULL;
-    count_waiting(part, false);
+    list_remove(&entry->link);
+    count_waiting(entry->part, false);
 }
 
 /* --- slots ------------------------------------------------------------------------------------ */
@@ -150,9 +144,9 @@ static bool may_begin(const struct fair_slots *slots, const struct fair_entry *e
 static struct fair_share *choose(const struct fair_slots *slots, struct fair_share *share)
 {
     struct fair_share *best = NULL, *best_part = NULL;
-    if (share->first_entry != NULL)
-        return may_begin(slots, share->first_entry) ? share : NULL;
-    for (struct fair_share *one = share->first; one != NULL; one = one->next) {
+    if (!list_is_empty(&share->entries))
+        return may_begin(slots, first_entry(share)) ? share : NULL;
+    list_for_each (struct fair_share, one, &share->below, link) {
         if (one->waiting_n == 0 || (best != NULL && !comes_before(one, best)))
             continue;
         struct fair_share *part = choose(slots, one);
@@ -185,7 +179,7 @@ struct fair_entry *fair_slots_next(struct fair_slots *slots)
     struct fair_share *root = &slots->root, *part = choose(slots, root);
     if (part == NULL)
         return NULL;
-    struct fair_entry *entry = part->first_entry;
+    struct fair_entry *entry = first_entry(part);
     if (root->held_n > 0 && root->held_n + entry->cost > slots->config.slot_n)
         return NULL;
     take_out(entry);
@@ -212,7 +206,7 @@ bool fair_slots_yield(struct fair_slots *slots, struct fair_entry *entry)
     give_back(slots, entry);
     put_last(entry);
     struct fair_share *part = choose(slots, &slots->root);
-    if (part == NULL || part->first_entry != entry)
+    if (part == NULL || first_entry(part) != entry)
         return false;
     take_out(entry);
     grant(slots, entry);
@@ -230,8 +224,8 @@ void fair_slots_resize(struct fair_entry *entry, uint64_t cost)
 
 static const struct fair_share *with_most(const struct fair_share *share)
 {
-    const struct fair_share *most = share->first;
-    for (const struct fair_share *one = share->first; one != NULL; one = one->next)
+    const struct fair_share *most = list_first(&share->below, struct fair_share, link);
+    list_for_each (const struct fair_share, one, &share->below, link)
         if (one->waiting_n > most->waiting_n)
             most = one;
     return most;
@@ -244,7 +238,7 @@ struct fair_entry *fair_slots_surplus(const struct fair_slots *slots)
         return NULL;
     for (unsigned i = 0; i < FAIR_LEVELS; i++)
         share = with_most(share);
-    return share->last_entry;
+    return list_last(&share->entries, struct fair_entry, link);
 }
 
 size_t fair_slots_waiting(const struct fair_slots *slots)

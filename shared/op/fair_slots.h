@@ -15,7 +15,7 @@
 #ifndef PARLEY_OP_FAIR_SLOTS_H
 #define PARLEY_OP_FAIR_SLOTS_H
 
-#include "shared/base/container_of.h"
+#include "shared/base/list.h"
 #include "shared/base/str.h"
 
 enum { FAIR_LEVELS = 3 };
@@ -39,8 +39,8 @@ struct fair_share;
 
 /* One that waits for a slot or has one. In its owner; zeroed initially. */
 struct fair_entry {
-    struct fair_entry *previous, *next; /* that wait in the same part, oldest first */
-    struct fair_share *part;            /* NULL: it neither waits nor has a slot */
+    struct list_link link;   /* of those that wait in its part */
+    struct fair_share *part; /* NULL: it neither waits nor has a slot */
     uint64_t cost;
     bool has_slot;
 };

@@ -44,9 +44,8 @@ void loop_fini(struct loop *loop)
 static void run_tasks(struct loop *loop)
 {
     struct loop_task *task;
-    while ((task = loop->tasks) != NULL) {
-        loop->tasks = task->next;
-        task->is_scheduled = false;
+    while ((task = list_first(&loop->tasks, struct loop_task, link)) != NULL) {
+        list_remove(&task->link);
         task->run(task);
     }
 }
@@ -69,7 +68,7 @@ void loop_run_once(struct loop *loop, uint64_t most_wait_ms)
     run_tasks(loop);
     uint64_t before_ms = clock_mono_ms(), wait = 0;
     /* What the end of a write begins is sent at the end of this turn. Of work more may be left. */
-    if (!report_writes(loop) && loop->passes.first == NULL)
+    if (!report_writes(loop) && list_is_empty(&loop->passes.turns))
         wait = deadlines_wait_ms(&loop->deadlines, before_ms, most_wait_ms);
     h2o_evloop_run(loop->h2o, (int32_t)wait);
     uint64_t now_ms = clock_mono_ms();
@@ -92,22 +91,8 @@ void loop_run(struct loop *loop)
 
 void loop_schedule(struct loop *loop, struct loop_task *task)
 {
-    if (task->is_scheduled)
-        return;
-    task->is_scheduled = true;
-    task->next = loop->tasks;
-    loop->tasks = task;
-}
-
-void loop_unschedule(struct loop *loop, struct loop_task *task)
-{
-    struct loop_task **at = &loop->tasks;
-    if (!task->is_scheduled)
-        return;
-    while (*at != task)
-        at = &(*at)->next;
-    *at = task->next;
-    task->is_scheduled = false;
+    if (!list_is_linked(&task->link))
+        list_prepend(&loop->tasks, &task->link);
 }
 
 void loop_finish(struct loop *loop)

@@ -11,6 +11,7 @@
 #define PARLEY_OP_LOOP_H
 
 #include "shared/base/clock.h"
+#include "shared/base/list.h"
 #include "shared/op/deadline.h"
 #include "shared/op/passes.h"
 
@@ -20,8 +21,7 @@
  * two turns, at the beginning of the next one. */
 struct loop_task {
     void (*run)(struct loop_task *task);
-    struct loop_task *next;
-    bool is_scheduled;
+    struct list_link link; /* linked: scheduled */
 };
 
 struct loop {
@@ -30,7 +30,7 @@ struct loop {
     struct passes passes; /* after the deadlines of each turn */
     void (*on_turn_end)(void *arg);
     void *turn_end_arg;
-    struct loop_task *tasks;
+    struct list tasks;          /* struct loop_task, the next one first */
     void (*on_wake)(void *arg); /* runs on the loop's thread after loop_wake */
     void *wake_arg;
     h2o_socket_t *wake_socket;
@@ -49,15 +49,14 @@ void loop_run(struct loop *loop);
 void loop_run_once(struct loop *loop, uint64_t most_wait_ms);
 /* Schedules `task`, which is borrowed until it runs, if it is not scheduled yet. */
 void loop_schedule(struct loop *loop, struct loop_task *task);
-void loop_unschedule(struct loop *loop, struct loop_task *task);
-/* Begins work that is done in steps (passes.h), and ends it. */
+static inline void loop_unschedule(struct loop_task *task)
+{
+    list_remove(&task->link);
+}
+/* Begins work that is done in steps (passes.h); steps_end ends it. */
 static inline void loop_begin_steps(struct loop *loop, struct steps *steps)
 {
     passes_begin(&loop->passes, steps);
-}
-static inline void loop_end_steps(struct loop *loop, struct steps *steps)
-{
-    passes_end(&loop->passes, steps);
 }
 /* Ends loop_run after the current turn. On the loop's thread. */
 void loop_finish(struct loop *loop);

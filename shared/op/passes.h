@@ -9,7 +9,7 @@
 #ifndef PARLEY_OP_PASSES_H
 #define PARLEY_OP_PASSES_H
 
-#include "shared/base/container_of.h"
+#include "shared/base/list.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,22 +22,25 @@ struct steps {
     /* Does a part, of a few milliseconds at most. Returns whether something is left to do. When it
      * returns false, its owner may be gone. */
     bool (*step)(struct steps *steps);
-    struct steps *next, *previous; /* NULL: not under way */
+    struct list_link link; /* linked: under way */
 };
 
 struct passes {
-    struct steps *first; /* in a ring; NULL: none */
-    uint64_t used_us;    /* of the pass that continues */
+    struct list turns; /* struct steps, the next one first */
+    uint64_t used_us;  /* of the pass that continues */
 };
 
 static inline bool steps_are_under_way(const struct steps *steps)
 {
-    return steps->next != NULL;
+    return list_is_linked(&steps->link);
 }
 /* Steps run from the next pass on. Does nothing if it is under way. */
 void passes_begin(struct passes *passes, struct steps *steps);
 /* No further step runs. Does nothing if it is not under way. */
-void passes_end(struct passes *passes, struct steps *steps);
+static inline void steps_end(struct steps *steps)
+{
+    list_remove(&steps->link);
+}
 /* For callbacks that do long work at once: whether the pass has time left for it, ... */
 static inline bool passes_have_time(const struct passes *passes)
 {

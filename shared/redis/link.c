@@ -98,7 +98,7 @@ static void add_write(void *arg)
 static void del_write(void *arg)
 {
     struct link *link = arg;
-    loop_unschedule(link->loop, &link->write_task);
+    loop_unschedule(&link->write_task);
 }
 
 /* hiredis is about to free its context. The h2o socket owns the descriptor. */
@@ -107,7 +107,7 @@ static void on_cleanup(void *arg)
     struct link *link = arg;
     link->ac->c.fd = -1;
     link->ac->ev.data = NULL;
-    loop_unschedule(link->loop, &link->write_task);
+    loop_unschedule(&link->write_task);
     h2o_socket_close(link->socket);
     free(link);
 }

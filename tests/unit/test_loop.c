@@ -323,8 +323,8 @@ static void a_task_that_is_unscheduled_does_not_run(void **state)
     begin_noting();
     loop_schedule(&loop, &second_task);
     loop_schedule(&loop, &first_task);
-    loop_unschedule(&loop, &second_task);
-    loop_unschedule(&loop, &second_task);
+    loop_unschedule(&second_task);
+    loop_unschedule(&second_task);
     loop_run_once(&loop, 0);
     assert_string_equal(ran, "1e");
     loop.on_turn_end = NULL;
@@ -378,8 +378,8 @@ static bool end_other(struct steps *steps)
 {
     (void)steps;
     strcat(ran, "a");
-    loop_end_steps(&loop, &second_steps);
-    loop_end_steps(&loop, &second_steps);
+    steps_end(&second_steps);
+    steps_end(&second_steps);
     return false;
 }
 

@@ -167,7 +167,7 @@ void retrieve_end_ranking(struct retrieve_op *op)
 {
     if (op->entry.part == NULL)
         return;
-    loop_end_steps(op->documents->server->loop, &op->steps);
+    steps_end(&op->steps);
     fair_slots_leave(op->documents->searches, &op->entry);
     begin_next(op->documents);
 }

@@ -43,7 +43,7 @@ static void begin_next_long(struct server *server)
 
 void handle_cancel(struct request *r)
 {
-    loop_end_steps(r->server->loop, &r->handling);
+    steps_end(&r->handling);
     if (r->body_turn.part == NULL)
         return;
     fair_slots_leave(r->server->requests.long_bodies, &r->body_turn);
