@@ -52,7 +52,7 @@ struct oidc {
     uint64_t asked_ms;
     uint64_t ended_ms;     /* the last fetch; 0: none has */
     struct deadline again; /* the next refresh */
-    struct oidc_waiter *waiters;
+    struct list waiters;   /* struct oidc_waiter */
     size_t waiter_n;
     char jwks_url[OIDC_URL_MAX_BYTES]; /* "": not known yet */
 };
@@ -140,10 +140,7 @@ static uint64_t with_jitter(uint64_t ms)
 
 static void unlink_waiter(struct oidc *oidc, struct oidc_waiter *waiter)
 {
-    *waiter->link = waiter->next;
-    if (waiter->next != NULL)
-        waiter->next->link = waiter->link;
-    waiter->link = NULL;
+    list_remove(&waiter->link);
     oidc->waiter_n--;
 }
 
@@ -151,11 +148,10 @@ static void unlink_waiter(struct oidc *oidc, struct oidc_waiter *waiter)
  */
 static void notify_waiters(struct oidc *oidc)
 {
-    struct oidc_waiter *first = oidc->waiters, *waiter;
-    oidc->waiters = NULL;
-    if (first != NULL)
-        first->link = &first;
-    while ((waiter = first) != NULL) {
+    struct list waiters = {0};
+    struct oidc_waiter *waiter;
+    list_move(&waiters, &oidc->waiters);
+    while ((waiter = list_first(&waiters, struct oidc_waiter, link)) != NULL) {
         unlink_waiter(oidc, waiter);
         waiter->on_fetched(waiter);
     }
@@ -299,18 +295,14 @@ bool oidc_wait(struct oidc *oidc, struct oidc_waiter *waiter)
         oidc->asked_ms = now_ms;
         fetch(oidc, false);
     }
-    waiter->next = oidc->waiters;
-    waiter->link = &oidc->waiters;
-    if (waiter->next != NULL)
-        waiter->next->link = &waiter->next;
-    oidc->waiters = waiter;
+    list_prepend(&oidc->waiters, &waiter->link);
     oidc->waiter_n++;
     return true;
 }
 
 void oidc_leave(struct oidc *oidc, struct oidc_waiter *waiter)
 {
-    if (waiter->link != NULL)
+    if (list_is_linked(&waiter->link))
         unlink_waiter(oidc, waiter);
 }
 

@@ -12,6 +12,7 @@
 #define PARLEY_HTTP_OIDC_H
 
 #include "shared/auth/jwt.h"
+#include "shared/base/list.h"
 #include "shared/op/loop.h"
 
 struct metrics;
@@ -54,7 +55,7 @@ enum jwt_fault oidc_verify(struct oidc *oidc, struct str token,
 
 /* In its owner's memory. */
 struct oidc_waiter {
-    struct oidc_waiter *next, **link; /* link == NULL: not waiting */
+    struct list_link link; /* linked: it waits */
     /* Runs once, when a fetch has succeeded or failed; the waiter is already off the list. */
     void (*on_fetched)(struct oidc_waiter *waiter);
 };

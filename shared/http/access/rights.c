@@ -9,17 +9,14 @@
 const struct accounts *rights_check(struct server *server)
 {
     const struct accounts *accounts = gate_accounts(server->gate);
-    struct request *r, *next;
     if (accounts == server->gate->seen)
         return NULL;
     if (server->is_first)
         audit_accounts(server, server->gate->seen, accounts);
     server->gate->seen = accounts;
     /* What is answered here is disposed of later, from the loop. */
-    for (r = server->requests.with_account; r != NULL; r = next) {
-        next = r->next;
+    list_for_each (struct request, r, &server->requests.with_account, link)
         if (r->identity == NULL && !account_keeps_right(accounts, r->account))
             request_revoke(r, ERR_REVOKED);
-    }
     return accounts;
 }

@@ -52,12 +52,7 @@ static void arm(struct http_client *client, uint64_t after_ms)
 
 static void list_put(struct http_call *call)
 {
-    struct http_call **head = &call->client->calls[call->state];
-    call->previous = NULL;
-    call->next = *head;
-    if (*head != NULL)
-        (*head)->previous = call;
-    *head = call;
+    list_prepend(&call->client->calls[call->state], &call->link);
 }
 
 void client_put_call(struct http_call *call)
@@ -66,25 +61,12 @@ void client_put_call(struct http_call *call)
     arm(call->client, 0);
 }
 
-void client_take_call(struct http_call *call)
-{
-    if (call->previous != NULL)
-        call->previous->next = call->next;
-    else
-        call->client->calls[call->state] = call->next;
-    if (call->next != NULL)
-        call->next->previous = call->previous;
-}
-
 /* Takes the first call off a list; NULL when it is empty. */
 static struct http_call *list_pop(struct http_client *client, enum call_state state)
 {
-    struct http_call *call = client->calls[state];
-    if (call == NULL)
-        return NULL;
-    client->calls[state] = call->next;
-    if (call->next != NULL)
-        call->next->previous = NULL;
+    struct http_call *call = list_first(&client->calls[state], struct http_call, link);
+    if (call != NULL)
+        list_remove(&call->link);
     return call;
 }
 
@@ -222,7 +204,7 @@ static void turn(struct http_client *client, int timeout_ms)
     }
     finish_calls(client);
     /* A kick may have moved the timer to before libcurl's time: set it right again. */
-    if (client->calls[CALL_FRESH] != NULL || client->calls[CALL_ENDED] != NULL)
+    if (!list_is_empty(&client->calls[CALL_FRESH]) || !list_is_empty(&client->calls[CALL_ENDED]))
         arm(client, 0);
     else if (client->due_ms != 0)
         arm(client, client->due_ms > now_ms ? client->due_ms - now_ms : 0);

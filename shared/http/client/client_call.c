@@ -188,11 +188,11 @@ void http_call_cancel(struct http_call *call)
         return;
     /* Only a running call is known to libcurl, and only libcurl may be in the middle of it. */
     if (call->state == CALL_FRESH) {
-        client_take_call(call);
+        list_remove(&call->link);
         call_free(call);
         return;
     }
-    client_take_call(call);
+    list_remove(&call->link);
     client_move_call(call, CALL_ENDED);
     client_put_call(call);
 }
@@ -255,7 +255,7 @@ void call_finish(struct http_call *call, CURLcode code)
         response.reason = reason;
     curl_multi_remove_handle(call->client->multi, call->easy);
     bool is_wanted = call->state != CALL_ENDED;
-    client_take_call(call);
+    list_remove(&call->link);
     /* On no list while its callback runs: a cancel in there must not free it twice. */
     if (is_wanted) {
         client_move_call(call, CALL_ENDED);

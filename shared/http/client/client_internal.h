@@ -6,6 +6,7 @@
 #ifndef PARLEY_HTTP_CLIENT_INTERNAL_H
 #define PARLEY_HTTP_CLIENT_INTERNAL_H
 
+#include "shared/base/list.h"
 #include "shared/http/client/client.h"
 #include "shared/op/loop.h"
 
@@ -15,7 +16,7 @@ enum call_state { CALL_FRESH, CALL_RUNNING, CALL_ENDED, CALL_STATE_NR };
 
 struct http_call {
     struct http_client *client;
-    struct http_call *previous, *next;
+    struct list_link link; /* of its state */
     enum call_state state;
     uint64_t number; /* for the log of its states */
     CURL *easy;
@@ -32,17 +33,15 @@ struct http_client {
     CURLM *multi;
     int epoll_fd, timer_fd;
     struct http_client_settings settings;
-    struct http_call *calls[CALL_STATE_NR]; /* lists by state */
-    uint64_t due_ms;                        /* when libcurl wants a turn; 0: not at all */
-    h2o_socket_t *notifier;                 /* on an h2o loop, else NULL */
+    struct list calls[CALL_STATE_NR]; /* struct http_call, by state */
+    uint64_t due_ms;                  /* when libcurl wants a turn; 0: not at all */
+    h2o_socket_t *notifier;           /* on an h2o loop, else NULL */
 };
 
 /* client.c: puts a call that is on no list on the list of its state, for the next turn. */
 void client_put_call(struct http_call *call);
 /* Moves a call that is on no list. */
 void client_move_call(struct http_call *call, enum call_state to);
-/* Takes it off its list. */
-void client_take_call(struct http_call *call);
 
 /* client_call.c */
 void call_free(struct http_call *call);

@@ -43,22 +43,7 @@ void request_detach(struct request *r)
 /* Requests that have an account are listed: it may lose its right while they run. */
 static void list(struct request *r)
 {
-    struct request **first = &r->server->requests.with_account;
-    r->next = *first;
-    if (r->next != NULL)
-        r->next->previous = r;
-    *first = r;
-    r->is_listed = true;
-}
-
-static void unlist(struct request *r)
-{
-    if (!r->is_listed)
-        return;
-    *(r->previous == NULL ? &r->server->requests.with_account : &r->previous->next) = r->next;
-    if (r->next != NULL)
-        r->next->previous = r->previous;
-    r->is_listed = false;
+    list_prepend(&r->server->requests.with_account, &r->link);
 }
 
 static void on_disposed(void *chunk)
@@ -66,7 +51,7 @@ static void on_disposed(void *chunk)
     struct request *r = *(struct request **)chunk;
     r->server->requests.open_n--;
     r->server->hooks->gone(r);
-    unlist(r);
+    list_remove(&r->link);
     leave_unwatch(&r->exchange);
     handle_cancel(r);
     r->exchange.is_proven = r->account != NULL;

@@ -57,16 +57,15 @@ struct request {
     enum err objection;              /* error to answer once it is authenticated; ERR_OK: none */
     enum err revoked; /* why its right has ended (request_revoke); ERR_OK: it has not */
     const char *objection_detail;
-    struct request *previous, *next; /* of the server's that have an account */
-    struct fair_entry body_turn;     /* at its handler, with a long body (handle.c) */
-    struct steps handling;           /* runs that then, or what it has begun */
-    struct str path;                 /* as sent, without the query */
-    struct str query;                /* raw query string, without '?' */
-    struct str id;                   /* X-Request-Id */
-    struct str peer;                 /* address of the client, from trusted proxies if any */
+    struct list_link link;       /* of the server's that have an account */
+    struct fair_entry body_turn; /* at its handler, with a long body (handle.c) */
+    struct steps handling;       /* runs that then, or what it has begun */
+    struct str path;             /* as sent, without the query */
+    struct str query;            /* raw query string, without '?' */
+    struct str id;               /* X-Request-Id */
+    struct str peer;             /* address of the client, from trusted proxies if any */
     uint64_t start_us;
     struct request_subject about; /* set by handlers; lives as long as the request */
-    bool is_listed;               /* in the server's list */
     bool is_signed;               /* proved by User, Nonce and Hash */
     bool has_secret;              /* proved by the secret itself, in the clear */
     bool is_cut;                  /* refused by its head: the body was not read, no handler runs */

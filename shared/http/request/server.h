@@ -59,7 +59,7 @@ struct server_requests {            /* request.c */
     size_t open_n;                  /* between start and gone */
     uint64_t numbered_n;            /* that got an id or brought one */
     struct fair_slots *long_bodies; /* handle.c: one at a time */
-    struct request *with_account;   /* a list, see request_list */
+    struct list with_account;       /* struct request */
 };
 /* Log limits per error code of respond.c and for tokens of authenticate.c, because strangers can
  * cause both at will. */

@@ -64,9 +64,7 @@ static unsigned code_of(const struct websocket *ws)
 static void take_from_server(struct websocket *ws)
 {
     struct server *server = ws->server;
-    *(ws->previous == NULL ? &server->websockets->first : &ws->previous->next) = ws->next;
-    if (ws->next != NULL)
-        ws->next->previous = ws->previous;
+    list_remove(&ws->link);
     server->websockets->open_n--;
     websocket_owner_count(ws, -(ptrdiff_t)ws->queued_bytes);
     websocket_owner_leave(server, ws->owner);
@@ -199,7 +197,7 @@ void websocket_close(struct websocket *ws, unsigned code, const char *reason)
 
 void websocket_drain(struct server *server, bool is_over)
 {
-    for (struct websocket *ws = server->websockets->first; ws != NULL; ws = ws->next)
+    list_for_each (struct websocket, ws, &server->websockets->list, link)
         if (is_over || ws->events->is_busy == NULL || !ws->events->is_busy(ws, ws->arg))
             websocket_close(ws, WEBSOCKET_GOING_AWAY, "This node is shutting down.");
 }
@@ -211,7 +209,7 @@ static void close_revoked(struct websocket *ws)
 
 void websocket_close_revoked(struct server *server, const struct accounts *accounts)
 {
-    for (struct websocket *ws = server->websockets->first; ws != NULL; ws = ws->next)
+    list_for_each (struct websocket, ws, &server->websockets->list, link)
         if (ws->account != NULL && !account_keeps_right(accounts, ws->account))
             close_revoked(ws);
 }
@@ -244,10 +242,7 @@ static void on_upgraded(void *arg, h2o_socket_t *socket, size_t request_n)
 
 static void add_to_server(struct websocket *ws, struct server *server)
 {
-    ws->next = server->websockets->first;
-    if (ws->next != NULL)
-        ws->next->previous = ws;
-    server->websockets->first = ws;
+    list_prepend(&server->websockets->list, &ws->link);
     server->websockets->open_n++;
     metrics_add(server->metrics, METRIC_WEBSOCKETS, 1);
 }

@@ -26,7 +26,7 @@ struct websocket_owner;
 enum { WEBSOCKET_OWNER_BUCKETS = 256 };
 /* All of a server. */
 struct websockets {
-    struct websocket *first;
+    struct list list; /* struct websocket */
     size_t open_n;
     size_t queued_bytes; /* that wait for readers */
     size_t owner_n;

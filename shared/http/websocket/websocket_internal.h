@@ -21,7 +21,7 @@ enum websocket_state {
 };
 
 struct websocket {
-    struct websocket *previous, *next; /* of the server */
+    struct list_link link; /* of the server */
     struct server *server;
     const struct websocket_events *events;
     void *arg;

@@ -11,14 +11,12 @@
 enum { BUCKET_N = 1024, PREFIX_BYTES = 8 };
 
 struct addresses {
-    struct address buckets[BUCKET_N]; /* heads of rings */
+    struct list buckets[BUCKET_N]; /* struct address */
 };
 
 struct addresses *addresses_create(void)
 {
     struct addresses *addresses = mem_zeroed(sizeof *addresses);
-    for (unsigned i = 0; i < BUCKET_N; i++)
-        addresses->buckets[i].previous = addresses->buckets[i].next = &addresses->buckets[i];
     return addresses;
 }
 
@@ -31,12 +29,10 @@ void addresses_count_idle(const struct addresses *addresses, size_t ret_n[IDLE_N
 {
     for (unsigned kind = 0; kind < IDLE_NR; kind++)
         ret_n[kind] = 0;
-    for (unsigned i = 0; i < BUCKET_N; i++) {
-        const struct address *ring = &addresses->buckets[i];
-        for (const struct address *at = ring->next; at != ring; at = at->next)
+    for (unsigned i = 0; i < BUCKET_N; i++)
+        list_for_each (const struct address, address, &addresses->buckets[i], link)
             for (unsigned kind = 0; kind < IDLE_NR; kind++)
-                ret_n[kind] += at->idle_n[kind];
-    }
+                ret_n[kind] += address->idle_n[kind];
 }
 
 static void make_key(const struct sockaddr *socket_address, unsigned char key[16])
@@ -58,22 +54,24 @@ static unsigned bucket_of(const unsigned char key[16])
     return hash_fnv32((struct str){(const char *)key, 16}, 0) % BUCKET_N;
 }
 
+static struct address *find(const struct list *bucket, const unsigned char key[16])
+{
+    list_for_each (struct address, address, bucket, link)
+        if (memcmp(address->key, key, 16) == 0)
+            return address;
+    return NULL;
+}
+
 struct address *addresses_enter(struct addresses *addresses, const struct sockaddr *socket_address)
 {
     unsigned char key[16];
     make_key(socket_address, key);
-    struct address *ring = &addresses->buckets[bucket_of(key)], *found = ring->next;
-    while (found != ring && memcmp(found->key, key, sizeof key) != 0)
-        found = found->next;
-    if (found == ring) {
+    struct list *bucket = &addresses->buckets[bucket_of(key)];
+    struct address *found = find(bucket, key);
+    if (found == NULL) {
         found = mem_zeroed(sizeof *found);
         memcpy(found->key, key, sizeof key);
-        for (unsigned i = 0; i < IDLE_NR; i++)
-            found->idle[i].previous = found->idle[i].next = &found->idle[i];
-        found->previous = ring;
-        found->next = ring->next;
-        ring->next->previous = found;
-        ring->next = found;
+        list_prepend(bucket, &found->link);
     }
     found->connection_n++;
     return found;
@@ -84,41 +82,33 @@ void addresses_leave(struct addresses *addresses, struct address *address)
     (void)addresses;
     if (--address->connection_n > 0)
         return;
-    address->previous->next = address->next;
-    address->next->previous = address->previous;
+    list_remove(&address->link);
     free(address);
 }
 
-void address_put_idle(struct address *address, struct idle_link *link, bool is_proven)
+void address_put_idle(struct address *address, struct list_link *link, bool is_proven)
 {
     unsigned kind = is_proven ? IDLE_PROVEN : IDLE_STRANGERS;
-    struct idle_link *ring = &address->idle[kind];
-    if (link->next != NULL)
+    if (list_is_linked(link))
         return;
-    link->previous = ring->previous;
-    link->next = ring;
-    ring->previous->next = link;
-    ring->previous = link;
+    list_append(&address->idle[kind], link);
     address->idle_n[kind]++;
 }
 
-void address_take_idle(struct address *address, struct idle_link *link, bool is_proven)
+void address_take_idle(struct address *address, struct list_link *link, bool is_proven)
 {
-    if (link->next == NULL)
+    if (!list_is_linked(link))
         return;
-    link->previous->next = link->next;
-    link->next->previous = link->previous;
-    *link = (struct idle_link){NULL, NULL};
+    list_remove(link);
     address->idle_n[is_proven ? IDLE_PROVEN : IDLE_STRANGERS]--;
 }
 
-struct idle_link *addresses_oldest_idle(const struct addresses *addresses, size_t newcomers_n)
+struct list_link *addresses_oldest_idle(const struct addresses *addresses, size_t newcomers_n)
 {
     const struct address *most[IDLE_NR] = {NULL};
     size_t strangers_n = 0;
     for (unsigned i = 0; i < BUCKET_N; i++)
-        for (const struct address *a = addresses->buckets[i].next; a != &addresses->buckets[i];
-             a = a->next) {
+        list_for_each (const struct address, a, &addresses->buckets[i], link) {
             strangers_n += a->idle_n[IDLE_STRANGERS];
             for (unsigned kind = 0; kind < IDLE_NR; kind++)
                 if (a->idle_n[kind] > 0 &&
@@ -128,5 +118,5 @@ struct idle_link *addresses_oldest_idle(const struct addresses *addresses, size_
     bool is_strangers =
         most[IDLE_STRANGERS] != NULL && (strangers_n > newcomers_n || most[IDLE_PROVEN] == NULL);
     unsigned kind = is_strangers ? IDLE_STRANGERS : IDLE_PROVEN;
-    return most[kind] == NULL ? NULL : most[kind]->idle[kind].next;
+    return most[kind] == NULL ? NULL : most[kind]->idle[kind].ends.next;
 }

@@ -9,6 +9,7 @@
 #ifndef PARLEY_HTTP_ADDRESSES_H
 #define PARLEY_HTTP_ADDRESSES_H
 
+#include "shared/base/list.h"
 #include "shared/base/str.h"
 
 #include <stdbool.h>
@@ -16,28 +17,17 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-/* Embedded in objects that can be idle. */
-struct idle_link {
-    struct idle_link *previous, *next; /* both NULL: not idle */
-};
-
 enum { IDLE_STRANGERS, IDLE_PROVEN, IDLE_NR };
 
-struct unread;
-
-struct unread_list {
-    struct unread *oldest, *newest;
-};
-
 struct address {
-    struct address *previous, *next; /* of the same hash */
+    struct list_link link; /* of the same hash */
     unsigned char key[16];
     unsigned connection_n;
     unsigned idle_n[IDLE_NR];
-    struct idle_link idle[IDLE_NR]; /* oldest first */
+    struct list idle[IDLE_NR]; /* links of what is idle, oldest first */
     size_t held_bytes;
     size_t unread_bytes; /* of answers (connection_unread.c) */
-    struct unread_list unread;
+    struct list unread;  /* struct unread, oldest first */
 };
 
 struct addresses;
@@ -51,9 +41,9 @@ struct address *addresses_enter(struct addresses *addresses, const struct sockad
 /* Counts one less; the last one frees `address`. */
 void addresses_leave(struct addresses *addresses, struct address *address);
 
-void address_put_idle(struct address *address, struct idle_link *link, bool is_proven);
+void address_put_idle(struct address *address, struct list_link *link, bool is_proven);
 /* Does nothing if it is not idle. */
-void address_take_idle(struct address *address, struct idle_link *link, bool is_proven);
+void address_take_idle(struct address *address, struct list_link *link, bool is_proven);
 
 /* Counts the idle connections of each kind. Visits all addresses. */
 void addresses_count_idle(const struct addresses *addresses, size_t ret_n[IDLE_NR]);
@@ -61,6 +51,6 @@ void addresses_count_idle(const struct addresses *addresses, size_t ret_n[IDLE_N
 /* Returns the connection to close next: the longest idle one of the address with the most idle
  * connections. Anonymous clients are closed first, except the `newcomers_n` most recent ones, which
  * need time to send a request. NULL: none is idle. */
-struct idle_link *addresses_oldest_idle(const struct addresses *addresses, size_t newcomers_n);
+struct list_link *addresses_oldest_idle(const struct addresses *addresses, size_t newcomers_n);
 
 #endif

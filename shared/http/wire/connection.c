@@ -50,16 +50,6 @@ void connection_move(struct connection *c, enum connection_state to)
 
 /* --- between libh2o and us -------------------------------------------------------------------- */
 
-static void stop_looking(struct connection *c)
-{
-    if (c->look_link == NULL)
-        return;
-    *c->look_link = c->next_look;
-    if (c->next_look != NULL)
-        c->next_look->look_link = c->look_link;
-    c->look_link = NULL;
-}
-
 static void look_soon(struct connections *all)
 {
     if (!h2o_timeout_is_linked(&all->look_soon))
@@ -68,15 +58,10 @@ static void look_soon(struct connections *all)
 
 void connection_look_again(struct connection *c)
 {
-    struct connections *all = c->all;
-    if (c->look_link != NULL)
+    if (list_is_linked(&c->look))
         return;
-    c->next_look = all->looks;
-    c->look_link = &all->looks;
-    if (c->next_look != NULL)
-        c->next_look->look_link = &c->next_look;
-    all->looks = c;
-    look_soon(all);
+    list_prepend(&c->all->looks, &c->look);
+    look_soon(c->all);
 }
 
 void connection_adopt(struct connection *c)
@@ -88,26 +73,10 @@ void connection_adopt(struct connection *c)
     c->socket->_cb.read = on_readable;
 }
 
-static void stop_watching_writes(struct connection *c)
-{
-    if (c->settle_link == NULL)
-        return;
-    *c->settle_link = c->next_settle;
-    if (c->next_settle != NULL)
-        c->next_settle->settle_link = c->settle_link;
-    c->settle_link = NULL;
-}
-
 static void watch_writes(struct connection *c)
 {
-    struct connections *all = c->all;
-    if (c->state != CONNECTION_HTTP2 || c->settle_link != NULL)
-        return;
-    c->next_settle = all->settles;
-    c->settle_link = &all->settles;
-    if (c->next_settle != NULL)
-        c->next_settle->settle_link = &c->next_settle;
-    all->settles = c;
+    if (c->state == CONNECTION_HTTP2 && !list_is_linked(&c->settle))
+        list_prepend(&c->all->settles, &c->settle);
 }
 
 void connection_wrote(struct exchange *x)
@@ -150,10 +119,14 @@ static bool is_unread(const struct connection *c)
 
 void connections_settle(struct connections *all)
 {
-    for (struct connection *c = all->settles, *next; c != NULL; c = next) {
+    struct list due = {0};
+    struct connection *c;
+    list_move(&due, &all->settles);
+    while ((c = list_first(&due, struct connection, settle)) != NULL) {
+        list_remove(&c->settle);
+        list_append(&all->settles, &c->settle);
         bool writes = streams_write(c);
         streams_write_little(c);
-        next = c->next_settle;
         connection_adopt(c);
         if (c->is_paused && (c->unanswered_n > 0 || writes)) {
             stop_reading(c);
@@ -166,7 +139,7 @@ void connections_settle(struct connections *all)
         if (connection_has_more(c->socket) && h2o_socket_is_reading(c->socket))
             connection_look_again(c);
         if (h2o_socket_is_reading(c->socket) && !writes)
-            stop_watching_writes(c);
+            list_remove(&c->settle);
         if (!writes && is_unread(c))
             (void)!connection_pass(c, h2o_socket_error_closed);
     }
@@ -256,7 +229,7 @@ static void on_readable(h2o_socket_t *socket, const char *error)
     struct connection *c = socket->on_close.data;
     if (c->state == CONNECTION_HANDSHAKE)
         connection_shake_hands(c);
-    else if (c->look_link == NULL && !is_too_early(c))
+    else if (!list_is_linked(&c->look) && !is_too_early(c))
         read_on(c, error);
 }
 
@@ -357,8 +330,8 @@ void connection_end(struct exchange *x)
 static void look(struct connections *all)
 {
     struct connection *c;
-    while ((c = all->looks) != NULL && !is_too_early(c)) {
-        stop_looking(c);
+    while ((c = list_first(&all->looks, struct connection, look)) != NULL && !is_too_early(c)) {
+        list_remove(&c->look);
         connection_adopt(c);
         if (c->is_paused || c->socket->_cb.read != on_readable)
             continue;
@@ -418,7 +391,7 @@ void connection_give_away(h2o_socket_t *socket)
     struct connection *c = connection_of(socket);
     if (c == NULL)
         return;
-    stop_looking(c);
+    list_remove(&c->look);
     connection_set_idle(c, false);
     connection_move(c, CONNECTION_GIVEN);
     take_rest_back(c);
@@ -432,8 +405,8 @@ static void on_gone(void *data)
     struct connections *all = c->all;
     if (all->current == c)
         all->current = NULL;
-    stop_looking(c);
-    stop_watching_writes(c);
+    list_remove(&c->look);
+    list_remove(&c->settle);
     loop_cancel_deadline(all->wire->loop, &c->many_streams);
     if (!c->is_proven)
         connections_free_later(all, (c->tls == NULL ? LEFT_BYTES : LEFT_TLS_BYTES) +

@@ -30,30 +30,30 @@ enum { CONNECTION_GROWING_BYTES = 4 << 10 };
 enum { UNREAD_AT_LEAST = 4 };
 
 struct connection {
-    struct idle_link idle;
+    struct list_link idle;
     struct connections *all;
     h2o_socket_t *socket;
     h2o_socket_cb on_read; /* libh2o's */
     struct address *address;
-    struct connection_tls *tls;                /* NULL without TLS */
-    struct connection *next_look, **look_link; /* look_link == NULL: not on that list */
-    struct exchange *request;                  /* HTTP/1: under way */
-    unsigned busy_n;                           /* requests under way */
-    unsigned scan_n;                           /* of the unfinished head */
+    struct connection_tls *tls; /* NULL without TLS */
+    struct list_link look;      /* of `looks` */
+    struct exchange *request;   /* HTTP/1: under way */
+    unsigned busy_n;            /* requests under way */
+    unsigned scan_n;            /* of the unfinished head */
     enum connection_state state;
-    bool has_greeted;      /* TLS: its handshake has begun */
-    bool has_asked;        /* a request of it has begun */
-    bool is_proven;        /* its last request was */
-    bool is_body_proven;   /* the body that is read now is */
-    bool is_given_up;      /* it ends, because its client did not read (connection_unread.c) */
-    bool is_suspect;       /* HTTP/2: it has kept many unproven streams open */
-    bool is_paused;        /* HTTP/2: see connection_pause */
-    unsigned unanswered_n; /* HTTP/2: refused requests */
-    unsigned unread_n;     /* HTTP/2: answers to strangers, not written */
-    struct connection *next_settle, **settle_link; /* settle_link == NULL: not on that list */
-    size_t head_n;                                 /* HTTP/1, of the request under way */
-    size_t most_n;                /* input bytes up to which its body is taken; of BODY: its end */
-    size_t charged;               /* bytes that are held for bodies still on their way */
+    bool has_greeted;        /* TLS: its handshake has begun */
+    bool has_asked;          /* a request of it has begun */
+    bool is_proven;          /* its last request was */
+    bool is_body_proven;     /* the body that is read now is */
+    bool is_given_up;        /* it ends, because its client did not read (connection_unread.c) */
+    bool is_suspect;         /* HTTP/2: it has kept many unproven streams open */
+    bool is_paused;          /* HTTP/2: see connection_pause */
+    unsigned unanswered_n;   /* HTTP/2: refused requests */
+    unsigned unread_n;       /* HTTP/2: answers to strangers, not written */
+    struct list_link settle; /* of `settles` */
+    size_t head_n;           /* HTTP/1, of the request under way */
+    size_t most_n;           /* input bytes up to which its body is taken; of BODY: its end */
+    size_t charged;          /* bytes that are held for bodies still on their way */
     struct deadline many_streams; /* HTTP/2: how long they may stay */
     size_t stream_bytes;          /* HTTP/2: cost of its unproven streams */
     size_t header_table_bytes;    /* HTTP/2: of answers, once its sender is proven */
@@ -72,24 +72,24 @@ struct connection {
 struct connections {
     struct wire *wire;
     struct addresses *addresses;
-    struct connection *looks; /* HTTP/1, whose request has ended: libh2o may read again */
+    struct list looks; /* HTTP/1, whose request has ended: libh2o may read again */
     h2o_timeout_entry_t look_soon;
     struct deadline look_later; /* those of HTTP/2 that had to wait */
-    struct connection *settles; /* those of HTTP/2 that write: libh2o may read on after it */
+    struct list settles;        /* those of HTTP/2 that write: libh2o may read on after it */
     struct connection *current; /* libh2o is at work on it; NULL once it is gone */
     struct refusal refusal;
     size_t connection_n;
     uint64_t accepted_n;               /* ever */
     size_t held_bytes, unproven_bytes; /* of bodies */
     size_t unread_bytes;               /* of answers */
-    struct unread_list unread;
-    size_t stream_bytes; /* of all connections */
-    size_t left_bytes;   /* that strangers left in the heap since it was trimmed */
+    struct list unread;                /* struct unread, oldest first */
+    size_t stream_bytes;               /* of all connections */
+    size_t left_bytes;                 /* that strangers left in the heap since it was trimmed */
     struct deadline trim;
     uint64_t trim_soon_ms;
-    unsigned begun_n;  /* requests of HTTP/2 in this millisecond */
-    unsigned unread_n; /* of all connections */
-    struct connection_tls *handshakes;
+    unsigned begun_n;              /* requests of HTTP/2 in this millisecond */
+    unsigned unread_n;             /* of all connections */
+    struct list handshakes;        /* of TLS */
     unsigned handshake_messages_n; /* of TLS, in this turn of the loop */
     bool is_full;                  /* accepting waits for room */
     uint64_t silent_ms;            /* so long one that has not asked yet is left alone */

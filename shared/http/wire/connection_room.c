@@ -74,7 +74,7 @@ bool connections_make_room(struct connections *all)
     for (unsigned tries = 0; tries <= EVICT_TRIES; tries++) {
         if (!connections_are_at_most(all))
             return true;
-        struct idle_link *oldest = addresses_oldest_idle(all->addresses, newcomers_n(all));
+        struct list_link *oldest = addresses_oldest_idle(all->addresses, newcomers_n(all));
         if (oldest == NULL || tries == EVICT_TRIES)
             break;
         struct connection *c = container_of(oldest, struct connection, idle);

@@ -33,10 +33,10 @@ enum {
 
 struct connection_tls {
     struct connection *c;
-    struct connection_tls *next, **link; /* of the handshakes; link == NULL: it is over */
-    SSL_CTX *context;                    /* a reference */
-    SSL *ssl;                            /* libh2o's; NULL until the first record is there */
-    BIO *inner;                          /* libh2o's, a reference */
+    struct list_link link; /* of the handshakes */
+    SSL_CTX *context;      /* a reference */
+    SSL *ssl;              /* libh2o's; NULL until the first record is there */
+    BIO *inner;            /* libh2o's, a reference */
     struct hello hello;
     struct deadline handshake;
     bool is_reading;  /* nothing may be written */
@@ -219,18 +219,14 @@ static enum hello_state look_at_hello(const struct connection_tls *t)
 static void leave_handshakes(struct connection_tls *t)
 {
     loop_cancel_deadline(t->c->all->wire->loop, &t->handshake);
-    if (t->link == NULL)
-        return;
-    *t->link = t->next;
-    if (t->next != NULL)
-        t->next->link = t->link;
-    t->link = NULL;
+    list_remove(&t->link);
 }
 
 void connections_end_handshakes(struct connections *all)
 {
-    while (all->handshakes != NULL)
-        h2o_socket_close(all->handshakes->c->socket);
+    struct connection_tls *t;
+    while ((t = list_first(&all->handshakes, struct connection_tls, link)) != NULL)
+        h2o_socket_close(t->c->socket);
 }
 
 void connection_shake_hands(struct connection *c)
@@ -301,11 +297,7 @@ void connection_secure(struct connection *c, struct tls *tls)
     t->c = c;
     t->context = tls_take(tls);
     t->handshake.on_expire = on_handshake_over;
-    t->next = c->all->handshakes;
-    t->link = &c->all->handshakes;
-    if (t->next != NULL)
-        t->next->link = &t->next;
-    c->all->handshakes = t;
+    list_prepend(&c->all->handshakes, &t->link);
     loop_set_deadline(c->all->wire->loop, &t->handshake, HANDSHAKE_MS);
     h2o_socket_ssl_handshake(c->socket, t->context, NULL, on_handshake);
 }

@@ -20,7 +20,7 @@ static struct exchange *request_of(struct unread *unread)
     return container_of(unread, struct exchange, unread);
 }
 
-static struct unread_list *list_of(struct unread *unread, unsigned which)
+static struct list *list_of(struct unread *unread, unsigned which)
 {
     struct connection *c = request_of(unread)->connection;
     return which == UNREAD_OF_THREAD ? &c->all->unread : &c->address->unread;
@@ -28,26 +28,15 @@ static struct unread_list *list_of(struct unread *unread, unsigned which)
 
 static void unlink_unread(struct unread *unread)
 {
-    for (unsigned i = 0; i < UNREAD_LIST_NR; i++) {
-        struct unread_list *list = list_of(unread, i);
-        struct unread *older = unread->in[i].older, *newer = unread->in[i].newer;
-        *(older == NULL ? &list->oldest : &older->in[i].newer) = newer;
-        *(newer == NULL ? &list->newest : &newer->in[i].older) = older;
-        unread->in[i].older = unread->in[i].newer = NULL;
-    }
-    unread->is_listed = false;
+    for (unsigned i = 0; i < UNREAD_LIST_NR; i++)
+        list_remove(&unread->in[i]);
 }
 
 static void link_unread(struct unread *unread)
 {
     unread->since_ms = clock_mono_ms();
-    for (unsigned i = 0; i < UNREAD_LIST_NR; i++) {
-        struct unread_list *list = list_of(unread, i);
-        unread->in[i].older = list->newest;
-        *(list->newest == NULL ? &list->oldest : &list->newest->in[i].newer) = unread;
-        list->newest = unread;
-    }
-    unread->is_listed = true;
+    for (unsigned i = 0; i < UNREAD_LIST_NR; i++)
+        list_append(list_of(unread, i), &unread->in[i]);
 }
 
 static void count(struct exchange *x, size_t bytes)
@@ -69,9 +58,9 @@ void connection_hold_answer(struct exchange *x, size_t bytes)
         return;
     unread->gathered = 0;
     count(x, bytes);
-    if (unread->bytes == 0 && unread->is_listed)
+    if (unread->bytes == 0)
         unlink_unread(unread);
-    else if (unread->bytes > 0 && !unread->is_listed)
+    else if (!list_is_linked(&unread->in[UNREAD_OF_THREAD]))
         link_unread(unread);
 }
 
@@ -124,12 +113,10 @@ static bool give_one_up(struct exchange *for_it, size_t more)
     struct connection *c = for_it->connection;
     unsigned which = is_address_over(for_it, more) ? UNREAD_OF_ADDRESS : UNREAD_OF_THREAD;
     uint64_t before_ms = clock_mono_ms() - PATIENCE_MS;
-    struct unread *unread, *newer;
-    unread = which == UNREAD_OF_ADDRESS ? c->address->unread.oldest : c->all->unread.oldest;
-    for (unsigned i = 0; i < GIVE_UP_TRIES && unread != NULL; i++, unread = newer) {
+    unsigned tries = 0;
+    list_for_each (struct unread, unread, list_of(&for_it->unread, which), in[which]) {
         struct exchange *x = request_of(unread);
-        newer = unread->in[which].newer;
-        if (unread->since_ms > before_ms)
+        if (tries++ >= GIVE_UP_TRIES || unread->since_ms > before_ms)
             break;
         if (x->connection == c || (!x->connection->is_given_up && is_being_read(unread)))
             continue;

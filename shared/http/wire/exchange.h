@@ -7,6 +7,8 @@
 #ifndef PARLEY_HTTP_EXCHANGE_H
 #define PARLEY_HTTP_EXCHANGE_H
 
+#include "shared/base/list.h"
+
 #include <h2o.h>
 #include <stdbool.h>
 
@@ -19,11 +21,8 @@ enum { UNREAD_OF_THREAD, UNREAD_OF_ADDRESS, UNREAD_LIST_NR };
 struct unread {
     size_t bytes;      /* that count: 0 up to 16 KiB */
     size_t gathered;   /* while the answer is put together: what it takes so far */
-    bool is_listed;    /* it is being sent */
     uint64_t since_ms; /* when it began to wait, or was looked at and being read */
-    struct {
-        struct unread *older, *newer;
-    } in[UNREAD_LIST_NR]; /* while it is listed */
+    struct list_link in[UNREAD_LIST_NR]; /* while it is being sent */
 };
 
 /* Notified when a client has left. In its owner's memory; zeroed initially. */
