@@ -218,7 +218,7 @@ void check_on_added(struct request *r, enum err error, struct str reply)
     r->was_parked = check->is_proven = true;
     check->seq = added.seq;
     check->added_ms = added.ms;
-    if (check->watch.is_on) {
+    if (list_is_linked(&check->watch.link)) {
         queue_unwatch(queue, &check->watch);
         check->watch.seq = added.seq;
         queue_watch(queue, &check->watch);

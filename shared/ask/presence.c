@@ -24,16 +24,9 @@ static void on_soon(struct deadline *deadline)
 void presence_start(struct presence *presence, struct presences *all, struct request *r,
                     void (*on_end)(struct presence *presence, bool has_left))
 {
-    *presence = (struct presence){.all = all,
-                                  .next = all->first,
-                                  .soon = {.on_expire = on_soon},
-                                  .left = {.on_left = on_left},
-                                  .r = r,
-                                  .on_end = on_end,
-                                  .is_on = true};
-    if (presence->next != NULL)
-        presence->next->previous = presence;
-    all->first = presence;
+    *presence = (struct presence){
+        .soon = {.on_expire = on_soon}, .left = {.on_left = on_left}, .r = r, .on_end = on_end};
+    list_prepend(&all->list, &presence->link);
     request_on_left(r, &presence->left);
     if (r->exchange.has_left || r->revoked != ERR_OK || r->server->is_draining)
         loop_set_deadline(r->server->loop, &presence->soon, 0);
@@ -42,19 +35,16 @@ void presence_start(struct presence *presence, struct presences *all, struct req
 void presence_stop(struct presence *presence)
 {
     struct request *r = presence->r;
-    if (!presence->is_on)
+    if (!list_is_linked(&presence->link))
         return;
-    presence->is_on = false;
+    list_remove(&presence->link);
     request_off_left(r, &presence->left);
     loop_cancel_deadline(r->server->loop, &presence->soon);
-    *(presence->previous == NULL ? &presence->all->first : &presence->previous->next) =
-        presence->next;
-    if (presence->next != NULL)
-        presence->next->previous = presence->previous;
 }
 
 void presences_drain(struct presences *all)
 {
-    while (all->first != NULL)
-        end(all->first, false);
+    struct presence *presence;
+    while ((presence = list_first(&all->list, struct presence, link)) != NULL)
+        end(presence, false);
 }

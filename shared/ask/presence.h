@@ -7,20 +7,19 @@
 #ifndef PARLEY_ASK_PRESENCE_H
 #define PARLEY_ASK_PRESENCE_H
 
+#include "shared/base/list.h"
 #include "shared/http/request/request.h"
 
 /* Requests that wait: one per service and thread, zeroed to begin with. */
 struct presences {
-    struct presence *first;
+    struct list list; /* struct presence */
 };
 
 struct presence {
-    struct presences *all;
-    struct presence *previous, *next;
+    struct list_link link; /* linked from presence_start to its end */
     struct deadline soon;
     struct left_listener left;
     struct request *r; /* NULL before presence_start */
-    bool is_on;
     /* Runs once, after presence_start has returned. `has_left`: the client is gone or has lost its
      * right; otherwise the node drains. The request must still be answered or its stream ended; its
      * connection is then closed. */

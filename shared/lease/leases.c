@@ -26,10 +26,12 @@ static unsigned renewals_max(const struct leases *leases)
 
 static struct lease *find(const struct leases *leases, struct str id)
 {
-    struct lease *lease = id.n > LEASE_ID_MAX_BYTES ? NULL : leases->first;
-    while (lease != NULL && (lease->id[id.n] != 0 || memcmp(lease->id, id.at, id.n) != 0))
-        lease = lease->next;
-    return lease;
+    if (id.n > LEASE_ID_MAX_BYTES)
+        return NULL;
+    list_for_each (struct lease, lease, &leases->rows, link)
+        if (lease->id[id.n] == 0 && memcmp(lease->id, id.at, id.n) == 0)
+            return lease;
+    return NULL;
 }
 
 struct str lease_home(const struct lease *lease)
@@ -43,24 +45,17 @@ void lease_hold(struct leases *leases, struct lease *lease, struct str id, uint6
     struct lease *former = find(leases, id);
     if (id.n > LEASE_ID_MAX_BYTES || id.n < leases->kind->home_at + leases->kind->home_bytes)
         abort(); /* users check what they are given */
-    *lease = (struct lease){.leases = leases, .next = leases->first, .fence = fence};
+    *lease = (struct lease){.leases = leases, .fence = fence};
     memcpy(lease->id, id.at, id.n);
     lease->turn = shards_turn(leases->shards, lease_home(lease));
-    if (lease->next != NULL)
-        lease->next->previous = lease;
-    leases->first = lease;
+    list_prepend(&leases->rows, &lease->link);
     if (former != NULL) /* last, because `id` may be its own */
         leases->kind->drop(former);
 }
 
 void lease_let_go(struct lease *lease)
 {
-    struct leases *leases = lease->leases;
-    *(lease->previous == NULL ? &leases->first : &lease->previous->next) = lease->next;
-    if (lease->next != NULL)
-        lease->next->previous = lease->previous;
-    if (leases->at == lease)
-        leases->at = lease->next;
+    list_remove(&lease->link);
 }
 
 void lease_give_back(struct lease *lease, uint64_t after_ms)
@@ -73,10 +68,12 @@ void lease_give_back(struct lease *lease, uint64_t after_ms)
 
 void leases_drain(struct leases *leases)
 {
-    leases->at = leases->first;
-    while (leases->at != NULL) {
-        struct lease *lease = leases->at;
-        leases->at = lease->next; /* dropping one may drop others */
+    struct list left = {0};
+    struct lease *lease;
+    list_move(&left, &leases->rows);
+    while ((lease = list_first(&left, struct lease, link)) != NULL) { /* one may drop others */
+        list_remove(&lease->link);
+        list_append(&leases->rows, &lease->link);
         if (leases->kind->use_of(lease) == LEASE_IDLE)
             lease_give_back(lease, 0);
     }
@@ -96,10 +93,11 @@ static void on_renewed(struct call *call, enum err error, struct str reply)
     }
 }
 
-static struct lease *next_on(struct lease *lease, const struct turn *turn)
+static struct lease *next_on(const struct leases *leases, struct lease *lease,
+                             const struct turn *turn)
 {
     while (lease != NULL && lease->turn != turn)
-        lease = lease->next;
+        lease = list_next(&leases->rows, lease, struct lease, link);
     return lease;
 }
 
@@ -108,7 +106,8 @@ static void renew(struct lease_shard *shard)
 {
     const struct leases *leases = shard->leases;
     const struct lease_kind *kind = leases->kind;
-    struct lease *lease = next_on(leases->first, shard->turn);
+    struct lease *lease =
+        next_on(leases, list_first(&leases->rows, struct lease, link), shard->turn);
     for (unsigned i = 0; i < renewals_max(leases) && lease != NULL; i++) {
         struct call *call = &shard->renewals[i].call;
         if (call_is_under_way(call))
@@ -117,7 +116,8 @@ static void renew(struct lease_shard *shard)
         for (unsigned n = 0; n < kind->renew_max && lease != NULL; n++) {
             kind->put_renewal(&verb, lease);
             lease->was_renewed = true;
-            lease = next_on(lease->next, shard->turn);
+            lease = list_next(&leases->rows, lease, struct lease, link);
+            lease = next_on(leases, lease, shard->turn);
         }
         end_verb(&verb);
     }
@@ -241,7 +241,8 @@ void leases_fini(struct leases *leases)
     loop_cancel_deadline(leases->loop, &leases->tick);
     for (unsigned i = 0; i < leases->shards->n; i++)
         destroy_shard(leases->per_shard[i]);
-    while (leases->first != NULL)
+    struct lease *lease;
+    while ((lease = list_first(&leases->rows, struct lease, link)) != NULL)
         /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it leaves the list */
-        leases->kind->drop(leases->first);
+        leases->kind->drop(lease);
 }

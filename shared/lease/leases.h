@@ -22,6 +22,7 @@
 #ifndef PARLEY_LEASE_LEASES_H
 #define PARLEY_LEASE_LEASES_H
 
+#include "shared/base/list.h"
 #include "shared/op/loop.h"
 #include "shared/queue/lines.h"
 #include "shared/redis/shards.h"
@@ -42,8 +43,8 @@ struct leases;
 /* A row that is held; lease_hold fills it. */
 struct lease {
     struct leases *leases;
-    struct lease *previous, *next; /* of the node's */
-    struct turn *turn;             /* of its shard */
+    struct list_link link; /* of the node's */
+    struct turn *turn;     /* of its shard */
     uint64_t fence;
     bool was_renewed; /* under this fence */
     char id[LEASE_ID_MAX_BYTES + 1];
@@ -89,8 +90,7 @@ struct leases {
     struct loop *loop;
     struct shards *shards;
     const bool *is_draining;
-    struct lease *first;
-    struct lease *at; /* the next one of leases_drain */
+    struct list rows; /* struct lease */
     struct deadline tick;
     uint64_t renewed_ms;
     struct lease_shard *per_shard[SHARDS_MAX];

@@ -20,8 +20,7 @@ enum { CLAIMS_PER_CALL = 256, UNCONFIRMED_MAX = 8192, BUCKET_N = 1024 };
 /* A claim that reached its engine and is not confirmed yet: in the list of its shard, oldest first,
  * and in a bucket. */
 struct delivered {
-    h2o_linklist_t link;
-    struct delivered *next; /* of its bucket */
+    struct list_link link, bucket_link;
     struct shard_deliveries *shard;
     enum work work;
     uint64_t lease, since_ms;
@@ -36,13 +35,13 @@ struct delivered {
 /* Those to be confirmed together. */
 struct shard_deliveries {
     struct queue_shard *part;
-    h2o_linklist_t claims;
+    struct list claims; /* struct delivered */
     unsigned n;
     struct deadline timer;
 };
 
 struct deliveries {
-    struct delivered *buckets[BUCKET_N]; /* by lease */
+    struct list buckets[BUCKET_N]; /* struct delivered, by lease */
     struct shard_deliveries shards[];
 };
 
@@ -69,31 +68,25 @@ static struct shard_deliveries *of_topic(struct queue *queue, struct str topic)
 static struct delivered *first_of(const struct shard_deliveries *shard)
 {
     /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what is freed has left the list */
-    return container_of(shard->claims.next, struct delivered, link);
+    return list_first(&shard->claims, struct delivered, link);
 }
 
-static struct delivered **bucket_of(struct shard_deliveries *shard, uint64_t lease)
+static struct list *bucket_of(struct shard_deliveries *shard, uint64_t lease)
 {
     return &shard->part->queue->deliveries->buckets[lease % BUCKET_N];
 }
 
-/* At the end of its shard's list, or at its beginning. */
-static void put_in(struct delivered *one, h2o_linklist_t *before)
+/* It is in its shard's list. */
+static void put_in_bucket(struct delivered *one)
 {
-    struct delivered **bucket = bucket_of(one->shard, one->lease);
-    one->next = *bucket;
-    *bucket = one;
-    h2o_linklist_insert(before, &one->link);
+    list_prepend(bucket_of(one->shard, one->lease), &one->bucket_link);
     one->shard->n++;
 }
 
 static void take_out(struct delivered *one)
 {
-    struct delivered **at = bucket_of(one->shard, one->lease);
-    while (*at != one)
-        at = &(*at)->next;
-    *at = one->next;
-    h2o_linklist_unlink(&one->link);
+    list_remove(&one->bucket_link);
+    list_remove(&one->link);
     one->shard->n--;
 }
 
@@ -102,10 +95,10 @@ static struct delivered *find(struct shard_deliveries *shard, enum work work, st
     uint64_t lease;
     if (shard->n == 0 || !str_parse_u64(lease_text, &lease))
         return NULL;
-    struct delivered *one = *bucket_of(shard, lease);
-    while (one != NULL && (one->lease != lease || one->shard != shard || one->work != work))
-        one = one->next;
-    return one;
+    list_for_each (struct delivered, one, bucket_of(shard, lease), bucket_link)
+        if (one->lease == lease && one->shard == shard && one->work == work)
+            return one;
+    return NULL;
 }
 
 /* Claims of one kind that are being confirmed. What a lost connection swallows is confirmed again:
@@ -126,10 +119,12 @@ static void on_reported(struct call *handle, enum err error, struct str reply)
     enum work work = call->claims[0]->work;
     (void)reply;
     for (unsigned i = call->n; i-- > 0;)
-        if (err_is_outage(error) && shard->n < UNCONFIRMED_MAX)
-            put_in(call->claims[i], shard->claims.next);
-        else
+        if (err_is_outage(error) && shard->n < UNCONFIRMED_MAX) {
+            list_prepend(&shard->claims, &call->claims[i]->link);
+            put_in_bucket(call->claims[i]);
+        } else {
             free(call->claims[i]);
+        }
     if (error == ERR_OK && work == WORK_LOOKUPS)
         part_look_after(part, queue->config.lease_ms);
     else if (error == ERR_OK)
@@ -229,7 +224,8 @@ void queue_delivered(struct queue *queue, enum work work, struct str topic, stru
     struct delivered *one = create(shard, work, topic, lease, record);
     one->connection = connection;
     one->stream = stream;
-    put_in(one, &shard->claims);
+    list_append(&shard->claims, &one->link);
+    put_in_bucket(one);
     if (shard->n == UNCONFIRMED_MAX)
         delivered_report(shard->part);
     else if (!deadline_is_set(&shard->timer))
@@ -238,9 +234,7 @@ void queue_delivered(struct queue *queue, enum work work, struct str topic, stru
 
 static void forget_those_of(struct shard_deliveries *shard, uint64_t connection, uint32_t stream)
 {
-    for (h2o_linklist_t *link = shard->claims.next, *next; link != &shard->claims; link = next) {
-        struct delivered *one = container_of(link, struct delivered, link);
-        next = link->next;
+    list_for_each (struct delivered, one, &shard->claims, link) {
         if (one->connection != connection || (stream != 0 && one->stream != stream))
             continue;
         take_out(one);
@@ -286,14 +280,11 @@ static void on_timer(struct deadline *deadline)
 void delivered_each(const struct queue *queue,
                     void (*visit)(void *arg, struct str topic, struct str lease), void *arg)
 {
-    for (unsigned i = 0; i < queue->shards.n; i++) {
-        const h2o_linklist_t *end = &queue->deliveries->shards[i].claims, *at = end->next;
-        for (; at != end; at = at->next) {
-            struct str topic = container_of(at, struct delivered, link)->claim;
-            struct str lease = str_cut(&topic, ' ');
+    for (unsigned i = 0; i < queue->shards.n; i++)
+        list_for_each (const struct delivered, one, &queue->deliveries->shards[i].claims, link) {
+            struct str topic = one->claim, lease = str_cut(&topic, ' ');
             visit(arg, topic, lease);
         }
-    }
 }
 
 struct deliveries *deliveries_create(struct queue *queue)
@@ -302,7 +293,6 @@ struct deliveries *deliveries_create(struct queue *queue)
     for (unsigned i = 0; i < queue->shards.n; i++) {
         all->shards[i].part = &queue->parts[i];
         all->shards[i].timer.on_expire = on_timer;
-        h2o_linklist_init_anchor(&all->shards[i].claims);
     }
     return all;
 }
@@ -312,11 +302,8 @@ void deliveries_destroy(struct queue *queue)
     for (unsigned i = 0; i < queue->shards.n; i++) {
         struct shard_deliveries *shard = at_shard(queue, i);
         loop_cancel_deadline(queue->loop, &shard->timer);
-        while (shard->n > 0) {
-            struct delivered *one = first_of(shard);
-            take_out(one);
+        list_for_each (struct delivered, one, &shard->claims, link)
             free(one);
-        }
     }
     free(queue->deliveries);
 }

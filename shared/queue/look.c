@@ -13,7 +13,7 @@ static void each_poll(const struct poll_list *list, void (*visit)(void *, const 
                       void *arg)
 {
     uint64_t now_ms = clock_mono_ms();
-    for (const struct poll *poll = list->first; poll != NULL; poll = poll->next) {
+    list_for_each (const struct poll, poll, &list->list, link) {
         struct look_poll look = {.account = class_account(poll->class),
                                  .models = class_models(poll->class),
                                  .engine = poll->engine,
@@ -70,12 +70,12 @@ void look_at_claims(const struct queue *queue, void (*visit)(void *arg, const st
     delivered_each(queue, on_delivered, &claims);
 }
 
-static void each_group(const struct watch *first, void (*visit)(void *, const struct look_watch *),
+static void each_group(const struct list *watches, void (*visit)(void *, const struct look_watch *),
                        void *arg)
 {
     struct look_watch groups[GROUPS_MAX];
     unsigned n = 0;
-    for (const struct watch *watch = first; watch != NULL; watch = watch->next) {
+    list_for_each (const struct watch, watch, watches, link) {
         unsigned i = 0;
         while (i < n && (groups[i].seq != watch->seq || !str_eq(groups[i].topic, watch->topic)))
             i++;

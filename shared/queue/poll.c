@@ -248,10 +248,10 @@ static void on_joined_reply(struct call *call, enum err error, struct str reply)
 
 static struct poll *find_poll(const struct poll_list *list, uint64_t number, struct str engine)
 {
-    struct poll *poll = list->first;
-    while (poll != NULL && (poll->number != number || !str_eq(poll->engine, engine)))
-        poll = poll->next;
-    return poll;
+    list_for_each (struct poll, poll, &list->list, link)
+        if (poll->number == number && str_eq(poll->engine, engine))
+            return poll;
+    return NULL;
 }
 
 static void end_parked(struct poll *poll)
@@ -394,6 +394,6 @@ void queue_poll_cancel(struct queue *queue, struct poll *poll)
 void queue_end_parked(struct queue *queue)
 {
     for (struct poll_class *class = NULL; (class = classes_next(queue, class)) != NULL;)
-        while (class->parked.first != NULL)
-            end_parked(class->parked.first);
+        while (class->parked.n > 0)
+            end_parked(polls_first(&class->parked));
 }

@@ -11,17 +11,13 @@ struct classes {
 
 void polls_put_last(struct poll_list *list, struct poll *poll)
 {
-    poll->next = NULL;
-    poll->previous = list->last;
-    *(list->last == NULL ? &list->first : &list->last->next) = poll;
-    list->last = poll;
+    list_append(&list->list, &poll->link);
     list->n++;
 }
 
 void polls_take_off(struct poll_list *list, struct poll *poll)
 {
-    *(poll->previous == NULL ? &list->first : &poll->previous->next) = poll->next;
-    *(poll->next == NULL ? &list->last : &poll->next->previous) = poll->previous;
+    list_remove(&poll->link);
     list->n--;
 }
 

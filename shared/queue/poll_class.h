@@ -12,10 +12,15 @@
 enum { CLASS_BUCKET_N = 256 };
 
 struct poll_list {
-    struct poll *first, *last;
+    struct list list; /* struct poll */
     unsigned n;
 };
 
+/* NULL: there is none. */
+static inline struct poll *polls_first(const struct poll_list *polls)
+{
+    return list_first(&polls->list, struct poll, link);
+}
 void polls_put_last(struct poll_list *list, struct poll *poll);
 void polls_take_off(struct poll_list *list, struct poll *poll);
 

@@ -36,8 +36,8 @@ void handover_deliver(struct poll *poll, struct claim *claim)
 /* Gives a claim to the oldest live poll of the class; false when there is none. */
 static bool give_to_parked(struct queue *queue, struct poll_class *class, struct claim *claim)
 {
-    while (class->parked.first != NULL) {
-        struct poll *poll = class->parked.first;
+    struct poll *poll;
+    while ((poll = polls_first(&class->parked)) != NULL) {
         polls_unlink_parked(queue, poll);
         credits_settle(class);
         if (poll->is_alive(poll)) {
@@ -67,7 +67,7 @@ static void settle_credit(struct poll_class *class, struct origin *origin)
 /* Nobody takes a hand-over now, but a poll that is claiming may. */
 static bool is_too_early(const struct poll_class *class)
 {
-    return class->parked.first == NULL && class->claiming.n + class->left_n > 0;
+    return class->parked.n == 0 && class->claiming.n + class->left_n > 0;
 }
 
 /* Gives a claim to a poll of the class, or back to the queue. False: it is too early for both. */

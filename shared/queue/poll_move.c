@@ -125,7 +125,7 @@ static bool is_better(const struct poll_class *class, const struct poll_class *f
     bool is_listed = class_lists_model(class, model), was_listed = class_lists_model(found, model);
     if (is_listed != was_listed)
         return is_listed;
-    return class->parked.first->since_ms < found->parked.first->since_ms;
+    return polls_first(&class->parked)->since_ms < polls_first(&found->parked)->since_ms;
 }
 
 /* The class of the poll that is to move; NULL when there is none. */
@@ -145,10 +145,10 @@ static bool may_become_idle(const struct poll_class *class, uint64_t until)
 {
     if (class->parked.n > 0 && class->moving_n > 0)
         return true;
-    const struct poll *poll = class->claiming.first;
-    while (poll != NULL && poll->number <= until && !poll->may_park)
-        poll = poll->next;
-    return poll != NULL && poll->number <= until;
+    list_for_each (const struct poll, poll, &class->claiming.list, link)
+        if (poll->number > until || poll->may_park)
+            return poll->number <= until;
+    return false;
 }
 
 static bool is_worth_waiting(struct queue *queue, struct str model, uint64_t until)

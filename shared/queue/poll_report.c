@@ -21,7 +21,7 @@ unsigned report_count_classes(const struct queue_shard *part)
 static unsigned claiming_at(const struct poll_class *class, unsigned shard)
 {
     unsigned n = class->left_n;
-    for (const struct poll *poll = class->claiming.first; poll != NULL; poll = poll->next)
+    list_for_each (const struct poll, poll, &class->claiming.list, link)
         n += poll->shard == shard;
     return n;
 }

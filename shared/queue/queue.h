@@ -17,6 +17,7 @@
 #ifndef PARLEY_QUEUE_QUEUE_H
 #define PARLEY_QUEUE_QUEUE_H
 
+#include "shared/base/list.h"
 #include "shared/metrics/metrics.h"
 #include "shared/queue/lines.h"
 #include "shared/redis/bus.h"
@@ -38,8 +39,8 @@ struct poll {
     bool is_looking;             /* its claim is under way there */
     bool has_nonce;              /* with its nonce, which is not used up if that shard fails */
     struct poll_class *class;
-    struct poll *previous, *next; /* of its class, oldest first */
-    struct call call;             /* while it is claiming */
+    struct list_link link; /* of its class */
+    struct call call;      /* while it is claiming */
     uint64_t number;
     uint64_t since_ms;  /* clock_mono_ms of its start */
     struct str engine;  /* the engine's own name, borrowed from the owner; at == NULL for none */
@@ -74,10 +75,9 @@ struct poll_join {
  * has Seq 0 and gets on_changed for every event of its topic, because it may be its own; once its
  * Seq is known, remove it and add it again. */
 struct watch {
-    struct watch *previous, *next;
-    struct str topic; /* name; borrowed from the owner */
-    uint64_t seq;     /* 0: not known yet */
-    bool is_on;
+    struct list_link link; /* of its bucket */
+    struct str topic;      /* name; borrowed from the owner */
+    uint64_t seq;          /* 0: not known yet */
     /* The outcome as text, valid inside the call only. The watch stays on. */
     void (*on_outcome)(struct watch *watch, struct str outcome);
     /* Something changed or may have been missed: check again. */

@@ -19,13 +19,9 @@ enum {
     ENGINE_MS = 500, /* between two looks for an engine */
 };
 
-struct vacancy_list {
-    struct vacancy_wait *first, *last;
-};
-
 struct vacancy_shard {
     struct queue *queue;
-    struct vacancy_list waits;
+    struct list waits; /* struct vacancy_wait */
     struct call call;
     struct deadline look;
     uint64_t looked_ms;
@@ -35,29 +31,10 @@ struct vacancy_shard {
 struct vacancies {
     struct queue *queue;
     struct vacancy_shard *shards;
-    struct vacancy_list engineless; /* of all shards */
+    struct list engineless; /* struct vacancy_wait, of all shards */
     struct engines_check check;
     struct deadline look;
 };
-
-/* --- lists ------------------------------------------------------------------------------------ */
-
-static void append(struct vacancy_list *list, struct vacancy_wait *wait)
-{
-    wait->list = list;
-    wait->next = NULL;
-    wait->previous = list->last;
-    *(list->last == NULL ? &list->first : &list->last->next) = wait;
-    list->last = wait;
-}
-
-static void take_out(struct vacancy_wait *wait)
-{
-    struct vacancy_list *list = wait->list;
-    *(wait->previous == NULL ? &list->first : &wait->previous->next) = wait->next;
-    *(wait->next == NULL ? &list->last : &wait->next->previous) = wait->previous;
-    wait->list = NULL;
-}
 
 static bool is_same(const struct vacancy_wait *a, const struct vacancy_wait *b)
 {
@@ -69,7 +46,7 @@ static void look_by(struct vacancy_shard *shard, uint64_t after_ms)
 {
     uint64_t now_ms = clock_mono_ms(), at_ms = shard->looked_ms + after_ms;
     after_ms = at_ms > now_ms ? at_ms - now_ms : 0;
-    if (shard->waits.first != NULL && !call_is_under_way(&shard->call) &&
+    if (!list_is_empty(&shard->waits) && !call_is_under_way(&shard->call) &&
         (!deadline_is_set(&shard->look) || shard->look.at_ms > at_ms))
         loop_set_deadline(shard->queue->loop, &shard->look, after_ms);
 }
@@ -77,12 +54,12 @@ static void look_by(struct vacancy_shard *shard, uint64_t after_ms)
 /* --- looks ------------------------------------------------------------------------------------ */
 
 /* The oldest of its group, if it is. */
-static struct vacancy_wait *find(const struct vacancy_list *list, const struct vacancy_wait *like)
+static struct vacancy_wait *find(const struct list *waits, const struct vacancy_wait *like)
 {
-    struct vacancy_wait *wait = list->first;
-    while (wait != NULL && !is_same(wait, like))
-        wait = wait->next;
-    return wait;
+    list_for_each (struct vacancy_wait, wait, waits, link)
+        if (is_same(wait, like))
+            return wait;
+    return NULL;
 }
 
 static void grant(struct vacancy_shard *shard, struct lines *lines)
@@ -94,24 +71,26 @@ static void grant(struct vacancy_shard *shard, struct lines *lines)
     for (uint64_t n = lines_next_u64(lines); n > 0; n--) {
         if ((wait = find(&shard->waits, &like)) == NULL)
             return;
-        take_out(wait);
+        list_remove(&wait->link);
         wait->on_vacancy(wait);
     }
 }
 
 /* In the order that they have. */
-static void put_asked_last(struct vacancy_list *list)
+static void put_asked_last(struct list *waits)
 {
-    struct vacancy_wait *last = list->last, *wait = list->first, *next;
-    for (bool is_last = false; wait != NULL && !is_last; wait = next) {
-        next = wait->next;
-        is_last = wait == last;
-        if (!wait->was_asked_for)
-            continue;
+    struct list others = {0};
+    list_for_each (struct vacancy_wait, wait, waits, link)
+        if (!wait->was_asked_for) {
+            list_remove(&wait->link);
+            list_append(&others, &wait->link);
+        }
+    list_for_each (struct vacancy_wait, wait, waits, link) {
         wait->was_asked_for = false;
-        take_out(wait);
-        append(list, wait);
+        list_remove(&wait->link);
+        list_append(&others, &wait->link);
     }
+    list_move(waits, &others);
 }
 
 static void on_looked(struct call *call, enum err error, struct str reply)
@@ -137,7 +116,7 @@ static void ask(struct vacancy_shard *shard, struct turn *turn)
 {
     struct vacancy_wait *groups[GROUPS_MAX];
     unsigned counts[GROUPS_MAX], n = 0;
-    for (struct vacancy_wait *wait = shard->waits.first; wait != NULL; wait = wait->next) {
+    list_for_each (struct vacancy_wait, wait, &shard->waits, link) {
         unsigned i = 0;
         while (i < n && !is_same(groups[i], wait))
             i++;
@@ -163,7 +142,7 @@ static void on_look(struct deadline *deadline)
     struct turn *turn = queue_shards(shard->queue)->turns[shard - all->shards];
     shard->has_news = false;
     shard->looked_ms = clock_mono_ms();
-    if (shard->waits.first != NULL && turn_is_up(turn))
+    if (!list_is_empty(&shard->waits) && turn_is_up(turn))
         ask(shard, turn);
     else
         look_by(shard, RESCAN_MS);
@@ -181,22 +160,22 @@ void vacancies_on_event(struct vacancies *vacancies, unsigned shard)
 static void on_engines(struct engines_check *check)
 {
     struct vacancies *all = container_of(check, struct vacancies, check);
-    struct vacancy_wait *last = all->engineless.last;
-    bool is_last = !check->is_there;
-    while (all->engineless.first != NULL && !is_last) {
-        struct vacancy_wait *wait = all->engineless.first;
-        is_last = wait == last;
-        take_out(wait);
+    struct list waits = {0};
+    struct vacancy_wait *wait;
+    if (check->is_there)
+        list_move(&waits, &all->engineless);
+    while ((wait = list_first(&waits, struct vacancy_wait, link)) != NULL) {
+        list_remove(&wait->link);
         wait->on_vacancy(wait);
     }
-    if (all->engineless.first != NULL)
+    if (!list_is_empty(&all->engineless))
         loop_set_deadline(all->queue->loop, &all->look, ENGINE_MS);
 }
 
 static void on_engine_look(struct deadline *deadline)
 {
     struct vacancies *all = container_of(deadline, struct vacancies, look);
-    if (all->engineless.first != NULL && all->check.left_n == 0)
+    if (!list_is_empty(&all->engineless) && all->check.left_n == 0)
         engines_check_start(&all->check, all->queue, STR(""));
 }
 
@@ -211,19 +190,18 @@ void vacancy_wait_start(struct queue *queue, struct vacancy_wait *wait)
         /* Room that was made since it was refused is found by a look, and no sooner than that. */
         if (clock_mono_ms() > shard->looked_ms + LOOK_MS)
             shard->looked_ms = clock_mono_ms();
-        append(&shard->waits, wait);
+        list_append(&shard->waits, &wait->link);
         look_by(shard, LOOK_MS);
         return;
     }
-    append(&all->engineless, wait);
+    list_append(&all->engineless, &wait->link);
     if (!deadline_is_set(&all->look) && all->check.left_n == 0)
         loop_set_deadline(queue->loop, &all->look, ENGINE_MS);
 }
 
 void vacancy_wait_cancel(struct vacancy_wait *wait)
 {
-    if (wait->list != NULL)
-        take_out(wait);
+    list_remove(&wait->link);
 }
 
 struct vacancies *vacancies_create(struct queue *queue)

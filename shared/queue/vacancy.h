@@ -23,8 +23,7 @@ struct vacancy_wait {
     /* Runs once, never inside vacancy_wait_start, when it waits no longer. */
     void (*on_vacancy)(struct vacancy_wait *wait);
     /* vacancy.c: */
-    struct vacancy_list *list; /* NULL: it does not wait */
-    struct vacancy_wait *previous, *next;
+    struct list_link link; /* linked: it waits */
     bool was_asked_for;
 };
 

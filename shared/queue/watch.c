@@ -6,8 +6,8 @@
 #include "shared/base/log.h"
 
 struct watches {
-    struct watch *buckets[WATCH_BUCKET_N];
-    unsigned adding_n; /* whose Seq is not known yet */
+    struct list buckets[WATCH_BUCKET_N]; /* struct watch */
+    unsigned adding_n;                   /* whose Seq is not known yet */
 };
 
 struct watches *watches_create(void)
@@ -20,40 +20,28 @@ void watches_destroy(struct watches *watches)
     free(watches);
 }
 
-const struct watch *watches_at(const struct queue *queue, unsigned bucket)
+const struct list *watches_at(const struct queue *queue, unsigned bucket)
 {
-    return queue->watches->buckets[bucket];
+    return &queue->watches->buckets[bucket];
 }
 
-static struct watch **bucket_of(struct queue *queue, struct str topic, uint64_t seq)
+static struct list *bucket_of(struct queue *queue, struct str topic, uint64_t seq)
 {
     return &queue->watches->buckets[queue_hash(topic, seq) % WATCH_BUCKET_N];
 }
 
 void queue_watch(struct queue *queue, struct watch *watch)
 {
-    struct watch **bucket = bucket_of(queue, watch->topic, watch->seq);
-    watch->previous = NULL;
-    watch->next = *bucket;
-    if (*bucket != NULL)
-        (*bucket)->previous = watch;
-    *bucket = watch;
-    watch->is_on = true;
+    list_prepend(bucket_of(queue, watch->topic, watch->seq), &watch->link);
     queue->watches->adding_n += watch->seq == 0;
     metrics_add(queue->metrics, METRIC_CHECKS_PARKED, 1);
 }
 
 void queue_unwatch(struct queue *queue, struct watch *watch)
 {
-    if (!watch->is_on)
+    if (!list_is_linked(&watch->link))
         return;
-    if (watch->previous != NULL)
-        watch->previous->next = watch->next;
-    else
-        *bucket_of(queue, watch->topic, watch->seq) = watch->next;
-    if (watch->next != NULL)
-        watch->next->previous = watch->previous;
-    watch->is_on = false;
+    list_remove(&watch->link);
     queue->watches->adding_n -= watch->seq == 0;
     metrics_add(queue->metrics, METRIC_CHECKS_PARKED, -1);
 }
@@ -66,33 +54,27 @@ static bool is_for(const struct watch *watch, struct str topic, uint64_t seq)
 /* Calls the watch and returns the one after it. While the callback runs, a place of our own is
  * in the list after its watch: whatever the callback takes out, the watch after that place is the
  * next one. A place is of no query, and a round inside a callback passes over it. */
-static struct watch *visit(struct watch **bucket, struct watch *at, const struct str *outcome)
+static struct watch *visit(const struct list *bucket, struct watch *at, const struct str *outcome)
 {
-    struct watch *next = at->next;
-    struct watch place = {.previous = at, .next = next, .seq = UINT64_MAX};
-    at->next = &place;
-    if (next != NULL)
-        next->previous = &place;
+    struct watch place = {.seq = UINT64_MAX};
+    list_insert(at->link.next, &place.link);
     if (outcome != NULL)
         at->on_outcome(at, *outcome);
     else
         at->on_changed(at);
-    next = place.next;
-    if (place.previous != NULL)
-        place.previous->next = next;
-    else
-        *bucket = next;
-    if (next != NULL)
-        next->previous = place.previous;
+    struct watch *next = list_next(bucket, &place, struct watch, link);
+    list_remove(&place.link);
     return next;
 }
 
 static void visit_all(struct queue *queue, struct str topic, uint64_t seq,
                       const struct str *outcome)
 {
-    struct watch **bucket = bucket_of(queue, topic, seq), *at = *bucket;
+    const struct list *bucket = bucket_of(queue, topic, seq);
+    struct watch *at = list_first(bucket, struct watch, link);
     while (at != NULL)
-        at = is_for(at, topic, seq) ? visit(bucket, at, outcome) : at->next;
+        at = is_for(at, topic, seq) ? visit(bucket, at, outcome)
+                                    : list_next(bucket, at, struct watch, link);
 }
 
 /* Calls the watches of that query. The bus may be faster than the reply to the verb that added it:
@@ -130,12 +112,14 @@ void watches_on_changed(struct queue *queue, struct lines *rest)
 /* Those of `shard`; of SHARDS_MAX all. */
 static void each(struct queue *queue, unsigned shard)
 {
-    for (unsigned i = 0; i < WATCH_BUCKET_N; i++)
-        for (struct watch *at = queue->watches->buckets[i]; at != NULL;) {
-            bool is_wanted = at->is_on && /* off: a place */
+    for (unsigned i = 0; i < WATCH_BUCKET_N; i++) {
+        const struct list *bucket = watches_at(queue, i);
+        for (struct watch *at = list_first(bucket, struct watch, link); at != NULL;) {
+            bool is_wanted = at->seq != UINT64_MAX && /* a place */
                              (shard == SHARDS_MAX || shard_of(at->topic, queue->shards.n) == shard);
-            at = is_wanted ? visit(&queue->watches->buckets[i], at, NULL) : at->next;
+            at = is_wanted ? visit(bucket, at, NULL) : list_next(bucket, at, struct watch, link);
         }
+    }
 }
 
 void watches_look_again(struct queue *queue, unsigned shard)

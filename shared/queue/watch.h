@@ -18,6 +18,6 @@ void watches_look_again(struct queue *queue, unsigned shard);
 void watches_on_outcome(struct queue *queue, struct lines *rest);
 void watches_on_changed(struct queue *queue, struct lines *rest);
 /* The first watch of a bucket. */
-const struct watch *watches_at(const struct queue *queue, unsigned bucket);
+const struct list *watches_at(const struct queue *queue, unsigned bucket);
 
 #endif

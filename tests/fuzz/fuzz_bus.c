@@ -93,7 +93,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     /* The polls hear that Redis is not there, and what was kept goes back. */
     shards_flush(queue_shards(queue));
     shards_flush(queue_shards(queue));
-    if (polls[0].state != POLL_IDLE || polls[1].state != POLL_IDLE || !watch.is_on)
+    if (polls[0].state != POLL_IDLE || polls[1].state != POLL_IDLE || !list_is_linked(&watch.link))
         abort();
     queue_on_event(queue, 0, (struct str){(const char *)data, size});
     shards_flush(queue_shards(queue));

@@ -27,6 +27,16 @@ static struct row *row_of(struct lease *lease)
     return H2O_STRUCT_FROM_MEMBER(struct row, lease, lease);
 }
 
+static struct lease *first_row(void)
+{
+    return list_first(&leases.rows, struct lease, link);
+}
+
+static struct lease *row_after(const struct lease *lease)
+{
+    return list_next(&leases.rows, lease, struct lease, link);
+}
+
 static struct row *hold(struct str id, uint64_t fence)
 {
     struct row *row = calloc(1, sizeof *row);
@@ -145,7 +155,7 @@ static void begin_node(void)
 static void end_node(void)
 {
     leases_fini(&leases);
-    assert_null(leases.first);
+    assert_null(first_row());
     turn_destroy(turn);
 }
 
@@ -228,8 +238,8 @@ static void rows_that_are_due_are_taken(void **state)
     uint64_t fence = begin_due_row(0);
     while (started_n == 0)
         run();
-    assert_string_equal(leases.first->id, ids[0]);
-    assert_true(leases.first->fence > fence);
+    assert_string_equal(first_row()->id, ids[0]);
+    assert_true(first_row()->fence > fence);
     end_node();
     assert_int_equal(dropped_n, 1);
 }
@@ -318,12 +328,12 @@ static void a_row_that_is_lost_is_dropped_unless_its_own_verb_will_say_so(void *
         run();
     run_until_answered();
     assert_int_equal(dropped_n, 1);
-    assert_string_equal(leases.first->id, ids[2]);
-    assert_ptr_equal(leases.first->next, &storing->lease);
+    assert_string_equal(first_row()->id, ids[2]);
+    assert_ptr_equal(row_after(first_row()), &storing->lease);
     storing->use = LEASE_WORKING;
     while (dropped_n == 1)
         run();
-    assert_null(leases.first->next);
+    assert_null(row_after(first_row()));
     end_node();
 }
 
@@ -333,8 +343,8 @@ static void a_row_that_comes_again_replaces_the_former_one(void **state)
     begin_node();
     struct row *former = hold_new(0), *row = hold(str_of(former->lease.id), 1000);
     assert_int_equal(dropped_n, 1);
-    assert_ptr_equal(leases.first, &row->lease);
-    assert_null(row->lease.next);
+    assert_ptr_equal(first_row(), &row->lease);
+    assert_null(row_after(&row->lease));
     assert_string_equal(row->lease.id, ids[0]);
     assert_true(str_eq(lease_home(&row->lease), str_of(digits[0])));
     end_node();
@@ -366,8 +376,8 @@ static void a_node_that_drains_gives_back_what_is_idle(void **state)
     is_draining = true;
     leases_drain(&leases);
     assert_int_equal(dropped_n, 2);
-    assert_ptr_equal(leases.first, &working->lease);
-    assert_null(working->lease.next);
+    assert_ptr_equal(first_row(), &working->lease);
+    assert_null(row_after(&working->lease));
     call_evaluation_take(ask(), .limit = ROW_N);
     struct lines lines = answer();
     assert_true(str_eq(lines_next(&lines), str_of(ids[2])));
@@ -384,7 +394,7 @@ static void a_drain_survives_a_drop_of_the_next_row(void **state)
     rows[2]->victim = rows[1];
     leases_drain(&leases);
     assert_int_equal(dropped_n, 3);
-    assert_null(leases.first);
+    assert_null(first_row());
     end_node();
 }
 
