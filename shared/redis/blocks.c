@@ -35,7 +35,7 @@ struct blocks {
     const struct redis_address *address;
     struct redis_conn *conn; /* NULL: nothing has needed it */
     bool is_up;
-    struct push *first, **last; /* those whose turn is to come, in their order */
+    struct list line; /* struct push: those whose turn is to come, in their order */
     struct push *sent[UNDER_WAY_MAX];
     unsigned sent_at, sent_n;
     struct deadline late; /* while anything waits or is sent: for the next answer */
@@ -48,27 +48,14 @@ struct blocks {
 
 /* --- the queue -------------------------------------------------------------------------------- */
 
-static void line_up(struct blocks *blocks, struct push *push)
+static struct push *first_of(const struct blocks *blocks)
 {
-    push->next = NULL;
-    *blocks->last = push;
-    blocks->last = &push->next;
-}
-
-static void leave_line(struct blocks *blocks, struct push *push)
-{
-    for (struct push **at = &blocks->first; *at != NULL; at = &(*at)->next)
-        if (*at == push) {
-            *at = push->next;
-            if (blocks->last == &push->next)
-                blocks->last = at;
-            return;
-        }
+    return list_first(&blocks->line, struct push, link);
 }
 
 static void set_deadline(struct blocks *blocks)
 {
-    if (blocks->first == NULL && blocks->sent_n == 0)
+    if (list_is_empty(&blocks->line) && blocks->sent_n == 0)
         loop_cancel_deadline(blocks->loop, &blocks->late);
     else
         loop_set_deadline(blocks->loop, &blocks->late,
@@ -115,7 +102,7 @@ static bool is_held(struct blocks *blocks, struct push *push, const redisReply *
         push->rest =
             (struct str){push->rest.at - push->sent_bytes, push->rest.n + push->sent_bytes};
         push->in_list--;
-        line_up(blocks, push);
+        list_append(&blocks->line, &push->link);
     }
     blocks->is_moving = true;
     loop_set_deadline(blocks->loop, &blocks->moves, MOVES_EVERY_MS);
@@ -150,7 +137,7 @@ static void on_reply(void *arg, const redisReply *reply)
     if (push != NULL) {
         enum err error = error_of(push, reply);
         if (error == ERR_OK && push->rest.n > 0)
-            line_up(blocks, push);
+            list_append(&blocks->line, &push->link);
         else
             end(push, error);
     }
@@ -180,12 +167,12 @@ static bool send_block(struct blocks *blocks, struct push *push)
 
 static void send_some(struct blocks *blocks)
 {
-    while (blocks->is_up && !blocks->is_moving && blocks->first != NULL &&
+    struct push *push;
+    while (blocks->is_up && !blocks->is_moving && (push = first_of(blocks)) != NULL &&
            blocks->sent_n < UNDER_WAY_MAX) {
-        struct push *push = blocks->first;
         if (!send_block(blocks, push))
             return; /* it is being lost; on_connect comes here again */
-        leave_line(blocks, push);
+        list_remove(&push->link);
     }
 }
 
@@ -203,9 +190,9 @@ static void on_lost(void *arg)
 
 static void fail_waiting(struct blocks *blocks)
 {
-    while (blocks->first != NULL) {
-        struct push *push = blocks->first;
-        leave_line(blocks, push);
+    struct push *push;
+    while ((push = first_of(blocks)) != NULL) {
+        list_remove(&push->link);
         end(push, ERR_REDIS_LOST);
     }
 }
@@ -225,7 +212,7 @@ static void on_late(struct deadline *deadline)
 void blocks_push(struct blocks *blocks, struct push *push, struct str key, struct str bytes,
                  push_cb *on_pushed)
 {
-    bool is_idle = blocks->first == NULL && blocks->sent_n == 0;
+    bool is_idle = list_is_empty(&blocks->line) && blocks->sent_n == 0;
     if (push->blocks != NULL)
         abort();
     *push = (struct push){
@@ -234,7 +221,7 @@ void blocks_push(struct blocks *blocks, struct push *push, struct str key, struc
         blocks->conn = redis_conn_create(
             blocks->loop, blocks->address, "parley-blocks",
             (struct redis_events){.on_connect = on_connect, .on_lost = on_lost, .arg = blocks});
-    line_up(blocks, push);
+    list_append(&blocks->line, &push->link);
     if (is_idle)
         set_deadline(blocks);
     send_some(blocks);
@@ -245,7 +232,7 @@ void blocks_cancel(struct push *push)
     struct blocks *blocks = push->blocks;
     if (blocks == NULL)
         return;
-    leave_line(blocks, push);
+    list_remove(&push->link);
     for (unsigned i = 0; i < UNDER_WAY_MAX; i++)
         if (blocks->sent[i] == push)
             blocks->sent[i] = NULL;
@@ -266,7 +253,6 @@ struct blocks *blocks_create(struct loop *loop, const struct redis_address *addr
     struct blocks *blocks = mem_zeroed(sizeof *blocks);
     blocks->loop = loop;
     blocks->address = address;
-    blocks->last = &blocks->first;
     blocks->late.on_expire = on_late;
     blocks->moves.on_expire = on_moves;
     buf_init(&blocks->head, HEAD_MAX_BYTES);

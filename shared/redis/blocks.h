@@ -32,7 +32,7 @@ typedef void push_cb(struct push *push, enum err error);
 /* A value being sent, part of its owner. Zeroed initially; it must not move while in progress. */
 struct push {
     struct blocks *blocks; /* NULL: nothing is under way */
-    struct push *next;     /* next one in the queue */
+    struct list_link link; /* of those whose turn is to come */
     struct str key, rest;
     size_t sent_bytes; /* of the current block */
     uint64_t in_list;  /* elements of the list after the current block */
