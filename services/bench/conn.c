@@ -61,19 +61,9 @@ static void close_socket(struct bench_conn *conn)
     buf_clear(&conn->in);
 }
 
-static void undelay(struct bench_conn *conn)
-{
-    struct bench_conn **link = &conn->loop->delayed;
-    while (conn->is_delayed && *link != conn)
-        link = &(*link)->next_delayed;
-    if (conn->is_delayed)
-        *link = conn->next_delayed;
-    conn->is_delayed = false;
-}
-
 void bench_conn_fini(struct bench_conn *conn)
 {
-    undelay(conn);
+    list_remove(&conn->delayed);
     close_socket(conn);
     buf_fini(&conn->in);
     buf_fini(&conn->out);
@@ -82,11 +72,8 @@ void bench_conn_fini(struct bench_conn *conn)
 void bench_conn_again_after(struct bench_conn *conn, uint64_t delay_us)
 {
     conn->due_us = clock_mono_us() + delay_us;
-    if (conn->is_delayed)
-        return;
-    conn->is_delayed = true;
-    conn->next_delayed = conn->loop->delayed;
-    conn->loop->delayed = conn;
+    if (!list_is_linked(&conn->delayed))
+        list_prepend(&conn->loop->delayed, &conn->delayed);
 }
 
 static void watch(struct bench_conn *conn, int operation, bool is_writing)
@@ -260,11 +247,11 @@ static void read_in(struct bench_conn *conn)
 
 static void run_delayed(struct bench_conn_loop *loop, uint64_t now_us)
 {
-    struct bench_conn *conn = loop->delayed, *next;
-    loop->delayed = NULL;
-    for (; conn != NULL; conn = next) {
-        next = conn->next_delayed;
-        conn->is_delayed = false;
+    struct list delayed = {0};
+    struct bench_conn *conn;
+    list_move(&delayed, &loop->delayed);
+    while ((conn = list_first(&delayed, struct bench_conn, delayed)) != NULL) {
+        list_remove(&conn->delayed);
         if (conn->due_us > now_us)
             bench_conn_again_after(conn, conn->due_us - now_us);
         else
@@ -274,7 +261,7 @@ static void run_delayed(struct bench_conn_loop *loop, uint64_t now_us)
 
 static uint64_t find_due(const struct bench_conn_loop *loop, uint64_t until_us)
 {
-    for (const struct bench_conn *conn = loop->delayed; conn != NULL; conn = conn->next_delayed)
+    list_for_each (const struct bench_conn, conn, &loop->delayed, delayed)
         if (conn->due_us < until_us)
             until_us = conn->due_us;
     return until_us;
@@ -307,7 +294,7 @@ void bench_conn_loop_run(struct bench_conn_loop *loop, uint64_t until_us)
                 (events[i].events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0)
                 read_in(conn);
         }
-        if (loop->delayed != NULL)
+        if (!list_is_empty(&loop->delayed))
             run_delayed(loop, clock_mono_us());
     }
 }

@@ -12,6 +12,7 @@
 #include "services/bench/response.h"
 #include "services/bench/target.h"
 #include "shared/base/buf.h"
+#include "shared/base/list.h"
 
 #include <netinet/in.h>
 
@@ -19,10 +20,10 @@ struct bench_conn;
 
 struct bench_conn_loop {
     int epoll;
-    struct bench_conn *delayed; /* those with `due_us`, in no order */
-    uint64_t lost_n;            /* connections closed under a request, or not opened */
-    uint64_t sent_n;            /* requests that went out whole */
-    uint64_t bad_n;             /* responses that are not HTTP */
+    struct list delayed; /* struct bench_conn: those with `due_us`, in no order */
+    uint64_t lost_n;     /* connections closed under a request, or not opened */
+    uint64_t sent_n;     /* requests that went out whole */
+    uint64_t bad_n;      /* responses that are not HTTP */
     uint64_t opened_n, begun_us;
     int last_errno; /* of the last connect that failed; 0: none has */
     bool is_stopped;
@@ -42,12 +43,12 @@ struct bench_conn {
     const struct bench_conn_handler *handler;
     in_addr_t source; /* own address to connect from, network order; 0: the system's choice */
     int fd;           /* -1: closed */
-    bool is_connecting, is_writing, is_waiting, is_delayed;
+    bool is_connecting, is_writing, is_waiting;
     bool has_answered; /* this socket has brought a response */
     struct buf in, out;
     size_t written_n;
     uint64_t due_us;
-    struct bench_conn *next_delayed;
+    struct list_link delayed;
 };
 
 /* False when the system refuses; errno says why. */

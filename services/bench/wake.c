@@ -159,7 +159,7 @@ static void on_added(struct wake_run *run, struct bench_worker *frontend, struct
     } else {
         const struct bench_conn *producer = &run->producer.conn;
         run->is_added = true;
-        if (!run->is_claimed && !producer->is_waiting && !producer->is_delayed)
+        if (!run->is_claimed && !producer->is_waiting && !list_is_linked(&producer->delayed))
             bench_worker_claim(&run->producer);
         try_block(run);
     }

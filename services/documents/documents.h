@@ -51,9 +51,9 @@ struct documents {
     struct cache *cache;
     struct blocks *blocks[SHARDS_MAX]; /* the way of uploads to each server */
     struct indexing *indexing;
-    struct retrieve_op *retrievals; /* under way */
-    struct fair_slots *searches;    /* of an index in the loop: one at a time, in turns */
-    struct presences waiting;       /* for engines */
+    struct list retrievals;      /* struct retrieve_op: under way */
+    struct fair_slots *searches; /* of an index in the loop: one at a time, in turns */
+    struct presences waiting;    /* for engines */
     struct call vectors_call;
     enum health embeddings, vectors; /* how the last embedding went; what Redis offers */
 };

@@ -270,12 +270,9 @@ void export_on_page(struct request *r, enum err error, struct str reply)
 static void on_gone(struct request *r)
 {
     struct export *x = r->state;
-    struct users *users = users_of(r);
     struct buf *own[] = {&x->made, &x->page, &x->page_after, &x->after, &x->topic,
                          &x->own,  &x->doc,  &x->filename,   &x->what,  &x->noted};
-    *(x->previous == NULL ? &users->exports : &x->previous->next) = x->next;
-    if (x->next != NULL)
-        x->next->previous = x->previous;
+    list_remove(&x->link);
     loop_cancel_deadline(r->server->loop, &x->turn);
     give_back(x);
     zip_fini(&x->zip);
@@ -288,7 +285,7 @@ static void on_gone(struct request *r)
 static bool has_place(struct request *r, const struct person *person)
 {
     unsigned n = 0, of_account_n = 0;
-    for (struct export *x = users_of(r)->exports; x != NULL; x = x->next) {
+    list_for_each (struct export, x, &users_of(r)->exports, link) {
         if (x->download.is_ending || x->download.is_cut)
             continue;
         n++;
@@ -313,7 +310,6 @@ static bool has_place(struct request *r, const struct person *person)
 
 void users_export(struct request *r)
 {
-    struct users *users = users_of(r);
     struct person person;
     if (!person_of_path(r, &person) || !has_place(r, &person))
         return;
@@ -326,10 +322,7 @@ void users_export(struct request *r)
     x->turn.on_expire = on_turn;
     x->patience.on_expire = on_impatient;
     x->is_first = true;
-    x->next = users->exports;
-    if (x->next != NULL)
-        x->next->previous = x;
-    users->exports = x;
+    list_prepend(&users_of(r)->exports, &x->link);
     download_init(&x->download, r, OUT_MAX, on_idle);
     r->state = x;
     r->on_gone = on_gone;

@@ -34,7 +34,7 @@ enum export_stage {
 
 struct export
 {
-    struct export *previous, *next; /* under way on this node */
+    struct list_link link; /* of those under way on this node */
     struct request *r;
     struct person person;
     struct download download;

@@ -17,7 +17,7 @@ struct fair_slots;
 struct users {
     struct server *server;
     const struct space_settings *settings;
-    struct export *exports;   /* under way on this node */
+    struct list exports;      /* struct export: under way on this node */
     struct fair_slots *turns; /* whose next page is made */
 };
 

@@ -84,7 +84,7 @@ struct dispatcher {
     struct leases leases;
     size_t resting_n;
     struct fair_slots *calls, *questions; /* of bots with an endpoint; of those that are models */
-    struct peer *peers;                   /* bots with deliveries here */
+    struct list peers;                    /* struct peer: bots with deliveries here */
     void (*begin)(struct delivery *delivery); /* of one that has got a slot */
     bool is_starting;                         /* inside slots_fill */
 };

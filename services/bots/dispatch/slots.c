@@ -11,7 +11,7 @@ enum { SLOTS_FOR_IDLE_BOTS = DISPATCH_CALLS_MAX / 4 };
 
 /* A bot with deliveries that wait for a slot or have one. */
 struct peer {
-    struct peer *previous, *next;
+    struct list_link link; /* of the dispatcher */
     char *bot;
     unsigned delivery_n, calls_n;
 };
@@ -23,19 +23,17 @@ static struct delivery *delivery_of(struct fair_entry *entry)
 
 static struct peer *find(const struct dispatcher *dispatcher, struct str bot)
 {
-    struct peer *peer = dispatcher->peers;
-    while (peer != NULL && !str_eq(str_of(peer->bot), bot))
-        peer = peer->next;
-    return peer;
+    list_for_each (struct peer, peer, &dispatcher->peers, link)
+        if (str_eq(str_of(peer->bot), bot))
+            return peer;
+    return NULL;
 }
 
 static struct peer *add(struct dispatcher *dispatcher, struct str bot)
 {
     struct peer *peer = mem_zeroed(sizeof *peer);
-    *peer = (struct peer){.bot = str_copy(bot), .next = dispatcher->peers};
-    if (peer->next != NULL)
-        peer->next->previous = peer;
-    dispatcher->peers = peer;
+    peer->bot = str_copy(bot);
+    list_prepend(&dispatcher->peers, &peer->link);
     return peer;
 }
 
@@ -43,9 +41,7 @@ static void drop_unused(struct dispatcher *dispatcher, struct peer *peer)
 {
     if (peer->delivery_n > 0)
         return;
-    *(peer->previous == NULL ? &dispatcher->peers : &peer->previous->next) = peer->next;
-    if (peer->next != NULL)
-        peer->next->previous = peer->previous;
+    list_remove(&peer->link);
     free(peer->bot);
     free(peer);
 }

@@ -45,7 +45,7 @@ static const struct sm sm = SM_OF("poll of a bot", states);
 
 /* In its request's memory. */
 struct bot_poll {
-    struct bot_poll *previous, *next; /* in its bucket */
+    struct list_link link; /* in its bucket */
     struct pulls *pulls;
     struct request *r;
     enum bot_poll_state state;
@@ -66,7 +66,7 @@ struct bot_poll {
 struct pulls {
     struct bots *bots;
     struct presences presences;
-    struct bot_poll *buckets[BUCKETS];
+    struct list buckets[BUCKETS]; /* struct bot_poll */
     size_t n;
 };
 
@@ -84,7 +84,7 @@ static struct loop *loop_of(const struct bot_poll *poll)
 
 /* --- polls of this node ----------------------------------------------------------------------- */
 
-static struct bot_poll **bucket_of(struct pulls *pulls, struct str bot)
+static struct list *bucket_of(struct pulls *pulls, struct str bot)
 {
     return &pulls->buckets[hash_fnv32(bot, 0) % BUCKETS];
 }
@@ -92,27 +92,20 @@ static struct bot_poll **bucket_of(struct pulls *pulls, struct str bot)
 static size_t count_of(struct pulls *pulls, struct str bot)
 {
     size_t n = 0;
-    for (const struct bot_poll *poll = *bucket_of(pulls, bot); poll != NULL; poll = poll->next)
+    list_for_each (const struct bot_poll, poll, bucket_of(pulls, bot), link)
         n += str_eq(poll->caller.name, bot);
     return n;
 }
 
 static void enter(struct bot_poll *poll)
 {
-    struct bot_poll **bucket = bucket_of(poll->pulls, poll->caller.name);
-    poll->next = *bucket;
-    if (poll->next != NULL)
-        poll->next->previous = poll;
-    *bucket = poll;
+    list_prepend(bucket_of(poll->pulls, poll->caller.name), &poll->link);
     poll->pulls->n++;
 }
 
 static void leave(struct bot_poll *poll)
 {
-    *(poll->previous == NULL ? bucket_of(poll->pulls, poll->caller.name) : &poll->previous->next) =
-        poll->next;
-    if (poll->next != NULL)
-        poll->next->previous = poll->previous;
+    list_remove(&poll->link);
     poll->pulls->n--;
 }
 
@@ -120,7 +113,7 @@ static void leave(struct bot_poll *poll)
 static void wake(struct pulls *pulls, struct str bot)
 {
     struct bot_poll *busy = NULL;
-    for (struct bot_poll *poll = *bucket_of(pulls, bot); poll != NULL; poll = poll->next) {
+    list_for_each (struct bot_poll, poll, bucket_of(pulls, bot), link) {
         if (!str_eq(poll->caller.name, bot))
             continue;
         if (poll->state == PULL_PARKED) {
@@ -398,7 +391,7 @@ static void on_up(struct bots *bots, unsigned shard)
 {
     struct pulls *pulls = bots->pulls;
     for (size_t i = 0; i < BUCKETS; i++)
-        for (struct bot_poll *poll = pulls->buckets[i]; poll != NULL; poll = poll->next)
+        list_for_each (struct bot_poll, poll, &pulls->buckets[i], link)
             if (poll->state == PULL_PARKED)
                 loop_set_deadline(loop_of(poll), &poll->deadline, 0);
 }

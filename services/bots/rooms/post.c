@@ -22,7 +22,7 @@ enum { ROUNDS_MAX = 4 }; /* names change hands meanwhile, but not forever */
 enum posting_state { POSTING_STORING, POSTING_FINDING, POSTING_CLAIMING, POSTING_OVER };
 
 struct posting {
-    struct posting *previous, *next; /* of the node */
+    struct list_link link; /* of the node */
     struct rooms *rooms;
     enum posting_state state;
     uint64_t number;
@@ -58,10 +58,7 @@ static void move(struct posting *posting, enum posting_state to)
 static void drop(struct posting *posting)
 {
     call_detach(&posting->call);
-    *(posting->previous == NULL ? &posting->rooms->postings : &posting->previous->next) =
-        posting->next;
-    if (posting->next != NULL)
-        posting->next->previous = posting->previous;
+    list_remove(&posting->link);
     buf_fini(&posting->own);
     free(posting->missing);
     free(posting);
@@ -408,11 +405,8 @@ struct posting *post_start(struct bots *bots, const struct post *post, post_cb *
                                 .number = sm_number(),
                                 .on_end = on_end,
                                 .context = context,
-                                .reply_kind = TAG_UNKNOWN,
-                                .next = bots->rooms->postings};
-    if (posting->next != NULL)
-        posting->next->previous = posting;
-    bots->rooms->postings = posting;
+                                .reply_kind = TAG_UNKNOWN};
+    list_prepend(&bots->rooms->postings, &posting->link);
     buf_init(&posting->own, bytes);
     (void)buf_reserve(&posting->own, bytes);
     keep_post(posting, post);
@@ -428,7 +422,6 @@ void post_leave(struct posting *posting)
 
 void post_end_all(struct rooms *rooms)
 {
-    while (rooms->postings != NULL)
-        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it leaves the list */
-        drop(rooms->postings);
+    list_for_each (struct posting, posting, &rooms->postings, link)
+        drop(posting);
 }

@@ -63,7 +63,7 @@ static void set_id(char to[MESSAGE_ID_MAX_BYTES + 1], struct str id)
 /* What was stored in a room until now; an event of it may have been lost. */
 static void note_newest(struct watched_room *watched, struct str newest)
 {
-    for (struct room_socket *s = watched->followers; s != NULL; s = s->next_of) {
+    list_for_each (struct room_socket, s, &watched->followers, room_link) {
         if (message_compare(newest, str_of(s->last)) > 0)
             s->is_behind = true;
         room_follow_catch_up(s);
@@ -73,8 +73,8 @@ static void note_newest(struct watched_room *watched, struct str newest)
 /* The room is gone. */
 static void end_all(struct watched_room *watched)
 {
-    while (watched->followers != NULL)
-        room_socket_end(watched->followers);
+    list_for_each (struct room_socket, socket, &watched->followers, room_link)
+        room_socket_end(socket);
 }
 
 static void on_renewed(struct call *call, enum err error, struct str reply)
@@ -95,7 +95,7 @@ static bool renew(struct rooms *rooms, struct watched_room **slot)
 {
     struct shards *shards = rooms->bots->server->shards;
     struct watched_room *watched = *slot;
-    if (watched->followers != NULL) {
+    if (!list_is_empty(&watched->followers)) {
         if (!call_is_under_way(&watched->call))
             call_room_watch_again(shards_call(shards, &watched->call, on_renewed),
                                   .room = str_of(watched->room));
@@ -118,7 +118,7 @@ static void on_renew(struct deadline *deadline)
         for (struct watched_room **slot = &rooms->buckets[i]; *slot != NULL;)
             if (renew(rooms, slot))
                 slot = &(*slot)->next;
-    for (struct room_socket *socket = rooms->sockets; socket != NULL; socket = socket->next)
+    list_for_each (struct room_socket, socket, &rooms->sockets, link)
         room_follow_catch_up(socket);
     loop_set_deadline(rooms->bots->server->loop, &rooms->renew, RENEW_MS);
 }
@@ -129,10 +129,7 @@ void room_follow_start(struct room_socket *socket, struct str room)
 {
     struct watched_room *watched = enter(socket->rooms, room);
     socket->watched = watched;
-    socket->next_of = watched->followers;
-    if (socket->next_of != NULL)
-        socket->next_of->previous_of = socket;
-    watched->followers = socket;
+    list_prepend(&watched->followers, &socket->room_link);
     watched->is_left = false;
     socket->is_behind = true; /* this node becomes a watcher with the first page */
     room_follow_catch_up(socket);
@@ -141,12 +138,7 @@ void room_follow_start(struct room_socket *socket, struct str room)
 void room_follow_stop(struct room_socket *socket)
 {
     call_detach(&socket->reading);
-    if (socket->watched == NULL)
-        return;
-    *(socket->previous_of == NULL ? &socket->watched->followers : &socket->previous_of->next_of) =
-        socket->next_of;
-    if (socket->next_of != NULL)
-        socket->next_of->previous_of = socket->previous_of;
+    list_remove(&socket->room_link);
     socket->watched = NULL;
 }
 
@@ -173,8 +165,7 @@ static void pass_on(const struct watched_room *watched, struct str before, struc
     struct message message = message_next(rest);
     struct buf b;
     buf_init(&b, MESSAGE_JSON_MAX_BYTES);
-    for (struct room_socket *s = watched->followers, *next; s != NULL; s = next) {
-        next = s->next_of;
+    list_for_each (struct room_socket, s, &watched->followers, room_link) {
         if (message_compare(message.id, str_of(s->last)) <= 0)
             continue;
         if (message_compare(message.id, str_of(s->newest)) > 0)
@@ -258,7 +249,7 @@ void room_follow_catch_up(struct room_socket *socket)
 void room_follow_on_up(struct rooms *rooms, unsigned shard)
 {
     struct shards *shards = rooms->bots->server->shards;
-    for (struct room_socket *socket = rooms->sockets; socket != NULL; socket = socket->next) {
+    list_for_each (struct room_socket, socket, &rooms->sockets, link) {
         if (socket->watched != NULL &&
             shards_turn(shards, str_of(socket->watched->room)) == shards->turns[shard])
             socket->is_behind = true;

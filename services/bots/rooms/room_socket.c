@@ -142,9 +142,7 @@ static void leave(struct room_socket *socket)
     say_leave(socket->saying);
     room_follow_stop(socket);
     move(socket, ROOM_SOCKET_CLOSED);
-    *(socket->previous == NULL ? &socket->rooms->sockets : &socket->previous->next) = socket->next;
-    if (socket->next != NULL)
-        socket->next->previous = socket->previous;
+    list_remove(&socket->link);
     free(socket->own);
     free(socket);
 }
@@ -170,12 +168,9 @@ static struct room_socket *create(struct rooms *rooms, struct request *r,
         .number = sm_number(),
         .max_stored = room_of_account(r),
         .max_stored_per_user = room_of_user(r),
-        .next = rooms->sockets,
     };
     socket->own = bots_who_copy(who, &socket->who);
-    if (socket->next != NULL)
-        socket->next->previous = socket;
-    rooms->sockets = socket;
+    list_prepend(&rooms->sockets, &socket->link);
     return socket;
 }
 
@@ -244,7 +239,6 @@ void rooms_socket(struct request *r)
 
 void room_sockets_fini(struct rooms *rooms)
 {
-    while (rooms->sockets != NULL)
-        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it leaves the list */
-        leave(rooms->sockets);
+    list_for_each (struct room_socket, socket, &rooms->sockets, link)
+        leave(socket);
 }

@@ -18,17 +18,16 @@ enum { ROOMS_BUCKETS = 1024 };
 struct watched_room {
     struct watched_room *next; /* in its bucket */
     struct rooms *rooms;
-    struct room_socket *followers;
-    struct call call; /* that renews the watch */
-    bool is_left;     /* Redis knows that nobody watches */
+    struct list followers; /* struct room_socket */
+    struct call call;      /* that renews the watch */
+    bool is_left;          /* Redis knows that nobody watches */
     char room[ROOM_ID_BYTES + 1];
 };
 
 enum room_socket_state { ROOM_SOCKET_IDLE, ROOM_SOCKET_SPEAKING, ROOM_SOCKET_CLOSED };
 
 struct room_socket {
-    struct room_socket *previous, *next;       /* of the node */
-    struct room_socket *previous_of, *next_of; /* of the room */
+    struct list_link link, room_link; /* of the node, of the room */
     struct rooms *rooms;
     struct watched_room *watched;
     struct websocket *websocket;
@@ -49,9 +48,9 @@ struct room_socket {
 
 struct rooms {
     struct bots *bots;
-    struct posting *postings;
-    struct saying *sayings;
-    struct room_socket *sockets;
+    struct list postings; /* struct posting */
+    struct list sayings;  /* struct saying */
+    struct list sockets;  /* struct room_socket */
     struct deadline renew;
     struct watched_room *buckets[ROOMS_BUCKETS];
 };

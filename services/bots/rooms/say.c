@@ -7,7 +7,7 @@
 #include "shared/base/mem.h"
 
 struct saying {
-    struct saying *previous, *next; /* of the node */
+    struct list_link link; /* of the node */
     struct rooms *rooms;
     struct posting *posting;
     struct annex *annex;
@@ -22,9 +22,7 @@ struct saying {
 
 static void finish(struct saying *saying)
 {
-    *(saying->previous == NULL ? &saying->rooms->sayings : &saying->previous->next) = saying->next;
-    if (saying->next != NULL)
-        saying->next->previous = saying->previous;
+    list_remove(&saying->link);
     post_leave(saying->posting);
     annex_cancel(saying->annex);
     buf_fini(&saying->kept);
@@ -99,12 +97,9 @@ struct saying *say_start(struct bots *bots, const struct bots_who *who, struct s
                               .room = str_copy(room),
                               .to_annex = wish == ANNEX_NOTHING ? NULL : str_copy(speech->text),
                               .on_said = on_said,
-                              .context = context,
-                              .next = rooms->sayings};
+                              .context = context};
     saying->own = bots_who_copy(who, &saying->who);
-    if (saying->next != NULL)
-        saying->next->previous = saying;
-    rooms->sayings = saying;
+    list_prepend(&rooms->sayings, &saying->link);
     struct post post = {.kind = POST_PERSON,
                         .room = room,
                         .namespace = who->namespace,
@@ -130,7 +125,8 @@ void say_leave(struct saying *saying)
 void say_end_all(struct rooms *rooms)
 {
     const struct post_end end = {.outcome = POST_REFUSED, .error = ERR_DRAINING};
-    while (rooms->sayings != NULL)
+    struct saying *saying;
+    while ((saying = list_first(&rooms->sayings, struct saying, link)) != NULL)
         /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it leaves the list */
-        hand_over(rooms->sayings, &end, STR(""));
+        hand_over(saying, &end, STR(""));
 }

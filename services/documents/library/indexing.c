@@ -31,8 +31,8 @@ enum {
 
 /* A space that somebody watches here. */
 struct watched {
-    struct watched *previous, *next;
-    struct watcher *watchers;
+    struct list_link link; /* of the node */
+    struct list watchers;  /* struct watcher */
     unsigned watcher_n;
     struct str name; /* after the struct */
 };
@@ -44,7 +44,7 @@ struct known_job {
 };
 
 struct watcher {
-    struct watcher *previous, *next;
+    struct list_link link; /* of its space */
     struct indexing *indexing;
     struct watched *space;
     struct websocket *websocket; /* NULL: not upgraded yet */
@@ -58,7 +58,7 @@ struct watcher {
 
 struct indexing {
     struct documents *documents;
-    struct watched *spaces;
+    struct list spaces; /* struct watched */
     struct deadline renew;
 };
 
@@ -66,10 +66,10 @@ struct indexing {
 
 static struct watched *find_space(const struct indexing *indexing, struct str name)
 {
-    struct watched *space = indexing->spaces;
-    while (space != NULL && !str_eq(space->name, name))
-        space = space->next;
-    return space;
+    list_for_each (struct watched, space, &indexing->spaces, link)
+        if (str_eq(space->name, name))
+            return space;
+    return NULL;
 }
 
 static struct watched *enter_space(struct indexing *indexing, struct str name)
@@ -80,28 +80,17 @@ static struct watched *enter_space(struct indexing *indexing, struct str name)
     space = mem_zeroed(sizeof *space + name.n);
     memcpy(space + 1, name.at, name.n);
     space->name = (struct str){(const char *)(space + 1), name.n};
-    space->next = indexing->spaces;
-    if (space->next != NULL)
-        space->next->previous = space;
-    indexing->spaces = space;
+    list_prepend(&indexing->spaces, &space->link);
     return space;
-}
-
-static void drop_space(struct indexing *indexing, struct watched *space)
-{
-    *(space->previous == NULL ? &indexing->spaces : &space->previous->next) = space->next;
-    if (space->next != NULL)
-        space->next->previous = space->previous;
-    free(space);
 }
 
 static void on_renew(struct deadline *deadline)
 {
     struct indexing *indexing = container_of(deadline, struct indexing, renew);
-    for (struct watched *space = indexing->spaces; space != NULL; space = space->next)
+    list_for_each (struct watched, space, &indexing->spaces, link)
         call_watch_indexing_again(shards_forget(indexing->documents->server->shards),
                                   .space = space->name);
-    if (indexing->spaces != NULL)
+    if (!list_is_empty(&indexing->spaces))
         loop_set_deadline(indexing->documents->server->loop, &indexing->renew, RENEW_MS);
 }
 
@@ -116,10 +105,7 @@ static struct watcher *new_watcher(struct indexing *indexing, const struct owner
     buf_put_json(&json, owner->whom.user);
     *watcher = (struct watcher){.indexing = indexing, .owner_json = buf_str(&json)};
     watcher->space = enter_space(indexing, owner->space);
-    watcher->next = watcher->space->watchers;
-    if (watcher->next != NULL)
-        watcher->next->previous = watcher;
-    watcher->space->watchers = watcher;
+    list_prepend(&watcher->space->watchers, &watcher->link);
     watcher->space->watcher_n++;
     if (!deadline_is_set(&indexing->renew))
         loop_set_deadline(loop, &indexing->renew, RENEW_MS);
@@ -137,13 +123,12 @@ static void free_watcher(struct watcher *watcher)
 static void leave(struct watcher *watcher)
 {
     struct watched *space = watcher->space;
-    *(watcher->previous == NULL ? &space->watchers : &watcher->previous->next) = watcher->next;
-    if (watcher->next != NULL)
-        watcher->next->previous = watcher->previous;
+    list_remove(&watcher->link);
     if (--space->watcher_n == 0) {
         call_unwatch_indexing(shards_forget(watcher->indexing->documents->server->shards),
                               .space = space->name);
-        drop_space(watcher->indexing, space);
+        list_remove(&space->link);
+        free(space);
     }
     free_watcher(watcher);
 }
@@ -242,7 +227,7 @@ void indexing_on_event(struct indexing *indexing, struct lines *rest)
     news.ms = lines_next_u64(rest);
     if (space == NULL)
         return;
-    for (struct watcher *watcher = space->watchers; watcher != NULL; watcher = watcher->next) {
+    list_for_each (struct watcher, watcher, &space->watchers, link) {
         watcher->is_stale = true;
         if (watcher->websocket != NULL && is_news(watcher, &news))
             send_news(watcher, &news);
@@ -262,8 +247,8 @@ static void on_looked(struct call *call, enum err error, struct str reply)
 void indexing_on_up(struct indexing *indexing, unsigned shard)
 {
     struct shards *shards = indexing->documents->server->shards;
-    for (struct watched *space = indexing->spaces; space != NULL; space = space->next)
-        for (struct watcher *watcher = space->watchers; watcher != NULL; watcher = watcher->next) {
+    list_for_each (struct watched, space, &indexing->spaces, link)
+        list_for_each (struct watcher, watcher, &space->watchers, link) {
             if (shards_turn(shards, space->name) != shards->turns[shard])
                 break;
             if (watcher->websocket == NULL || call_is_under_way(&watcher->call))
@@ -352,12 +337,9 @@ void indexing_destroy(struct indexing *indexing)
 {
     if (indexing == NULL)
         return;
-    for (struct watched *space = indexing->spaces, *next; space != NULL; space = next) {
-        next = space->next;
-        for (struct watcher *watcher = space->watchers, *after; watcher != NULL; watcher = after) {
-            after = watcher->next;
+    list_for_each (struct watched, space, &indexing->spaces, link) {
+        list_for_each (struct watcher, watcher, &space->watchers, link)
             free_watcher(watcher);
-        }
         free(space);
     }
     loop_cancel_deadline(indexing->documents->server->loop, &indexing->renew);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * cache.c - see cache.h. Spaces are in a hash table by name and in a list by when they were last
- * entered, newest first.
+ * entered, oldest first.
  *
  * One load at a time per space. It holds a copy of the list, asks for the packs that the index has
  * not, a part at a time, and puts each where it belongs as it comes; in the end it removes what is
@@ -35,10 +35,10 @@ struct load {
 
 struct cache_space {
     struct cache_space *in_bucket;
-    struct cache_space *newer, *older;
+    struct list_link link;
     struct rag_index *index;
     struct load *load;
-    struct cache_wait *waits; /* for `load` */
+    struct list waits; /* struct cache_wait, for `load` */
     uint64_t version;
     char version_text[DIGITS_MAX];
     size_t bytes; /* as counted in the cache's sum */
@@ -50,7 +50,7 @@ struct cache {
     struct shards *shards;
     struct metrics *metrics;
     struct cache_space *buckets[BUCKET_N];
-    struct cache_space *newest, *oldest;
+    struct list spaces; /* struct cache_space, oldest first */
     size_t bytes, max_bytes;
 };
 
@@ -59,20 +59,6 @@ struct cache {
 static uint32_t bucket_of(struct str name)
 {
     return hash_fnv32(name, 0) % BUCKET_N;
-}
-
-static void unlink_space(struct cache *cache, struct cache_space *space)
-{
-    *(space->newer == NULL ? &cache->newest : &space->newer->older) = space->older;
-    *(space->older == NULL ? &cache->oldest : &space->older->newer) = space->newer;
-    space->newer = space->older = NULL;
-}
-
-static void link_newest(struct cache *cache, struct cache_space *space)
-{
-    space->older = cache->newest;
-    *(space->older == NULL ? &cache->oldest : &space->older->newer) = space;
-    cache->newest = space;
 }
 
 static void set_bytes(struct cache *cache, struct cache_space *space, size_t bytes)
@@ -93,7 +79,7 @@ static void drop_space(struct cache *cache, struct cache_space *space)
     while (*at != space)
         at = &(*at)->in_bucket;
     *at = space->in_bucket;
-    unlink_space(cache, space);
+    list_remove(&space->link);
     set_bytes(cache, space, 0);
     rag_index_destroy(space->index);
     free(space);
@@ -101,9 +87,9 @@ static void drop_space(struct cache *cache, struct cache_space *space)
 
 static void drop_old(struct cache *cache)
 {
-    for (struct cache_space *space = cache->oldest, *newer;
-         space != NULL && cache->bytes > cache->max_bytes; space = newer) {
-        newer = space->newer;
+    list_for_each (struct cache_space, space, &cache->spaces, link) {
+        if (cache->bytes <= cache->max_bytes)
+            return;
         if (space->use_n == 0)
             drop_space(cache, space);
     }
@@ -122,8 +108,7 @@ void cache_destroy(struct cache *cache)
 {
     if (cache == NULL)
         return;
-    for (struct cache_space *space = cache->newest, *older; space != NULL; space = older) {
-        older = space->older;
+    list_for_each (struct cache_space, space, &cache->spaces, link) {
         rag_index_destroy(space->index);
         free(space);
     }
@@ -136,7 +121,7 @@ struct cache_space *cache_enter(struct cache *cache, struct str name)
     while (space != NULL && !str_eq(space->name, name))
         space = space->in_bucket;
     if (space != NULL) {
-        unlink_space(cache, space);
+        list_remove(&space->link);
     } else {
         space = mem_zeroed(sizeof *space + name.n);
         memcpy(space + 1, name.at, name.n);
@@ -146,7 +131,7 @@ struct cache_space *cache_enter(struct cache *cache, struct str name)
         *bucket = space;
         count_bytes(cache, space);
     }
-    link_newest(cache, space);
+    list_append(&cache->spaces, &space->link);
     space->use_n++;
     return space;
 }
@@ -173,17 +158,11 @@ const struct rag_index *cache_index(const struct cache_space *space)
 
 static void notify_waits(struct cache_space *space, enum err error)
 {
-    struct cache_wait *waits = space->waits;
-    space->waits = NULL;
-    while (waits != NULL) {
-        struct cache_wait *wait = waits;
-        waits = wait->next;
-        wait->space = NULL;
-        /* A notified waiter may end another one, so these are looked up in this list too. */
-        space->waits = waits;
+    struct cache_wait *wait;
+    while ((wait = list_first(&space->waits, struct cache_wait, link)) != NULL) {
+        list_remove(&wait->link);
         wait->on_loaded(wait,
                         error == ERR_OK && wait->version > space->version ? ERR_CONFLICT : error);
-        waits = space->waits;
     }
 }
 
@@ -304,20 +283,12 @@ bool cache_load(struct cache *cache, struct cache_space *space, uint64_t version
         if (is_done)
             return true;
     }
-    wait->space = space;
     wait->version = version;
-    wait->next = space->waits;
-    space->waits = wait;
+    list_prepend(&space->waits, &wait->link);
     return false;
 }
 
 void cache_stop_waiting(struct cache_wait *wait)
 {
-    if (wait->space == NULL)
-        return;
-    struct cache_wait **at = &wait->space->waits;
-    while (*at != wait)
-        at = &(*at)->next;
-    *at = wait->next;
-    wait->space = NULL;
+    list_remove(&wait->link);
 }

@@ -11,6 +11,7 @@
 #ifndef PARLEY_SERVICES_DOCUMENTS_SEARCH_CACHE_H
 #define PARLEY_SERVICES_DOCUMENTS_SEARCH_CACHE_H
 
+#include "shared/base/list.h"
 #include "shared/metrics/metrics.h"
 #include "shared/redis/shards.h"
 #include "shared/search/index.h"
@@ -35,8 +36,7 @@ const struct rag_index *cache_index(const struct cache_space *space);
 
 /* A wait for a load. Embedded in its owner. */
 struct cache_wait {
-    struct cache_wait *next;
-    struct cache_space *space; /* NULL: not waiting */
+    struct list_link link; /* linked: it waits */
     /* Runs once, never before cache_load returns. ERR_OK: the index has the requested version or a
      * newer one. ERR_CONFLICT: it has an older one; search again. Otherwise what failed. */
     void (*on_loaded)(struct cache_wait *wait, enum err error);

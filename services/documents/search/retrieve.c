@@ -69,9 +69,7 @@ static void let_go(struct retrieve_op *op)
     retrieve_end_ranking(op);
     cache_leave(documents->cache, op->cached);
     op->cached = NULL;
-    *(op->previous == NULL ? &documents->retrievals : &op->previous->next) = op->next;
-    if (op->next != NULL)
-        op->next->previous = op->previous;
+    list_remove(&op->link);
 }
 
 void retrieve_finish(struct retrieve_op *op, enum err error)
@@ -99,8 +97,9 @@ void retrieve_free(struct retrieval *retrieval)
 
 void retrieve_end_all(struct documents *documents)
 {
-    while (documents->retrievals != NULL)
-        retrieve_finish(documents->retrievals, ERR_DRAINING);
+    struct retrieve_op *op;
+    while ((op = list_first(&documents->retrievals, struct retrieve_op, link)) != NULL)
+        retrieve_finish(op, ERR_DRAINING);
 }
 
 static void on_late(struct deadline *deadline)
@@ -245,10 +244,7 @@ struct retrieval *retrieve_start(struct documents *documents,
         op->nonce = *settings->nonce;
         settings->nonce->is_set = false;
     }
-    op->next = documents->retrievals;
-    if (op->next != NULL)
-        op->next->previous = op;
-    documents->retrievals = op;
+    list_prepend(&documents->retrievals, &op->link);
     op->deadline.on_expire = on_late;
     loop_set_deadline(documents->server->loop, &op->deadline, RETRIEVE_MAX_MS);
     if (documents->settings->embedder->is_quick) {

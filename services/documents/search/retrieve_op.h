@@ -34,7 +34,7 @@ struct retrieve_found {
 struct retrieve_op {
     struct retrieval base;
     struct documents *documents;
-    struct retrieve_op *previous, *next; /* in the list of retrievals under way */
+    struct list_link link; /* of the retrievals under way */
     retrieve_cb *on_done;
     void *context;
     struct call call;

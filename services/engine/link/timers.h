@@ -6,18 +6,18 @@
 #ifndef PARLEY_SERVICES_ENGINE_LINK_TIMERS_H
 #define PARLEY_SERVICES_ENGINE_LINK_TIMERS_H
 
+#include "shared/base/list.h"
 #include "shared/base/str.h"
 
 struct timer {
-    struct timer *next;
-    struct timers *in; /* NULL while it is not set */
+    struct list_link link; /* linked: it is set */
     uint64_t at_ms;
     void (*fire)(void *context);
     void *context;
 };
 
 struct timers {
-    struct timer *first;
+    struct list list; /* struct timer, the next one first */
 };
 
 /* Fires once after `after_ms`, never before this returns; a set timer is moved. */

@@ -23,7 +23,7 @@ static void look(struct slot *slot)
     struct slot_text *text = &slot->text;
     struct draft_piece piece;
     /* Partials belong to a lease; without one (a node that knows no Detail) there are none. */
-    if (slot->hold.claim.lease == NULL || text->call != NULL || text->timer.in != NULL ||
+    if (slot->hold.claim.lease == NULL || text->call != NULL || list_is_linked(&text->timer.link) ||
         slot->state != SLOT_GENERATING || !draft_next(&text->draft, &piece))
         return;
     uint64_t since_ms = clock_mono_ms() - text->at_ms;

@@ -51,7 +51,7 @@ static bool renew(struct sockets *sockets, struct watched **slot)
 {
     struct shards *shards = sockets->workflow->server->shards;
     struct watched *watched = *slot;
-    if (watched->followers != NULL) {
+    if (!list_is_empty(&watched->followers)) {
         call_workflow_watch_again(shards_forget(shards), .session = str_of(watched->session));
     } else if (!watched->is_left) {
         watched->is_left = true;
@@ -71,7 +71,7 @@ static void on_renew(struct deadline *deadline)
         for (struct watched **slot = &sockets->buckets[i]; *slot != NULL;)
             if (renew(sockets, slot))
                 slot = &(*slot)->next;
-    for (struct socket *socket = sockets->first; socket != NULL; socket = socket->next)
+    list_for_each (struct socket, socket, &sockets->list, link)
         follower_catch_up(socket);
     loop_set_deadline(sockets->workflow->server->loop, &sockets->renew, RENEW_MS);
 }
@@ -80,18 +80,18 @@ static void on_renew(struct deadline *deadline)
 
 struct follower *follower_find(const struct socket *socket, struct str session, uint64_t run)
 {
-    struct follower *f = socket->followers;
-    while (f != NULL && (f->run != run || !str_eq(str_of(f->watched->session), session)))
-        f = f->next_of;
-    return f;
+    list_for_each (struct follower, f, &socket->followers, link)
+        if (f->run == run && str_eq(str_of(f->watched->session), session))
+            return f;
+    return NULL;
 }
 
 struct follower *follower_find_request(const struct socket *socket, struct str request_id)
 {
-    struct follower *f = socket->followers;
-    while (f != NULL && !str_eq(str_of(f->request_id), request_id))
-        f = f->next_of;
-    return f;
+    list_for_each (struct follower, f, &socket->followers, link)
+        if (str_eq(str_of(f->request_id), request_id))
+            return f;
+    return NULL;
 }
 
 void follower_stop(struct follower *f)
@@ -101,12 +101,8 @@ void follower_stop(struct follower *f)
         call_detach(&socket->reading);
         socket->reader = NULL;
     }
-    *(f->previous == NULL ? &f->watched->followers : &f->previous->next) = f->next;
-    if (f->next != NULL)
-        f->next->previous = f->previous;
-    *(f->previous_of == NULL ? &socket->followers : &f->previous_of->next_of) = f->next_of;
-    if (f->next_of != NULL)
-        f->next_of->previous_of = f->previous_of;
+    list_remove(&f->session_link);
+    list_remove(&f->link);
     socket->follower_n--;
     free(f);
 }
@@ -125,14 +121,8 @@ bool follower_start(struct socket *socket, struct str session, uint64_t run, str
     f->run = run;
     f->last_seq = since;
     f->watched = enter(socket->all, session);
-    f->next = f->watched->followers;
-    if (f->next != NULL)
-        f->next->previous = f;
-    f->watched->followers = f;
-    f->next_of = socket->followers;
-    if (f->next_of != NULL)
-        f->next_of->previous_of = f;
-    socket->followers = f;
+    list_prepend(&f->watched->followers, &f->session_link);
+    list_prepend(&socket->followers, &f->link);
     socket->follower_n++;
     /* Redis may hear that we left after what made us watch, in the same turn. */
     f->is_behind = is_behind || f->watched->is_left;
@@ -159,8 +149,7 @@ void sockets_on_event(struct sockets *sockets, struct lines *rest)
     uint64_t run = lines_next_u64(rest), seq = lines_next_u64(rest);
     if (watched == NULL)
         return;
-    for (struct follower *f = watched->followers, *next; f != NULL; f = next) {
-        next = f->next;
+    list_for_each (struct follower, f, &watched->followers, session_link) {
         if (f->run != run || seq <= f->last_seq)
             continue;
         if (seq > f->newest_seq)
@@ -214,13 +203,19 @@ static void on_read(struct call *call, enum err error, struct str reply)
     follower_catch_up(socket);
 }
 
+static struct follower *first_behind(const struct socket *socket)
+{
+    list_for_each (struct follower, f, &socket->followers, link)
+        if (f->is_behind)
+            return f;
+    return NULL;
+}
+
 void follower_catch_up(struct socket *socket)
 {
-    struct follower *f = socket->followers;
     if (socket->reader != NULL || socket->state == SOCKET_CLOSED)
         return;
-    while (f != NULL && !f->is_behind)
-        f = f->next_of;
+    struct follower *f = first_behind(socket);
     if (f == NULL)
         return;
     socket->reader = f;
@@ -233,8 +228,8 @@ void follower_catch_up(struct socket *socket)
 void sockets_on_up(struct sockets *sockets, unsigned shard)
 {
     struct shards *shards = sockets->workflow->server->shards;
-    for (struct socket *socket = sockets->first; socket != NULL; socket = socket->next) {
-        for (struct follower *f = socket->followers; f != NULL; f = f->next_of)
+    list_for_each (struct socket, socket, &sockets->list, link) {
+        list_for_each (struct follower, f, &socket->followers, link)
             if (shards_turn(shards, str_of(f->watched->session)) == shards->turns[shard])
                 f->is_behind = true;
         follower_catch_up(socket);

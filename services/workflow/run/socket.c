@@ -75,15 +75,12 @@ static void on_idle(struct websocket *websocket, void *arg)
 
 static void leave(struct socket *socket)
 {
-    struct sockets *all = socket->all;
     socket_drop_command(socket);
     socket_move(socket, SOCKET_CLOSED);
-    while (socket->followers != NULL)
-        follower_stop(socket->followers);
+    list_for_each (struct follower, follower, &socket->followers, link)
+        follower_stop(follower);
     call_detach(&socket->reading);
-    *(socket->previous == NULL ? &all->first : &socket->previous->next) = socket->next;
-    if (socket->next != NULL)
-        socket->next->previous = socket->previous;
+    list_remove(&socket->link);
     free(socket);
 }
 
@@ -116,11 +113,8 @@ static struct socket *create(struct sockets *all, struct request *r, const struc
         .traceparent = keep(&at, trace),
         .max_stored = r->account == NULL ? NO_NUMBER : room_of_account(r),
         .max_stored_per_user = r->account == NULL ? NO_NUMBER : room_of_user(r),
-        .next = all->first,
     };
-    if (socket->next != NULL)
-        socket->next->previous = socket;
-    all->first = socket;
+    list_prepend(&all->list, &socket->link);
     return socket;
 }
 
@@ -128,11 +122,11 @@ static struct socket *create(struct sockets *all, struct request *r, const struc
 static bool is_busy(struct websocket *websocket, void *arg)
 {
     const struct socket *socket = arg;
-    bool is_busy = socket->state != SOCKET_IDLE;
     (void)websocket;
-    for (const struct follower *f = socket->followers; f != NULL && !is_busy; f = f->next_of)
-        is_busy = !f->is_waiting;
-    return is_busy;
+    list_for_each (const struct follower, f, &socket->followers, link)
+        if (!f->is_waiting)
+            return true;
+    return socket->state != SOCKET_IDLE;
 }
 
 static void open_socket(struct request *r)
@@ -182,9 +176,8 @@ void sockets_destroy(struct sockets *sockets)
 {
     if (sockets == NULL)
         return;
-    while (sockets->first != NULL)
-        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it leaves the list */
-        leave(sockets->first);
+    list_for_each (struct socket, socket, &sockets->list, link)
+        leave(socket);
     follower_fini(sockets);
     free(sockets);
 }

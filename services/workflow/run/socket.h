@@ -33,16 +33,15 @@ enum socket_state {
 
 /* A session that clients here follow. */
 struct watched {
-    struct watched *next; /* in its bucket */
-    struct follower *followers;
-    bool is_left; /* Redis knows that nobody watches */
+    struct watched *next;  /* in its bucket */
+    struct list followers; /* struct follower */
+    bool is_left;          /* Redis knows that nobody watches */
     char session[WORKFLOW_SID_BYTES + 1];
 };
 
 /* A run that a socket follows. */
 struct follower {
-    struct follower *previous, *next;       /* of the session */
-    struct follower *previous_of, *next_of; /* of the socket */
+    struct list_link link, session_link; /* of the socket, of the session */
     struct socket *socket;
     struct watched *watched;
     uint64_t run, last_seq, newest_seq; /* sent to the client; of an event */
@@ -52,7 +51,7 @@ struct follower {
 };
 
 struct socket {
-    struct socket *previous, *next;
+    struct list_link link; /* of all */
     struct sockets *all;
     struct websocket *websocket;
     enum socket_state state;
@@ -60,7 +59,7 @@ struct socket {
     struct workflow_who who; /* these texts are one allocation, after the struct */
     struct str traceparent;
     uint64_t max_stored, max_stored_per_user;
-    struct follower *followers;
+    struct list followers; /* struct follower */
     unsigned follower_n;
     struct call reading; /* frames of a follower that is behind */
     struct follower *reader;
@@ -79,7 +78,7 @@ struct socket {
 
 struct sockets {
     struct workflow *workflow;
-    struct socket *first;
+    struct list list; /* struct socket */
     struct deadline renew;
     struct watched *buckets[SOCKETS_BUCKETS];
 };

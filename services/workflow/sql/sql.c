@@ -15,20 +15,6 @@ enum {
 
 /* ---- queues ---- */
 
-static void insert(struct queue_of_calls *queue, struct sql_call *call, bool is_first)
-{
-    call->before = is_first ? NULL : queue->last;
-    call->after = is_first ? queue->first : NULL;
-    *(call->before == NULL ? &queue->first : &call->before->after) = call;
-    *(call->after == NULL ? &queue->last : &call->after->before) = call;
-}
-
-static void take_out(struct queue_of_calls *queue, struct sql_call *call)
-{
-    *(call->before == NULL ? &queue->first : &call->before->after) = call->after;
-    *(call->after == NULL ? &queue->last : &call->after->before) = call->before;
-}
-
 static void free_call(struct sql_call *call)
 {
     loop_cancel_deadline(call->store->loop, &call->limit);
@@ -73,13 +59,13 @@ void sql_call_end_later(struct sql_call *call, enum sql_outcome outcome, struct 
     call->is_ending = true;
     call->outcome = outcome;
     snprintf(call->reason, sizeof call->reason, "%.*s", STR_ARG(reason));
-    insert(&call->store->ending, call, false);
+    list_append(&call->store->ending, &call->link);
     loop_set_deadline(call->store->loop, &call->limit, 0);
 }
 
 void sql_call_leave(struct sql_call *call)
 {
-    take_out(&call->store->waiting, call);
+    list_remove(&call->link);
     call->store->waiting_n--;
 }
 
@@ -88,7 +74,7 @@ static void on_call_limit(struct deadline *deadline)
     struct sql_call *call = container_of(deadline, struct sql_call, limit);
     struct sql_store *store = call->store;
     if (call->is_ending) {
-        take_out(&store->ending, call);
+        list_remove(&call->link);
         sql_call_end(call, call->outcome, call->reason);
         return;
     }
@@ -107,7 +93,10 @@ void sql_call_wait(struct sql_call *call, bool is_again)
 {
     struct sql_store *store = call->store;
     call->since_ms = clock_mono_ms();
-    insert(&store->waiting, call, is_again);
+    if (is_again)
+        list_prepend(&store->waiting, &call->link);
+    else
+        list_append(&store->waiting, &call->link);
     store->waiting_n++;
     loop_set_deadline(store->loop, &call->limit,
                       call->task == DATABASE_DESCRIBE ? TABLES_WAIT_MS : AWAY_MS);
@@ -129,8 +118,7 @@ static void put_reason(struct buf *b, const struct sql_call *call, const struct 
 /* They asked before it was answered. */
 static void end_descriptions(struct sql_store *store)
 {
-    for (struct sql_call *call = store->waiting.first, *next; call != NULL; call = next) {
-        next = call->after;
+    list_for_each (struct sql_call, call, &store->waiting, link) {
         if (call->task != DATABASE_DESCRIBE)
             continue;
         sql_call_leave(call);
@@ -191,13 +179,10 @@ struct sql_store *sql_store_create(struct loop *loop, const struct sql_settings 
     return store;
 }
 
-static void free_all(struct queue_of_calls *queue)
+static void free_all(struct list *queue)
 {
-    for (struct sql_call *call = queue->first, *next; call != NULL; call = next) {
-        next = call->after;
+    list_for_each (struct sql_call, call, queue, link)
         free_call(call);
-    }
-    *queue = (struct queue_of_calls){.first = NULL};
 }
 
 void sql_store_destroy(struct sql_store *store)
@@ -285,7 +270,7 @@ void sql_cancel(struct sql_call *call)
     if (call->slot != NULL)
         sql_slot_empty(call->slot);
     else if (call->is_ending)
-        take_out(&store->ending, call);
+        list_remove(&call->link);
     else
         sql_call_leave(call);
     free_call(call);

@@ -30,9 +30,9 @@ struct slot {
 
 struct sql_call {
     struct sql_store *store;
-    struct sql_call *before, *after; /* among those that wait, or that end */
-    struct fair_entry entry;         /* its turn, or its right to a child until it ends */
-    struct slot *slot;               /* that works on it */
+    struct list_link link;   /* of those that wait, or that end */
+    struct fair_entry entry; /* its turn, or its right to a child until it ends */
+    struct slot *slot;       /* that works on it */
     enum database_task task;
     char run[RUN_BYTES];
     uint64_t step, since_ms;
@@ -48,16 +48,12 @@ struct sql_call {
     char reason[REASON_BYTES];
 };
 
-struct queue_of_calls {
-    struct sql_call *first, *last;
-};
-
 struct sql_store {
     struct loop *loop;
     const struct sql_settings *settings;
     struct slot slots[SLOTS_MAX];
-    struct fair_slots *turns; /* whose call a child works on next */
-    struct queue_of_calls waiting, ending;
+    struct fair_slots *turns;    /* whose call a child works on next */
+    struct list waiting, ending; /* struct sql_call */
     unsigned waiting_n, rest_ms;
     json_t *tables;             /* of the last description; NULL: it failed, or there was none */
     uint64_t tables_ms;         /* 0: there was none */

@@ -98,7 +98,7 @@ struct sql_call *sql_slot_empty(struct slot *slot)
 static void fail_waiting(struct sql_store *store)
 {
     struct sql_call *call;
-    while ((call = store->waiting.first) != NULL) {
+    while ((call = list_first(&store->waiting, struct sql_call, link)) != NULL) {
         sql_call_leave(call);
         sql_call_end_later(call, SQL_UNREACHABLE, str_of(store->trouble));
     }
@@ -245,7 +245,7 @@ static void start_child(struct slot *slot)
 /* One that has lost its child, which are first, or the one whose turn it is. */
 static struct sql_call *choose(const struct sql_store *store)
 {
-    struct sql_call *first = store->waiting.first;
+    struct sql_call *first = list_first(&store->waiting, struct sql_call, link);
     if (first == NULL || first->entry.has_slot)
         return first;
     struct fair_entry *entry = fair_slots_next(store->turns);
