@@ -2,6 +2,7 @@
  * fuzz_workflow_statement.c - services/workflow/sql/statement.h: texts that models write, for both
  * databases and rights. The first byte chooses. What passes holds what the check promises, seen
  * from its bytes: no second statement is hidden by the end of the text. */
+#include "services/workflow/sql/statement.h"
 #include "services/workflow/sql/tokens.h"
 
 #include <stdlib.h>

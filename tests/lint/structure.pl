@@ -30,6 +30,7 @@ my @known = (
     'services/workflow/cli: run run_talk',
     'services/workflow/run: socket command',
     'services/workflow/trees: trees check file read reader',
+    'services/workflow/sql: sql sql_slots',
     'shared/auth: accounts accounts_read accounts_table',
     'shared/auth: jwt jwt_keys',
     'shared/base: config config_environment',
@@ -44,7 +45,6 @@ my @known = (
 
     # To be opened.
     'services/workflow/run: run step supervisor takeover turns',
-    'services/workflow/sql: child database settings sql sql_slots statement tokens',
     'shared/http/request: explain gather handle once peer request request_body respond router stream',
 );
 

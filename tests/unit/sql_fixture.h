@@ -7,6 +7,7 @@
 #define PARLEY_TESTS_SQL_FIXTURE_H
 
 #include "services/workflow/sql/child.h"
+#include "services/workflow/sql/sql.h"
 #include "shared/base/log.h"
 
 #include <setjmp.h>

@@ -17,6 +17,7 @@
 #define PARLEY_SERVICES_WORKFLOW_SQL_CHILD_H
 
 #include "services/workflow/sql/settings.h"
+#include "shared/op/loop.h"
 
 enum { CHILD_FRAME_MAX_BYTES = 1 << 20 };
 /* The argument with which this program is such a child (services/main.c). */

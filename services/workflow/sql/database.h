@@ -8,6 +8,7 @@
 #define PARLEY_SERVICES_WORKFLOW_SQL_DATABASE_H
 
 #include "services/workflow/sql/statement.h"
+#include "shared/base/json.h"
 
 /* As they come from the node: NUL-terminated. */
 struct database_settings {

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * settings.c - the options of the database, see sql.h. */
+ * settings.c - the options of the database, see settings.h. */
 #include "services/workflow/sql/settings.h"
 
-#include "services/workflow/sql/child.h"
 #include "shared/base/mem.h"
 
 #include <openssl/crypto.h>
 #include <stdio.h>
 
-enum { PLACE_MAX_BYTES = 1024, ROLE_MAX_BYTES = 63, ROLES_WAIT_MS = 6000 };
+enum { PLACE_MAX_BYTES = 1024, ROLE_MAX_BYTES = 63 };
 
 const struct config_group sql_options = {
     "Database of workflows",
@@ -92,16 +91,4 @@ void sql_print(const struct sql_settings *settings)
     printf("%-20s %s\n", "workflows' database", settings->place);
     if (settings->kind->has_environment)
         printf("%-20s %s\n", "statements run as", settings->role);
-}
-
-bool sql_check_roles(const struct sql_settings *settings)
-{
-    if (!settings->kind->has_environment)
-        return true;
-    json_t *reply = child_try(settings, ROLES_WAIT_MS);
-    bool is_refused = json_integer_value(json_object_get(reply, "opened")) == DATABASE_REFUSED;
-    if (is_refused)
-        config_wrong("sql-url", json_string_value(json_object_get(reply, "reason")));
-    json_decref(reply);
-    return !is_refused;
 }

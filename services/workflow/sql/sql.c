@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 enum {
+    ROLES_WAIT_MS = 6000,
     BUSY_MS = 30000,       /* that a call waits for others */
     TABLES_FRESH_MS = 5000 /* of a description, also of one that failed */
 };
@@ -275,4 +276,18 @@ void sql_cancel(struct sql_call *call)
         sql_call_leave(call);
     free_call(call);
     sql_slots_pump(store);
+}
+
+/* ---- before nodes run ---- */
+
+bool sql_check_roles(const struct sql_settings *settings)
+{
+    if (!settings->kind->has_environment)
+        return true;
+    json_t *reply = child_try(settings, ROLES_WAIT_MS);
+    bool is_refused = json_integer_value(json_object_get(reply, "opened")) == DATABASE_REFUSED;
+    if (is_refused)
+        config_wrong("sql-url", json_string_value(json_object_get(reply, "reason")));
+    json_decref(reply);
+    return !is_refused;
 }

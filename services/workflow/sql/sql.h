@@ -15,32 +15,10 @@
 #ifndef PARLEY_SERVICES_WORKFLOW_SQL_SQL_H
 #define PARLEY_SERVICES_WORKFLOW_SQL_SQL_H
 
-#include "shared/base/config.h"
+#include "services/workflow/sql/settings.h"
 #include "shared/base/json.h"
 #include "shared/op/loop.h"
 
-enum {
-    SQL_LIMIT_MS = 5000,          /* of one statement */
-    SQL_ROWS_MAX = 100,           /* of one result */
-    SQL_RESULT_MAX_BYTES = 65536, /* of its rows as JSON */
-    SQL_STATEMENT_MAX_BYTES = 65536,
-    /* Statements of a node that wait for a child; then the one with the most loses its newest. */
-    SQL_WAITING_MAX = 200,
-};
-
-/* ---- settings ---- */
-
-/* --sql-url, --sql-password-file and --sql-role. */
-extern const struct config_group sql_options;
-
-struct sql_settings;
-
-/* NULL after one line on standard error. No database is looked at. */
-struct sql_settings *sql_read_options(const struct config *config) must_check;
-/* Accepts NULL. */
-void sql_settings_free(struct sql_settings *settings);
-/* Puts the lines of --check-config on standard output: which database, without its password. */
-void sql_print(const struct sql_settings *settings);
 /* Connects to PostgreSQL and waits, 6 s at most, to see what its roles may do. Returns false after
  * one line on standard error if they may do too much, or the login is refused; true otherwise, even
  * if no server responds: then each connection is checked when it is made. Once, before nodes run.
@@ -49,24 +27,12 @@ bool sql_check_roles(const struct sql_settings *settings) must_check;
 
 /* ---- a node's store ---- */
 
-enum sql_right { SQL_READ /* RULE */, SQL_WRITE /* CONTENT */ };
-
 struct sql_statement {
     struct str session; /* 32 hex digits */
     uint64_t run, step;
     enum sql_right right;
     struct str text;
     struct str account, user; /* names: whose turn it takes */
-};
-
-enum sql_outcome {
-    SQL_DONE,
-    SQL_REFUSED,     /* not a statement that this right allows; the database was not changed */
-    SQL_FAILED,      /* the database refused it: syntax, a constraint, no space */
-    SQL_TIMED_OUT,   /* it ran for SQL_LIMIT_MS, and nothing of it happened */
-    SQL_UNREACHABLE, /* no database, or it was lost on the way: start the same step again, which
-                      * runs the statement or finds that it has happened */
-    SQL_NR
 };
 
 struct sql_end {

@@ -4,7 +4,7 @@
 #define PARLEY_SERVICES_WORKFLOW_SQL_INTERNAL_H
 
 #include "services/workflow/sql/child.h"
-#include "services/workflow/sql/settings.h"
+#include "services/workflow/sql/sql.h"
 #include "shared/base/sm.h"
 #include "shared/op/fair_slots.h"
 

@@ -8,9 +8,29 @@
 #ifndef PARLEY_SERVICES_WORKFLOW_SQL_STATEMENT_H
 #define PARLEY_SERVICES_WORKFLOW_SQL_STATEMENT_H
 
-#include "services/workflow/sql/sql.h"
+#include "services/workflow/sql/tokens.h"
+#include "shared/base/buf.h"
 
-enum sql_dialect { SQL_SQLITE, SQL_POSTGRESQL };
+enum {
+    SQL_LIMIT_MS = 5000,          /* of one statement */
+    SQL_ROWS_MAX = 100,           /* of one result */
+    SQL_RESULT_MAX_BYTES = 65536, /* of its rows as JSON */
+    SQL_STATEMENT_MAX_BYTES = 65536,
+    /* Statements of a node that wait for a child; then the one with the most loses its newest. */
+    SQL_WAITING_MAX = 200,
+};
+
+enum sql_right { SQL_READ /* RULE */, SQL_WRITE /* CONTENT */ };
+
+enum sql_outcome {
+    SQL_DONE,
+    SQL_REFUSED,     /* not a statement that this right allows; the database was not changed */
+    SQL_FAILED,      /* the database refused it: syntax, a constraint, no space */
+    SQL_TIMED_OUT,   /* it ran for SQL_LIMIT_MS, and nothing of it happened */
+    SQL_UNREACHABLE, /* no database, or it was lost on the way: start the same step again, which
+                      * runs the statement or finds that it has happened */
+    SQL_NR
+};
 
 /* False with a sentence for people in `reason`, whose maximum should be a few hundred bytes: names
  * in it are cut. */

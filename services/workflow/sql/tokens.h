@@ -7,7 +7,9 @@
 #ifndef PARLEY_SERVICES_WORKFLOW_SQL_TOKENS_H
 #define PARLEY_SERVICES_WORKFLOW_SQL_TOKENS_H
 
-#include "services/workflow/sql/statement.h"
+#include "shared/base/str.h"
+
+enum sql_dialect { SQL_SQLITE, SQL_POSTGRESQL };
 
 enum token_kind { TOKEN_END, TOKEN_WORD, TOKEN_QUOTED /* a name */, TOKEN_VALUE, TOKEN_SIGN };
 
