@@ -150,7 +150,7 @@ static bool state_needs(struct counting *c, struct str need, struct str known)
     return restore_has_reply(x, &call) && state_needs(c, need, known);
 }
 
-/* Of several shards: what the topic, on the shard in use, needs of these. */
+/* With several shards: puts what the topic, on the shard in use, needs of these. */
 static bool put_needs(struct counting *c, struct str topic, struct str known)
 {
     struct buf need;

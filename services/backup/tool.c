@@ -132,7 +132,7 @@ static bool read_page(struct tool *tool, struct str pattern, char cursor[24], un
     return true;
 }
 
-/* What is done with a page of the server in use. */
+/* Visits a page of the server in use. */
 typedef bool visit_page(struct tool *tool, struct str keys, const void *visiting);
 
 static bool each_page(struct tool *tool, struct str pattern, visit_page *visit,

@@ -112,7 +112,7 @@ static bool read_small(pid_t pid, const char *name, char *text, size_t size)
     return n > 0;
 }
 
-/* Whether all of them run: of a process that has ended nothing can be said any more. */
+/* Returns whether all of them run: of a process that has ended nothing can be said any more. */
 static bool is_running(const struct bench_proc_group *group)
 {
     char text[64];

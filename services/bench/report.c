@@ -17,7 +17,7 @@ const char *bench_mode_name(enum bench_mode mode)
     return names[mode];
 }
 
-/* What a run cost per 10,000 cycles; negative when it is not known. */
+/* Returns the cost per 10,000 cycles; negative when it is not known. */
 static double per_10k(double seconds, uint64_t cycles)
 {
     return seconds < 0 || cycles == 0 ? -1 : seconds * 1e4 / (double)cycles;

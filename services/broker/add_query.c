@@ -52,7 +52,7 @@ static bool check_modifiers(struct request *r)
     return true;
 }
 
-/* What is to be added, while shards are asked about its nonce and key; in the request's pool. */
+/* The query to be added, while shards are asked about its nonce and key; in the request's pool. */
 struct adding {
     struct str topic, user, model, key; /* names; of the key `at` is NULL when there is none */
     bool waits;

@@ -48,8 +48,8 @@ struct str added_key_of_account(struct request *r, struct str key)
     return copy;
 }
 
-/* Of several shards: a request that is refused has used up neither its key nor the right to be sent
- * again. A node that dies before leaves both to equal requests. */
+/* Gives back, with several shards, the key of a refused request and its right to be sent again. A
+ * node that dies before leaves both to equal requests. */
 static void unbind(struct request *r)
 {
     struct shards *shards = r->server->shards;

@@ -162,7 +162,7 @@ static void on_deadline(struct deadline *deadline)
         ask(check);
 }
 
-/* What there is by then is for a client that only ended its sending side. */
+/* Answers with what there is by then, for a client that only ended its sending side. */
 static void on_left(struct left_listener *listener)
 {
     struct check *check = container_of(listener, struct check, left);

@@ -17,7 +17,7 @@ struct claim_row {
     struct query_row row;
 };
 
-/* What the engine is to serve it as: a model that it did not name is `default` to it
+/* Returns the model under which the engine serves it: one that it did not name is `default` to it
  * (lua/queue/fallback.lua). */
 static struct str model_for(const struct claim *claim, const struct query_row *row)
 {

@@ -119,8 +119,9 @@ static void take_away(struct request *r, struct str engine, struct str models)
               .rest_ms = rest_s * 1000, .info = buf_str(info));
 }
 
-/* Of several shards. A poll may look anywhere first, so it uses its nonce up with its claim where
- * that belongs, if it fits: a hop less. What names its engine ends another poll before it claims.
+/* Returns whether, with several shards, the nonce is used up first. A poll may look anywhere first,
+ * so it uses its nonce up with its claim where that belongs, if it fits: a hop less. A poll that
+ * names its engine ends another poll before it claims.
  */
 static bool needs_nonce_first(struct request *r, struct str models, bool is_named, uint64_t wait_s)
 {

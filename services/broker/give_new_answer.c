@@ -172,7 +172,7 @@ static void put_text_list(struct buf *b, const struct json_span *value)
     }
 }
 
-/* What may hold the text that Answer should. */
+/* Puts members that may hold the text that Answer should. */
 static size_t put_unknown(struct buf *b, struct request *r)
 {
     static const char *const known[] = {"Query", "Topic", "Seq",          "Think", "Answer",

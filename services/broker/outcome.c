@@ -15,7 +15,7 @@ void outcome_put_facts(struct buf *b, const struct outcome *o)
     buf_put(b, o->facts);
 }
 
-/* Whether it says which model answered. */
+/* Returns whether it says which model answered. */
 static bool has_model(const struct outcome *o)
 {
     return o->model.n > 0 && !str_eq(o->model, STR("null"));

@@ -13,7 +13,7 @@
 
 enum { WAIT_MS = 1000, MEMBERS_MAX_BYTES = 60 << 10 /* of an error */ };
 
-/* What only Redis knows. */
+/* Puts what only Redis knows. */
 static void put_cluster(struct buf *b, struct request *r, const struct status *status)
 {
     buf_put_char(b, '{');
@@ -48,7 +48,7 @@ static void put_accounts(struct buf *b, struct request *r)
     buf_put_char(b, '}');
 }
 
-/* Of the process that answers. */
+/* Puts the members about the process that answers. */
 static void put_here(struct buf *b, struct request *r)
 {
     put_accounts(b, r);

@@ -92,7 +92,7 @@ static void read_slot(struct slot_row *row, struct lines *lines)
         row->rests_until_ms = 0;
 }
 
-/* What operators see of its info: not what nodes have for each other. */
+/* Puts what operators see of its info: not what nodes have for each other. */
 static void put_info(struct buf *b, struct str text)
 {
     static const char *const shown[] = {"RestingUntilMs", "Models", "Reason"};

@@ -15,7 +15,7 @@ static void on_ok(struct request *r, enum err error, struct str reply)
         respond_json_fixed(r, 200, STR("{\"status\":\"OK\"}"));
 }
 
-/* What may be in the query string or in a JSON body: clients of these two routes do both. */
+/* Reads a text from the query string or from a JSON body: clients of these two routes do both. */
 static bool read_either(struct request *r, const char *name, struct str *ret_text)
 {
     *ret_text = request_param(r, name);

@@ -40,7 +40,7 @@ static void end_thought(struct ask *x)
     x->is_thinking = false;
 }
 
-/* What is printed is no beginning of the answer: it comes again, whole. */
+/* Prints the answer again from its start, because what was printed is not its beginning. */
 static void begin_again(struct ask *x)
 {
     write_out(x, STR("\n"));
@@ -106,7 +106,7 @@ void ask_print_answer(struct ask *x, struct str answer)
 
 /* --- sources ---------------------------------------------------------------------------------- */
 
-/* Whether the answer has the mark of that number. */
+/* Returns whether the answer has the mark of that number. */
 static bool is_cited(const struct ask *x, size_t number)
 {
     char mark[NUMBER_BYTES];

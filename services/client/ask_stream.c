@@ -172,7 +172,8 @@ static void print_end(struct ask *x)
                           json_object_get(x->end, x->door == ASK_PUBLIC ? "sources" : "citations"));
 }
 
-/* Of an `error` event: a question that is Failed or Cancelled, or what the plain route answers. */
+/* Reports an `error` event: a question that is Failed or Cancelled, or what the plain route
+ * answers. */
 static int complain_end(struct ask *x)
 {
     struct str status = json_member_str(x->end, "Status");

@@ -89,7 +89,7 @@ static bool is_given(const struct config *config, const char *name)
     return value->text != NULL && value->text[0] != 0 && strcmp(value->source, "default") != 0;
 }
 
-/* What is missing; false when the person gave nothing. */
+/* Asks for what is missing. Returns false when the person gave nothing. */
 static bool ask_for_rest(struct config *config, char secret[TYPED_MAX_BYTES])
 {
     char typed[TYPED_MAX_BYTES];

@@ -18,7 +18,7 @@ enum {
     EXIT_USAGE = 2
 };
 
-/* What is printed, and what it is made of. */
+/* The printed text, and what it is made of. */
 struct overview {
     const json_t *status;
     long long waiting_slots, working_slots, resting_slots;
@@ -181,7 +181,7 @@ static bool is_same(const json_t *one, const json_t *other, const char *name)
            json_equal(value, json_object_get(json_object_get(other, "Info"), name));
 }
 
-/* Whether an earlier row of the list is of the same process. */
+/* Returns whether an earlier row of the list is of the same process. */
 static bool is_known(const json_t *list, size_t before, const json_t *node)
 {
     size_t i = 0;

@@ -34,7 +34,7 @@ static bool next_row(struct str *rest, struct row *ret_row)
     return false;
 }
 
-/* What people see of a value: a text without what is not seen, other values as they came. */
+/* Puts what people see of a value: a text without what is not seen, other values as they came. */
 static void put_shown(struct buf *b, const struct json_span *value)
 {
     struct buf plain;

@@ -55,7 +55,7 @@ int show_status_of_node(const struct config *config, json_t **ret_status)
 
 /* --- from the shards -------------------------------------------------------------------------- */
 
-/* Of each engine process a shard has a slot or several. Who they are, `parley show polls` says. */
+/* Puts the numbers of engines. A process counts once per slot; `parley show polls` names them. */
 static void put_engines(struct buf *b, const struct status *status)
 {
     uint64_t n[ENGINE_NR] = {0};

@@ -163,7 +163,7 @@ static char *copy_plain(struct str text)
     return copy;
 }
 
-/* What makes two notes equal. */
+/* Computes the digest by which two notes are equal. */
 static void digest(struct note *note)
 {
     struct buf all;

@@ -105,7 +105,7 @@ static bool take_waiting(struct worker *w)
     return true;
 }
 
-/* What a deleted or replaced document left in a vector set; a little at a time. */
+/* Removes what a deleted or replaced document left in a vector set, a little at a time. */
 static void sweep(struct worker *w)
 {
     uint64_t n = SWEEP_N;
@@ -134,7 +134,7 @@ static void look(struct worker *w, struct rounds *rounds, unsigned shard)
         rounds_lost(rounds, shard);
 }
 
-/* Of one shard: waits in its stream. */
+/* Waits, with one shard, in its stream. */
 static enum err read_one(struct worker *w, struct rounds *rounds, struct stream_entry *ret_entry)
 {
     uint64_t now_ms = clock_mono_ms(), look_ms = rounds_look_ms(rounds);

@@ -36,7 +36,7 @@ enum {
     NAMES_MAX_BYTES = 1000 /* as a line of progress takes it */
 };
 
-/* What became of the files, by the word that is printed. */
+/* Counts of the files, by the word that is printed. */
 enum tally { INDEXED, UNCHANGED, FAILED, REMOVED, TALLY_NR };
 static const char *const tally_names[TALLY_NR] = {"indexed", "unchanged", "failed", "removed"};
 

@@ -134,7 +134,7 @@ static void *renew(void *arg)
 
 /* --- the worker's side ---------------------------------------------------------------------- */
 
-/* What the connection holds is the renewer's next: the worker gets a copy. */
+/* Gives the worker a copy, because the renewer uses the connection next. */
 static enum err locked_copy(struct job *job, struct str reply, struct str *ret_copy)
 {
     buf_clear(&job->reply);

@@ -174,7 +174,7 @@ static enum err look_at_space(struct reindex *x, struct str space)
     return error;
 }
 
-/* What SCAN takes for "<prefix>docs:*". */
+/* Puts the pattern that SCAN takes for "<prefix>docs:*". */
 static void put_pattern(struct buf *pattern, struct str prefix)
 {
     for (size_t i = 0; i < prefix.n; i++) {

@@ -120,7 +120,7 @@ static unsigned find_shard(const struct watch *watch, struct str name)
     return map->n;
 }
 
-/* What came: per stream its key, then per entry its id, "job" and the job. */
+/* Takes what came: per stream its key, then per entry its id, "job" and the job. */
 static void take_news(struct watch *watch, const struct blocking_answer *answer)
 {
     struct rounds *rounds = watch->rounds;

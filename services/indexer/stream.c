@@ -14,7 +14,8 @@ static struct str put_key(const struct pipeline *p, char key[KEY_MAX_BYTES])
     return (struct str){key, (size_t)n};
 }
 
-/* Of XINFO's answer: name <name> pending <n> idle <ms>, and in later versions more pairs. */
+/* Lists them from XINFO's answer: name <name> pending <n> idle <ms>, and in later versions more
+ * pairs. */
 static void list_old_consumers(const struct blocking_answer *answer, struct buf *names)
 {
     struct str name = STR("");

@@ -19,8 +19,8 @@ static void live(struct request *r)
     respond_json_fixed(r, 200, STR("{\"status\":\"alive\"}"));
 }
 
-/* What is wrong with the servers of --redis, a sentence each; of several with their places in that
- * list, since addresses are for operators alone. Returns the worst of it. */
+/* Puts what is wrong with the servers of --redis, a sentence each; of several with their places in
+ * that list, since addresses are for operators alone. Returns the worst of it. */
 static enum redis_trouble put_troubles(struct buf *b, const struct queue *queue)
 {
     enum redis_trouble worst = REDIS_FINE;

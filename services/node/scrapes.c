@@ -33,7 +33,7 @@ struct scrapes {
     struct buf text;             /* the state of the queue, as it was at known_ms */
 };
 
-/* Of a request that waits for Redis; in its pool. */
+/* A scrape that waits for Redis; in its request's pool. */
 struct scrape {
     struct request *r;
     struct deadline deadline;
@@ -88,7 +88,7 @@ static int by_depth(const void *one, const void *other)
     return strcmp(x->name.at, y->name.at);
 }
 
-/* Whether it has a series of its own: `total` has those with most waiting queries first. */
+/* Returns whether it has a series of its own: `total` has those with most waiting queries first. */
 static bool is_shown(const struct depth *total, struct str name)
 {
     for (size_t i = 0; i < total->model_n && i < MODELS_SHOWN; i++)

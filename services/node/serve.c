@@ -423,7 +423,7 @@ static void wait_for_signals(const sigset_t *signals)
     }
 }
 
-/* What operators see of each node of this process (GET /api/status). */
+/* Writes what operators see of each node of this process (GET /api/status). */
 static void describe(const char *url)
 {
     char host[HOST_MAX_BYTES] = "";
@@ -502,8 +502,8 @@ static int run(void)
     return atomic_load(&process.is_refused) ? 1 : 0;
 }
 
-/* What is wrong with a Redis that answers, such as another number of shards, ends a start; one that
- * is away does not. */
+/* Ends a start if something is wrong with a Redis that answers, such as another number of shards;
+ * one that is away does not. */
 static int check(void)
 {
     if (!redis_check_login(&process.settings.map))

@@ -56,7 +56,7 @@ static void put_text(struct show *show, const char *name, struct str value)
     buf_put_json(&show->rows, value);
 }
 
-/* Of a name as in keys; "" where there is none. */
+/* Puts a name as it is in keys; "" where there is none. */
 static void put_name(struct show *show, const char *name, struct str value)
 {
     if (value.n == 0) {

@@ -24,7 +24,7 @@ static const struct {
     {STR("gone"), ERR_NOTHING_KEPT, NULL},
 };
 
-/* What has become of the query that the request is about, for its engine and for others. */
+/* The state of the query that the request is about, for its engine and for others. */
 static const struct {
     struct str tag;
     enum err error;

@@ -8,7 +8,7 @@
 
 enum { STEP_BYTES = 64 << 10 }; /* of the pages */
 
-/* Whether the cursor `a` stands for a newer entry than `b`. */
+/* Returns whether the cursor `a` stands for a newer entry than `b`. */
 static bool is_newer(struct str a, struct str b)
 {
     uint64_t a_ms = 0, b_ms = 0;

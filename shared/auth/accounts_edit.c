@@ -92,7 +92,7 @@ static size_t line_start(struct str text, size_t at)
     return at;
 }
 
-/* Of the next line. */
+/* Returns where the next line begins. */
 static size_t line_end(struct str text, size_t at)
 {
     while (at < text.n && text.at[at] != '\n')
@@ -140,7 +140,7 @@ static bool is_plain(struct str s)
     return s.n > 0 && !str_eq_nocase(s, STR("null"));
 }
 
-/* What is no plain word is written as JSON, which YAML reads too. */
+/* Puts a plain word as it is, and all else as JSON, which YAML reads too. */
 static void put_scalar(struct buf *b, struct str s, bool is_quoted)
 {
     if (!is_quoted && is_plain(s))
@@ -212,7 +212,7 @@ static bool put_added(const struct tree *tree, struct str name,
     return true;
 }
 
-/* Of a pair on lines of its own: leaves out these lines. */
+/* Leaves out a pair on lines of its own, with these lines. */
 static bool put_without_lines(const struct tree *tree, const yaml_node_pair_t *pair,
                               struct buf *out, char *reason)
 {
@@ -226,7 +226,7 @@ static bool put_without_lines(const struct tree *tree, const yaml_node_pair_t *p
     return true;
 }
 
-/* Of a pair within braces: leaves out one of the commas beside it, too. */
+/* Leaves out a pair within braces, with one of the commas beside it. */
 static void put_without_pair(const struct tree *tree, const yaml_node_t *mapping,
                              const yaml_node_pair_t *pair, struct buf *out)
 {

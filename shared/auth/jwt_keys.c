@@ -84,7 +84,7 @@ static bool read_kind(const json_t *jwk, enum jwt_key_kind *ret_kind)
     return false;
 }
 
-/* Whether `use` and `key_ops`, where they are given, let it verify signatures. */
+/* Returns whether `use` and `key_ops`, where they are given, let it verify signatures. */
 static bool is_for_verifying(const json_t *jwk)
 {
     const json_t *use = json_object_get(jwk, "use"), *ops = json_object_get(jwk, "key_ops");

@@ -206,7 +206,7 @@ static struct str without_slashes(struct str url)
     return url;
 }
 
-/* Whether `url` is one of the login's nodes, or leads to one. */
+/* Returns whether `url` is one of the login's nodes, or leads to one. */
 static bool is_of_login(struct str url)
 {
     struct str rest = str_of(login.url);

@@ -10,7 +10,8 @@
 #include <openssl/sha.h>
 
 static const struct str form = STR("sha256:");
-/* What an unknown account is compared with: nobody can present it, because of its NUL. */
+/* The secret with which an unknown account is compared: nobody can present it, because of its NUL.
+ */
 static const struct account stand_in = {.secret = {"an account that does not exist\0", 31}};
 
 void secret_generate(char secret[SECRET_CHARS + 1])

@@ -107,7 +107,7 @@ static bool is_alnum(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
-/* Whether a byte stands for itself: letters, digits and those of `also`. */
+/* Returns whether a byte stands for itself: letters, digits and those of `also`. */
 static bool is_plain(char c, const char *also)
 {
     return is_alnum(c) || (c != 0 && strchr(also, c) != NULL);

@@ -12,8 +12,8 @@ static const char prefix[] = "PARLEY_";
 
 enum { PREFIX_BYTES = sizeof prefix - 1, LINE_MAX_BYTES = 1024 };
 
-/* What others than `parley` take (./dev, the tests, docker compose), and the option for which it
- * may be mistaken: a command that has that option warns. */
+/* Variables that programs other than `parley` take (./dev, the tests, docker compose), and the
+ * option for which it may be mistaken: a command that has that option warns. */
 static const struct of_others {
     const char *name, *option;
 } of_others[] = {
@@ -122,7 +122,7 @@ static void refuse(const char *command, struct str name, struct str option)
     buf_fini(&b);
 }
 
-/* Whether it may stay. */
+/* Returns whether it may stay. */
 static bool look_at(const struct config *config, const struct config_group *const *all,
                     const char *command, struct str name)
 {

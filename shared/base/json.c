@@ -42,7 +42,7 @@ bool json_is_deeper(const json_t *value, unsigned most)
     return false;
 }
 
-/* Of jansson 2.14 with glibc's malloc, measured. */
+/* Costs of jansson 2.14 with glibc's malloc, measured. */
 enum {
     VALUE_BYTES = 24,
     STRING_BYTES = 60,

@@ -127,9 +127,9 @@ static bool scan_digits(struct scan *s)
     return s->at > start || fail(s, "a number is missing digits");
 }
 
-/* What a tree cannot hold (json.h) is no number here either, or a client's number would be stored
- * that an engine cannot read: integers past 64 bits, and reals past a double. Both are long or have
- * an exponent, so the common number is not looked at twice. */
+/* A number that a tree cannot hold (json.h) is none here either, or a client's number would be
+ * stored that an engine cannot read: integers past 64 bits, and reals past a double. Both are long
+ * or have an exponent, so the common number is not looked at twice. */
 static bool is_in_range(struct str number, bool is_real)
 {
     if (!is_real) {

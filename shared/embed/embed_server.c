@@ -121,7 +121,8 @@ static bool is_success(const struct http_response *response)
     return response->status >= 200 && response->status <= 299;
 }
 
-/* Whether a refusal is about how much was sent. Servers that do not use 413 say so in words. */
+/* Returns whether a refusal is about how much was sent. Servers that do not use 413 say so in
+ * words. */
 static bool is_about_size(int status, const char *said)
 {
     static const char *const words[] = {"batch",    "maximum",   "max_",     "exceed",
@@ -134,7 +135,7 @@ static bool is_about_size(int status, const char *said)
     return false;
 }
 
-/* What the server says, or what was wrong, in `ret_reason`. */
+/* Puts what the server says, or what was wrong, into `ret_reason`. */
 static void explain(const struct http_response *response, struct embed_reason *ret_reason)
 {
     struct buf said;

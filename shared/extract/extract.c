@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 enum {
-    /* What a child may use: so much, and so much more for each MiB of the file, up to the most.
+    /* Limits of a child: so much, and so much more for each MiB of the file, up to the most.
      * docs/performance.md has what documents take. */
     HTML_CPU_S = 2,
     DOCX_CPU_S = 5, /* it unpacks to many times its size */

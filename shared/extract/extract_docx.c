@@ -316,7 +316,7 @@ enum extract_fault extract_put_docx_xml(struct buf *text, struct str xml)
 
 /* ---- the zip file ---- */
 
-/* What an entry declares of itself, before anything is inflated. */
+/* Checks what an entry declares of itself, before anything is inflated. */
 static enum extract_fault check_entry(const zip_stat_t *entry)
 {
     const zip_uint64_t needed =

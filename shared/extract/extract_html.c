@@ -191,7 +191,7 @@ static void on_text(void *data, const xmlChar *at, int n)
         flow_put(&page->flow, s);
 }
 
-/* Whether the page says early that it is UTF-8. */
+/* Returns whether the page says early that it is UTF-8. */
 static bool says_utf8(struct str html)
 {
     struct str s = {html.at, html.n < META_WITHIN_BYTES ? html.n : META_WITHIN_BYTES};

@@ -10,7 +10,7 @@ enum { NAME_MAX_BYTES = 32, KEPT_N = 4 };
 struct name {
     char at[NAME_MAX_BYTES];
     size_t n;
-    /* Of open elements: so that looking through all of them takes little. */
+    /* Hash of an open element, so that looking through all of them takes little. */
     uint64_t hash;
     unsigned priority;
 };

@@ -64,7 +64,7 @@ static void close_others(void)
         close((int)fd);
 }
 
-/* What the kernel keeps it to; found out before the fork. */
+/* Bounds that the kernel enforces; found out before the fork. */
 struct bounds {
     const struct sock_fprog *filter; /* NULL: none can be had */
     bool are_files_confinable;

@@ -58,7 +58,7 @@ bool sandbox_files_are_confinable(void)
     return is_possible;
 }
 
-/* What is not there needs no rule. */
+/* Adds a rule, unless there is no such file. */
 static bool allow(int rules, const char *path, uint64_t access)
 {
     struct landlock_path_beneath_attr rule = {.allowed_access = access,

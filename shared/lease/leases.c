@@ -4,7 +4,7 @@
 
 #include "shared/base/mem.h"
 
-/* What is under way with one shard. */
+/* The calls that are under way with one shard. */
 struct lease_shard {
     struct leases *leases;
     struct turn *turn;

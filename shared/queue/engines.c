@@ -27,7 +27,7 @@ enum {
     INFO_MAX_BYTES = 1024
 };
 
-/* What an engine does, as far as this node has seen since the last sync of its home. */
+/* The state of an engine, as far as this node has seen since the last sync of its home. */
 struct engine_seen {
     unsigned shard; /* its home */
     enum seen what;
@@ -190,7 +190,7 @@ void queue_note_beat(struct queue *queue, struct str account, struct str engine)
     (void)seen_of(queue, account, engine, &hash); /* what is noted already says as much */
 }
 
-/* Of several engines without a name the others may be there. */
+/* Ignores engines without a name: others of them may be there. */
 void queue_note_left(struct queue *queue, const struct poll *poll)
 {
     const struct poll_class *class = poll->class;

@@ -123,7 +123,7 @@ static bool may_park_at(struct poll *poll, unsigned shard)
     return !next_shard(poll, true, &other);
 }
 
-/* Of several shards: the one that its nonce is of, if that is to be used up. */
+/* Finds, with several shards, the one of its nonce, if that is to be used up. */
 static bool look_of_nonce(const struct poll *poll, const struct nonce_id *nonce,
                           unsigned *ret_shard)
 {

@@ -166,8 +166,8 @@ bool class_lists_model(const struct poll_class *class, struct str model)
     return str_is_listed(class_models(class), model);
 }
 
-/* Of the shards that can be reached: what the others miss now is stated with the next
- * poll. */
+/* Notes it for the shards that can be reached: what the others miss is stated with the next poll.
+ */
 void class_note_poll(struct poll_class *class)
 {
     const struct queue *queue = class->queue;

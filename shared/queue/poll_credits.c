@@ -48,7 +48,7 @@ int credits_to_come(const struct poll_class *class, unsigned shard)
            (int)turn_queries_n(class->queue->shards.turns[shard]);
 }
 
-/* Of equal ones, the next in turn. */
+/* Chooses among equal ones the next in turn. */
 unsigned credits_least_shard(const struct poll_class *class, uint64_t but)
 {
     const struct queue *queue = class->queue;

@@ -34,7 +34,7 @@ void moves_destroy(struct moves *moves)
     free(moves);
 }
 
-/* What a class asks of a shard for itself, or for a poll that was cancelled meanwhile. */
+/* A call of a class to a shard, for itself or for a poll that was cancelled meanwhile. */
 struct move {
     struct call call;
     struct poll_class *class;

@@ -5,8 +5,8 @@
 #include "generated/verbs.h"
 #include "shared/queue/poll_credits.h"
 
-/* What one sync states; what is left is the next one's. As lua/queue/sync.lua declares it: with the
- * engines these are no more arguments than TURN_ARGS_MAX. */
+/* Classes that one sync states; what is left is the next one's. As lua/queue/sync.lua declares it:
+ * with the engines these are no more arguments than TURN_ARGS_MAX. */
 enum { SYNC_CLASSES_MAX = 150 };
 
 unsigned report_count_classes(const struct queue_shard *part)

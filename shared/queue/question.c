@@ -308,7 +308,7 @@ static bool take_topic(struct question *q, struct str topic)
     return true;
 }
 
-/* What `ask` said of the question. */
+/* The reply of `ask` about the question. */
 struct asked {
     struct lines lines; /* after the tag */
     struct str tag;
@@ -388,8 +388,8 @@ static void put_tail(struct buf *tail, const struct question_settings *s)
     buf_put_json(tail, s->query);
 }
 
-/* What engines are given decides, and who may share: the marks of a shared answer then name the
- * same passages for all who share it. */
+/* Puts a digest of what engines are given and of who may share it: the marks of a shared answer
+ * then name the same passages for all who share it. */
 static void put_digest(char *hex, const struct question_settings *s)
 {
     unsigned char digest[SHA256_DIGEST_LENGTH];

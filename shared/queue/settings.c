@@ -48,7 +48,7 @@ static bool find_setting(struct str list, struct str wanted, struct str *ret_val
     return false;
 }
 
-/* What a person finds a node by: its address, else its id. */
+/* Puts what a person finds a node by: its address, else its id. */
 static void put_place(struct buf *b, struct str node, struct str info)
 {
     struct json_member members[MEMBERS_MAX];

@@ -72,7 +72,7 @@ bool status_is_first(const struct status *status, unsigned shard, const struct s
     return true;
 }
 
-/* What is under way besides the questions. */
+/* Puts what is under way in addition to the questions. */
 static void put_work(struct buf *b, const struct status *status)
 {
     buf_lit(b, ",\"Work\":{\"Runs\":");

@@ -78,8 +78,8 @@ static void on_synced(struct call *call, enum err error, struct str reply)
     classes_forget_unused(queue);
 }
 
-/* Of several shards each has its own time of the second: a poll that two of them gave something to
- * would have to give one back. */
+/* Gives each of several shards its own time of the second: a poll that two of them gave something
+ * to would have to give one back. */
 static uint64_t next_sync_ms(const struct queue_shard *part)
 {
     const struct queue *queue = part->queue;

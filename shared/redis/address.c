@@ -174,7 +174,7 @@ static const struct {
 };
 enum { SCHEME_N = sizeof schemes / sizeof schemes[0] };
 
-/* Whether another URL follows a comma. */
+/* Returns whether another URL follows a comma. */
 static bool is_list(struct str text)
 {
     while (str_cut(&text, ',').at != NULL)

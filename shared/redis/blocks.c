@@ -75,7 +75,7 @@ static void end(struct push *push, enum err error)
 
 static void send_some(struct blocks *blocks);
 
-/* What a block's answer means. */
+/* Returns the meaning of a block's answer. */
 static enum err error_of(struct push *push, const redisReply *reply)
 {
     uint64_t times;

@@ -359,7 +359,7 @@ static void on_up(void *arg)
     (void)arg; /* the loop's turn ends with a flush */
 }
 
-/* What is held may be confirmed yet, if the same server is reached again in time. */
+/* Keeps what is held: it may still be confirmed if the same server is reached again in time. */
 static void on_lost(void *arg)
 {
     struct fence *fence = arg;

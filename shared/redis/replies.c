@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of one reply. The first is small, for most replies are; a longer string has one of its own. */
+/* Memory of one reply. The first chunk is small, for most replies are; a longer string has one of
+ * its own. */
 struct chunk {
     struct chunk *next;
     size_t used, size; /* of `bytes` */

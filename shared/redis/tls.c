@@ -28,7 +28,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What hiredis calls `privctx`. */
+/* The struct that hiredis calls `privctx`. */
 struct tls {
     SSL *ssl;
     redisContextFuncs funcs;
@@ -134,7 +134,7 @@ static int is_later(redisContext *c, int result, const char *late)
     return -1;
 }
 
-/* What is_later looks at is of the call that follows. */
+/* Clears what is_later looks at, so that it is of the call that follows. */
 static void ready(void)
 {
     ERR_clear_error();

@@ -129,7 +129,7 @@ static void note_slow(struct topology *t, const struct topology_asked *asked)
             t->slow[t->slow_n++] = asked->places[i];
 }
 
-/* What is unknown, the connections say that wait for it. */
+/* Logs a new place; connections that wait for an unknown one log that themselves. */
 static void say_change(const struct topology *t)
 {
     char text[REDIS_PLACE_BYTES];

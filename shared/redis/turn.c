@@ -105,7 +105,7 @@ static void unlink_sent(struct turn *turn, struct batch *batch)
     loop_cancel_deadline(turn->loop, &batch->deadline);
 }
 
-/* What all calls of a node share: the frame's first word (lua/turn/frame.lua). */
+/* Puts what all calls of a node share: the frame's first word (lua/turn/frame.lua). */
 static void put_settings(struct buf *settings, const struct turn_config *config)
 {
     uint64_t numbers[] = {config->lease_ms,
@@ -257,7 +257,8 @@ static void send_collected(struct turn *turn)
     send_new(turn, take_collected(turn));
 }
 
-/* What cannot be sent or must be held ends or is held at once. */
+/* Returns true as well when nothing can be sent or all is held: batches then end or are held at
+ * once. */
 static bool has_room(const struct turn *turn)
 {
     return turn->is_paused || !turn->is_up || turn->in_flight_bytes < IN_FLIGHT_BYTES;

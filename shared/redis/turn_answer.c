@@ -100,7 +100,8 @@ static void answer_alone(struct turn *turn, struct batch *batch, uint64_t now_us
         }
 }
 
-/* What stands for the replies of verbs that have not run; NULL if the element is something else. */
+/* Returns what stands for the replies of verbs that have not run; NULL if the element is something
+ * else. */
 static struct str rest_of(const redisReply *element)
 {
     if (element->type != REDIS_REPLY_STRING || element->len == 0 || element->str[0] != REST_MARK)

@@ -144,8 +144,8 @@ void turn_fail_held(struct turn *turn, enum err error)
         turn_fail_batch(turn, take(turn), error);
 }
 
-/* Of what was held for too long. If nothing was refused, the server that is to be left does not
- * answer what is in flight. */
+/* Returns the error of what was held for too long. If nothing was refused, the server that is to be
+ * left does not answer what is in flight. */
 static enum err late_error(const struct turn *turn, enum redis_trouble trouble)
 {
     if (!turn->is_up)

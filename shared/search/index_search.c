@@ -50,7 +50,7 @@ static void put_best(struct best *best, const struct rag_hit *hit)
     best->at[place] = *hit;
 }
 
-/* Whether a hit of this score can come in at all: most cannot, and need not be made. */
+/* Returns whether a hit of this score can come in at all: most cannot, and need not be made. */
 static bool may_enter(const struct best *best, double score)
 {
     return best->n < best->max || !(score < best->at[best->n - 1].score);
@@ -250,7 +250,7 @@ size_t rag_index_weigh(const struct rag_index *index, struct str text, size_t ma
     return n;
 }
 
-/* What one chunk, or each chunk of one document, scores. */
+/* The scores of one chunk, or of each chunk of one document. */
 struct score {
     double bm25, covered;
 };

@@ -23,7 +23,7 @@ static bool is_sentence_end(uint32_t c)
     return c == '.' || c == '!' || c == '?' || c == 0x3002 || c == 0xff01 || c == 0xff1f;
 }
 
-/* What kind of cut may fall between `c` and `next`. */
+/* Returns the kind of cut that may fall between `c` and `next`. */
 static enum cut_kind cut_between(uint32_t before, uint32_t c, uint32_t next)
 {
     if (c == '\n' && (next == '\n' || next == '\r' || next == '#'))

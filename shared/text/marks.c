@@ -50,7 +50,7 @@ static enum piece piece_of(uint32_t c)
     return c < ' ' ? PIECE_CONTROL : PIECE_OTHER;
 }
 
-/* Whether `s` is the beginning of one character and not all of it. */
+/* Returns whether `s` is the beginning of one character and not all of it. */
 static bool is_cut(struct str s)
 {
     unsigned char lead = (unsigned char)s.at[0];

@@ -76,7 +76,7 @@ static bool is_stop_sign(char c)
     return c != 0 && strchr(".!?:;,-", c) != NULL;
 }
 
-/* What is on the line after the one that ends where `after` begins, as far as is looked at;
+/* Returns the line after the one that ends where `after` begins, as far as is looked at;
  * empty where that line continues. */
 static struct str next_line(struct str after)
 {
@@ -86,9 +86,9 @@ static struct str next_line(struct str after)
     return near.n > 0 && *near.at == '\n' ? first_line(str_trim(near)) : (struct str){near.at, 0};
 }
 
-/* Whether an empty line, or nothing, is before the line: the lines of a paragraph and of a list
- * of parts follow each other. After a heading another one may come if it is short, or has an empty
- * line after it. */
+/* Returns whether an empty line, or nothing, is before the line: the lines of a paragraph and of a
+ * list of parts follow each other. After a heading another one may come if it is short, or has an
+ * empty line after it. */
 static bool stands_apart(const struct statements *s, struct str line, struct str after)
 {
     struct str near = {after.at, text_floor(after, NEXT_MAX_BYTES)}, words = line;
@@ -211,8 +211,8 @@ static bool is_month(struct str word)
     return false;
 }
 
-/* Whether the number of n bytes before a text's last stop is an ordinal: at the front of a line, or
- * where German has one. */
+/* Returns whether the number of n bytes before a text's last stop is an ordinal: at the front of a
+ * line, or where German has one. */
 static bool is_ordinal(struct str text, size_t n, struct str rest)
 {
     struct str before = str_trim((struct str){text.at, n}),
@@ -252,7 +252,7 @@ static struct str with_number(struct statements *s, struct str text)
     return text;
 }
 
-/* Whether there are several items in a list. */
+/* Returns whether there are several items in a list. */
 static bool is_several(struct str items)
 {
     unsigned n = 0;

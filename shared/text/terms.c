@@ -163,8 +163,8 @@ static bool is_capital(struct str word)
            (c >= 0x391 && c <= 0x3ab) || (c >= 0x400 && c <= 0x42f);
 }
 
-/* Whether two words of one text are next to each other, with nothing but signs of a name between
- * them. */
+/* Returns whether two words of one text are next to each other, with nothing but signs of a name
+ * between them. */
 static bool are_beside(struct str a, struct str b)
 {
     for (const char *at = a.at + a.n; at < b.at; at++)

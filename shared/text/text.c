@@ -254,7 +254,8 @@ uint64_t text_hash(struct str s, uint64_t seed)
 
 /* ---- sentences ---- */
 
-/* Whether the line at `s` opens something of its own: a heading, a list item, a table row. */
+/* Returns whether the line at `s` opens something of its own: a heading, a list item, a table row.
+ */
 static bool opens_block(struct str s)
 {
     while (s.n > 0 && (*s.at == ' ' || *s.at == '\t')) {

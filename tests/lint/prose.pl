@@ -3,7 +3,8 @@
 # prose.pl - phrases that a native engineer would not write, in Markdown, in openapi.yaml, in the texts of C and
 # ./dev, and in the comments of C, Lua, scripts and tests. Only phrases without an honest use are listed, so each finding
 # is one to rewrite. Not read: code in Markdown and between backticks, the changelog's entries of former releases.
-# In a header, a comment begins with what the thing does or is: not with "What", "Whether" or "Of".
+# In headers, and above functions of the product, a comment begins with what the thing does or is: not with "What",
+# "Whether" or "Of".
 # `prose.pl FILE...` reads those files only. README.md fits on two screens.
 use strict;
 use warnings;
@@ -102,14 +103,14 @@ sub look_at_literals {
     }
 }
 
-# A comment as one text, without its marks. In a header it begins with what the thing does or is.
+# A comment as one text, without its marks.
 sub look_at_comment {
-    my ($path, $line, $comment) = @_;
+    my ($path, $line, $comment, $is_above) = @_;
     $comment =~ s{^\s*(?:/\*|\*(?!/)|//|--+|#+) ?}{}mg;
     $comment =~ s{\s*\*/\s*\z}{};
     $comment =~ s/(`[^`]*`)/blank($1)/ge;
     look_at($path, $line, $comment);
-    return unless $path =~ /\.h$/ and $comment =~ /\A(What|Whether|Of) /;
+    return unless $is_above and $comment =~ /\A(What|Whether|Of) /;
     print STDERR qq($path:$line: a comment that begins with "$1": begin with what it does or is: "Returns whether ..."\n);
     $bad++;
 }
@@ -119,7 +120,10 @@ sub look_at_comments {
     my $mark = $path =~ /\.lua$/ ? '--' : $path =~ /\.(?:mjs|js|ts)$/ ? '//' : $path =~ /\.[ch]$/ ? undef : '#';
     my $comment = defined $mark ? qr{(?:^[ ]*\Q$mark\E.*\n)+|(?<=[ ])\Q$mark\E .*}m : qr{/\*.*?\*/}s;
     while ($text =~ /($comment)/g) {
-        look_at_comment($path, 1 + (substr($text, 0, $-[0]) =~ tr/\n//), $1);
+        my ($comment_text, $at) = ($1, $-[0]);
+        my $is_above = $path =~ /\.h$/
+            || ($path =~ m{^(?:shared|services)/.*\.c$} && $at > 0 && substr($text, $at - 1, 1) eq "\n");
+        look_at_comment($path, 1 + (substr($text, 0, $at) =~ tr/\n//), $comment_text, $is_above);
     }
 }
 

@@ -119,7 +119,7 @@ static bool is_same_conversation(const struct evaluated *one, const struct evalu
     return true;
 }
 
-/* Of all turns of the conversation; NAN of those that were not measured. */
+/* Returns the distances of all turns of the conversation; NAN for those that were not measured. */
 static double *distances(const struct evaluated *e)
 {
     size_t n = e->turn_n;

@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-/* Of each text of a turn, so that 2,000 turns stay a page that a browser opens. */
+/* Limit of each text of a turn, so that 2,000 turns stay a page that a browser opens. */
 enum { TEXT_MAX_BYTES = 4000 };
 
 /* Without control characters, which HTML does not know, except for line ends and tabs. */

@@ -164,7 +164,7 @@ static void fail(struct bot_call *call, enum bot_call_outcome outcome, const cha
 
 /* --- the request ------------------------------------------------------------------------------ */
 
-/* What proves us to the bot. The caller wipes it. */
+/* Our credentials for the bot. The caller wipes them. */
 struct proof {
     char key[sizeof "X-CALLER-KEY: " + CALLER_KEY_MAX_BYTES];
     char id[HEADER_BYTES], timestamp[HEADER_BYTES];

@@ -4,7 +4,7 @@
 #include "services/bots/dispatch/talk.h"
 #include "shared/base/json.h"
 
-/* Of what was said before: models read little more, and engines cut it further. */
+/* Limit of what was said before: models read little more, and engines cut it further. */
 enum { BEFORE_MAX_BYTES = 64 << 10 };
 
 static json_t *read_string(struct str json)

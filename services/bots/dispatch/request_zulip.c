@@ -17,7 +17,7 @@ enum {
     MESSAGES_PER_MS = 1000
 };
 
-/* What is put several times, decoded. */
+/* Values that are put several times, decoded. */
 struct zulip {
     struct buf *b;
     const struct talk *talk;

@@ -78,7 +78,7 @@ void slots_leave(struct delivery *delivery)
     drop_unused(delivery->dispatcher, peer);
 }
 
-/* Of the bot, no matter which node calls it. */
+/* Counts the calls of its bot: the last slots are for bots without one. */
 static bool may_begin(const struct fair_entry *entry)
 {
     const struct delivery *delivery = delivery_of((struct fair_entry *)(uintptr_t)entry);

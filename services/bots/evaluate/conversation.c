@@ -26,7 +26,7 @@ static const struct json_span *find(const struct json_member *members, size_t n,
     return NULL;
 }
 
-/* Whether it is a text of `min` to `max` bytes. */
+/* Returns whether it is a text of `min` to `max` bytes. */
 static bool is_text(struct conversation_reader *reader, const struct json_span *span, size_t min,
                     size_t max)
 {

@@ -27,7 +27,7 @@ static void refuse_missing(struct request *r)
 
 /* --- one run ---------------------------------------------------------------------------------- */
 
-/* Of the 13 lines of a run. */
+/* The 13 lines of a run, as far as they are shown. */
 struct shown {
     struct str id, status, username, measure;
     uint64_t turns, at, created_ms, updated_ms;

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-/* Of JSON, in bytes. */
+/* Limits of JSON, in bytes. */
 enum { TEXT_BYTES = 500, ORIGINAL_BYTES = 1000, ANSWER_BYTES = 1000 };
 
 void record_put_text(struct buf *b, struct str text, size_t max)

@@ -173,7 +173,8 @@ static void on_gone(struct request *r)
     end(r->state, true);
 }
 
-/* What it looks for may be leased already: it waits for that. */
+/* Ends a parked poll. One that looks waits for its reply: a delivery may be leased for it already.
+ */
 static void on_presence_end(struct presence *presence, bool has_left)
 {
     struct bot_poll *poll = container_of(presence, struct bot_poll, presence);

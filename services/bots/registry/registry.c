@@ -126,7 +126,7 @@ static void report_full(struct registry_call *c, struct lines *rest)
                      "An account and user may have 50 bots: remove one first.");
 }
 
-/* Whether the reply is no "ok"; then it was reported. */
+/* Returns whether the reply is no "ok"; then it was reported. */
 static bool has_failed(struct registry_call *c, enum err error, struct str tag, struct lines *rest)
 {
     static const struct {

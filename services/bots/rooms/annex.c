@@ -70,7 +70,7 @@ static void on_posted(void *context, const struct post_end *end)
     finish(annex);
 }
 
-/* What is said, and keys, if there are any. */
+/* Puts what is said, and keys, if there are any. */
 static void put_private(struct annex *annex)
 {
     struct buf *b = &annex->private;

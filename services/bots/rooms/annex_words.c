@@ -44,7 +44,7 @@ struct str annex_words_next(struct str *rest)
     return take_word(rest);
 }
 
-/* What is after the mention of the main bot, or all of it. */
+/* Finds what follows the mention of the main bot, or takes all of it. */
 static bool find_rest(struct str text, bool is_tagged, struct str *ret_rest)
 {
     struct str names[MENTIONS_MAX];

@@ -7,7 +7,7 @@ enum { TAB = 4, CODE_INDENT = 4, FENCE_MIN = 3, RULE_MIN = 3, HASHES_MAX = 6, DI
 #define COMMENT STR("<!--")
 #define COMMENT_END STR("-->")
 
-/* What a line is, after the marks of the items that it is in. */
+/* The kind of a line, after the marks of the items that it is in. */
 enum kind {
     KIND_BLANK,
     KIND_CODE,

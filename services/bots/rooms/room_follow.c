@@ -13,7 +13,7 @@
 
 enum {
     RENEW_MS = 20000,
-    /* What may wait for a client that reads slowly, besides one message or page. */
+    /* Bytes that may wait for a client that reads slowly, in addition to one message or page. */
     WAITING_MAX_BYTES = 256 << 10,
     WAITING_MAX = 256,
 };
@@ -60,7 +60,7 @@ static void set_id(char to[MESSAGE_ID_MAX_BYTES + 1], struct str id)
     to[n] = 0;
 }
 
-/* What was stored in a room until now; an event of it may have been lost. */
+/* Notes the newest message stored in a room; the event of it may have been lost. */
 static void note_newest(struct watched_room *watched, struct str newest)
 {
     list_for_each (struct room_socket, s, &watched->followers, room_link) {

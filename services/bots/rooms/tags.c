@@ -8,7 +8,7 @@ enum {
     NAME_BYTES = 3 * USER_MAX_BYTES + 256, /* as a name, its namespace included */
     NAME_JSON_BYTES = 6 * USER_MAX_BYTES + 2,
     LOOK_BYTES = 256 + LOOK_CHARS,
-    /* Of a bot that was mentioned by a name like its own. */
+    /* A bot that was mentioned by a name like its own. */
     BOT_BYTES = NAME_BYTES + USER_MAX_BYTES,
     AUTHOR_NAMES = 3 /* author, account, whose */
 };

@@ -226,7 +226,7 @@ static void on_model_end(void *context, const struct question_end *end)
         take_answer(agent, end);
 }
 
-/* What is under way, is not any more. */
+/* Drops what is under way. */
 static void drop_work(struct agent *agent)
 {
     question_cancel(agent->model, 0);

@@ -77,7 +77,7 @@ static void note_search(struct agent *agent, struct str query, const struct retr
     buf_fini(&summary);
 }
 
-/* What the model did not do: the question is searched for as it is. */
+/* Searches for the question as it is, because the model made no search. */
 void agent_search_plainly(struct agent *agent)
 {
     struct buf key;

@@ -29,7 +29,7 @@ static void put_cut(struct buf *b, struct str text, size_t max_chars)
         buf_lit(b, "\xe2\x80\xa6");
 }
 
-/* What begins a line of ours. */
+/* Returns whether it looks like the beginning of a line of ours. */
 static bool means_something(struct str line)
 {
     static const char *const starts[] = {"---", "Question:", "Call ",
@@ -113,7 +113,7 @@ static void put_passages(struct buf *b, const struct ask_passage *passages, cons
         buf_lit(b, "---\n");
 }
 
-/* What the reader selected; nothing if it holds only white space and control characters. */
+/* Puts what the reader selected; nothing if it holds only white space and control characters. */
 static void put_context(struct buf *b, struct str context)
 {
     struct buf quoted;

@@ -37,7 +37,7 @@ struct watched {
     struct str name; /* after the struct */
 };
 
-/* What is known of a job: events that are older are not news. */
+/* The known state of a job: events that are older are not news. */
 struct known_job {
     char id[ID_BYTES];
     uint64_t updated_ms;

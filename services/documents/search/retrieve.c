@@ -208,7 +208,7 @@ static void embed_quickly(struct retrieve_op *op)
         take_vector(op, vector, dimension);
 }
 
-/* What is searched for: the question, and the beginning of what the reader selected. */
+/* Returns the text to search for: the question, and the beginning of what the reader selected. */
 static struct str with_context(struct retrieve_op *op, struct str context)
 {
     context.n = text_floor(context, context.n < CONTEXT_MAX_BYTES ? context.n : CONTEXT_MAX_BYTES);

@@ -132,7 +132,7 @@ static bool on_text(void *context, struct str think, struct str answer)
     return hand_on(completion);
 }
 
-/* What the filters held back, and the list of the passages that were cited. */
+/* Puts what the filters held back, and the list of the passages that were cited. */
 static void put_rest(struct completion *completion)
 {
     const struct prompt *prompt = completion->prompt;
@@ -153,8 +153,8 @@ static void put_rest(struct completion *completion)
 
 /* ---- the end ---- */
 
-/* What a status says of the next try. Some speak of this engine's settings, not of the prompt:
- * another engine may do better, and this one does when they are put right. */
+/* Judges by a status what the next try may do. Some speak of this engine's settings, not of the
+ * prompt: another engine may do better, and this one does when they are put right. */
 static enum completion_outcome judge(int status, bool is_about_prompt)
 {
     static const int of_prompts[] = {400, 413, 415, 422, 451};
@@ -186,7 +186,8 @@ static void fail_with_status(struct completion *completion, const struct http_re
     finish_after(completion, judge(response->status, is_about_prompt), response->retry_after_s);
 }
 
-/* Whether the same may work without a stream: the server says so, or not what it refuses. */
+/* Returns whether the same may work without a stream: the server says so, or not what it refuses.
+ */
 static bool is_refusing_stream(const struct completion *completion,
                                const struct http_response *response)
 {

@@ -15,7 +15,7 @@ enum {
     SENTENCE_MIN_WORDS = 3,
     SENTENCE_MAX_BYTES = 800,
 };
-/* Of the question's weight: in the sentence and above it, and in its passage. */
+/* Shares of the question's weight: in the sentence and above it, and in its passage. */
 static const double least_coverage = 0.25, least_fit = 0.45, coverage_price = 0.3;
 static const double least_of_best = 0.7; /* of the best sentence's score */
 static const double least_beside = 0.5;  /* the same, under the best one's heading */
@@ -25,8 +25,8 @@ static const double context_price = 0.3, rank_cost = 0.06;
 static const double row_price = 0.9, first_row_price = 0.5, heading_line_price = 0.4;
 static const double without_code_price = 0.6;
 
-/* What the passages are searched for. A word that is in none of the engine's own documents says
- * as much as their rarest. */
+/* Reads the words to search the passages for. A word that is in none of the engine's own documents
+ * says as much as their rarest. */
 static void read_terms(struct extraction *x)
 {
     const struct prompt *prompt = x->prompt;
@@ -57,7 +57,8 @@ static size_t count_words(struct str text)
     return n;
 }
 
-/* Whether a sentence holds less than half of what it has together with the heading above it. */
+/* Returns whether a sentence holds less than half of what it has together with the heading above
+ * it. */
 static bool has_little(const struct extraction *x, struct str text, const struct terms_found *all)
 {
     struct terms_found own = {{0}};
@@ -113,8 +114,7 @@ void extractive_put_sentence(struct extraction *x, size_t source, bool is_for_qu
     buf_fini(&normal);
 }
 
-/* What the reader marked is read as well, but only for a question that says itself what it is
- * about.
+/* Counts what the reader marked as a source, but only for a question that names its own subject.
  */
 static size_t source_count(const struct extraction *x)
 {
@@ -192,7 +192,8 @@ static bool holds(const struct sentence *whole, struct str part)
     return part.at >= whole->text.at && part.at < whole->text.at + whole->text.n;
 }
 
-/* Whether a sentence says nothing that is not said already: it, or the list that it is of. */
+/* Returns whether a sentence says nothing that is not said already: it, or the list that it is of.
+ */
 static bool is_said(const struct sentence *taken, size_t n, const struct sentence *s)
 {
     for (size_t i = 0; i < n; i++)

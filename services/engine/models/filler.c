@@ -72,7 +72,7 @@ static const char *const closing[] = {
     "teşekkürler", "teşekkür ederim", "ευχαριστώ", "спасибо", "дякую", "благодаря", "شكرا جزيلا",
     "شكرا", "תודה", "धन्यवाद", "terima kasih", "cảm ơn", "ممنون", NULL};
 
-/* Of scripts that put no spaces between words; at either end of the text. */
+/* Phrases of scripts that put no spaces between words; at either end of the text. */
 static const char *const unspaced_front[] = {
     "请问一下", "请问", "請問一下", "請問", "请告诉我", "請告訴我", "麻烦问一下", "麻烦你告诉我", "你能告诉我", "能告诉我", "可以告诉我", "您好",
     "你好", "すみませんが", "すみません", "こんにちは", "教えてください", NULL};
@@ -285,7 +285,7 @@ static void put_tokens(struct buf *b, const struct tokens *tokens, size_t from, 
     }
 }
 
-/* What stood before "please" at the end. */
+/* Returns what was before "please" at the end. */
 static struct str without_comma(struct str text)
 {
     while (takes_off(&text, ",") || takes_off(&text, "，") || takes_off(&text, "،"))

@@ -165,7 +165,7 @@ static bool on_event(void *context, struct str type, struct str data)
     return take_data(context, data, str_eq(type, STR("error")));
 }
 
-/* What may be before the first byte that counts: white space and a byte order mark. */
+/* Skips white space and a byte order mark, which may precede the first byte that counts. */
 static struct str skip_start(struct str bytes)
 {
     while (bytes.n > 0 && *bytes.at != 0 && strchr(" \t\r\n\xef\xbb\xbf", *bytes.at) != NULL)

@@ -4,7 +4,7 @@
 
 enum { HISTORY_MAX = 20, HISTORY_MAX_BYTES = 64 << 10 };
 
-/* What a frontend may set. All else in Modifiers is not for the model server. */
+/* The parameters that a frontend may set. All else in Modifiers is not for the model server. */
 static const char *const parameters[] = {"temperature",
                                          "top_p",
                                          "max_tokens",

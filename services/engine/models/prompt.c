@@ -101,7 +101,7 @@ static struct str find_question(struct str text)
     return str_trim((struct str){at + mark.n, (size_t)(text.at + text.n - at) - mark.n});
 }
 
-/* What the reader marked: below the line that says so, up to the question. */
+/* Finds what the reader marked: below the line that says so, up to the question. */
 static struct str find_marked(struct str text)
 {
     static const struct str mark = {"The reader has marked this text:", 32};

@@ -245,8 +245,8 @@ static struct str find_sql(struct str request)
     return (struct str){NULL, 0};
 }
 
-/* Whether the request is a statement that names only tables and columns that the prompt lists, a
- * query of its own among them. */
+/* Returns whether the request is a statement that names only tables and columns that the prompt
+ * lists, a query of its own among them. */
 static bool is_good_sql(const struct rules_case *c, struct str sql)
 {
     struct buf why;

@@ -252,7 +252,7 @@ static void find_tables(struct check *check)
     }
 }
 
-/* Whether one of the tables that the statement names has the column. */
+/* Returns whether one of the tables that the statement names has the column. */
 static bool is_column(const struct check *check, struct str name)
 {
     const char *table;
@@ -305,7 +305,8 @@ static void find_queries(struct check *check)
                 check->at[k].is_own = true;
 }
 
-/* Whether the statement itself introduces the name: "x AS name", "table name", "WITH name AS (". */
+/* Returns whether the statement itself introduces the name: "x AS name", "table name", "WITH name
+ * AS (". */
 static bool is_alias(const struct check *check, struct str name)
 {
     for (size_t i = 0; i < check->n; i++) {

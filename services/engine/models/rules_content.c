@@ -196,7 +196,7 @@ static bool take_pending(struct reading *r)
     return take_rest(r, column, r->i + 1 + rules_is_sign(r->words, r->i + 1, ':'));
 }
 
-/* What is quoted without a word for it is the row's name, then its text. */
+/* Takes a quotation without a word for it as the row's name, then as its text. */
 static bool take_quoted(struct reading *r)
 {
     const char *name = rules_name_column(r->columns), *body = rules_body_column(r->columns);
@@ -330,7 +330,7 @@ static void put_entities(const struct reading *r, json_t *output)
     json_object_set_new(output, "entities", list);
 }
 
-/* What is missing from a request whose words are all understood; NULL: nothing. */
+/* Returns what is missing from a request whose words are all understood; NULL if nothing is. */
 static const char *missing(const struct reading *r)
 {
     const char *name = rules_name_column(r->columns);

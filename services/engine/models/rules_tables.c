@@ -35,7 +35,7 @@ struct rules_mention rules_find_table(const json_t *tables, const struct rules_w
     return (struct rules_mention){.table = NULL};
 }
 
-/* Whether the word before `i`, articles aside, is one that makes what follows a detail. */
+/* Returns whether the word before `i`, articles aside, is one that makes what follows a detail. */
 static bool is_joined(const struct rules_words *words, size_t i)
 {
     static const char *const articles[] = {"the", "a",     "an",    "this", "that", "my",

@@ -111,7 +111,7 @@ static void let_go(struct cite_filter *filter, size_t space_n, struct buf *out)
         cite_char(filter, held[i], out);
 }
 
-/* Whether `c` continues what is held; if so, it is taken. */
+/* Returns whether `c` continues what is held; if so, it is taken. */
 static bool hold_on(struct cite_filter *filter, char c, size_t space_n, struct buf *out)
 {
     filter->held[filter->held_n] = c;

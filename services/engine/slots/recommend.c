@@ -46,7 +46,7 @@ static void take(struct recommender *recommender, const json_t *item)
     }
 }
 
-/* What is gone since the last page. */
+/* Forgets what was removed since the last page. */
 static void forget(struct recommender *recommender, const json_t *removed)
 {
     struct library *library = recommender->engine->library;

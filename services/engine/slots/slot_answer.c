@@ -73,7 +73,7 @@ static void on_answered(void *context, const struct link_reply *reply)
     }
 }
 
-/* What asked with messages of its own, or for an object, gets one text as it is. */
+/* Puts one text as it is for a query with messages of its own or one that asks for an object. */
 static void put_texts(struct buf *body, const struct slot *slot)
 {
     const struct prompt *prompt = &slot->work.prompt;

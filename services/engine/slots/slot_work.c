@@ -89,7 +89,7 @@ static void on_timer(void *context)
 
 /* ---- searching ---- */
 
-/* What is said of a fragment that is neither kept nor replaced. */
+/* Returns the complaint about a fragment that is neither kept nor replaced. */
 static const char *complaint_of(const struct note *note)
 {
     if (note->comment[0] != 0)

@@ -50,7 +50,7 @@ struct attempt {
 
 #define URL(cli) STR_ARG((cli)->urls[(cli)->url])
 
-/* What a node says is shown on a terminal: without what nobody sees, and not longer than fits. */
+/* Puts what a node says for a terminal: without invisible characters, and cut to fit. */
 static void put_reason(struct attempt *a, int status, struct str text)
 {
     struct buf shown;
@@ -113,7 +113,7 @@ static void judge_served(struct attempt *a, const struct http_response *response
     refuse(a, response->status, STR(""));
 }
 
-/* Whether the problem has what the request takes instead of its response. */
+/* Returns whether the problem has what the request takes instead of its response. */
 static bool take_instead(struct attempt *a, int status, const json_t *problem)
 {
     json_t *instead =

@@ -39,7 +39,7 @@ static void on_resize(int number)
     is_resized = 1;
 }
 
-/* Of signals that are not waited for (shared/op/signals.h): a crash, an abort, Ctrl-\. */
+/* Handles signals that are not waited for (shared/op/signals.h): a crash, an abort, Ctrl-\. */
 static void on_death(int number)
 {
     restore();

@@ -259,7 +259,7 @@ static json_t *sorted(const json_t *list, int (*compare)(const void *, const voi
     return copy;
 }
 
-/* Of `members`, all that are numbers or texts there. */
+/* Finds the row that has the same numbers and texts in `members`. */
 static json_t *find_equal(json_t *rows, const json_t *row, const char *const *members)
 {
     size_t i;

@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-/* What messageBody gets for the words of the deployed chat. */
+/* Returns what messageBody gets for the words of the deployed chat. */
 static json_t *note_words(const struct run *run, const json_t *corrections)
 {
     const json_t *had = json_object_get(run->body, BODY_CORRECTIONS);
@@ -24,7 +24,7 @@ static json_t *note_words(const struct run *run, const json_t *corrections)
     return json_pack("{s:o}", BODY_CORRECTIONS, list);
 }
 
-/* What was corrected before is not part of another request. */
+/* Removes what was corrected before, which is not part of a new request. */
 static void forget_request(json_t *body, const json_t *corrections)
 {
     if (json_object_get(corrections, "raw_text") != NULL)

@@ -262,8 +262,8 @@ void envelope_put_step(struct buf *b, const struct envelope_step *step)
     buf_put_char(b, '}');
 }
 
-/* What follows the first `key`; at == NULL: it is not there. Texts before it have their quotes
- * escaped, so they cannot contain one. */
+/* Returns what follows the first `key`; at == NULL if it is missing. Texts before it have their
+ * quotes escaped, so they cannot contain one. */
 static struct str after(struct str text, struct str key)
 {
     const char *at = text.n == 0 ? NULL : memmem(text.at, text.n, key.at, key.n);

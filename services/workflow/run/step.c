@@ -83,7 +83,7 @@ static void put_stop(struct buf *b, const struct run *run)
     buf_put_char(b, '}');
 }
 
-/* What approvers are shown. */
+/* Puts what approvers are shown. */
 static void put_question(struct buf *b, const struct run *run, struct str reason)
 {
     static const char *const words[] = {
@@ -172,7 +172,7 @@ static void on_stored(struct call *call, enum err error, struct str reply)
     run_enter(run, run->after);
 }
 
-/* Of a run that waits: the one that asks. */
+/* Returns the agent that is stored: for a run that waits, the one that asks. */
 static struct str stored_agent(const struct run *run, const struct storing *s)
 {
     if (s->after != NULL)

@@ -34,7 +34,7 @@ enum {
     VERBS_MAX_BYTES = 4096,
     NAME_MAX_BYTES = 512,
     REASON_MAX_BYTES = 1000,
-    /* Of an agent that keeps time itself: it has died if it is silent for longer. */
+    /* An agent that keeps time itself has died if it is silent for longer. */
     SILENCE_MS = 60000,
     STRANGERS_MAX_WAITING = 100,
 };

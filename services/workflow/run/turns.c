@@ -25,7 +25,7 @@ static struct loop *loop_of(const struct run *run)
     return run->runs->workflow->server->loop;
 }
 
-/* Of all nodes of the process. */
+/* Counts of all nodes of the process. */
 static _Atomic int64_t state_counts[RUN_ENDED + 1], held_bytes;
 
 /* --- memory ----------------------------------------------------------------------------------- */

@@ -42,7 +42,7 @@ void child_set_program(const char *path)
 
 /* ---- its start ---- */
 
-/* What PostgreSQL's library reads: PGPASSFILE, PGSSLROOTCERT and others, and HOME for their
+/* Chooses what PostgreSQL's library reads: PGPASSFILE, PGSSLROOTCERT and others, and HOME for their
  * defaults. SQLite's reads SQLITE_TMPDIR, for files that a child does not have. Sanitizers take
  * their settings from there. */
 static void choose_environment(const struct database_kind *kind, char *room[ENVIRONMENT_MAX])

@@ -8,7 +8,7 @@
 /* A role has what each role has that it is a member of. */
 #define OF_ROLE "pg_has_role($1::name, r.oid, 'MEMBER')"
 #define OF_EITHER "(" OF_ROLE " OR pg_has_role(session_user, r.oid, 'MEMBER'))"
-/* Of people: not of PostgreSQL's own. */
+/* Schemas that are not people's: PostgreSQL's and our own. */
 #define OWN_SCHEMA "(n.nspname ~ '^pg_' OR n.nspname IN ('information_schema', 'parley'))"
 
 static const struct {

@@ -46,7 +46,7 @@ bool sql_slots_reach(const struct sql_store *store)
 
 /* ---- a child that is lost ---- */
 
-/* Whether the statement has happened is to be found out. */
+/* Finds out whether the statement has happened. */
 static void look_up(struct sql_call *call, enum sql_outcome looked, const char *reason)
 {
     call->task = DATABASE_LOOK;

@@ -79,7 +79,7 @@ static bool check_timeout(struct reader *r, const struct hitl *hitl, size_t line
                            reader_show(r, agent->name));
 }
 
-/* Of every agent, whether or not a tree uses it. A fault takes its effect away. */
+/* Checks every agent, whether or not a tree uses it. A fault takes its effect away. */
 static void check_agent_timeouts(struct reader *r)
 {
     struct trees *trees = r->trees;

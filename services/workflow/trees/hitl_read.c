@@ -53,7 +53,7 @@ static bool check_approver(struct reader *r, const yaml_node_t *item)
     return true;
 }
 
-/* Whether all are accounts, each of which counts once. */
+/* Reads the approvers: all must be accounts, and each counts once. */
 static void read_approvers(struct reader *r, const yaml_node_t *key, const yaml_node_t *value,
                            struct hitl *hitl)
 {
@@ -101,7 +101,7 @@ static void read_on_timeout(struct reader *r, const yaml_node_t *value, struct h
     }
 }
 
-/* What only makes sense together. `at`: the members that were found. */
+/* Checks members that only make sense together. `at`: the members that were found. */
 static void check_together(struct reader *r, const struct hitl *hitl,
                            const yaml_node_t *const at[MEMBER_NR])
 {

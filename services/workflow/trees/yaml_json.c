@@ -12,8 +12,8 @@ static bool is_any(struct str text, const char *a, const char *b, const char *c)
     return str_eq(text, str_of(a)) || str_eq(text, str_of(b)) || str_eq(text, str_of(c));
 }
 
-/* Whether `text` is a JSON number, but with a sign in front and leading zeros; `*ret_is_real` by a
- * point or an exponent. */
+/* Returns whether `text` is a JSON number, but with a sign in front and leading zeros;
+ * `*ret_is_real` by a point or an exponent. */
 static bool is_number(struct str text, bool *ret_is_real)
 {
     size_t i = text.n > 0 && (text.at[0] == '-' || text.at[0] == '+'), digits = 0;

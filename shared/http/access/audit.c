@@ -24,7 +24,7 @@ static const char *const event_names[AUDIT_EVENT_NR] = {
     [AUDIT_ROOM_DELETED] = "room_deleted",
 };
 
-/* What a request is about, in its query or in its body. `User` of a query is who signs. */
+/* Names of what a request is about, in its query or in its body. `User` of a query is who signs. */
 static const char *const subjects[] = {"Topic", "OnBehalfOf", "Id", "Seq", "Drain"};
 enum { SUBJECT_NR = sizeof subjects / sizeof *subjects };
 

@@ -237,7 +237,7 @@ static bool is_login(const struct request *r)
     return str_eq(str_of(r->route->path), STR("/api/login"));
 }
 
-/* What is refused uses no nonce up: the very same request may be sent again. */
+/* A refusal here uses no nonce up: the very same request may be sent again. */
 static bool check_rate(struct request *r)
 {
     char detail[256];

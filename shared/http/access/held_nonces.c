@@ -82,7 +82,7 @@ static void note(struct request *r, enum verb_nonces_held_what what)
 
 /* --- one request ------------------------------------------------------------------------------ */
 
-/* Of its nonce and all that it asks for: path, query and body. */
+/* Makes the mark of its nonce and all that it asks for: path, query and body. */
 static void make_mark(struct request *r, char ret_mark[SIGNED_MARK_SIZE])
 {
     struct buf *target = &r->server->scratch;

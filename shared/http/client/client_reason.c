@@ -68,7 +68,7 @@ static bool has(const struct failed *f, const char *words)
     return strstr(f->error, words) != NULL;
 }
 
-/* What OpenSSL finds where it expects TLS; its words depend on its version. */
+/* Recognises what OpenSSL finds where it expects TLS; its words depend on its version. */
 static bool is_plain_http(const struct failed *f)
 {
     return has(f, "wrong version number") || has(f, "unknown protocol") ||

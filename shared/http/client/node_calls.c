@@ -80,7 +80,7 @@ bool node_calls_refuse(struct node_calls *calls, const char *reason)
     return node_calls_complain(calls, "%s (see parley %s --help)", reason, calls->command);
 }
 
-/* What a node says is shown on a terminal: without invisible characters, and cut to fit. */
+/* Puts what a node says for a terminal: without invisible characters, and cut to fit. */
 static void put_reason(struct attempt *a, int status, struct str text)
 {
     struct buf shown;
@@ -133,7 +133,7 @@ static void judge_served(struct attempt *a, const struct http_response *response
     refuse(a, response->status, STR(""));
 }
 
-/* Whether the problem has what the call takes instead of its response. */
+/* Returns whether the problem has what the call takes instead of its response. */
 static bool take_instead(struct attempt *a, int status, const json_t *problem)
 {
     json_t *instead = a->call->instead == NULL ? NULL : json_object_get(problem, a->call->instead);
@@ -351,7 +351,8 @@ static bool wait_for_next(struct attempt *a, unsigned failures, uint64_t began_m
     return true;
 }
 
-/* Whether an attempt at a stream is no failure in a row: it got further, or held for long. */
+/* Returns whether an attempt at a stream is no failure in a row: it got further, or held for long.
+ */
 static bool has_held(const struct node_call *call, uint64_t before, uint64_t started_ms)
 {
     return call->stream != NULL && (call->stream->progress(call->stream->context) != before ||

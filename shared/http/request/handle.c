@@ -74,7 +74,7 @@ void request_handle(struct request *r)
     begin_next_long(r->server);
 }
 
-/* Of several shards the nonce has one and the request's verb has another, most likely. */
+/* With several shards, the nonce is most likely on one and the request's verb on another. */
 static void on_nonce_used_first(struct request *r, enum err error, struct str reply)
 {
     (void)reply; /* "ok": a replay has been answered with that */

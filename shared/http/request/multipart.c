@@ -136,7 +136,7 @@ bool multipart_boundary(struct str content_type, struct str *ret_boundary, const
     return true;
 }
 
-/* What the headers of one part say. */
+/* The headers of one part. */
 struct head {
     struct str name; /* `at` is NULL: it has none */
     struct multipart_part part;
@@ -173,7 +173,7 @@ static bool read_disposition(struct head *head, struct str value)
     return value.n == 0;
 }
 
-/* What is after a header's name; `line` holds a colon. */
+/* Reads what follows a header's name; `line` holds a colon. */
 static bool read_header(struct head *head, struct str line, const char **ret_reason)
 {
     struct str name = str_cut(&line, ':');

@@ -78,7 +78,7 @@ static void put_common(struct request *r, int status, const char *content_type)
         h2o->http1_is_persistent = 0;
 }
 
-/* What is not known is left out: a field without a name ends the list, so those come last. */
+/* Unknown values are left out: a field without a name ends the list, so those come last. */
 static void log_request(struct request *r, int status, uint64_t took_us)
 {
     enum { KNOWN = 6 };

@@ -32,7 +32,7 @@ void sse_begin_again(struct sse *sse)
     sse->has_data = sse->has_id = sse->is_after_cr = false;
 }
 
-/* Whether `line` is a field of that name; its value without the space before it. */
+/* Returns whether `line` is a field of that name; its value without the space before it. */
 static bool is_field(struct str line, struct str name, struct str *ret_value)
 {
     struct str rest = line, value;

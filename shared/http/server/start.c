@@ -34,7 +34,7 @@ static size_t header_bytes(const h2o_req_t *h2o)
     return n;
 }
 
-/* What a route's `{name}` segments stand for must be decodable, as the query must. */
+/* Checks that what a route's `{name}` segments stand for is decodable, as the query must be. */
 static bool is_good_path(struct request *r)
 {
     return !router_is_pattern(str_of(r->route->path)) || is_good_encoding(r->server, r->path);

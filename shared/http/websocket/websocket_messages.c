@@ -150,7 +150,7 @@ static void on_frame(wslay_event_context_ptr wslay, const struct wslay_event_on_
 
 /* --- bytes ------------------------------------------------------------------------------------ */
 
-/* What came along with the handshake first, then from the socket into wslay's own buffer. */
+/* Gives what came along with the handshake first, then from the socket into wslay's own buffer. */
 static ssize_t on_wants_bytes(wslay_event_context_ptr wslay, uint8_t *bytes, size_t n, int flags,
                               void *arg)
 {

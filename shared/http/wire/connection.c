@@ -211,7 +211,7 @@ static bool is_too_early(const struct connection *c)
     return c->state == CONNECTION_HTTP2 && c->all->begun_n >= STREAMS_AT_ONCE;
 }
 
-/* Of TLS, what was decrypted and not read yet does not make the socket readable. */
+/* Reads on; with TLS, what was decrypted and not read yet does not make the socket readable. */
 static void read_on(struct connection *c, const char *error)
 {
     if (error == NULL && !connection_read(c, &error))

@@ -29,7 +29,7 @@ struct refusal connection_refusal(enum err error, const char *detail)
     return (struct refusal){.is_set = true, .error = error, .detail = detail};
 }
 
-/* What the head alone is refused for; sets how much of the body is taken. */
+/* Returns what the head alone is refused for; sets how much of the body is taken. */
 static struct refusal judge(struct connection *c, const struct head *head)
 {
     if (head->length_n > 1)

@@ -79,9 +79,10 @@ void connection_make_room(h2o_buffer_t **buffer, size_t bytes)
     *buffer = twin;
 }
 
-/* What a crowd of strangers held is free, but scattered: the next crowd would not find room in it,
- * and the node would grow with each. A stream is freed once its answer is written, which may be
- * after this trim: so there is one more, and one more again while answers wait for their clients.
+/* Returns free pages to the system. Memory that a crowd of anonymous clients held is free, but
+ * scattered: the next crowd would not find room in it, and the node would grow with each. A stream
+ * is freed once its answer is written, which may be after this trim: so there is one more, and one
+ * more again while answers wait for their clients.
  */
 static void on_trim(struct deadline *deadline)
 {

@@ -70,7 +70,7 @@ static bool is_retried(ssize_t n)
     return n < 0 && (errno == EAGAIN || errno == EINTR);
 }
 
-/* What is read gives cause for an alert, such as the refusal of a renegotiation: it ends the
+/* Notes that input gives cause for an alert, such as the refusal of a renegotiation: it ends the
  * connection. It may not go between parts of what libh2o is writing. */
 static int note_alert(struct connection_tls *t, const char *bytes, int n)
 {

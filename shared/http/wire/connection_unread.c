@@ -91,8 +91,9 @@ static void give_up(struct connection *c)
     (void)shutdown(fd, SHUT_RDWR);
 }
 
-/* Whether the client has read some of its answers in the last PATIENCE_MS: the answer is then moved
- * to the newest. The kernel does not report that for a Unix socket, where only the age counts. */
+/* Returns whether the client has read some of its answers in the last PATIENCE_MS: the answer is
+ * then moved to the newest. The kernel does not report that for a Unix socket, where only the age
+ * counts. */
 static bool is_being_read(struct unread *unread)
 {
     struct tcp_info info;

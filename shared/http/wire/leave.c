@@ -23,7 +23,7 @@ static h2o_socket_t *socket_of(const struct exchange *x)
     return x->h2o->version >= 0x200 ? NULL : conn->callbacks->get_socket(conn);
 }
 
-/* What the socket says when its next byte is looked at: 1 a byte, 0 the end, -1 nothing yet, -2 it
+/* Looks at the socket's next byte: 1 a byte, 0 the end, -1 nothing yet, -2 it
  * is broken. */
 static int peek(h2o_socket_t *socket)
 {

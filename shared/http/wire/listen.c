@@ -28,7 +28,7 @@
 #include <unistd.h>
 
 enum { BACKLOG = 4096, LOCK_TRIES = 200, LOCK_NAP_NS = 10000000 };
-/* Of what clients do not read, the kernel takes at most this much for each connection, and the rest
+/* The kernel takes at most this much of what a client does not read; the rest
  * stays with libh2o, where it is counted (connection.h). By default it would take up to 4 MiB
  * (net.ipv4.tcp_wmem). */
 enum { UNSENT_MAX_BYTES = 128 << 10 };

@@ -16,12 +16,12 @@ _Static_assert(
     H2O_LIBRARY_VERSION_MAJOR == 0 && H2O_LIBRARY_VERSION_MINOR == 13,
     "the layout of connections and streams is that of libh2o 2.2 (library version 0.13)");
 
-/* What one connection may hold of unproven bodies and frames. One legal body fits. */
+/* Bytes of anonymous bodies and frames that one connection may hold. One legal body fits. */
 enum { UNPROVEN_BYTES = ADMIT_PUBLIC_BYTES + (4 << 10) };
 
-/* What libh2o allocates for a stream, and for the first byte of a body. Many streams at a time are
- * usual, all heads first and then their bodies, so a connection may keep them for a moment, as long
- * as all connections of the thread together have less than MANY_BYTES. */
+/* Memory that libh2o allocates for a stream, and for the first byte of a body. Many streams at a
+ * time are usual, all heads first and then their bodies, so a connection may keep them for a
+ * moment, as long as all connections of the thread together have less than MANY_BYTES. */
 enum {
     STREAM_BYTES = 5 << 10,
     BODY_BYTES = 8 << 10,
@@ -30,14 +30,14 @@ enum {
     TIGHT_BYTES = 20 << 10
 };
 
-/* What a body of unknown length may become. */
+/* The size to which a body of unknown length may grow. */
 enum { ROOM_BYTES = ADMIT_PUBLIC_BYTES + CONNECTION_READ_LEAST_BYTES };
 
-/* Of one connection, with streams and room: one legal body fits. */
+/* Limit of one connection, with streams and room: one legal body fits. */
 enum { TIGHT_ALL_BYTES = ROOM_BYTES + STREAM_BYTES };
 
-/* What may wait of answers and acknowledgements while one write has not ended, and how much one
- * write takes: libh2o keeps as much as there is room for, 80 KiB, until its client has read it.
+/* Bytes that may wait of answers and acknowledgements while one write has not ended, and how much
+ * one write takes: libh2o keeps as much as there is room for, 80 KiB, until its client has read it.
  * Strangers' requests begin so many at a time, so that answers may be written in between. */
 enum { UNSENT_BYTES = 8 << 10, WRITE_BYTES = 16 << 10, HEADS_AT_ONCE = 4 };
 static h2o_buffer_prototype_t little = {{0}, {WRITE_BYTES}};
@@ -53,7 +53,8 @@ static size_t body_n(const h2o_http2_stream_t *stream)
     return stream->_req_body == NULL ? 0 : stream->_req_body->size;
 }
 
-/* Of the frame that is not whole yet: with proven bodies it is most likely theirs. */
+/* Returns the bytes of a frame that is not whole yet, and 0 with authenticated bodies, since it is
+ * most likely theirs. */
 static size_t input_n(const struct connection *c)
 {
     return c->is_body_proven ? 0 : c->socket->input->size;
@@ -106,7 +107,7 @@ static void refuse(struct connection *c, h2o_http2_stream_t *stream, enum err er
     connection_pause(c);
 }
 
-/* What the stream's route takes: at most, or from senders without proof. */
+/* Returns how much the stream's route takes: at most, or from senders without proof. */
 static size_t route_most(struct connection *c, const h2o_http2_stream_t *stream, bool is_for_proven)
 {
     const struct wire *wire = c->all->wire;
@@ -130,7 +131,7 @@ static h2o_http2_stream_t *next_receiving(h2o_http2_conn_t *conn, khiter_t *at)
     return NULL;
 }
 
-/* What is held, or will be, for the bodies of proven senders. */
+/* Returns the bytes that are held, or will be, for the bodies of authenticated senders. */
 static size_t proven_bytes(h2o_http2_conn_t *conn)
 {
     size_t sum = 0;
@@ -249,7 +250,7 @@ static bool refuse_newest(struct connection *c)
     return false;
 }
 
-/* Of the bodies themselves, and of the frame that is not whole yet. */
+/* Returns the bytes of anonymous bodies, and of the frame that is not whole yet. */
 static size_t unproven_bytes(const struct connection *c)
 {
     h2o_http2_conn_t *conn = c->socket->data;
@@ -261,7 +262,7 @@ static size_t unproven_bytes(const struct connection *c)
     return sum;
 }
 
-/* What was allocated for them at once. */
+/* Returns the bytes that were allocated for them at once. */
 static size_t room_bytes(h2o_http2_conn_t *conn)
 {
     size_t sum = 0;
@@ -272,7 +273,7 @@ static size_t room_bytes(h2o_http2_conn_t *conn)
     return sum;
 }
 
-/* What may be read before the fullest of them is full, and libh2o doubles it. */
+/* Returns how much may be read before the fullest of them is full, and libh2o doubles it. */
 static size_t room_left(h2o_http2_conn_t *conn)
 {
     size_t least = SIZE_MAX;
@@ -286,7 +287,7 @@ static size_t room_left(h2o_http2_conn_t *conn)
     return least;
 }
 
-/* What libh2o allocates in addition. */
+/* Returns the bytes that libh2o allocates in addition. */
 static size_t stream_bytes(const struct connection *c)
 {
     h2o_http2_conn_t *conn = c->socket->data;

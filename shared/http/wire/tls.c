@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-/* What distinguishes a file from the one that was there before. */
+/* The facts that distinguish a file from the one that was there before. */
 struct seen {
     dev_t dev;
     ino_t ino;
