@@ -7,7 +7,7 @@ engine_help() {
 usage: ./dev engine [FLAGS]
 
 Replaces the engine that ./dev up or ./dev cluster started. The settings are checked first: what is wrong
-with them is reported in one line, and the engine that runs goes on. Otherwise it is stopped, gives its
+with them is reported in one line, and the engine that runs continues. Otherwise it is stopped, gives its
 questions back, and the new one gets them: two never answer side by side.
 
   ./dev engine --llm http://127.0.0.1:11434/v1 --model llama3
@@ -54,7 +54,7 @@ start_engine() {
     for ((i = 1; i <= $1; i++)); do urls+=${urls:+,}http://127.0.0.1:$(port_of "node$i"); done
     run=("$PARLEY" engine --url "$urls" --user Inference_1 --secret-file "$SECRETS/Inference_1"
         --corpus docs/handbook --index var/handbook.index "${log_args[@]}" "${@:2}")
-    ! pid_of engine >/dev/null || others="the one that runs goes on"
+    ! pid_of engine >/dev/null || others="the one that runs continues"
     found=$("${run[@]}" --check-config) || die "no engine was started; $others"
     model=$(sed -n 's/^model: //p' <<<"$found")
     corpus=$(sed -n 's/^corpus: \(.*\), embedded by .*/\1/p' <<<"$found")

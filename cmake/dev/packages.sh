@@ -92,7 +92,7 @@ install_packages() {
 deps() {
     local missing
     if ! command -v apt-get >/dev/null; then
-        warn "no apt-get here: install by hand what cmake/deps/*.txt names; going on without"
+        warn "no apt-get here: install by hand what cmake/deps/*.txt names; continuing without"
         return
     fi
     missing=$(missing_packages build "$@")
@@ -112,7 +112,7 @@ node_modules() {
         cp $lock $stamp
     else
         tail -n 15 var/log/npm.log >&2
-        warn "npm ci failed; all it said is in var/log/npm.log; going on without"
+        warn "npm ci failed; all it said is in var/log/npm.log; continuing without"
     fi
 }
 

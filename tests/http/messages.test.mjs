@@ -93,7 +93,7 @@ const ROWS = {
     [['POST', '/api/add-query', failing({ body: { pad: 'x'.repeat(40 * KIB) } })], 401, 'No credentials', '16 KiB'],
     [['GET', `/api/bots/${s.bot}/deliveries`, failing()], 401, 'X-CALLER-KEY is missing', 'caller_key'],
     [['GET', `/api/bots/${s.bot}/deliveries`, failing({ headers: { 'x-caller-key': 'nonsense' } })], 401, 'X-CALLER-KEY is wrong'],
-    [['GET', '/api/bots/other/deliveries', { headers: { 'x-caller-key': s.key } }], 401, "another bot than 'other'"],
+    [['GET', '/api/bots/other/deliveries', { headers: { 'x-caller-key': s.key } }], 401, "a bot other than 'other'"],
     [['GET', '/api/me', { headers: { Authorization: `Bearer ${'x'.repeat(8193)}` } }], 431, 'longer than 8 KiB'],
   ],
 

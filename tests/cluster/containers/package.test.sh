@@ -249,7 +249,7 @@ inside sh -c 'sha256sum /etc/parley/*.yaml /etc/parley/secrets/*' | diff "$work/
 podman unmount "$CONTAINER" >/dev/null
 ok
 
-what="installed again, it goes on with them"
+what="installed again, it continues with them"
 apt install /root/parley.deb
 inside systemctl start parley parley-engine
 asks again
