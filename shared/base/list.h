@@ -10,7 +10,7 @@
  *
  *     list_append(&parked, &poll->link);
  *     list_for_each (struct poll, poll, &parked, link)
- *         look_at(poll);
+ *         count(poll);
  *     list_remove(&poll->link);
  */
 #ifndef PARLEY_BASE_LIST_H
