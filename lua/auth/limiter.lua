@@ -39,8 +39,8 @@ local function wait_us(turn, limit)
     return tonumber(at) + limit.window_us - turn.now_us
 end
 
--- What is left after a request was counted, of the limit that has least left: "<n> <left> <ms>", the time until its
--- oldest request leaves the window, and one more is left.
+-- Returns what is left after a request was counted, of the limit that has least left: "<n> <left> <ms>", the time until
+-- its oldest request leaves the window, and one more is left.
 local function left(turn, limits)
     local least
     for i = 1, #limits do
@@ -53,7 +53,7 @@ local function left(turn, limits)
     return format('%d %d %d', least.n, least.n - least.used - 1, ceil(reset_us / 1000))
 end
 
--- What the window has left, goes.
+-- Deletes what has left the window.
 local function forget_old(turn, key, longest_us)
     call('ZREMRANGEBYSCORE', key, '-inf', format('%.0f', turn.now_us - longest_us))
     local now_us = format('%.0f', turn.now_us)

@@ -25,7 +25,7 @@ local RATE_S, RATE_MS = 10, 10000
 local COMMANDS = 6 -- for an account
 local DAY_S, COUNTS_S = 86400, 172800
 
--- What other nodes stated of an account recently; older statements go.
+-- Sums what other nodes stated of an account recently; deletes older statements.
 local function of_others(turn, key)
     local all, sum = call('HGETALL', key), 0
     for i = 1, #all, 2 do

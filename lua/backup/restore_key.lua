@@ -33,7 +33,7 @@ local function restore_stream(turn, key, first, last, on_added)
     end
 end
 
--- Of these hashes lists and counts are made.
+-- Hashes from which lists and counts are made.
 local HASHES = {room = bots.room, bot = bots.bot, evaluation = bots.evaluation}
 
 local function hook_of(name)

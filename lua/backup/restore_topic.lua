@@ -27,7 +27,7 @@ local concat, sort = table.concat, table.sort
 
 local RESTORE_FAILED_MAX = 1000
 
--- What is to be in `open` by Seq: attempts, or false for a row that has ended.
+-- Restores `open` from what is to be in it by Seq: attempts, or false for a row that has ended.
 local function restore_open(turn, topic, rows, attempts)
     local P = turn.prefix
     local key, items, list, left = P .. 't:' .. topic, {}, {}, {}
@@ -60,7 +60,7 @@ local function restore_open(turn, topic, rows, attempts)
     if had or #list > 0 then call('HSET', key, 'open', concat(list)) end
 end
 
--- What another key says of the topic.
+-- Restores what another key says of the topic.
 local function restore_tie(turn, topic, what, of, value)
     local P = turn.prefix
     local key = P .. 't:' .. topic

@@ -99,7 +99,7 @@ local function create(turn, room, message, k, bot, may_lease)
     return id, ''
 end
 
--- What the node that takes a delivery is to do: `call` the bot, say that it is `busy`, that its answer is `late`, or
+-- Returns the task of the node that takes it: `call` the bot, say that it is `busy`, that its answer is `late`, or
 -- that there will be none (`over`).
 local function task_of(d)
     if d.is_busy then return 'busy' end

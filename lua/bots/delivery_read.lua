@@ -19,7 +19,7 @@ local format, match = string.format, string.match
 
 local CONTEXT, PART_BYTES = 50, 524288
 
--- What the bot was asked and said before a message, newest first, as much as fits.
+-- Returns what the bot was asked and said before a message, newest first, as much as fits.
 local function exchanges_before(turn, room, bot, id)
     local list, bytes = {}, 0
     local entries = call('LRANGE', turn.prefix .. 'room_talk:' .. room .. ':' .. bot, 0, -1)

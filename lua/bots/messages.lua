@@ -117,7 +117,7 @@ local function count_of(turn, m, delta)
     names.leave(turn, m.name)
 end
 
--- What a removed message counted is given back.
+-- Gives back what a removed message counted.
 local function release(turn, m)
     count_of(turn, m, -1)
     if m.whose ~= '' then stored.count(turn, match(m.whose, '^%S+'), m.whose, -stored.whole(tonumber(m.bytes))) end

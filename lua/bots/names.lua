@@ -32,7 +32,7 @@ local function json_of_bot(bot)
     return '"' .. (match(bot, '^[^~]*~(.*)$') or bot) .. '"'
 end
 
--- What refuses that a name is a user's: `taken`, or `full/account` or `full/namespace`, or nil; and whether it is a
+-- Returns why a name cannot be a user's: `taken`, or `full/account` or `full/namespace`, or nil; and whether it is a
 -- user's already.
 local function refusal_of(turn, name, look, namespace, account)
     local kind = kind_of(turn, name)

@@ -45,7 +45,7 @@ local function circuit(turn, b)
     return instants.is_ahead(turn, b.open_until, REST_MS) and 'open' or 'half'
 end
 
--- Of a circuit that is half open: does this caller try? Until `trial_until` no other one does.
+-- Returns whether this caller tries a circuit that is half open. Until `trial_until` no other one does.
 local function try(turn, b)
     if b.trial_until ~= '' and instants.is_ahead(turn, b.trial_until, TRIAL_MS) then return false end
     call('HSET', b.key, 'trial_until', format('%d', turn.now_ms + TRIAL_MS))

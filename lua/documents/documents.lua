@@ -29,7 +29,7 @@ local function embedding_of(model, dimension)
     return redis.sha1hex(model .. ' ' .. (dimension or 0))
 end
 
--- What a person sees of a document, 19 lines; nil when it is gone. `s`: model and dimension of its space.
+-- Returns what a person sees of a document, 19 lines; nil when it is gone. `s`: model and dimension of its space.
 local function lines(turn, doc, s)
     local P = turn.prefix
     local got = call('HMGET', P .. 'doc:' .. doc, 'filename', 'type', 'size', 'status', 'created', 'updated',
@@ -46,7 +46,7 @@ local function embedding_of_space(turn, space)
     return hashes.fields(turn.prefix .. 'space:' .. space, 'model', 'dimension')
 end
 
--- What a search may find in that space has changed. The number comes from the counter that only rises,
+-- Notes that what a search may find in that space has changed. The number comes from the counter that only rises,
 -- so one of a space that was empty in between is a new one, too.
 local function change_space(turn, space)
     call('HSET', turn.prefix .. 'space:' .. space, 'version', counters.next_lease(turn))

@@ -99,7 +99,7 @@ local function leave_queue(turn, space, job)
     end
 end
 
--- What was given back for later, and is due, waits for its turn again.
+-- Queues what was given back for later and is due: it waits for its turn again.
 local function queue_due_jobs(turn)
     local P = turn.prefix
     local due = call('ZRANGEBYSCORE', P .. 'delayed_jobs', '-inf', turn.now_text, 'LIMIT', 0, DUE_N)

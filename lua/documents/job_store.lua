@@ -38,7 +38,7 @@ local function is_mismatch(turn, j, d, s, model, dimension, backend)
     return s.vectors ~= backend
 end
 
--- What the job has in a vector set; that of a pack with its vectors in it goes.
+-- Keeps what the job has in a vector set; forgets it if the pack holds the vectors itself.
 local function settle_elements(turn, j, backend)
     if backend ~= 'set' then
         jobs.trash_job_elements(turn, j)

@@ -7,7 +7,7 @@ local floor, max = math.floor, math.max
 local PACK_HEADER, CHUNK_ROW, BLOCK_BYTES = 32, 24, 8192
 local PASSAGE_BLOCKS = 4 -- a chunk is far shorter: more of them are none of ours
 
--- What `chunk` answers, as a list to be joined; nil when there is no such chunk. `lines` are after "ok".
+-- Returns what `chunk` answers, as a list to be joined; nil when there is no such chunk. `lines` are after "ok".
 local function passage_of(turn, doc, d, index, lines)
     local key = storage.pack_key(turn, doc, d.generation)
     local header = call('GETRANGE', key, 0, PACK_HEADER - 1)

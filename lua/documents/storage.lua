@@ -3,7 +3,7 @@ local hashes = require('turn/hashes')
 local call = redis.call
 local format = string.format
 
--- What one element of a vector set takes besides its vector, which is an int8 per number: its name, its node
+-- Bytes of one element of a vector set without its vector, which is an int8 per number: its name, its node
 -- and its links. Redis's page on the memory of vector sets gives M * 2 + M * 0.33 pointers of links, with M = 16; the
 -- whole was measured (used_memory of Redis 8.0: 815 to 837 for 4 to 1,024 numbers).
 local ELEMENT_BYTES = 820
@@ -52,7 +52,7 @@ local function shelve_text(turn, doc, d)
     call('HSET', d.key, 'text', '', 'text_bytes', 0, 'old_text', d.old_text, 'old_text_bytes', d.old_text_bytes)
 end
 
--- What elements of a vector set take, as they count for their owner: an estimate, the same when they go.
+-- Returns the bytes of elements of a vector set, as they count for their owner: an estimate, the same when they go.
 local function elements_bytes(n, dimension)
     return n * ((dimension or 0) + ELEMENT_BYTES)
 end

@@ -178,7 +178,7 @@ local function close(turn, fingerprint)
     if call('HINCRBY', P .. 'lookups_of', account, -1) <= 0 then call('HDEL', P .. 'lookups_of', account) end
 end
 
--- What its account is counted with for it becomes that many bytes.
+-- Counts that many bytes for its account, instead of those counted before.
 local function count_matches(turn, fingerprint, record, bytes)
     local had, account = match(record, '^(%d+) (%S+)$')
     stored.change(turn, account, bytes - had)

@@ -34,7 +34,7 @@ local function release_all(turn, topic)
     events.send(turn, turn.node, 'outbox')
 end
 
--- Of a topic that stays, those fingerprints are not needed any more, unless they are in `kept`. It may need them again:
+-- Releases those fingerprints of a topic that stays, unless they are in `kept`. It may need them again:
 -- such an item ends with ' part', and leaves nothing that refuses a later need.
 local function release_some(turn, topic, fingerprints, kept)
     local P = turn.prefix
@@ -50,7 +50,7 @@ local function release_some(turn, topic, fingerprints, kept)
     events.send(turn, turn.node, 'outbox')
 end
 
--- Of a topic that is gone, on shard 0. By a digest: no name of it stays.
+-- Returns the key of a topic that is gone, on shard 0. By a digest: no name of it stays.
 local function released_key(turn, need)
     return turn.prefix .. 'released:' .. redis.sha1hex(need)
 end

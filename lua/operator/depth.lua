@@ -1,5 +1,5 @@
 -- depth: returns how much waits on this shard, by model, and how many engines serve it.
--- What takes long to look at (oldest, engines, polls) is looked at once a second, however many ask.
+-- Things that take long to read (oldest, engines, polls) are read once a second, however many ask.
 -- KEYS: meta, models, depths, turns:<model>, open:<model>:<user>, leases, lookups, idle, engines, depth string with
 --   TTL.
 -- Wakes: nobody.

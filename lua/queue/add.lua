@@ -48,7 +48,8 @@ local function answer_again(turn, key, tie, mark)
     return row and 'again\n' .. seq .. '\n' .. match(row, '^%d+') or 'replay'
 end
 
--- Of several shards: the answer to a signed add that has run before, or may have; nil for one that is to run.
+-- Returns, with several shards, the answer to a signed add that has run before, or may have; nil for one that is to
+-- run.
 local function answer_if_run(turn, topic, key, user, tie, mark, came_before)
     local has_run = resent.seq_of(turn, tie, mark) ~= nil
     if not has_run and not (came_before and resent.may_have_run(turn, topic, user, tie, mark)) then return nil end

@@ -16,7 +16,7 @@ local call = redis.call
 local format = string.format
 local AWAY = presence.AWAY
 
--- What nodes have still to say of its polls before that (queue/sync.lua) is older news, for so long.
+-- For so long, what nodes still say of its earlier polls (queue/sync.lua) is older news.
 local AWAY_S = 60
 
 local function verb(turn, a)

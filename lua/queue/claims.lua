@@ -24,8 +24,8 @@ local LOOK_BYTES, REPLY_BYTES = bounds.LOOK_BYTES, bounds.REPLY_BYTES
 local COMMANDS, ENQUEUE = 6, 8 -- for a query of many, and for each user and model of those that come back
 local CLAIM_MAX = 1000 -- queries of a claim, of REPLY_BYTES but one at least; the rest is the next claim's
 
--- Of a claim that is full: notes in `left` who of those that it took from has more, and puts what stays behind into
--- `rest`. Returns how far it looked.
+-- Handles a claim that is full: notes in `left` who of those that it took from has more, and puts what stays behind
+-- into `rest`. Returns how far it looked.
 local function note_left(open, at, taken, left, rest)
     local unknown = 0
     rest[#rest + 1] = sub(open, at)

@@ -28,7 +28,7 @@ local function row_of(turn, account, user, model, weight, tail)
     return turn.now_text .. '\n' .. account .. ' ' .. user .. ' ' .. model .. ' ' .. weight .. '\n' .. tail
 end
 
--- What refuses a query that finds no engine; nil when nothing does.
+-- Returns what refuses a query that finds no engine; nil when nothing does.
 local function refusal_to_wait(turn, open, user, account, model, max_waiting)
     local depth, mine = (turn.meta or counters.load(turn)).depth, shares.open_count(turn, account, user)
     if mine >= max_waiting then return 'waiting\n' .. mine .. '\n' .. rate.eta_seconds(turn, mine) end

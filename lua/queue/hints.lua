@@ -32,7 +32,8 @@ local function flush(turn)
     end
 end
 
--- What nodes are asked for: they compare it with what their polls name, and a model that has fallen is for all.
+-- Returns the model that nodes are asked for: they compare it with what their polls name, and a model that has fallen
+-- is for all.
 local function asked_for(turn, model)
     return model ~= 'default' and fallback.has_fallen(turn, model) and 'default' or model
 end

@@ -109,7 +109,7 @@ local function take(entry)
     if entry.due > 0 then entry.due = entry.due - 1 end
 end
 
--- What was taken for a hand-over that there is nothing for.
+-- Puts back what was taken for a hand-over without a query.
 local function put_back(entry)
     entry.credits, entry.due = entry.credits + 1, entry.due + 1
 end

@@ -11,7 +11,7 @@ local sub = string.sub
 local GONE_MS = 60000
 local SHOWN_MS, SHOWN_MAX = 3600000, 100 -- of those that are gone
 
--- What other nodes and their engines must not count on any more. `gone`: their ids.
+-- Strikes off what other nodes and their engines must not count on any more. `gone`: their ids.
 local function strike_off(turn, gone)
     local P, is_gone = turn.prefix, {}
     for _, id in ipairs(gone) do

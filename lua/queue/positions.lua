@@ -132,7 +132,7 @@ local function topic_of(turn, lane, one, is_gone)
     end
 end
 
--- What a claim of this topic takes: how many queries, with which weight its payer pays (nil: it has none
+-- Returns what a claim of this topic takes: how many queries, with which weight its payer pays (nil: it has none
 -- there), and how many of them are before `seq`. What comes after the first CLAIM_MAX is only counted.
 local function look_into(turn, open, engine, model, user, seq)
     local at, n, looked, weight = 1, 0, 0, nil

@@ -20,8 +20,8 @@ local function rest_of(turn, info)
     return rests_until and min(rests_until - turn.now_ms, rests_until - at)
 end
 
--- What an engine does, as the hash `engines` has it: `waiting` for a claim, `working` or `resting`; nil when it has
--- gone. A node says with each state how long it may last without another word (shared/queue/engines.c).
+-- Returns the state of an engine, as the hash `engines` has it: `waiting` for a claim, `working` or `resting`; nil when
+-- it has gone. A node says with each state how long it may last without another word (shared/queue/engines.c).
 local function state_of(turn, info)
     local rest_ms = rest_of(turn, info)
     if rest_ms then return rest_ms > -BACK_MS and 'resting' or nil end

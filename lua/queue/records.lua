@@ -19,7 +19,7 @@ local byte, find, match, sub = string.byte, string.find, string.match, string.su
 
 local TITLE_CHARS = 200     -- of a topic's name in lists
 
--- What is left of `text` after its first `n` lines; '' when it has no more. Walks from newline to newline: a
+-- Returns what is left of `text` after its first `n` lines; '' when it has no more. Walks from newline to newline: a
 -- pattern without an anchor would try again at each byte of a line that a client made long.
 local function after_lines(text, n)
     local at = 0
@@ -79,7 +79,7 @@ local function parse_pending(state)
     return lease, tonumber(attempt), holder, tonumber(n), to
 end
 
--- Of a Pending state: its lease, who holds it and n. Nothing of any other.
+-- Returns the lease of a Pending state, who holds it and n; nil for any other.
 local function claim_of(state)
     if not state or byte(state) ~= 80 then return nil end
     local lease, holder, n = match(state, '^P (%d+) %d+ (%S+) (%d+)')

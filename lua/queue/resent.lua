@@ -12,7 +12,7 @@ local MARKS_BYTES = 512 -- past that the older half is left out: 8 adds at least
 local FULL_BYTES = 200  -- a tie from which marks may have been left out is longer
 local LEFT_BYTES = 1024
 
--- What the tie of a user is with one add more.
+-- Returns the tie of a user with one add more.
 local function with_mark(turn, tie, mark, seq)
     if not tie or tie == '1' then return mark .. ' ' .. turn.now_text .. ' ' .. seq .. ';' end
     if #tie > MARKS_BYTES then tie = sub(tie, find(tie, ';', #tie - MARKS_BYTES / 2, true) + 1) end
@@ -32,13 +32,13 @@ local function left_key(turn, topic, user)
     return turn.prefix .. 'left:' .. redis.sha1hex(user .. ' ' .. topic)
 end
 
--- Of several shards: the mark without its `+`, and whether its nonce was used before.
+-- Returns, with several shards, the mark without its `+`, and whether its nonce was used before.
 local function parse_mark(mark)
     if byte(mark, -1) ~= 43 then return mark, false end
     return sub(mark, 1, -2), true
 end
 
--- Of several shards: its nonce was used before, and the tie does not hold its mark as a recent one. Has it possibly
+-- With several shards: its nonce was used before, and the tie does not hold its mark as a recent one. Has it possibly
 -- run all the same? Marks are left out of a tie by many others, and are deleted with it.
 local function may_have_run(turn, topic, user, tie, mark)
     if tie and find(tie, mark, 1, true) then return true end
@@ -49,14 +49,14 @@ local function may_have_run(turn, topic, user, tie, mark)
     return left and find(left, mark, 1, true) ~= nil
 end
 
--- Of several shards: a tie goes, and a request that it has the mark of may still be sent again.
+-- Keeps, with several shards, the marks of a tie that is deleted: their requests may still be sent again.
 local function keep_marks(turn, topic, user, tie)
     if tie == '1' then return end
     local key = left_key(turn, topic, user)
     call('SET', key, sub((call('GET', key) or '') .. tie, -LEFT_BYTES), 'PX', LET_THROUGH_MS)
 end
 
--- What an idempotency key ("<account>:<key>") was answered with here; nil when it was not used.
+-- Returns the answer to an idempotency key ("<account>:<key>") here; nil when it was not used.
 local function answer_to_key(turn, key, digest)
     local earlier = call('GET', turn.prefix .. 'idem:' .. key)
     if not earlier then return nil end

@@ -136,7 +136,7 @@ local function release(turn, key, record)
     end
 end
 
--- What these accounts (a set) asked in a topic on behalf of that user goes, and the topic stays.
+-- Releases what these accounts (a set) asked in a topic on behalf of that user; the topic stays.
 local function release_user(turn, key, accounts, user)
     local record = call('HGET', key, 'stored')
     if not record then return end

@@ -76,8 +76,9 @@ local function serve_class(turn, class, parked, claiming, elsewhere, claims_left
     return claims_left, bytes_left
 end
 
--- What a node says of an engine: its info; or `left <poll>`: the client of that poll has left, which is of interest
--- while no newer poll of the engine is known; or `beat`: it is still at work. Returns what to store, nil for nothing.
+-- Reads what a node says of an engine: its info; or `left <poll>`: the client of that poll has left, which is of
+-- interest while no newer poll of the engine is known; or `beat`: it is still at work. Returns what to store, nil for
+-- nothing.
 local function heard_of(turn, engine, info, poll)
     if sub(info, 1, 1) == '{' then return turn.now_ms .. ' ' .. info end
     local left = match(info, '^left (%d+)$')
@@ -106,7 +107,8 @@ local function note_engines(turn, first, last)
     if new_n > 0 then presence.forget_engines(turn) end
 end
 
--- Of twice the time that this node knows: another one's settings may be longer, while they are changed.
+-- Pulls in those past twice the time that this node knows: another one's settings may be longer, while they are
+-- changed.
 local function pull_in_deadlines(turn)
     local P, settings = turn.prefix, turn.settings
     local lease_ms = 2 * max(settings.lease_ms, settings.delivery_ms)

@@ -36,7 +36,7 @@ local function end_claims(turn, topic, claims)
     end
 end
 
--- What these queries (Seq -> true) asked to be looked up is not needed any more, as far as no other one needs it.
+-- Forgets the lookups of these queries (Seq -> true), as far as no other one needs them.
 local function forget_lookups(turn, topic, gone)
     local key, kept, dropped, n = turn.prefix .. 'lookups:' .. topic, {}, {}, 0
     for _, field in ipairs(call('HKEYS', key)) do

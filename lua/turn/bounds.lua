@@ -22,8 +22,8 @@ local function in_parts(list, use)
     for from = 1, #list, PART do use(unpack(list, from, min(from + PART - 1, #list))) end
 end
 
--- What a verb has read, and with how many commands. Each says so that may read more than what it returns and 256 KiB:
--- tests/lua/reads.test.mjs counts.
+-- Notes what a verb has read, and with how many commands. Each calls it that may read more than what it returns and 256
+-- KiB: tests/lua/reads.test.mjs counts.
 local function note_read(turn, commands, bytes)
     turn.read_bytes = turn.read_bytes + commands * ROW_BYTES + bytes
 end

@@ -65,7 +65,7 @@ local settings, settings_n = {}, 0
 local CALLED_MAX = 1024  -- words that are kept: verbs, with each number of arguments
 local called, called_n = {}, 0
 
--- What a node says of itself is read once: each word of a call costs more than many commands do.
+-- Reads what a node says of itself, once: each word of a call costs more than many commands do.
 local function settings_of(text)
     local known = settings[text]
     if known then return known end
@@ -160,7 +160,7 @@ local function run_verbs(turn, argv, replies, may_run)
     turn.at, turn.replied_bytes = i, bytes
 end
 
--- What is left from turn.at on is for the node's next call.
+-- Puts off what is left from turn.at on for the node's next call.
 local function put_off(turn, word_n, nonce_n, replies)
     local names, places, at = {}, {}, turn.at
     while turn.args[at] do

@@ -12,8 +12,8 @@ local function count(key, field, delta)
     if call('HINCRBY', key, field, delta) <= 0 then call('HDEL', key, field) end
 end
 
--- What refuses one more of at most `most`, of which there are `n`: `account`, which has its share, `namespace`, which
--- has all of them, or nil. The hash `key` counts them by account.
+-- Returns what refuses one more of at most `most`, of which there are `n`: `account`, which has its share, `namespace`,
+-- which has all of them, or nil. The hash `key` counts them by account.
 local function refusal(key, account, n, most)
     if tonumber(call('HGET', key, account) or 0) >= of(most) then return 'account' end
     return n >= most and 'namespace' or nil

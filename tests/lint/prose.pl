@@ -3,7 +3,7 @@
 # prose.pl - phrases that a native engineer would not write, in Markdown, in openapi.yaml, in the texts of C and
 # ./dev, and in the comments of C, Lua, scripts and tests. Only phrases without an honest use are listed, so each finding
 # is one to rewrite. Not read: code in Markdown and between backticks, the changelog's entries of former releases.
-# In headers, and above functions of the product, a comment begins with what the thing does or is: not with "What",
+# In headers, and above functions of C and Lua in the product, a comment begins with what the thing does or is: not with "What",
 # "Whether" or "Of".
 # `prose.pl FILE...` reads those files only. README.md fits on two screens.
 use strict;
@@ -122,7 +122,7 @@ sub look_at_comments {
     while ($text =~ /($comment)/g) {
         my ($comment_text, $at) = ($1, $-[0]);
         my $is_above = $path =~ /\.h$/
-            || ($path =~ m{^(?:shared|services)/.*\.c$} && $at > 0 && substr($text, $at - 1, 1) eq "\n");
+            || ($path =~ m{^(?:shared|services|lua)/.*\.(?:c|lua)$} && $comment_text =~ m{^\S} && $at > 0 && substr($text, $at - 1, 1) eq "\n");
         look_at_comment($path, 1 + (substr($text, 0, $at) =~ tr/\n//), $comment_text, $is_above);
     }
 }
