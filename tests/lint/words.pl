@@ -18,8 +18,8 @@ my @words = (
     ['put aside', qr/\bput(?: |_)aside(?:\b|_)|_put_aside\b/i, 'push back'],
     ['adopt', qr/(?:\b|_)adopt(?:s|ed|ion)?(?:\b|_)/i, 'subscribe, take over'],
     ['settle', qr/(?:\b|_)settle[sd]?(?:\b|_)/i, 'flush, finish'],
-    # Of identifiers: on_looked, next_look, LOOKS_MAX. "To look at" is English, a lookup is a term, `looks` are of names.
-    ['look', qr/\b\w+_look(?:ed|ing)?\b|\blook(?:ed|ing)?_\w+|\bLOOKS?_\w+|\b\w+_LOOKS?\b|\blook\(/, 'retry, rescan, check'],
+    # Of identifiers: on_looked, next_look, LOOKS_MAX. "To look at" and look_at() are English, a lookup is a term, `looks` are of names.
+    ['look', qr/\b\w+_look(?:ed|ing)?\b|\blook(?:ed|ing)?_(?!at\b)\w+|\bLOOKS?_\w+|\b\w+_LOOKS?\b|\blook\(/, 'retry, rescan, check'],
 );
 
 sub text_of {
