@@ -107,7 +107,7 @@ local function note_engines(turn, first, last)
     if new_n > 0 then presence.forget_engines(turn) end
 end
 
--- Pulls in those past twice the time that this node knows: another one's settings may be longer, while they are
+-- Pulls in deadlines past twice the time that this node knows: another one's settings may be longer, while they are
 -- changed.
 local function pull_in_deadlines(turn)
     local P, settings = turn.prefix, turn.settings
