@@ -21,7 +21,7 @@ enum {
 /* --- rooms ------------------------------------------------------------------------------------ */
 
 /* A room's id is random: any of its digits are as good as others. */
-static struct watched_room **bucket_of(struct rooms *rooms, struct str room)
+static struct list *bucket_of(struct rooms *rooms, struct str room)
 {
     unsigned char bytes[2] = {0};
     if (room.n < 4 || !str_unhex((struct str){room.at, 4}, bytes))
@@ -31,23 +31,21 @@ static struct watched_room **bucket_of(struct rooms *rooms, struct str room)
 
 static struct watched_room *find(struct rooms *rooms, struct str room)
 {
-    struct watched_room *watched = *bucket_of(rooms, room);
-    while (watched != NULL && !str_eq(str_of(watched->room), room))
-        watched = watched->next;
-    return watched;
+    list_for_each (struct watched_room, watched, bucket_of(rooms, room), link)
+        if (str_eq(str_of(watched->room), room))
+            return watched;
+    return NULL;
 }
 
 static struct watched_room *enter(struct rooms *rooms, struct str room)
 {
-    struct watched_room *watched = find(rooms, room), **bucket;
+    struct watched_room *watched = find(rooms, room);
     if (watched != NULL)
         return watched;
     watched = mem_zeroed(sizeof *watched);
     memcpy(watched->room, room.at, ROOM_ID_BYTES);
     watched->rooms = rooms;
-    bucket = bucket_of(rooms, room);
-    watched->next = *bucket;
-    *bucket = watched;
+    list_prepend(bucket_of(rooms, room), &watched->link);
     return watched;
 }
 
@@ -89,12 +87,10 @@ static void on_renewed(struct call *call, enum err error, struct str reply)
 }
 
 /* Redis hears that nobody follows a room only some time after the last one has left, and the room
- * is forgotten some time after that: a new follower may come at any moment. False: it is forgotten,
- * and the slot has the next one. */
-static bool renew(struct rooms *rooms, struct watched_room **slot)
+ * is forgotten some time after that: a new follower may come at any moment. */
+static void renew(struct rooms *rooms, struct watched_room *watched)
 {
     struct shards *shards = rooms->bots->server->shards;
-    struct watched_room *watched = *slot;
     if (!list_is_empty(&watched->followers)) {
         if (!call_is_under_way(&watched->call))
             call_room_watch_again(shards_call(shards, &watched->call, on_renewed),
@@ -103,21 +99,18 @@ static bool renew(struct rooms *rooms, struct watched_room **slot)
         watched->is_left = true;
         call_room_unwatch(shards_forget(shards), .room = str_of(watched->room));
     } else {
-        *slot = watched->next;
+        list_remove(&watched->link);
         call_detach(&watched->call);
         free(watched);
-        return false;
     }
-    return true;
 }
 
 static void on_renew(struct deadline *deadline)
 {
     struct rooms *rooms = container_of(deadline, struct rooms, renew);
     for (unsigned i = 0; i < ROOMS_BUCKETS; i++)
-        for (struct watched_room **slot = &rooms->buckets[i]; *slot != NULL;)
-            if (renew(rooms, slot))
-                slot = &(*slot)->next;
+        list_for_each (struct watched_room, watched, &rooms->buckets[i], link)
+            renew(rooms, watched);
     list_for_each (struct room_socket, socket, &rooms->sockets, link)
         room_follow_catch_up(socket);
     loop_set_deadline(rooms->bots->server->loop, &rooms->renew, RENEW_MS);
@@ -269,9 +262,8 @@ void room_follow_fini(struct rooms *rooms)
 {
     loop_cancel_deadline(rooms->bots->server->loop, &rooms->renew);
     for (unsigned i = 0; i < ROOMS_BUCKETS; i++)
-        for (struct watched_room *at = rooms->buckets[i], *next; at != NULL; at = next) {
-            next = at->next;
-            call_detach(&at->call);
-            free(at);
+        list_for_each (struct watched_room, watched, &rooms->buckets[i], link) {
+            call_detach(&watched->call);
+            free(watched);
         }
 }

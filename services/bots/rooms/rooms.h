@@ -16,7 +16,7 @@ enum { ROOMS_BUCKETS = 1024 };
 
 /* A room that clients here follow. */
 struct watched_room {
-    struct watched_room *next; /* in its bucket */
+    struct list_link link; /* in its bucket */
     struct rooms *rooms;
     struct list followers; /* struct room_socket */
     struct call call;      /* that renews the watch */
@@ -52,7 +52,7 @@ struct rooms {
     struct list sayings;  /* struct saying */
     struct list sockets;  /* struct room_socket */
     struct deadline renew;
-    struct watched_room *buckets[ROOMS_BUCKETS];
+    struct list buckets[ROOMS_BUCKETS]; /* struct watched_room */
 };
 
 /* --- room_follow.c --- */

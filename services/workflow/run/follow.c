@@ -15,7 +15,7 @@ enum { RENEW_MS = 20000 };
 /* --- sessions --------------------------------------------------------------------------------- */
 
 /* A session's id is a digest: any of its bits are as good as others. */
-static struct watched **bucket_of(struct sockets *sockets, struct str session)
+static struct list *bucket_of(struct sockets *sockets, struct str session)
 {
     unsigned char bytes[2] = {0};
     if (session.n < 4 || !str_unhex((struct str){session.at, 4}, bytes))
@@ -25,52 +25,45 @@ static struct watched **bucket_of(struct sockets *sockets, struct str session)
 
 static struct watched *find_watched(struct sockets *sockets, struct str session)
 {
-    struct watched *watched = *bucket_of(sockets, session);
-    while (watched != NULL && !str_eq(str_of(watched->session), session))
-        watched = watched->next;
-    return watched;
+    list_for_each (struct watched, watched, bucket_of(sockets, session), link)
+        if (str_eq(str_of(watched->session), session))
+            return watched;
+    return NULL;
 }
 
 static struct watched *enter(struct sockets *sockets, struct str session)
 {
-    struct watched *watched = find_watched(sockets, session), **bucket;
+    struct watched *watched = find_watched(sockets, session);
     if (watched != NULL)
         return watched;
     watched = mem_zeroed(sizeof *watched);
     memcpy(watched->session, session.at, WORKFLOW_SID_BYTES);
-    bucket = bucket_of(sockets, session);
-    watched->next = *bucket;
-    *bucket = watched;
+    list_prepend(bucket_of(sockets, session), &watched->link);
     return watched;
 }
 
 /* Redis hears that nobody follows a session only some time after the last one has left, and the
- * session is forgotten some time after that: a new follower may come at any moment. False: it is
- * forgotten, and the slot has the next one. */
-static bool renew(struct sockets *sockets, struct watched **slot)
+ * session is forgotten some time after that: a new follower may come at any moment. */
+static void renew(struct sockets *sockets, struct watched *watched)
 {
     struct shards *shards = sockets->workflow->server->shards;
-    struct watched *watched = *slot;
     if (!list_is_empty(&watched->followers)) {
         call_workflow_watch_again(shards_forget(shards), .session = str_of(watched->session));
     } else if (!watched->is_left) {
         watched->is_left = true;
         call_workflow_unwatch(shards_forget(shards), .session = str_of(watched->session));
     } else {
-        *slot = watched->next;
+        list_remove(&watched->link);
         free(watched);
-        return false;
     }
-    return true;
 }
 
 static void on_renew(struct deadline *deadline)
 {
     struct sockets *sockets = container_of(deadline, struct sockets, renew);
     for (unsigned i = 0; i < SOCKETS_BUCKETS; i++)
-        for (struct watched **slot = &sockets->buckets[i]; *slot != NULL;)
-            if (renew(sockets, slot))
-                slot = &(*slot)->next;
+        list_for_each (struct watched, watched, &sockets->buckets[i], link)
+            renew(sockets, watched);
     list_for_each (struct socket, socket, &sockets->list, link)
         follower_catch_up(socket);
     loop_set_deadline(sockets->workflow->server->loop, &sockets->renew, RENEW_MS);
@@ -248,8 +241,6 @@ void follower_fini(struct sockets *sockets)
 {
     loop_cancel_deadline(sockets->workflow->server->loop, &sockets->renew);
     for (unsigned i = 0; i < SOCKETS_BUCKETS; i++)
-        for (struct watched *at = sockets->buckets[i], *next; at != NULL; at = next) {
-            next = at->next;
-            free(at);
-        }
+        list_for_each (struct watched, watched, &sockets->buckets[i], link)
+            free(watched);
 }

@@ -33,7 +33,7 @@ enum socket_state {
 
 /* A session that clients here follow. */
 struct watched {
-    struct watched *next;  /* in its bucket */
+    struct list_link link; /* in its bucket */
     struct list followers; /* struct follower */
     bool is_left;          /* Redis knows that nobody watches */
     char session[WORKFLOW_SID_BYTES + 1];
@@ -80,7 +80,7 @@ struct sockets {
     struct workflow *workflow;
     struct list list; /* struct socket */
     struct deadline renew;
-    struct watched *buckets[SOCKETS_BUCKETS];
+    struct list buckets[SOCKETS_BUCKETS]; /* struct watched */
 };
 
 struct sockets *sockets_create(struct workflow *workflow) must_check;
