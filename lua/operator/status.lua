@@ -26,8 +26,8 @@ local USERS_MAX = fair.USERS_MAX
 local STATUS_USERS = 10000 -- looked at for the oldest query
 local SILENT_MS = 10000    -- two syncs of a node
 
--- The sum of a hash that counts by user, or by bot: of runs of workflows, also those that wait for a person, of
--- deliveries, of evaluations. '': there are too many users to count.
+-- The sum of a hash that counts by user, or by bot: runs of workflows (including those waiting for a person),
+-- deliveries, evaluations. '': there are too many users to count.
 local function sum_of(turn, name)
     local key, n = turn.prefix .. name, 0
     local fields = call('HLEN', key)

@@ -41,7 +41,7 @@ const struct config_group node_calls_options = {
         OPTION_TEXT("url", "URL[,URL...]", "http://127.0.0.1:8080",
                     "The nodes. Requests go to the first; if it does not respond, to the next."),
         OPTION_TEXT("on-behalf-of", "USER", NULL,
-                    "The user for whom it is done, if --user is a frontend."),
+                    "The user on whose behalf a frontend (--user) acts."),
         OPTION_NUMBER(
             "patience-seconds", "N", "60", 0, 86400,
             "Seconds to keep retrying a request that no node answers or that gets 429 or 5xx. "
