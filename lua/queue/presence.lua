@@ -29,9 +29,10 @@ local function state_of(turn, info)
     return at and instants.is_near(turn, at, tonumber(for_ms)) and state or nil
 end
 
--- Is an engine there? '': one polls, is at work, or rests only for a moment. 'maybe': one was seen recently, and may
--- be between two polls. nil: none; and the seconds until the first one has rested, if any does.
-local function engines_there(turn)
+-- Is an engine there? '': one polls, is at work, was seen within so many ms, or rests only for a moment. 'maybe': one
+-- was seen recently, and may be between two polls. nil: none; and the seconds until the first one has rested, if any
+-- does.
+local function engines_there(turn, within_ms)
     local P = turn.prefix
     if idle.has_credit(turn) or turn.leases_begun then return '' end
     if call('EXISTS', P .. 'idle', P .. 'leases') > 0 then return '' end
@@ -42,8 +43,10 @@ local function engines_there(turn)
             first = min(first or rest_ms, rest_ms)
         elseif rest_ms and rest_ms > 0 then
             return ''
-        elseif instants.is_near(turn, rest_ms and turn.now_ms + rest_ms or match(info, '^%d+'), ENGINE_SEEN_MS) then
-            found = 'maybe'
+        else
+            local seen = rest_ms and turn.now_ms + rest_ms or match(info, '^%d+')
+            if within_ms and not rest_ms and instants.is_near(turn, seen, within_ms) then return '' end
+            if instants.is_near(turn, seen, ENGINE_SEEN_MS) then found = 'maybe' end
         end
     end
     return found, first and ceil(first / 1000)

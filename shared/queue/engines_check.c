@@ -28,7 +28,8 @@ static void on_engines(struct call *call, enum err error, struct str reply)
     check->on_known(check);
 }
 
-void engines_check_start(struct engines_check *check, struct queue *queue, struct str topic)
+void engines_check_start(struct engines_check *check, struct queue *queue, struct str topic,
+                         uint64_t within_ms)
 {
     struct shards *shards = queue_shards(queue);
     check->queue = queue;
@@ -42,7 +43,7 @@ void engines_check_start(struct engines_check *check, struct queue *queue, struc
         bool is_its = topic.n > 0 && shards->turns[i] == shards_turn(shards, topic);
         check->shards[i].check = check;
         call_engines(turn_call(shards->turns[i], &check->shards[i].call, on_engines),
-                     .topic = is_its ? topic : STR(""));
+                     .topic = is_its ? topic : STR(""), .within = within_ms);
     }
 }
 

@@ -23,8 +23,10 @@ struct engines_check {
 };
 
 /* Not while it is under way (left_n > 0). `topic`: of a question that may have been claimed, which
- * lives as long as the check is under way; n == 0: none. */
-void engines_check_start(struct engines_check *check, struct queue *queue, struct str topic);
+ * lives as long as the check is under way; n == 0: none. An engine that was seen within the last
+ * `within_ms` is there; 0: only one that polls or works now. */
+void engines_check_start(struct engines_check *check, struct queue *queue, struct str topic,
+                         uint64_t within_ms);
 /* Accepts one that was never started. */
 void engines_check_cancel(struct engines_check *check);
 

@@ -275,7 +275,7 @@ static void ask_for_engines(struct question *q, bool is_last)
         return;
     q->is_last_doubt = is_last;
     q->check.on_known = on_all_asked;
-    engines_check_start(&q->check, q->queue, q->watch.topic);
+    engines_check_start(&q->check, q->queue, q->watch.topic, is_last ? DOUBT_MS : 0);
 }
 
 /* When it was asked, no engine was there that one could be sure of. */

@@ -176,7 +176,7 @@ static void on_engine_look(struct deadline *deadline)
 {
     struct vacancies *all = container_of(deadline, struct vacancies, look);
     if (!list_is_empty(&all->engineless) && all->check.left_n == 0)
-        engines_check_start(&all->check, all->queue, STR(""));
+        engines_check_start(&all->check, all->queue, STR(""), 0);
 }
 
 /* --- the interface ---------------------------------------------------------------------------- */

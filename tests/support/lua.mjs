@@ -237,6 +237,7 @@ export class Shard {
   // One turn: verbs are [name, ...arguments]. Returns one reply per verb, and this node's own events. `alone`: nonces without
   // a verb; `marked`: [nonce, member] of add-queries. `used` is what became of them (lua/turn/frame.lua). `rest`: what the
   // next call of these verbs is given, if not all of them have run; as an option it is what an earlier call returned.
+  // `also`: a command in the same transaction, where time stands still; as a result its reply.
   async turn(verbs, options = {}) {
     const f = { ...FRAME, ...options };
     const settings = [f.node, f.leaseMs, f.deliveryMs, f.maxAttempts, f.queueMax, f.shards, f.fallbackMs].join(' ');
@@ -253,12 +254,19 @@ export class Shard {
       words.push(verbWord(name, args), ...args);
       if (words.length - verbsAt <= ranWords) left--;
     }
-    const all = joined(await this.redis.cmd('FCALL', f.isFull ? `${FUNCTION}_freeing` : FUNCTION, 1, this.prefix, ...words));
+    const [replied, also] = await this.#atomically(['FCALL', f.isFull ? `${FUNCTION}_freeing` : FUNCTION, 1, this.prefix, ...words], f.also);
+    const all = joined(replied);
     const used = hasAlone && !f.rest ? { used: all.shift() } : {};
     const restAt = all.findIndex((text) => text[0] === '\x02');
     const n = restAt < 0 ? left : restAt;
     const rest = restAt < 0 ? {} : { rest: all.splice(restAt, 1)[0].slice(1) };
-    return { ...used, ...rest, replies: all.slice(0, n), events: all.slice(n) };
+    return { ...used, ...rest, ...(f.also && { also }), replies: all.slice(0, n), events: all.slice(n) };
+  }
+
+  async #atomically(command, also) {
+    if (!also) return [await this.redis.cmd(...command)];
+    const sent = [['MULTI'], command, also, ['EXEC']].map((words) => this.redis.cmd(...words));
+    return (await Promise.all(sent)).at(-1);
   }
 
   // One verb in a turn of its own; its reply.

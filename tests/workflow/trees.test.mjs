@@ -59,7 +59,7 @@ suite('the workflow file', { args: ['--workflows', path], sweep: false }, ({ tes
 
   test('a file with trees alone uses the shipped agents, which an entry replaces', async () => {
     const alone = 'WORKFLOWS:\n  OWN:\n    model.verifyRequest: {yes: model.ruleToSQL, no: sendMessageToChat}\n    model.ruleToSQL: {yes: tool.executeSQL, no: sendMessageToChat}\n';
-    const list = async () => assertOk(await cluster.request('GET', '/api/workflows', { as: 'User_1' }));
+    const list = async () => assertOk(await cluster.request('GET', '/api/workflows', { as: 'User_1', node: 0 }));
     await reload(alone);
     await eventually(async () => 'OWN' in (await list()).workflows);
     const { workflows, agents } = await list();

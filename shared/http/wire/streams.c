@@ -76,7 +76,7 @@ static struct str field_of(const h2o_req_t *h2o, const char *name)
 static struct admission ask(struct connection *c, const h2o_http2_stream_t *stream)
 {
     const h2o_req_t *h2o = &stream->req;
-    struct admit_ask ask = {
+    struct admit_ask asked = {
         .method = {h2o->input.method.base, h2o->input.method.len},
         .target = {h2o->input.path.base, h2o->input.path.len},
         .authorization = field_of(h2o, "authorization"),
@@ -84,7 +84,9 @@ static struct admission ask(struct connection *c, const h2o_http2_stream_t *stre
         .api_key = field_of(h2o, "x-api-key"),
         .length = is_length_known(stream) ? stream->_expected_content_length : UINT64_MAX,
     };
-    return c->all->wire->rules->admit(c->all->wire->arg, &ask);
+    /* An admission has no pointers. */
+    /* cppcheck-suppress returnDanglingLifetime */
+    return c->all->wire->rules->admit(c->all->wire->arg, &asked);
 }
 
 static void refuse(struct connection *c, h2o_http2_stream_t *stream, enum err error)

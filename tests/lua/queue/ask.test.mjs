@@ -146,15 +146,17 @@ scripts('ask', ({ cases, test, shard }) => {
 
 scripts('engines', ({ cases }) => {
   cases([
-    { name: 'a parked one', before: { idle: zset({ 'n1 E|*': 1 }) }, call: ['engines'], reply: 'there' },
-    { name: 'one at work', before: { leases: zset({ '7 a1': 9e12 }) }, call: ['engines'], reply: 'there' },
-    { name: 'one that comes in the same turn', calls: [['claim', 0, 'E|*', 1], ['engines']], replies: ['parked', 'there'], after: { idle: zset({ 'n1 E|*': 1 }) } },
-    { name: 'one that was seen lately and did not come back', before: ENGINE, call: ['engines'], reply: 'maybe' },
-    { name: 'a question that was answered, or is being answered, had its engine', before: { ...ENGINE, 't:a': fieldsOf('P 1 1 E 1'), 't:b': fieldsOf('D') }, calls: [['engines', 'a'], ['engines', 'b']], replies: ['there', 'there'] },
-    { name: 'a question that still waits has none', before: { ...ENGINE, 't:a': fieldsOf() }, call: ['engines', 'a'], reply: 'maybe' },
-    { name: 'none was ever seen', call: ['engines'], reply: 'no_engine' },
-    { name: 'one that rests for long', before: () => RESTING([60_000]), call: ['engines'], reply: (found) => /^no_engine\n(5[0-9]|60)$/.test(found) },
-    { name: 'one that rests only for a moment', before: () => RESTING([5_000]), call: ['engines'], reply: 'there' },
+    { name: 'a parked one', before: { idle: zset({ 'n1 E|*': 1 }) }, call: ['engines', '', 0], reply: 'there' },
+    { name: 'one at work', before: { leases: zset({ '7 a1': 9e12 }) }, call: ['engines', '', 0], reply: 'there' },
+    { name: 'one that comes in the same turn', calls: [['claim', 0, 'E|*', 1], ['engines', '', 0]], replies: ['parked', 'there'], after: { idle: zset({ 'n1 E|*': 1 }) } },
+    { name: 'one that was seen lately and did not come back', before: { engines: { 'E -': `${Date.now() - 60_000} {}` } }, call: ['engines', '', 5000], reply: 'maybe' },
+    { name: 'one that came back and is between two polls once more', before: ENGINE, call: ['engines', '', 600_000], reply: 'there' },
+    { name: 'one that came back to rest', before: () => RESTING([60_000]), call: ['engines', '', 600_000], reply: (found) => /^no_engine\n/.test(found) },
+    { name: 'a question that was answered, or is being answered, had its engine', before: { ...ENGINE, 't:a': fieldsOf('P 1 1 E 1'), 't:b': fieldsOf('D') }, calls: [['engines', 'a', 0], ['engines', 'b', 0]], replies: ['there', 'there'] },
+    { name: 'a question that still waits has none', before: { ...ENGINE, 't:a': fieldsOf() }, call: ['engines', 'a', 0], reply: 'maybe' },
+    { name: 'none was ever seen', call: ['engines', '', 0], reply: 'no_engine' },
+    { name: 'one that rests for long', before: () => RESTING([60_000]), call: ['engines', '', 0], reply: (found) => /^no_engine\n(5[0-9]|60)$/.test(found) },
+    { name: 'one that rests only for a moment', before: () => RESTING([5_000]), call: ['engines', '', 0], reply: 'there' },
   ]);
 });
 
