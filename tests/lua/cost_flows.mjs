@@ -176,7 +176,7 @@ export const flows = {
     m.shards = 1;
     await m.call('supersede', 0, 'E', 'e', 1);
     await m.call('away', 0, 'E', 'e', 1000, `,"Models":${m.json(256)}}`);
-    await m.call('engines', 't');
+    await m.call('engines', 't', 5000);
     await m.call('drain', 0, 'E', '1');
     await m.call('show', 'a', m.text(128 << 10));
     await m.rows('f', 8, { state: () => `F ${m.json(1024)}` });
