@@ -84,16 +84,28 @@ static void put_trigrams(struct features *features, const struct text_word *word
         put_feature(features, text_hash((struct str){framed + i, 3}, SEED_TRIGRAM), trigram_weight);
 }
 
+static uint64_t put_word(struct features *features, const struct text_word *word)
+{
+    uint64_t hash = text_hash((struct str){word->at, word->n}, SEED_WORD);
+    put_feature(features, hash, word->is_stop ? stop_weight : word_weight);
+    if (!word->is_stop)
+        put_trigrams(features, word);
+    return hash;
+}
+
 static void put_text(struct features *features, struct str text)
 {
-    struct text_word word;
+    struct text_word word, joined;
+    struct text_compound compound = {.n = 0};
     uint64_t before = 0;
     bool is_before_stop = true;
     while (text_next_word(&text, &word)) {
-        uint64_t hash = text_hash((struct str){word.at, word.n}, SEED_WORD);
-        put_feature(features, hash, word.is_stop ? stop_weight : word_weight);
-        if (!word.is_stop)
-            put_trigrams(features, &word);
+        text_word_bare(&word);
+        uint64_t hash = put_word(features, &word);
+        if (text_compound_next(&compound, word.here, &joined)) {
+            text_word_bare(&joined);
+            (void)put_word(features, &joined);
+        }
         if (before != 0)
             put_feature(
                 features,
@@ -148,7 +160,7 @@ struct embedder *embed_create_hash(void)
 {
     static const struct embedder_ops ops = {.embed = hash_embed, .destroy = hash_destroy};
     struct embedder *embedder = mem_alloc(sizeof *embedder);
-    *embedder = (struct embedder){.ops = &ops, .name = "hash-512-1", .is_quick = true};
+    *embedder = (struct embedder){.ops = &ops, .name = "hash-512-2", .is_quick = true};
     return embedder;
 }
 

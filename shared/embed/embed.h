@@ -50,7 +50,7 @@ struct embedder_ops {
 
 struct embedder {
     const struct embedder_ops *ops;
-    const char *name; /* "hash-512-1", or the model's name */
+    const char *name; /* "hash-512-2", or the model's name */
     bool is_quick;    /* `embed` takes microseconds: no need to wait for `start` */
 };
 

@@ -191,6 +191,13 @@ static bool knows(const struct words *words, uint64_t hash)
     return false;
 }
 
+static void add_word(struct words *words, const struct text_word *word)
+{
+    uint64_t hash = text_word_key(word);
+    if (words->n < WORDS_MAX && !word->is_stop && !knows(words, hash))
+        words->hashes[words->n++] = hash;
+}
+
 /* Memory is what takes the time: what documents a little further on need is fetched meanwhile. */
 static void prefetch(const struct rag_index *index, const struct words *words, uint32_t entry)
 {
@@ -218,12 +225,13 @@ static void find_places(const struct pack *pack, uint32_t entry, struct words *w
 static void read_words(const struct rag_index *index, struct str text, struct words *words)
 {
     uint64_t holders[WORDS_MAX] = {0};
-    struct text_word word;
+    struct text_word word, joined;
+    struct text_compound compound = {.n = 0};
     *words = (struct words){0};
     while (words->n < WORDS_MAX && text_next_word(&text, &word)) {
-        uint64_t hash = text_hash((struct str){word.at, word.n}, 0);
-        if (!word.is_stop && !knows(words, hash))
-            words->hashes[words->n++] = hash;
+        add_word(words, &word);
+        if (text_compound_next(&compound, word.here, &joined))
+            add_word(words, &joined);
     }
     for (uint32_t i = 0; i < index->n; i++) {
         prefetch(index, words, i);

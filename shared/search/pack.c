@@ -85,19 +85,26 @@ static void sort_words(struct words *words)
     free(to);
 }
 
+static void put_word(struct words *words, uint32_t chunk, const struct text_word *word)
+{
+    if (word->is_stop)
+        return;
+    words->at = mem_grow(words->at, words->n, sizeof *words->at);
+    words->at[words->n++] = (struct occurrence){text_word_key(word), chunk};
+}
+
 static void list_words(struct words *words, struct str text, const struct chunk *chunks, uint32_t n)
 {
     *words = (struct words){.per_chunk = mem_zeroed_n(n == 0 ? 1 : n, sizeof *words->per_chunk)};
     for (uint32_t i = 0; i < n; i++) {
-        struct text_word word;
+        struct text_word word, joined;
+        struct text_compound compound = {.n = 0};
         struct str rest = {text.at + chunks[i].start_bytes,
                            chunks[i].end_bytes - chunks[i].start_bytes};
         for (; text_next_word(&rest, &word); words->per_chunk[i]++) {
-            if (word.is_stop)
-                continue;
-            words->at = mem_grow(words->at, words->n, sizeof *words->at);
-            words->at[words->n++] =
-                (struct occurrence){text_hash((struct str){word.at, word.n}, 0), i};
+            put_word(words, i, &word);
+            if (text_compound_next(&compound, word.here, &joined))
+                put_word(words, i, &joined);
         }
         words->total += words->per_chunk[i];
     }

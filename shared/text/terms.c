@@ -9,6 +9,7 @@
  * The work for one word of a text is bounded: TERMS_MAX terms of TERM_MAX_CHARS characters. */
 #include "shared/text/terms.h"
 
+#include "shared/text/fold.h"
 #include "shared/text/stop_words.h"
 
 enum {
@@ -68,19 +69,18 @@ static struct str whole_number(struct str word, struct str *rest)
     return word;
 }
 
-/* The letter without its accent: keyboards of other countries have none, and people leave it out. 0
- * for a combining mark. */
-static uint32_t bare(uint32_t c)
+static void read_word(const struct text_word *word, struct term_word *ret_word)
 {
-    static const char latin_1[] = "saaaaaaaceeeeiiiidnooooo ouuuuyty"; /* from U+00DF */
-    static const char latin_a[] =                                      /* from U+0100 */
-        "aaaaaaccccccccddddeeeeeeeeeegggggggghhhhiiiiiiiiiijjjjkkklllllll"
-        "lllnnnnnnnnnoooooooorrrrrrssssssssttttttuuuuuuuuuuuuwwyyyzzzzzzs";
-    if (c >= 0x300 && c <= 0x36f)
-        return 0;
-    if (c >= 0xdf && c <= 0xff && c != 0xf7)
-        return (uint32_t)latin_1[c - 0xdf];
-    return c >= 0x100 && c <= 0x17f ? (uint32_t)latin_a[c - 0x100] : c;
+    struct str chars = {word->at, word->n};
+    uint32_t c;
+    *ret_word = (struct term_word){
+        .hash = text_hash(chars, 0), .key = text_word_key(word), .here = word->here};
+    for (size_t step; ret_word->n < TERM_MAX_CHARS && (step = text_char(chars, &c)) != 0;
+         chars.at += step, chars.n -= step) {
+        if (fold_bare(c) != 0)
+            ret_word->chars[ret_word->n++] = fold_bare(c);
+        ret_word->is_code |= is_digit((char)c) && c < 0x80;
+    }
 }
 
 bool terms_next_word(struct str *rest, struct term_word *ret_word)
@@ -92,24 +92,14 @@ bool terms_next_word(struct str *rest, struct term_word *ret_word)
     if (number.n > here.n) {
         *ret_word =
             (struct term_word){.hash = text_hash(number, 0), .here = number, .is_code = true};
+        ret_word->key = ret_word->hash;
         for (size_t i = 0; i < number.n && ret_word->n < TERM_MAX_CHARS; i++)
             ret_word->chars[ret_word->n++] = (unsigned char)number.at[i];
         return true;
     }
     if (part.n < here.n)
         (void)text_next_word(&part, &word);
-    *ret_word = (struct term_word){.hash = text_hash((struct str){word.at, word.n}, 0),
-                                   .here = part.n < here.n ? word.here : here};
-    struct str chars = {word.at, word.n};
-    uint32_t c;
-    for (size_t step; ret_word->n < TERM_MAX_CHARS && (step = text_char(chars, &c)) != 0;
-         chars.at += step, chars.n -= step) {
-        if (c == 0xdf && ret_word->n + 1 < TERM_MAX_CHARS)
-            ret_word->chars[ret_word->n++] = 's';
-        if (bare(c) != 0)
-            ret_word->chars[ret_word->n++] = bare(c);
-        ret_word->is_code |= c >= '0' && c <= '9';
-    }
+    read_word(&word, ret_word);
     return true;
 }
 
@@ -207,22 +197,48 @@ static void weigh_names(struct terms *terms, size_t from)
     }
 }
 
+static size_t place_of(const struct terms *terms, uint64_t hash)
+{
+    size_t i = 0;
+    while (i < terms->n && terms->at[i].word.hash != hash)
+        i++;
+    return i;
+}
+
+/* A text with "email" has both words of a question with "e-mail". */
+static void note_compound(struct terms *terms, struct text_compound *compound,
+                          const struct term_word *word)
+{
+    struct text_word joined;
+    if (!text_compound_next(compound, word->here, &joined) ||
+        terms->compound_n == TERM_COMPOUNDS_MAX)
+        return;
+    struct term_compound *noted = &terms->compounds[terms->compound_n++];
+    *noted = (struct term_compound){.key = text_word_key(&joined)};
+    for (size_t i = 0; i < terms->n; i++) {
+        const char *at = terms->at[i].word.here.at;
+        if (at >= joined.here.at && at < joined.here.at + joined.here.n)
+            noted->parts |= 1u << i;
+    }
+}
+
 static void add_terms(struct terms *terms, struct str text)
 {
     unsigned language = language_of(text), read_n = 0;
     size_t from = terms->n;
     struct term_word word;
+    struct text_compound compound = {.n = 0};
     while (terms->n < TERMS_MAX && read_n++ < WORDS_READ_MAX && terms_next_word(&text, &word)) {
         struct saying saying = saying_of(&word);
         bool is_known = (saying.stop >> language & 1) != 0 || is_hiragana(&word);
-        for (size_t i = 0; i < terms->n && !is_known; i++)
-            is_known = terms->at[i].word.hash == word.hash;
+        is_known = is_known || place_of(terms, word.hash) < terms->n;
         if (!is_known)
             terms->at[terms->n++] =
                 (struct term){.word = word,
                               .weight = saying.weak >> language & 1 ? weak_weight
                                         : is_small_number(&word)    ? small_number_weight
                                                                     : 1};
+        note_compound(terms, &compound, &word);
     }
     weigh_names(terms, from);
 }
@@ -230,7 +246,7 @@ static void add_terms(struct terms *terms, struct str text)
 void terms_read(struct terms *terms, struct str question, struct str context)
 {
     double own, all;
-    terms->n = 0;
+    terms->n = terms->compound_n = 0;
     add_terms(terms, question);
     terms->own_n = terms->n;
     own = terms_weight(terms);
@@ -298,11 +314,11 @@ static float likeness(const struct term_word *a, const struct term_word *b)
 {
     if (a->hash == b->hash)
         return 1;
+    if (a->key == b->key)
+        return is_bare;
     if (a->is_code || b->is_code)
         return 0;
     unsigned start = common_start(a, b);
-    if (start >= STEM_MIN && start == a->n && start == b->n)
-        return is_bare;
     const struct term_word *longer = a->n < b->n ? b : a, *shorter = a->n < b->n ? a : b;
     if (start >= STEM_MIN && ((start == shorter->n && longer->n - start <= ENDING_MAX) ||
                               (start >= PART_MIN && 3 * start >= 2 * longer->n)))
@@ -324,21 +340,43 @@ void terms_learn(struct terms *terms, struct str text)
                 terms->at[i].is_spelt || likeness(&terms->at[i].word, &word) >= is_form;
 }
 
+static void raise_to(float *found, float value)
+{
+    if (value > *found)
+        *found = value;
+}
+
+static void match_word(const struct terms *terms, const struct term_word *word, float most,
+                       struct terms_found *found)
+{
+    for (size_t i = 0; i < terms->n; i++) {
+        const struct term *term = &terms->at[i];
+        float like = likeness(&term->word, word);
+        if (like < is_typo && !term->is_spelt && !term->word.is_code && !word->is_code &&
+            is_misspelt(&term->word, word))
+            like = is_typo;
+        raise_to(&found->at[i], like * most);
+    }
+    for (size_t k = 0; k < terms->compound_n; k++)
+        for (size_t i = 0; terms->compounds[k].key == word->key && i < terms->n; i++)
+            if ((terms->compounds[k].parts >> i & 1) != 0)
+                raise_to(&found->at[i], is_bare * most);
+}
+
 size_t terms_match(const struct terms *terms, struct str text, float most,
                    struct terms_found *found)
 {
     struct term_word word;
+    struct text_word joined;
+    struct text_compound compound = {.n = 0};
     size_t words = 0;
-    for (; terms_next_word(&text, &word); words++)
-        for (size_t i = 0; i < terms->n; i++) {
-            const struct term *term = &terms->at[i];
-            float like = likeness(&term->word, &word);
-            if (like < is_typo && !term->is_spelt && !term->word.is_code && !word.is_code &&
-                is_misspelt(&term->word, &word))
-                like = is_typo;
-            if (like * most > found->at[i])
-                found->at[i] = like * most;
+    for (; terms_next_word(&text, &word); words++) {
+        match_word(terms, &word, most, found);
+        if (text_compound_next(&compound, word.here, &joined)) {
+            read_word(&joined, &word);
+            match_word(terms, &word, is_bare * most, found);
         }
+    }
     return words;
 }
 

@@ -2,22 +2,24 @@
  *
  * terms: reduces a question to the words to look for in a text: each word once, without the stop
  * words of its language. Also rates how certainly a word of a text is one of these terms. A term
- * matches the same word, the word with another ending, a compound that contains it, or a
- * misspelling. A term with a digit is a number or a code and matches only exactly. Pure.
+ * matches the same word, the word with another ending or other accents, a compound that contains
+ * it, or a misspelling; hyphens may be left out. A term with a digit is a number or a code and
+ * matches only exactly. Pure.
  */
 #ifndef PARLEY_TEXT_TERMS_H
 #define PARLEY_TEXT_TERMS_H
 
 #include "shared/text/text.h"
 
-enum { TERMS_MAX = 32, TERM_MAX_CHARS = 24 };
+enum { TERMS_MAX = 32, TERM_MAX_CHARS = 24, TERM_COMPOUNDS_MAX = 8 };
 
-/* A word as characters, folded to lower case, without English endings. */
+/* A word as characters, folded, without English endings and accents. */
 struct term_word {
     uint32_t chars[TERM_MAX_CHARS];
     unsigned n;
     bool is_code;  /* contains a digit */
-    uint64_t hash; /* text_hash(word, 0), as in packs */
+    uint64_t hash; /* text_hash(word, 0) */
+    uint64_t key;  /* without accents, as in packs (text_word_key) */
     struct str here;
 };
 
@@ -28,9 +30,17 @@ struct term {
     bool is_spelt; /* the texts contain this spelling, so no other spelling counts */
 };
 
+/* A compound of the question, which texts also write as one word. */
+struct term_compound {
+    uint64_t key;   /* of that word */
+    uint32_t parts; /* which terms it is made of: 1 << place */
+};
+
 struct terms {
     struct term at[TERMS_MAX];
     size_t n, own_n; /* the first own_n come from the question, the others from its context */
+    struct term_compound compounds[TERM_COMPOUNDS_MAX];
+    size_t compound_n;
 };
 
 /* How certain it is that a text contains each term, 0 to 1. */

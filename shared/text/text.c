@@ -1,63 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * text.c - see text.h. Folding covers Latin, Greek and Cyrillic by rule; other scripts are compared
- * as written, which is right for those without case. */
+ * text.c - see text.h. */
 #include "shared/text/text.h"
 
 #include "shared/base/hash.h"
+#include "shared/text/fold.h"
 
 #include <endian.h>
 #include <stdlib.h>
-
-static bool is_tail(unsigned char byte)
-{
-    return (byte & 0xc0) == 0x80;
-}
-
-size_t text_char_any(struct str s, uint32_t *ret_code)
-{
-    const unsigned char *p = (const unsigned char *)s.at;
-    if (s.n == 0)
-        return 0;
-    *ret_code = p[0];
-    if (p[0] < 0x80)
-        return 1;
-    if (p[0] >= 0xc2 && p[0] <= 0xdf && s.n >= 2 && is_tail(p[1])) {
-        *ret_code = (p[0] & 0x1fu) << 6 | (p[1] & 0x3fu);
-        return 2;
-    }
-    if ((p[0] & 0xf0) == 0xe0 && s.n >= 3 && is_tail(p[1]) && is_tail(p[2])) {
-        *ret_code = (p[0] & 0x0fu) << 12 | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu);
-        return 3;
-    }
-    if (p[0] >= 0xf0 && p[0] <= 0xf4 && s.n >= 4 && is_tail(p[1]) && is_tail(p[2]) &&
-        is_tail(p[3])) {
-        *ret_code =
-            (p[0] & 0x07u) << 18 | (p[1] & 0x3fu) << 12 | (p[2] & 0x3fu) << 6 | (p[3] & 0x3fu);
-        return 4;
-    }
-    *ret_code = 0xfffd;
-    return 1;
-}
-
-size_t text_length(struct str s)
-{
-    uint32_t code;
-    size_t n = 0;
-    for (size_t step; (step = text_char(s, &code)) != 0; n++) {
-        s.at += step;
-        s.n -= step;
-    }
-    return n;
-}
-
-size_t text_floor(struct str s, size_t n)
-{
-    if (n >= s.n)
-        return s.n;
-    while (n > 0 && is_tail((unsigned char)s.at[n]))
-        n--;
-    return n;
-}
 
 /* ---- characters ---- */
 
@@ -67,64 +16,12 @@ static bool is_space(uint32_t c)
            c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x3000 || c == 0xfeff;
 }
 
-bool text_is_word_char(uint32_t c)
-{
-    if (c < 0x80)
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    return c >= 0xaa && c != 0xab && c != 0xac && c != 0xad && c != 0xbb && c != 0xbf &&
-           c != 0xd7 && c != 0xf7 && !(c >= 0x2000 && c <= 0x206f) &&
-           !(c >= 0x2190 && c <= 0x2bff) && !(c >= 0x3000 && c <= 0x303f) &&
-           !(c >= 0xff00 && c <= 0xff0f) && !(c >= 0xff1a && c <= 0xff20) && c != 0xfeff &&
-           c != 0xfffd;
-}
-
 /* Scripts that are written without spaces: each character is a word. */
 static bool is_ideograph(uint32_t c)
 {
-    return (c >= 0x3040 && c <= 0x30ff) || (c >= 0x3400 && c <= 0x9fff) ||
-           (c >= 0xac00 && c <= 0xd7a3) || (c >= 0xf900 && c <= 0xfaff) ||
-           (c >= 0x20000 && c <= 0x3ffff);
-}
-
-static uint32_t fold(uint32_t c)
-{
-    if (c < 0x80)
-        return c >= 'A' && c <= 'Z' ? c + 32 : c;
-    if ((c >= 0xc0 && c <= 0xde && c != 0xd7) || (c >= 0x391 && c <= 0x3a9) ||
-        (c >= 0x410 && c <= 0x42f))
-        return c + 32;
-    if (c >= 0x400 && c <= 0x40f)
-        return c + 80;
-    if ((c >= 0x100 && c <= 0x137) || (c >= 0x14a && c <= 0x177) || (c >= 0x460 && c <= 0x481) ||
-        (c >= 0x48a && c <= 0x4bf) || (c >= 0x1e00 && c <= 0x1eff))
-        return c | 1;
-    if ((c >= 0x139 && c <= 0x148) || (c >= 0x179 && c <= 0x17e))
-        return c & 1 ? c + 1 : c;
-    return c == 0x3c2 ? 0x3c3 : c; /* final sigma */
-}
-
-size_t text_put_char(char *at, uint32_t c)
-{
-    if (c < 0x80) {
-        at[0] = (char)c;
-        return 1;
-    }
-    if (c < 0x800) {
-        at[0] = (char)(0xc0 | c >> 6);
-        at[1] = (char)(0x80 | (c & 0x3f));
-        return 2;
-    }
-    if (c < 0x10000) {
-        at[0] = (char)(0xe0 | c >> 12);
-        at[1] = (char)(0x80 | (c >> 6 & 0x3f));
-        at[2] = (char)(0x80 | (c & 0x3f));
-        return 3;
-    }
-    at[0] = (char)(0xf0 | c >> 18);
-    at[1] = (char)(0x80 | (c >> 12 & 0x3f));
-    at[2] = (char)(0x80 | (c >> 6 & 0x3f));
-    at[3] = (char)(0x80 | (c & 0x3f));
-    return 4;
+    return (c >= 0x3005 && c <= 0x3007) || (c >= 0x3040 && c <= 0x30ff) ||
+           (c >= 0x3400 && c <= 0x9fff) || (c >= 0xac00 && c <= 0xd7a3) ||
+           (c >= 0xf900 && c <= 0xfaff) || (c >= 0x20000 && c <= 0x3ffff);
 }
 
 /* ---- words ---- */
@@ -202,42 +99,151 @@ static size_t cut_ending(char *at, size_t n)
     return n;
 }
 
-bool text_next_word(struct str *rest, struct text_word *ret_word)
+/* "engine's" is one word, "don't" too: the apostrophe is left out, and a final s goes with the
+ * ending. */
+static bool is_apostrophe(const struct folded *c, struct str after)
 {
-    uint32_t c;
+    struct folded next;
+    return (c->first == '\'' || c->first == 0x2019) && fold_next(after, &next) != 0 &&
+           next.kind == FOLD_WORD;
+}
+
+/* A space without width ends a word where no other space does: in Thai and its neighbours. */
+static bool is_break(const struct folded *c, uint32_t before)
+{
+    return c->first == 0x200b &&
+           ((before >= 0xe00 && before <= 0xeff) || (before >= 0x1000 && before <= 0x109f) ||
+            (before >= 0x1780 && before <= 0x17ff));
+}
+
+static bool put_folded(struct text_word *word, const struct folded *c)
+{
+    for (unsigned i = 0; i < c->n; i++) {
+        word->is_ascii = word->is_ascii && c->at[i] < 0x80;
+        if (word->n + 4 < TEXT_WORD_MAX_BYTES)
+            word->n += text_put_char(word->at + word->n, c->at[i]);
+    }
+    return is_ideograph(c->at[0]);
+}
+
+/* Sets the word, which is followed by NULs, to its stem, if it is English or looks like it. */
+static void end_word(struct text_word *word)
+{
+    word->is_stop = is_stop_word(word->at, word->n);
+    if (word->is_ascii && !word->is_stop)
+        word->n = cut_ending(word->at, word->n);
+    word->at[word->n] = 0;
+}
+
+static struct str skip_bytes(struct str s, size_t n)
+{
+    return (struct str){s.at + n, s.n - n};
+}
+
+bool text_next_word(struct str *rest, struct text_word *word)
+{
+    struct folded c;
     size_t step;
-    while ((step = text_char(*rest, &c)) != 0 && !text_is_word_char(c)) {
-        rest->at += step;
-        rest->n -= step;
-    }
-    ret_word->n = 0;
-    ret_word->here = (struct str){rest->at, 0};
-    bool is_ascii = true, is_single = false;
-    while (!is_single && (step = text_char(*rest, &c)) != 0) {
-        /* "engine's" is one word, "don't" too: the apostrophe and a final s are removed. */
-        bool is_apostrophe = (c == '\'' || c == 0x2019) && ret_word->n > 0;
-        uint32_t next = 0;
-        if (is_apostrophe)
-            (void)text_char((struct str){rest->at + step, rest->n - step}, &next);
-        if (is_apostrophe ? !text_is_word_char(next) : !text_is_word_char(c))
-            break;
-        is_single = is_ideograph(c);
-        if (is_single && ret_word->n > 0)
-            break;
-        rest->at += step;
-        rest->n -= step;
-        is_ascii = is_ascii && (c < 0x80 || is_apostrophe);
-        if (!is_apostrophe && ret_word->n + 4 < TEXT_WORD_MAX_BYTES)
-            ret_word->n += text_put_char(ret_word->at + ret_word->n, fold(c));
-    }
-    if (ret_word->n == 0)
+    while ((step = fold_next(*rest, &c)) != 0 && c.kind != FOLD_WORD && c.kind != FOLD_WORD_HIGH)
+        *rest = skip_bytes(*rest, step);
+    *word = (struct text_word){.here = {rest->at, 0}, .is_ascii = true};
+    if (step == 0)
         return false;
-    ret_word->here.n = (size_t)(rest->at - ret_word->here.at);
-    memset(ret_word->at + ret_word->n, 0, ret_word->n < 8 ? 8 - ret_word->n : 1);
-    ret_word->is_stop = is_stop_word(ret_word->at, ret_word->n);
-    if (is_ascii && !ret_word->is_stop)
-        ret_word->n = cut_ending(ret_word->at, ret_word->n);
-    ret_word->at[ret_word->n] = 0;
+    enum fold_kind kind = c.kind;
+    bool is_single = put_folded(word, &c);
+    uint32_t before = c.at[0];
+    *rest = skip_bytes(*rest, step);
+    word->here.n = step;
+    while (!is_single && (step = fold_next(*rest, &c)) != 0) {
+        struct str after = skip_bytes(*rest, step);
+        if (c.kind == kind && is_ideograph(c.at[0]))
+            break;
+        if (c.kind == kind)
+            (void)put_folded(word, &c);
+        else if (c.kind == FOLD_NOTHING ? is_break(&c, before) : !is_apostrophe(&c, after))
+            break;
+        *rest = after;
+        if (c.kind == kind) {
+            before = c.at[0];
+            word->here.n = (size_t)(rest->at - word->here.at);
+        }
+    }
+    end_word(word);
+    return true;
+}
+
+void text_word_bare(struct text_word *word)
+{
+    struct text_word bare = {.here = word->here, .is_ascii = true};
+    struct str chars = {word->at, word->n};
+    uint32_t c;
+    if (word->is_ascii)
+        return;
+    for (size_t step; (step = text_char(chars, &c)) != 0; chars = skip_bytes(chars, step)) {
+        c = fold_bare(c);
+        bare.is_ascii = bare.is_ascii && c < 0x80;
+        bare.n += c == 0 ? 0 : text_put_char(bare.at + bare.n, c);
+    }
+    if (bare.n == 0)
+        return;
+    end_word(&bare);
+    bare.is_stop = word->is_stop;
+    *word = bare;
+}
+
+uint64_t text_word_key(const struct text_word *word)
+{
+    struct text_word bare = *word;
+    text_word_bare(&bare);
+    return text_hash((struct str){bare.at, bare.n}, 0);
+}
+
+/* ---- compounds ---- */
+
+static bool is_hyphen(struct str s)
+{
+    return str_eq(s, STR("-")) || str_eq(s, STR("_")) || str_eq(s, STR("\xe2\x80\x90")) ||
+           str_eq(s, STR("\xe2\x80\x91")) || str_eq(s, STR("\xef\xbc\x8d"));
+}
+
+static bool is_number(struct str s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (s.at[i] < '0' || s.at[i] > '9')
+            return false;
+    return true;
+}
+
+static bool join(const struct text_compound *compound, struct text_word *ret_joined)
+{
+    char joined[TEXT_COMPOUND_MAX_BYTES];
+    struct str s = {joined, 0};
+    bool has_letters = false;
+    for (unsigned i = 0; i < compound->n; i++) {
+        struct str part = compound->parts[i];
+        if (s.n + part.n > sizeof joined)
+            return false;
+        memcpy(joined + s.n, part.at, part.n);
+        s.n += part.n;
+        has_letters = has_letters || !is_number(part);
+    }
+    return has_letters && text_next_word(&s, ret_joined) && s.n == 0;
+}
+
+bool text_compound_next(struct text_compound *compound, struct str here,
+                        struct text_word *ret_joined)
+{
+    struct str last = compound->n > 0 ? compound->parts[compound->n - 1] : here;
+    const char *end = last.at + last.n;
+    bool is_part =
+        compound->n > 0 && end < here.at && is_hyphen((struct str){end, (size_t)(here.at - end)});
+    if (!is_part || compound->n == TEXT_PARTS_MAX)
+        compound->n = 0;
+    compound->parts[compound->n++] = here;
+    if (compound->n < 2 || !join(compound, ret_joined))
+        return false;
+    ret_joined->here =
+        (struct str){compound->parts[0].at, (size_t)(here.at + here.n - compound->parts[0].at)};
     return true;
 }
 
@@ -342,17 +348,19 @@ struct str text_next_sentence(struct str *rest)
 
 void text_put_normal(struct buf *b, struct str s)
 {
-    uint32_t c;
+    struct folded c;
     bool is_gap = false, is_first = true;
-    for (size_t step; (step = text_char(s, &c)) != 0; s.at += step, s.n -= step) {
-        if (is_space(c)) {
-            is_gap = true;
-            continue;
+    for (size_t step; (step = fold_next(s, &c)) != 0; s = skip_bytes(s, step)) {
+        for (unsigned i = 0; i < c.n; i++) {
+            char bytes[4];
+            if (is_space(c.at[i])) {
+                is_gap = true;
+                continue;
+            }
+            if (is_gap && !is_first)
+                buf_put_char(b, ' ');
+            buf_put(b, (struct str){bytes, text_put_char(bytes, c.at[i])});
+            is_gap = is_first = false;
         }
-        char bytes[4];
-        if (is_gap && !is_first)
-            buf_put_char(b, ' ');
-        buf_put(b, (struct str){bytes, text_put_char(bytes, fold(c))});
-        is_gap = is_first = false;
     }
 }

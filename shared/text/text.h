@@ -1,42 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * text: characters, words and sentences for retrieval. UTF-8; an invalid byte counts as one
- * character U+FFFD, so any input is safe. Knows no language but a few English endings and stop
- * words; Chinese, Japanese and Korean characters are words of their own. Pure functions, any
- * thread, no allocation but in a `buf`.
+ * text: words and sentences for retrieval. Any input is safe. Knows no language but a few English
+ * endings and stop words; Chinese, Japanese and Korean characters are words of their own. Pure
+ * functions, any thread, no allocation but in a `buf`.
  */
 #ifndef PARLEY_TEXT_TEXT_H
 #define PARLEY_TEXT_TEXT_H
 
 #include "shared/base/buf.h"
-
-/* Reads the character at `s.at[0]` and returns how many bytes it takes; 0 only at the end. */
-static inline size_t text_char(struct str s, uint32_t *ret_code);
-/* The same; what text_char calls for all but ASCII, which is most of what there is. */
-size_t text_char_any(struct str s, uint32_t *ret_code);
-static inline size_t text_char(struct str s, uint32_t *ret_code)
-{
-    if (s.n == 0 || (unsigned char)s.at[0] >= 0x80)
-        return text_char_any(s, ret_code);
-    *ret_code = (unsigned char)s.at[0];
-    return 1;
-}
-/* Writes the character in UTF-8, up to 4 bytes, and returns how many. */
-size_t text_put_char(char *at, uint32_t code);
-/* How many characters `s` holds. */
-size_t text_length(struct str s);
-/* Moves `n` bytes down until s.at[n] starts a character (or is the end). */
-size_t text_floor(struct str s, size_t n);
-
-/* Letters and digits of any script. */
-bool text_is_word_char(uint32_t code);
+#include "shared/text/chars.h"
 
 enum { TEXT_WORD_MAX_BYTES = 64 };
 
-/* One word, folded to lower case and cut to its stem: "Employees" gives "employee". */
+/* One word, folded (fold.h) and cut to its stem: "Employees" gives "employee". */
 struct text_word {
     char at[TEXT_WORD_MAX_BYTES];
     size_t n;
+    bool is_ascii;
     bool is_stop;    /* "the", "of": says little */
     struct str here; /* the word as it stands in the text */
 };
@@ -45,6 +25,21 @@ struct text_word {
  * truncated.
  */
 bool text_next_word(struct str *rest, struct text_word *ret_word);
+/* Takes the accents off, which many people leave out: "cafés" becomes "cafe". */
+void text_word_bare(struct text_word *word);
+/* The hash by which words are found: that of the bare word. Ends up in files. */
+uint64_t text_word_key(const struct text_word *word);
+
+/* Words of a text that only hyphens or underlines separate, as they are read; zeroed initially. */
+enum { TEXT_PARTS_MAX = 4, TEXT_COMPOUND_MAX_BYTES = 120 };
+struct text_compound {
+    struct str parts[TEXT_PARTS_MAX];
+    unsigned n;
+};
+/* Takes the next word of the text. Returns true if it continues a compound, and sets `ret_joined`
+ * to what that is when it is written as one word: "email" for "e-mail". Never for numbers. */
+bool text_compound_next(struct text_compound *compound, struct str here,
+                        struct text_word *ret_joined);
 /* A 64-bit hash of bytes; the same on every machine, as it ends up in files. */
 uint64_t text_hash(struct str s, uint64_t seed);
 

@@ -43,14 +43,32 @@ static void check_statements(struct str text)
         abort();
 }
 
+static void check_word(struct str text, const struct text_word *word)
+{
+    if (word->n == 0 || word->n >= TEXT_WORD_MAX_BYTES || word->here.n == 0 ||
+        word->here.at < text.at || word->here.at + word->here.n > text.at + text.n)
+        abort();
+}
+
+static void check_words(struct str text)
+{
+    struct str rest = text;
+    struct text_word word, joined;
+    struct text_compound compound = {.n = 0};
+    while (text_next_word(&rest, &word)) {
+        check_word(text, &word);
+        if (text_compound_next(&compound, word.here, &joined))
+            check_word(text, &joined);
+        text_word_bare(&word);
+        check_word(text, &word);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     struct str text = {(const char *)data, n}, rest = text;
-    struct text_word word;
     struct buf out;
-    while (text_next_word(&rest, &word))
-        if (word.n == 0 || word.n >= TEXT_WORD_MAX_BYTES)
-            abort();
+    check_words(text);
     rest = text;
     while (text_next_sentence(&rest).n > 0)
         ;

@@ -127,7 +127,7 @@ static void a_setting_names_an_embedder(void **state)
 {
     static const struct {
         const char *setting, *name;
-    } good[] = {{"hash", "hash-512-1"},
+    } good[] = {{"hash", "hash-512-2"},
                 {"openai:http://127.0.0.1:11434/v1#nomic-embed-text", "nomic-embed-text"},
                 {"ollama:https://models.example#a/b:latest", "a/b:latest"}};
     static const char *const bad[] = {"",
@@ -160,11 +160,11 @@ static void a_setting_names_an_embedder(void **state)
 static void a_digest_differs_by_model_and_dimension(void **state)
 {
     char digest[EMBED_DIGEST_BYTES], other[EMBED_DIGEST_BYTES];
-    embed_digest("hash-512-1", 512, digest);
-    assert_string_equal(digest, "a7986b7176119384b14dafa8c5ceb663db577be8");
-    embed_digest("hash-512-1", 513, other);
+    embed_digest("hash-512-2", 512, digest);
+    assert_string_equal(digest, "1ba7df8c0946c0e4d8577fab2ac62e3cf08e1911");
+    embed_digest("hash-512-2", 513, other);
     assert_string_not_equal(digest, other);
-    embed_digest("hash-512-2", 512, other);
+    embed_digest("hash-512-3", 512, other);
     assert_string_not_equal(digest, other);
 }
 

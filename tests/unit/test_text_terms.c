@@ -77,6 +77,30 @@ static void numbers_and_codes_are_exact(void **state)
     assert_int_equal(like("E11", "code e11"), 100);
 }
 
+/* How many of the question's terms the text has, as hundredths of them. */
+static int share(const char *question, const char *text)
+{
+    struct terms terms;
+    struct terms_found found = {{0}};
+    terms_read(&terms, str_of(question), STR(""));
+    terms_learn(&terms, str_of(text));
+    (void)terms_match(&terms, str_of(text), 1, &found);
+    return (int)(100 * terms_weigh(&terms, &found) / terms_weight(&terms) + 0.5);
+}
+
+static void accents_and_hyphens_may_be_left_out(void **state)
+{
+    assert_int_equal(like("resume", "Her r\u00e9sum\u00e9 is long."), 98);
+    assert_int_equal(like("r\u00e9sum\u00e9", "Her resume is long."), 98);
+    assert_int_equal(like("maintenance", "The main\u00adten\u00adance"), 100);
+    assert_int_equal(like("CO2", "The CO_2 of the room, CO-2"), 98);
+    assert_int_equal(share("e-mail address", "Her email address"), 98);
+    assert_int_equal(share("email address", "Her e-mail address"), 98);
+    assert_int_equal(share("PX-90", "The PX90"), 98);
+    assert_int_equal(share("PX90", "The PX-90, not the PX-91"), 98);
+    assert_int_equal(share("PX-90", "The PX91"), 0);
+}
+
 static bool agree(const char *question, const char *text)
 {
     struct terms terms;
@@ -146,6 +170,7 @@ int main(void)
         cmocka_unit_test(words_are_found_in_other_forms_in_compounds_and_misspelt),
         cmocka_unit_test(a_word_that_the_texts_spell_so_is_no_slip_of_another),
         cmocka_unit_test(numbers_and_codes_are_exact),
+        cmocka_unit_test(accents_and_hyphens_may_be_left_out),
         cmocka_unit_test(a_text_without_what_the_question_is_about_does_not_agree),
         cmocka_unit_test(
             a_name_weighs_as_much_as_a_word_and_a_context_half_as_much_as_the_question),

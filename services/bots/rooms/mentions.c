@@ -2,6 +2,7 @@
  * mentions.c - see mentions.h. */
 #include "services/bots/rooms/mentions.h"
 
+#include "shared/text/fold.h"
 #include "shared/text/text.h"
 
 enum { NAME_MAX = 128, NON_JOINER = 0x200c, JOINER = 0x200d };
@@ -12,7 +13,7 @@ enum { NAME_MAX = 128, NON_JOINER = 0x200c, JOINER = 0x200d };
 /* Joiners are inside words of some scripts. */
 static bool is_letter(uint32_t code)
 {
-    return text_is_word_char(code) || code == NON_JOINER || code == JOINER;
+    return fold_is_word(code) || code == NON_JOINER || code == JOINER;
 }
 
 static bool is_inside(uint32_t code)

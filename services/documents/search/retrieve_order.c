@@ -10,6 +10,7 @@
 #include "services/documents/search/retrieve_op.h"
 
 #include "shared/text/fit.h"
+#include "shared/text/fold.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -42,7 +43,7 @@ void retrieve_weigh(struct retrieve_op *op, const struct rag_index *index)
     for (size_t i = 0; i < terms->n; i++) {
         double weight = rarest;
         for (size_t k = 0; k < n; k++)
-            if (hashes[k] == terms->at[i].word.hash)
+            if (hashes[k] == terms->at[i].word.key)
                 weight = weights[k];
         terms->at[i].weight *= weight;
     }
@@ -80,7 +81,7 @@ static void put_anchor(struct buf *b, struct str heading, struct str file)
     for (size_t step; (step = text_char(rest, &c)) != 0; rest.at += step, rest.n -= step)
         if (c == ' ')
             buf_put_char(b, '-');
-        else if (c == '-' || c == '_' || text_is_word_char(c))
+        else if (c == '-' || c == '_' || fold_is_word(c))
             buf_put_url_encoded(b, (struct str){rest.at, step});
     buf_fini(&normal);
 }

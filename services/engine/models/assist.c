@@ -40,7 +40,7 @@ static void read_wanted(struct wanted *wanted, struct str question)
 {
     struct text_word word;
     while (wanted->n < WORDS_MAX && text_next_word(&question, &word)) {
-        uint64_t hash = text_hash((struct str){word.at, word.n}, 0);
+        uint64_t hash = text_word_key(&word);
         bool is_known = word.is_stop;
         for (size_t i = 0; i < wanted->n && !is_known; i++)
             is_known = wanted->words[i] == hash;
@@ -56,7 +56,7 @@ static uint64_t match(const struct wanted *wanted, const char *text)
     uint64_t bits = 0;
     while (text_next_word(&rest, &word))
         for (size_t i = 0; i < wanted->n; i++)
-            if (wanted->words[i] == text_hash((struct str){word.at, word.n}, 0))
+            if (wanted->words[i] == text_word_key(&word))
                 bits |= 1ull << i;
     return bits;
 }

@@ -38,7 +38,7 @@ static void read_terms(struct extraction *x)
         struct term *term = &x->terms.at[i];
         double rarity = most > 0 ? most : 1;
         for (size_t k = 0; k < prompt->term_n; k++)
-            if (prompt->terms[k].hash == term->word.hash)
+            if (prompt->terms[k].hash == term->word.key)
                 rarity = prompt->terms[k].weight;
         term->weight *= rarity;
     }

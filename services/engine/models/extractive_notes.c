@@ -11,7 +11,7 @@ static size_t words_of(struct str text, uint64_t hashes[PROMPT_TERMS_MAX])
     struct text_word word;
     size_t n = 0;
     while (n < PROMPT_TERMS_MAX && text_next_word(&text, &word)) {
-        uint64_t hash = text_hash((struct str){word.at, word.n}, 0);
+        uint64_t hash = text_word_key(&word);
         bool is_known = word.is_stop;
         for (size_t i = 0; i < n && !is_known; i++)
             is_known = hashes[i] == hash;

@@ -3,6 +3,8 @@
  * is in quotation marks, and signs. */
 #include "services/engine/models/rules_internal.h"
 
+#include "shared/text/fold.h"
+
 static bool is_digits(struct str s)
 {
     for (size_t i = 0; i < s.n; i++)
@@ -14,7 +16,7 @@ static bool is_digits(struct str s)
 static bool begins_word(struct str s)
 {
     uint32_t c;
-    return text_char(s, &c) != 0 && (c == '_' || text_is_word_char(c));
+    return text_char(s, &c) != 0 && (c == '_' || fold_is_word(c));
 }
 
 /* How many bytes of `s` are one word: "O'Brien", "2024-05-01" and "happened_on" are. */
@@ -27,7 +29,7 @@ static size_t word_bytes(struct str s)
         size_t step = text_char(rest, &c);
         bool joins = n > 0 && (c == '-' || c == '.' || c == '\'' || c == 0x2019) &&
                      begins_word((struct str){rest.at + step, rest.n - step});
-        if (!joins && c != '_' && !text_is_word_char(c))
+        if (!joins && c != '_' && !fold_is_word(c))
             break;
         n += step;
     }
