@@ -233,6 +233,58 @@ static bool is_space(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
+static bool is_word_byte(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.' || (unsigned char)c >= 0x80;
+}
+
+/* Returns whether the word that ends at `n` is a name of a program rather than of a language: one
+ * letter, or with a digit, a point or an underline. */
+static bool is_name(struct str text, size_t n)
+{
+    size_t from = n;
+    bool has_sign = false;
+    for (; from > 0 && is_word_byte(text.at[from - 1]); from--)
+        has_sign = has_sign || strchr("_.0123456789", text.at[from - 1]) != NULL;
+    return n - from == 1 ? (unsigned char)text.at[from] < 0x80 && text.at[from] != '.'
+                         : n > from && has_sign && text.at[n - 1] != '.';
+}
+
+static bool is_assigned(struct str after)
+{
+    after = str_trim((struct str){after.at, after.n < 3 ? after.n : 3});
+    return after.n > 0 && *after.at == '=';
+}
+
+void marks_put_quoted(struct buf *b, struct str text)
+{
+    bool is_code = false; /* within backquotes, or the mark before was one of code */
+    bool is_quoted = false;
+    for (size_t i = 0; i < text.n;) {
+        struct str rest = {text.at + i, text.n - i};
+        size_t mark = marks_measure(rest), open = marks_opening(rest);
+        if (mark == 0) {
+            is_quoted = is_quoted != (*rest.at == '`');
+            is_code = false;
+            buf_put_char(b, *rest.at);
+            i++;
+            continue;
+        }
+        struct str after = {rest.at + mark, rest.n - mark};
+        is_code = open == 1 && (is_quoted || is_code || is_name(text, i) || is_assigned(after));
+        if (is_code) {
+            buf_put(b, (struct str){rest.at, mark});
+        } else {
+            size_t close = rest.at[mark - 1] == ']' ? 1 : MARKS_BRACKET_BYTES;
+            buf_put_char(b, '(');
+            buf_put(b, (struct str){rest.at + open, mark - open - close});
+            buf_put_char(b, ')');
+        }
+        i += mark;
+    }
+}
+
 /* The text before its list of sources: "Sources:" and then a mark, or nothing more. */
 static struct str without_sources(struct str text)
 {

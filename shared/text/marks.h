@@ -31,6 +31,10 @@ void marks_name(struct str mark, bool *is_named, unsigned most);
 size_t marks_opening(struct str s);
 size_t marks_closing(struct str s);
 
+/* Puts `text` with its own marks in parentheses, (3), as models copy them. Code stays as it is:
+ * within backquotes, after a name such as `a` or `my_list`, and before `=`. Linear in its bytes. */
+void marks_put_quoted(struct buf *b, struct str text);
+
 /* Puts `text`, trimmed, without marks and the spaces before them, and without "Sources:" and the
  * text after it if that is a list of sources: marks are valid only in their answer, and people
  * copy both when they quote one. Linear in its bytes. */

@@ -11,7 +11,8 @@ enum {
     HEADING_MAX_WORDS = 12,
     NEXT_MAX_BYTES = 200,
     SHORT_HEADING_WORDS = 4,
-    NUMBERS_MAX = 8
+    NUMBERS_MAX = 8,
+    MARK_MAX_DIGITS = 3, /* "2021. " at the start of a line is a year */
 };
 
 static struct str skip(struct str s, size_t n)
@@ -33,7 +34,7 @@ static size_t mark_of(struct str s)
         return 2;
     if (s.n > 4 && memcmp(s.at, "\xe2\x80\xa2", 3) == 0) /* a bullet */
         return 3;
-    while (digits < s.n && digits < 4 && s.at[digits] >= '0' && s.at[digits] <= '9')
+    while (digits < s.n && digits < MARK_MAX_DIGITS && s.at[digits] >= '0' && s.at[digits] <= '9')
         digits++;
     bool is_number = digits > 0 && s.n > digits + 1 &&
                      (s.at[digits] == '.' || s.at[digits] == ')') && s.at[digits + 1] == ' ';
@@ -146,7 +147,7 @@ static struct str items_of(struct str rest)
     size_t n = 0;
     while (rest.n > 0) {
         struct str line = first_line(rest), trimmed = str_trim(line);
-        bool is_item = mark_of(trimmed) > 0 || (trimmed.n > 0 && *trimmed.at == '|');
+        bool is_item = mark_of(trimmed) > 0;
         bool goes_on = n > 0 && trimmed.n > 0 && (*line.at == ' ' || *line.at == '\t');
         if (trimmed.n > 0 && !is_item && !goes_on)
             break;
@@ -171,11 +172,61 @@ static struct str join_list(struct str lead, struct str items)
     return str_trim((struct str){lead.at, n});
 }
 
+/* --- code ------------------------------------------------------------------------------------- */
+
+static size_t fence_of(struct str line)
+{
+    line = str_trim(line);
+    return str_has_prefix(line, STR("```")) || str_has_prefix(line, STR("~~~")) ? 3 : 0;
+}
+
+/* Returns how much of the text is the rest of a block of code that began before it: passages are cut
+ * anywhere. Fences come in pairs, and only one that opens says a language. */
+static size_t begun_code(struct str text)
+{
+    struct str rest = text;
+    unsigned fences = 0;
+    size_t end = 0;
+    while (rest.at != NULL && rest.n > 0) {
+        struct str line = str_trim(str_cut(&rest, '\n'));
+        if (fence_of(line) > 0 && fences++ == 0 && line.n == 3)
+            end = (size_t)(line.at + line.n - text.at);
+    }
+    return fences % 2 == 1 ? end : 0;
+}
+
+/* The block of code that `rest` begins with, after white space: from fence to fence. Empty if there
+ * is none. One without an end goes to the end of the text. */
+static struct str code_at(struct str rest)
+{
+    size_t from = 0;
+    while (from < rest.n && strchr(" \r\n", rest.at[from]) != NULL && rest.at[from] != 0)
+        from++;
+    struct str code = skip(rest, from), left = code;
+    if (fence_of(first_line(code)) == 0)
+        return (struct str){code.at, 0};
+    (void)str_cut(&left, '\n');
+    while (left.n > 0 && fence_of(first_line(left)) == 0)
+        (void)str_cut(&left, '\n');
+    struct str end = first_line(left);
+    return (struct str){code.at, left.n == 0 ? code.n : (size_t)(end.at + end.n - code.at)};
+}
+
+/* Takes the block of code from `s->rest`; empty if there is none. */
+static struct str take_code(struct statements *s)
+{
+    struct str code = code_at(s->rest);
+    if (code.n > 0)
+        s->rest =
+            (struct str){code.at + code.n, (size_t)(s->rest.at + s->rest.n - code.at) - code.n};
+    return code;
+}
+
 /* --- statements ------------------------------------------------------------------------------- */
 
 void statements_start(struct statements *statements, struct str text)
 {
-    *statements = (struct statements){.rest = text, .from = text.at};
+    *statements = (struct statements){.rest = skip(text, begun_code(text)), .from = text.at};
     for (struct str rest = text; rest.n > 0;) {
         struct str line = first_line(rest);
         statements->width = line.n > statements->width ? line.n : statements->width;
@@ -278,8 +329,15 @@ static bool begins_list(struct statements *s, struct str text, struct statement 
 
 bool statements_next(struct statements *s, struct statement *ret_statement)
 {
-    struct str text;
-    while ((text = text_next_sentence(&s->rest)).n > 0) {
+    for (;;) {
+        struct str text = take_code(s);
+        if (text.n > 0) {
+            *ret_statement = (struct statement){
+                .kind = STATEMENT_CODE, .text = text, .heading = s->heading, .anchor = s->anchor};
+            return true;
+        }
+        if ((text = text_next_sentence(&s->rest)).n == 0)
+            return false;
         if (*text.at == '#') {
             s->heading = heading_of(text);
             s->anchor = str_has_prefix(text, STR("##")) ? s->heading : (struct str){NULL, 0};
@@ -327,9 +385,10 @@ bool statements_next(struct statements *s, struct statement *ret_statement)
                 s->items = items;
                 ret_statement->kind = STATEMENT_LIST;
                 ret_statement->text = join_list(text, items);
+            } else {
+                ret_statement->code = take_code(s);
             }
         }
         return true;
     }
-    return false;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * statements: splits a text into what it states: sentences, list items with the words that
- * introduce the list, and table rows, each with the heading above it. A heading is a line that
+ * introduce the list, table rows, and blocks of code, each with the heading above it. A heading is a line that
  * begins with `#`, or a short line on its own without a full stop, as in the text of a PDF. Pure;
  * one pass over the text.
  */
@@ -18,6 +18,7 @@ enum statement_kind {
     STATEMENT_ITEM,
     STATEMENT_ROW,     /* of a table; its lead is the table's first row */
     STATEMENT_HEADING, /* a short line on its own; never one marked with `#` */
+    STATEMENT_CODE,    /* a block between lines of ``` or ~~~, with these */
 };
 
 struct statement {
@@ -26,6 +27,7 @@ struct statement {
     struct str heading; /* without its `#`; empty if there is none */
     struct str anchor;  /* the last `#` heading, if it is of level 2 or deeper; else empty */
     struct str lead;    /* of an item: the words before its list, ending in a colon; or empty */
+    struct str code; /* of a sentence that ends in a colon: the block of code after it; or empty */
 };
 
 /* Initialized by statements_start. */

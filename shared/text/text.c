@@ -268,12 +268,13 @@ static bool opens_block(struct str s)
         s.at++;
         s.n--;
     }
-    if (s.n == 0 || *s.at == '\n' || *s.at == '\r' || *s.at == '#' || *s.at == '|' || *s.at == '>')
+    if (s.n == 0 || *s.at == '\n' || *s.at == '\r' || *s.at == '#' || *s.at == '|' ||
+        *s.at == '>' || str_has_prefix(s, STR("```")) || str_has_prefix(s, STR("~~~")))
         return true;
     if (s.n > 1 && (*s.at == '-' || *s.at == '*' || *s.at == '+') && s.at[1] == ' ')
         return true;
     size_t digits = 0;
-    while (digits < s.n && digits < 4 && s.at[digits] >= '0' && s.at[digits] <= '9')
+    while (digits < s.n && digits < 3 && s.at[digits] >= '0' && s.at[digits] <= '9')
         digits++;
     return digits > 0 && s.n > digits + 1 && (s.at[digits] == '.' || s.at[digits] == ')') &&
            s.at[digits + 1] == ' ';

@@ -85,6 +85,49 @@ static void a_block_of_code_is_no_sentence(void **state)
     prompt_fini(&prompt);
 }
 
+static void what_leads_to_something_or_is_a_link_is_no_answer(void **state)
+{
+    struct prompt prompt = {.searched_documents = 1, .searched_passages = 1};
+    prompt_add_source(
+        &prompt, STR("upload.md"),
+        STR("Upload a document like this:\n\n```sh\ncurl -F file=@a\n```\n\nBecause of "
+            "an upload:"));
+    check(&prompt, "How do I upload a document?",
+          "Upload a document like this: [1]\n\n```sh\ncurl -F file=@a\n```\n\nSources:\n[1] "
+          "upload.md");
+    prompt_fini(&prompt);
+    prompt = (struct prompt){.searched_documents = 1, .searched_passages = 1};
+    prompt_add_source(&prompt, STR("links.md"),
+                      STR("# Upload\n\n- [Upload a document](a.md)\n- [Upload a folder](b.md)\n\n"
+                          "| Task | Page |\n|---|---|\n| upload a document | [Upload](a.md) |\n"));
+    check(&prompt, "How do I upload a document?", EXTRACTIVE_NOTHING);
+    prompt_fini(&prompt);
+}
+
+static void tables_lists_and_links_read_as_sentences(void **state)
+{
+    struct prompt prompt = {.searched_documents = 1, .searched_passages = 1};
+    prompt_add_source(&prompt, STR("flags.md"),
+                      STR("| Flag | Default |\n|---|---|\n| `--listen` | port 8080 |\n\nThe pump "
+                          "needs:\n- oil, or\n  grease\n- [water](w.md)[3]\n"));
+    check(&prompt, "Which port is the default?",
+          "Flag: `--listen`; Default: port 8080 [1]\n\nSources:\n[1] flags.md");
+    check(&prompt, "What does the pump need?",
+          "The pump needs: oil, or grease; water(3) [1]\n\nSources:\n[1] flags.md");
+    prompt_fini(&prompt);
+}
+
+static void an_answer_about_one_thing_quotes_nothing_about_another(void **state)
+{
+    struct prompt prompt = {.searched_documents = 1, .searched_passages = 1};
+    prompt_add_source(&prompt, STR("faults.md"),
+                      STR("## What if Redis stops?\n\nNew work is refused.\n\n## What if a node "
+                          "stops?\n\nIf a node stops, clients send it again.\n"));
+    check(&prompt, "What happens if Redis stops?",
+          "New work is refused. [1]\n\nSources:\n[1] faults.md");
+    prompt_fini(&prompt);
+}
+
 static void given_passages_keep_their_numbers(void **state)
 {
     struct prompt prompt = {.has_given_sources = true};
@@ -183,6 +226,9 @@ int main(void)
         cmocka_unit_test(where_nothing_fits_it_says_so),
         cmocka_unit_test(a_question_about_what_the_reader_marked),
         cmocka_unit_test(a_block_of_code_is_no_sentence),
+        cmocka_unit_test(what_leads_to_something_or_is_a_link_is_no_answer),
+        cmocka_unit_test(tables_lists_and_links_read_as_sentences),
+        cmocka_unit_test(an_answer_about_one_thing_quotes_nothing_about_another),
         cmocka_unit_test(given_passages_keep_their_numbers),
         cmocka_unit_test(what_users_recommend_takes_no_place_and_repeats_nothing),
         cmocka_unit_test(a_correction_replaces_what_it_corrects),

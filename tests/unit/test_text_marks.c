@@ -37,6 +37,17 @@ static void marks_and_sources_are_taken_out(void **state)
     check(marks_put_without, "", "");
 }
 
+static void marks_of_a_quoted_text_are_no_marks(void **state)
+{
+    check(marks_put_quoted, "It is called a worker.[3][4] Bees[5]",
+          "It is called a worker.(3)(4) Bees(5)");
+    check(marks_put_quoted, "[1] 你好【2】 [^3]", "(1) 你好(2) (^3)");
+    check(marks_put_quoted, "a[1][2] my_list[3] x.y[4] `args[5]` args[6] = 1 v2[7]",
+          "a[1][2] my_list[3] x.y[4] `args[5]` args[6] = 1 v2[7]");
+    check(marks_put_quoted, "[x] [ ] [", "[x] [ ] [");
+    check(marks_put_quoted, "", "");
+}
+
 static void an_answer_is_a_list_of_paragraphs(void **state)
 {
     check(paragraphs_put_json, "One. [1]\n\nSources:\n[1] a.md",
@@ -53,6 +64,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(marks_and_sources_are_taken_out),
+        cmocka_unit_test(marks_of_a_quoted_text_are_no_marks),
         cmocka_unit_test(an_answer_is_a_list_of_paragraphs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,7 +19,7 @@ static void put_flat(struct buf *b, struct str text)
 /* One line per statement: kind, heading, lead, text. */
 static void check(const char *text, const char *expected)
 {
-    static const char kinds[] = "SLIRH";
+    static const char kinds[] = "SLIRHC";
     struct statements statements;
     struct statement statement;
     struct buf out;
@@ -33,6 +33,8 @@ static void check(const char *text, const char *expected)
         put_flat(&out, statement.lead);
         buf_put_char(&out, '<');
         put_flat(&out, statement.text);
+        buf_put(&out, statement.code.n > 0 ? STR(">") : STR(""));
+        put_flat(&out, statement.code);
         buf_put_char(&out, '\n');
     }
     buf_terminate(&out);
@@ -102,6 +104,22 @@ static void a_number_at_the_end_of_a_sentence_is_no_ordinal(void **state)
           "S <<Students pay 7.\nS <<Tickets are sold here.\n");
 }
 
+static void a_year_at_the_start_of_a_line_is_no_list_mark(void **state)
+{
+    check("The pump was built in\n2021. It still runs.",
+          "S <<The pump was built in/2021.\nS <<It still runs.\n");
+}
+
+static void a_block_of_code_is_a_statement_or_belongs_to_the_words_before_it(void **state)
+{
+    check("# A\n\nDo this:\n\n```sh\n# no heading\nls\n```\nThen that.",
+          "S A<<Do this:>```sh/# no heading/ls/```\nS A<<Then that.\n");
+    check("One is.\n\n~~~\nls\n~~~\n", "S <<One is.\nC <<~~~/ls/~~~\n");
+    check("# A\n```sh\nls", "C A<<```sh/ls\n");
+    check("rm\n```\nOne is.\n\n```sh\nls\n```\n", "S <<One is.\nC <<```sh/ls/```\n");
+    check("Do this:\n```\nls\n```", "S <<Do this:>```/ls/```\n");
+}
+
 static void an_ordinal_ends_no_sentence(void **state)
 {
     check("Er steigt ab 1. Januar auf 3 Euro. Gut so.",
@@ -155,6 +173,8 @@ int main(void)
         cmocka_unit_test(a_line_within_a_paragraph_or_a_list_is_no_heading),
         cmocka_unit_test(a_number_at_the_end_of_a_sentence_is_no_ordinal),
         cmocka_unit_test(an_ordinal_ends_no_sentence),
+        cmocka_unit_test(a_year_at_the_start_of_a_line_is_no_list_mark),
+        cmocka_unit_test(a_block_of_code_is_a_statement_or_belongs_to_the_words_before_it),
         cmocka_unit_test(a_long_list_is_cut_between_items),
         cmocka_unit_test(a_passage_fits_by_its_best_statement_and_as_a_whole),
     };

@@ -2,15 +2,12 @@
  * ask_prompt.c - see ask_prompt.h.
  *
  * Quoted text is changed as little as can be: lines that would mean something in the prompt are
- * moved off the margin, marks (shared/text/marks.h) become (3), as models copy them (not after a
- * letter: `list[3]` is code), control characters become spaces. */
+ * moved off the margin, marks become (3) (marks_put_quoted), control characters become spaces. */
 #include "services/documents/ask/ask_prompt.h"
 
 #include "services/documents/ask/citations.h"
 #include "shared/text/marks.h"
 #include "shared/text/text.h"
-
-#include <ctype.h>
 
 /* --- quoting ---------------------------------------------------------------------------------- */
 
@@ -40,32 +37,15 @@ static bool means_something(struct str line)
     return false;
 }
 
-static bool is_word_byte(char byte)
-{
-    return isalnum((unsigned char)byte) || byte == '_' || byte == ']' || byte == ')' ||
-           (unsigned char)byte >= 0x80;
-}
-
 static void put_line(struct buf *b, struct str line)
 {
     if (means_something(line))
         buf_put_char(b, ' ');
-    for (size_t i = 0; i < line.n; i++) {
-        struct str rest = {line.at + i, line.n - i};
-        size_t mark = marks_measure(rest), open = marks_opening(rest);
-        bool is_code = open == 1 && i > 0 && is_word_byte(line.at[i - 1]);
-        if (mark > 0 && !is_code) {
-            size_t close = rest.at[mark - 1] == ']' ? 1 : MARKS_BRACKET_BYTES;
-            buf_put_char(b, '(');
-            buf_put(b, (struct str){rest.at + open, mark - open - close});
-            buf_put_char(b, ')');
-            i += mark - 1;
-        } else if ((unsigned char)*rest.at < ' ' && *rest.at != '\t') {
-            buf_put_char(b, ' ');
-        } else {
-            buf_put_char(b, *rest.at);
-        }
-    }
+    size_t from = b->n;
+    marks_put_quoted(b, line);
+    for (size_t i = from; i < b->n; i++)
+        if ((unsigned char)b->at[i] < ' ' && b->at[i] != '\t')
+            b->at[i] = ' ';
 }
 
 /* A text of several lines. */

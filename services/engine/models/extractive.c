@@ -14,6 +14,7 @@
 enum {
     SENTENCE_MIN_WORDS = 3,
     SENTENCE_MAX_BYTES = 800,
+    CODE_MAX_BYTES = 600,
 };
 /* Shares of the question's weight: in the sentence and above it, and in its passage. */
 static const double least_coverage = 0.25, least_fit = 0.45, coverage_price = 0.3;
@@ -41,6 +42,8 @@ static void read_terms(struct extraction *x)
             if (prompt->terms[k].hash == term->word.key)
                 rarity = prompt->terms[k].weight;
         term->weight *= rarity;
+        if (i < x->terms.own_n && term->weight > x->terms.at[x->subject].weight)
+            x->subject = i;
     }
     for (size_t i = 0; i < prompt->source_n; i++) {
         terms_learn(&x->terms, str_of(prompt->sources[i].title));
@@ -66,18 +69,27 @@ static bool has_little(const struct extraction *x, struct str text, const struct
     return terms_weigh(&x->terms, &own) < 0.5 * terms_weigh(&x->terms, all);
 }
 
+/* Questions, blocks of code, words that lead to something, and mere links are no answers. */
+static bool can_answer(const struct statement *statement, struct str text)
+{
+    char last = text.at[text.n - 1];
+    if (statement->kind == STATEMENT_CODE || last == '?')
+        return false;
+    if (last == ':' && statement->kind != STATEMENT_LIST)
+        return statement->code.n > 0 && statement->code.n <= CODE_MAX_BYTES;
+    return !extractive_is_links(text);
+}
+
 /* A sentence without any of the question's words counts only below a heading that has some: "How do
- * I stop it?" is above its answer. A block of code is no sentence: examples often hold the
- * question itself. */
+ * I stop it?" is above its answer. */
 void extractive_put_sentence(struct extraction *x, size_t source, bool is_for_question,
                              const struct statement *statement, const struct terms_found *title)
 {
     struct str text = statement_plain(statement->text);
     struct terms_found own;
     size_t words = count_words(text);
-    if (words == 0 || text.n > SENTENCE_MAX_BYTES || text.at[text.n - 1] == '?' ||
-        memmem(text.at, text.n, "```", 3) != NULL || x->n == SENTENCES_MAX ||
-        (words < SENTENCE_MIN_WORDS && statement->lead.n == 0))
+    if (words == 0 || text.n > SENTENCE_MAX_BYTES || x->n == SENTENCES_MAX ||
+        (words < SENTENCE_MIN_WORDS && statement->lead.n == 0) || !can_answer(statement, text))
         return;
     fit_statement(&x->terms, statement, NULL, &own);
     bool is_below = has_little(x, text, &own);
@@ -93,6 +105,7 @@ void extractive_put_sentence(struct extraction *x, size_t source, bool is_for_qu
                            .text = text,
                            .lead = statement->lead,
                            .heading = statement->heading,
+                           .code = statement->code,
                            .source = source,
                            .place = x->n++,
                            .price = 1,
@@ -103,6 +116,7 @@ void extractive_put_sentence(struct extraction *x, size_t source, bool is_for_qu
     s->is_below = is_below;
     s->found = own;
     fit_statement(&x->terms, statement, title, &own);
+    s->has_subject = x->subject < x->terms.n && own.at[x->subject] > 0;
     s->coverage = is_for_question ? 1 : fit_share(&x->terms, &own);
     if (!is_for_question && !terms_has_codes(&x->terms, &own))
         s->price = without_code_price;
@@ -224,15 +238,24 @@ static double gain_of(const struct extraction *x, const struct sentence *s,
     return fit_share(&x->terms, &both) - fit_share(&x->terms, &said);
 }
 
+static bool some_have_subject(const struct extraction *x)
+{
+    for (size_t i = 0; i < x->n; i++)
+        if (x->sentences[i].has_subject && !x->sentences[i].is_note)
+            return true;
+    return false;
+}
+
 /* Takes sentences of documents, which are measured against each other alone: nothing that users
  * recommend takes the place of one. Returns how many of `taken`. */
 static size_t take_of_documents(const struct extraction *x, struct sentence *taken)
 {
     const struct sentence *best = NULL;
     size_t n = 0;
+    bool has_subject = some_have_subject(x);
     for (size_t i = 0; i < x->n && n < TAKEN_MAX; i++) {
         struct sentence s = x->sentences[i];
-        if (s.is_note)
+        if (s.is_note || (has_subject && !s.has_subject))
             continue;
         if (best == NULL)
             best = &x->sentences[i];
@@ -269,112 +292,6 @@ static size_t take(struct extraction *x)
         qsort(taken, n, sizeof *taken, compare_places);
     memcpy(x->sentences, taken, n * sizeof *taken);
     return n;
-}
-
-/* --- the answer ------------------------------------------------------------------------------- */
-
-void extractive_put_plain(struct buf *b, struct str text)
-{
-    bool is_gap = false;
-    for (size_t i = 0; i < text.n; i++) {
-        char c = text.at[i];
-        if (c == ' ' || c == '\n' || c == '\t') {
-            is_gap = true;
-            continue;
-        }
-        if (is_gap)
-            buf_put_char(b, ' ');
-        buf_put_char(b, c);
-        is_gap = false;
-    }
-}
-
-/* A list reads as one sentence: its lead, and the items with a semicolon between them. */
-static void put_list(struct buf *b, struct str list)
-{
-    while (list.n > 0) {
-        struct str line = str_trim(str_cut(&list, '\n'));
-        if (line.n == 0)
-            continue;
-        extractive_put_plain(b, statement_plain(line));
-        char last = b->at[b->n - 1];
-        if (list.n > 0)
-            buf_put(b, strchr(".;:,!?", last) == NULL ? STR("; ") : STR(" "));
-    }
-}
-
-static void put_sentence_text(struct buf *answer, const struct sentence *s)
-{
-    if (s->kind == STATEMENT_LIST) {
-        put_list(answer, s->text);
-        return;
-    }
-    if (s->kind == STATEMENT_ITEM && s->lead.n > 0) {
-        extractive_put_plain(answer, s->lead);
-        buf_put_char(answer, ' ');
-    }
-    extractive_put_plain(answer, s->text);
-}
-
-static void put_source(struct buf *b, size_t number, const struct source *source,
-                       const char *complaint)
-{
-    buf_printf(b, "\n[%zu] %s", number, source->title);
-    if (complaint != NULL)
-        buf_printf(b, " (%s)", complaint);
-}
-
-static void put_answer(const struct prompt *prompt, const struct sentence *sentences, size_t taken,
-                       struct buf *answer)
-{
-    size_t numbers[PROMPT_SOURCES_MAX + 1] = {0}, next = 1;
-    const char *complaints[PROMPT_SOURCES_MAX + 1] = {NULL};
-    for (size_t i = 0; i < taken; i++) {
-        const struct sentence *s = &sentences[i];
-        /* Passages that came with the prompt keep the numbers that their sender knows. */
-        if (numbers[s->source] == 0)
-            numbers[s->source] = prompt->has_given_sources ? s->source + 1 : next++;
-        if (s->complaint != NULL)
-            complaints[s->source] = s->complaint;
-        if (i > 0)
-            buf_put_char(answer, ' ');
-        put_sentence_text(answer, s);
-        if (s->source < prompt->source_n) /* what the reader marked has no number */
-            buf_printf(answer, " [%zu]", numbers[s->source]);
-    }
-    if (prompt->has_given_sources)
-        return; /* who gave them shows them */
-    buf_lit(answer, "\n\nSources:");
-    for (size_t i = 0; i < prompt->source_n; i++)
-        if (numbers[i] != 0)
-            put_source(answer, numbers[i], &prompt->sources[i], complaints[i]);
-}
-
-/* `words`: what was looked for. */
-static void put_think(const struct prompt *prompt, struct str words, size_t taken,
-                      struct buf *think)
-{
-    buf_lit(think, "Built-in extractive model, no language model. ");
-    if (prompt->has_given_sources)
-        buf_printf(think, "Read the %llu %s that came with the question",
-                   COUNTED(prompt->source_n, "passage"));
-    else if (prompt->searched_passages > 0)
-        buf_printf(think, "Searched %llu %s of %llu %s and read the best %zu",
-                   COUNTED(prompt->searched_passages, "passage"),
-                   COUNTED(prompt->searched_documents, "document"), prompt->source_n);
-    else
-        buf_lit(think, "This engine has no documents to search (see --corpus and --llm)");
-    if (words.n > 0) {
-        buf_lit(think, ", looking for: ");
-        buf_put(think, words);
-    } else {
-        buf_lit(think, "; the question has no word to look for");
-    }
-    if (taken > 0)
-        buf_printf(think, ". %zu of their sentences %s copied word for word.", taken,
-                   taken == 1 ? "fits and is" : "fit and are");
-    else
-        buf_lit(think, ". No sentence fits well enough to be an answer.");
 }
 
 /* --- a question of several parts -------------------------------------------------------------- */
@@ -428,10 +345,10 @@ void extractive_answer(const struct prompt *prompt, struct buf *think, struct bu
         extract(&chosen, prompt, prompt->question);
     }
     if (chosen.n > 0)
-        put_answer(prompt, chosen.sentences, chosen.n, answer);
+        extractive_put_answer(prompt, chosen.sentences, chosen.n, answer);
     else if (is_marked_meant)
         quoted = extractive_put_marked(prompt, answer);
-    put_think(prompt, buf_str(&chosen.words), chosen.n + quoted, think);
+    extractive_put_think(prompt, buf_str(&chosen.words), chosen.n + quoted, think);
     if (chosen.n + quoted == 0)
         buf_lit(answer, EXTRACTIVE_NOTHING);
     buf_fini(&chosen.words);

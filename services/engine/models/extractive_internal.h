@@ -18,11 +18,12 @@ enum {
 
 struct sentence {
     enum statement_kind kind;
-    struct str text, lead, heading;
+    struct str text, lead, heading, code;
     size_t source, place; /* from 0; `place` is its index among all sentences */
     double price, score;
     double coverage, context;      /* share of the question's weight: of itself, of its passage */
     bool is_below;                 /* most of its coverage comes from the heading or lead above */
+    bool has_subject;              /* it, or what is above it, has the question's rarest word */
     uint64_t twin;                 /* hash of the text in the form that is compared */
     struct terms_found found;      /* without the title */
     bool is_note, is_for_question; /* recommended; recommended for exactly this question */
@@ -33,6 +34,7 @@ struct extraction {
     const struct prompt *prompt;
     struct str question; /* the prompt's question, or one part of it */
     struct terms terms;
+    size_t subject; /* the place of the question's rarest word among the terms */
     struct sentence *sentences;
     size_t n;
 };
@@ -48,8 +50,18 @@ void extractive_put_sentence(struct extraction *x, size_t source, bool is_for_qu
  */
 bool extractive_fits(const struct extraction *x, const struct sentence *s);
 
-/* Puts a text with each run of white space as one space. */
+/* --- extractive_put.c --- */
+
+/* Returns whether a statement consists of links: a list of them, or a row with one. */
+bool extractive_is_links(struct str text);
+/* Puts a text with each run of white space as one space, links within a site as their words, and
+ * marks as marks_put_quoted has them. */
 void extractive_put_plain(struct buf *b, struct str text);
+void extractive_put_answer(const struct prompt *prompt, const struct sentence *sentences,
+                           size_t taken, struct buf *answer);
+/* `words`: what was looked for. */
+void extractive_put_think(const struct prompt *prompt, struct str words, size_t taken,
+                          struct buf *think);
 
 /* --- extractive_marked.c --- */
 
