@@ -180,8 +180,8 @@ static size_t fence_of(struct str line)
     return str_has_prefix(line, STR("```")) || str_has_prefix(line, STR("~~~")) ? 3 : 0;
 }
 
-/* Returns how much of the text is the rest of a block of code that began before it: passages are cut
- * anywhere. Fences come in pairs, and only one that opens says a language. */
+/* Returns how much of the text is the rest of a block of code that began before it: passages are
+ * cut anywhere. Fences come in pairs, and only one that opens says a language. */
 static size_t begun_code(struct str text)
 {
     struct str rest = text;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * statements: splits a text into what it states: sentences, list items with the words that
- * introduce the list, table rows, and blocks of code, each with the heading above it. A heading is a line that
- * begins with `#`, or a short line on its own without a full stop, as in the text of a PDF. Pure;
- * one pass over the text.
+ * introduce the list, table rows, and blocks of code, each with the heading above it. A heading is
+ * a line that begins with `#`, or a short line on its own without a full stop, as in the text of a
+ * PDF. Pure; two passes over the text.
  */
 #ifndef PARLEY_TEXT_STATEMENTS_H
 #define PARLEY_TEXT_STATEMENTS_H
