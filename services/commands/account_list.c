@@ -26,9 +26,11 @@ static void put_account_json(struct buf *b, const struct account *account)
         buf_lit(b, "null");
     else
         buf_put_json(b, account->namespace);
-    buf_printf(b, ",\"weight\":%.*s,\"max_waiting\":%u,\"max_rate\":%u,\"max_nonces\":%llu",
-               STR_ARG(account->weight_text), account->max_waiting, account->max_rate,
-               (unsigned long long)account->max_nonces);
+    buf_printf(b,
+               ",\"weight\":%.*s,\"max_waiting\":%u,\"upload_rate\":%u,\"max_rate\":%u,\"max_"
+               "nonces\":%llu",
+               STR_ARG(account->weight_text), account->max_waiting, account->upload_rate,
+               account->max_rate, (unsigned long long)account->max_nonces);
     buf_printf(b, ",\"max_stored\":%llu,\"max_stored_per_user\":%llu",
                (unsigned long long)account->max_stored,
                (unsigned long long)account->max_stored_per_user);

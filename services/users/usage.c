@@ -124,9 +124,9 @@ static void answer(struct request *r, const struct counting *counting)
                (unsigned long long)users_of(r)->settings->max_bytes,
                (unsigned long long)n[COUNT_PASSAGES]);
     buf_lit(b, ",\"Rates\":{\"Uploads\":[");
-    put_rate(b, n[COUNT_UPLOADS_MINUTE], UPLOADS_A_MINUTE, 60);
+    put_rate(b, n[COUNT_UPLOADS_MINUTE], r->account->upload_rate, 60);
     buf_put_char(b, ',');
-    put_rate(b, n[COUNT_UPLOADS_HOUR], UPLOADS_AN_HOUR, 3600);
+    put_rate(b, n[COUNT_UPLOADS_HOUR], r->account->upload_rate * UPLOADS_HOUR_FACTOR, 3600);
     buf_lit(b, "],\"Questions\":[");
     put_rate(b, n[COUNT_ASKS_MINUTE], ASKS_A_MINUTE, 60);
     buf_lit(b, "]}}");

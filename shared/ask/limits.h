@@ -7,10 +7,9 @@
 #define PARLEY_ASK_LIMITS_H
 
 enum {
-    UPLOADS_A_MINUTE = 5,
-    UPLOADS_AN_HOUR = 50,
-    ASKS_A_MINUTE = 20,    /* questions over documents and agent runs */
-    DOCUMENTS_MAX = 10000, /* per owner: lua/documents/documents.lua */
+    UPLOADS_HOUR_FACTOR = 10, /* uploads an hour are so many times the account's a minute */
+    ASKS_A_MINUTE = 20,       /* questions over documents and agent runs */
+    DOCUMENTS_MAX = 10000,    /* per owner: lua/documents/documents.lua */
 };
 
 #endif

@@ -18,6 +18,7 @@ enum {
     ACCOUNT_SECRET_MAX_BYTES = 256,
     NAMESPACE_MAX_BYTES = 32,
     ACCOUNT_MAX_RATE = 100000,
+    ACCOUNT_UPLOAD_RATE = 5,
     ACCOUNT_MAX_NONCES = 10000000,
     ACCOUNT_STORED_MIN = 65536, /* as much as any user counts (lua/queue/stored.lua) */
     ACCOUNT_STORED_MIN_PER_USER = 4096,
@@ -53,6 +54,7 @@ struct account {
     double weight;          /* fair share, 0.01 to 1000, default 1 */
     struct str weight_text; /* the same as scripts take it */
     unsigned max_waiting;   /* Open queries per user, 1 to 100000, default 100 */
+    unsigned upload_rate;   /* uploads a minute of each owner, 1 to 1000 */
     unsigned max_rate;      /* requests a second, 1 to 1000000, default ACCOUNT_MAX_RATE */
     uint64_t max_nonces;    /* used up a day, 100 to 10^12, default ACCOUNT_MAX_NONCES */
     /* Maximum stored bytes, ACCOUNT_STORED_MIN to ACCOUNT_STORED_MAX, 0: no limit; and for each of

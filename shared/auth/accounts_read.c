@@ -32,6 +32,7 @@ enum member {
     MEMBER_WEIGHT,
     MEMBER_MAX_WAITING,
     MEMBER_MAX_RATE,
+    MEMBER_UPLOAD_RATE,
     MEMBER_MAX_NONCES,
     MEMBER_MAX_STORED,
     MEMBER_MAX_STORED_PER_USER,
@@ -50,6 +51,7 @@ static const struct str member_names[MEMBER_NR] = {
     [MEMBER_WEIGHT] = STR("weight"),
     [MEMBER_MAX_WAITING] = STR("max_waiting"),
     [MEMBER_MAX_RATE] = STR("max_rate"),
+    [MEMBER_UPLOAD_RATE] = STR("upload_rate"),
     [MEMBER_MAX_NONCES] = STR("max_nonces"),
     [MEMBER_MAX_STORED] = STR("max_stored"),
     [MEMBER_MAX_STORED_PER_USER] = STR("max_stored_per_user"),
@@ -189,7 +191,7 @@ static bool read_member(const struct reader *r, struct account *draft, struct ac
         return fail_unknown(
             r, key, value, nearest_member(yaml_tree_scalar(key)),
             "secret, secret_hash, role, weight, max_waiting, max_rate, max_nonces, max_stored, "
-            "max_stored_per_user, dialect, namespace, former_secret, former_hash and "
+            "max_stored_per_user, upload_rate, dialect, namespace, former_secret, former_hash and "
             "former_until");
     if (*seen & 1u << member)
         return fail(r, key, "account '%.*s' has '%s' twice", STR_ARG(draft->name),
@@ -222,6 +224,11 @@ static bool read_member(const struct reader *r, struct account *draft, struct ac
         if (!str_parse_u64(text, &number) || number < 1 || number > 1000000)
             return fail(r, key, "max_rate takes a whole number from 1 to 1000000");
         draft->max_rate = (unsigned)number;
+        return true;
+    case MEMBER_UPLOAD_RATE:
+        if (!str_parse_u64(text, &number) || number < 1 || number > 1000)
+            return fail(r, key, "upload_rate takes a whole number from 1 to 1000");
+        draft->upload_rate = (unsigned)number;
         return true;
     case MEMBER_MAX_NONCES:
         if (!str_parse_u64(text, &number) || number < 100 || number > UINT64_C(1000000000000))
@@ -295,6 +302,7 @@ static bool read_account(const struct reader *r, const yaml_node_t *key, const y
     struct account draft = {.name = yaml_tree_scalar(key),
                             .weight = 1,
                             .max_waiting = 100,
+                            .upload_rate = ACCOUNT_UPLOAD_RATE,
                             .max_rate = ACCOUNT_MAX_RATE,
                             .max_nonces = ACCOUNT_MAX_NONCES};
     if (value->type != YAML_MAPPING_NODE)

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { ready } from '../cluster/watch.mjs';
 import { assertRefused, forgetLimits, formOf, settled, upload, uploadIndexed } from '../support/documents.mjs';
-import { assertMembers, assertOk, eventually, sign, suite } from '../support/harness.mjs';
+import { ACCOUNTS, assertMembers, assertOk, eventually, sign, suite } from '../support/harness.mjs';
 import { makePdf } from '../support/indexing.mjs';
 
 const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/; // a random UUID
@@ -227,6 +227,17 @@ suite('uploads', { sweep: false }, ({ test, cluster }) => {
     for (let i = 0; i < 49; i++) await cluster.redis.cmd('ZADD', key, earlier + i, `earlier-${i}`);
     assertLimited(await upload(cluster, { name: 'rate.txt', bytes: newText() }), 50, 3600);
     await forgetLimits(cluster);
+  });
+});
+
+suite('uploads of an account with upload_rate', { accounts: { ...ACCOUNTS, Bulk_1: { secret: 'bulk-secret', role: 'user', upload_rate: 7 } } }, ({ test, cluster }) => {
+  test('are as many a minute as it says', async () => {
+    for (let i = 0; i < 7; i++) assertOk(await upload(cluster, { name: 'bulk.txt', bytes: newText(), as: 'Bulk_1', node: i % 2 }), 201);
+    assertLimited(await upload(cluster, { name: 'bulk.txt', bytes: newText(), as: 'Bulk_1' }), 7, 60);
+    const { Rates } = assertOk(await cluster.request('GET', '/api/users/Bulk_1/usage', { as: 'Bulk_1' }));
+    assert.deepEqual(Rates.Uploads.map(({ Max, Seconds }) => [Max, Seconds]), [[7, 60], [70, 3600]]);
+    for (let i = 0; i < 5; i++) assertOk(await upload(cluster, { name: 'few.txt', bytes: newText(), as: 'User_2' }), 201);
+    assertLimited(await upload(cluster, { name: 'few.txt', bytes: newText(), as: 'User_2' }), 5, 60);
   });
 });
 

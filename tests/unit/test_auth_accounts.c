@@ -39,6 +39,7 @@ static void all_members_and_their_defaults_are_read(void **state)
               "    weight: 2.5\n"
               "    max_waiting: 7\n"
               "    max_rate: 8\n"
+              "    upload_rate: 9\n"
               "    max_nonces: 900\n"
               "  Inference_1: {secret: 'null', role: engine, dialect: deployed}\n"
               "  \"\\\"\xc3\xa4\": {secret: x, role: operator}\n");
@@ -53,6 +54,7 @@ static void all_members_and_their_defaults_are_read(void **state)
     assert_true(str_eq(account->weight_text, STR("1")));
     assert_int_equal(account->max_waiting, 100);
     assert_int_equal(account->max_rate, ACCOUNT_MAX_RATE);
+    assert_int_equal(account->upload_rate, ACCOUNT_UPLOAD_RATE);
     assert_int_equal(account->max_nonces, ACCOUNT_MAX_NONCES);
     assert_false(account->is_deployed);
 
@@ -64,6 +66,7 @@ static void all_members_and_their_defaults_are_read(void **state)
     assert_true(str_eq(account->weight_text, STR("2.5")));
     assert_int_equal(account->max_waiting, 7);
     assert_int_equal(account->max_rate, 8);
+    assert_int_equal(account->upload_rate, 9);
     assert_int_equal(account->max_nonces, 900);
 
     account = accounts_find(accounts, STR("Inference_1"));
@@ -175,6 +178,9 @@ static const struct broken broken[] = {
     {IN_A("role: user, max_waiting: 1.5"),
      "line 2: max_waiting takes a whole number from 1 to 100000"},
     {IN_A("role: user, max_rate: 0"), "line 2: max_rate takes a whole number from 1 to 1000000"},
+    {IN_A("role: user, upload_rate: 0"), "line 2: upload_rate takes a whole number from 1 to 1000"},
+    {IN_A("role: user, upload_rate: 1001"),
+     "line 2: upload_rate takes a whole number from 1 to 1000"},
     {IN_A("role: user, max_rate: 1000001"),
      "line 2: max_rate takes a whole number from 1 to 1000000"},
     {IN_A("role: user, max_nonces: 99"),
@@ -191,23 +197,27 @@ static const struct broken broken[] = {
      "line 2: account 'A' has an unknown dialect: the only one is deployed"},
     {IN_A("role: user, max_wating: 5"),
      "line 2: unknown member 'max_wating': did you mean max_waiting?"},
-    {IN_A("role: user, color: 5"), "line 2: unknown member 'color': use secret, "
-                                   "secret_hash, role, weight, max_waiting, max_rate, max_nonces, "
-                                   "max_stored, max_stored_per_user, dialect, namespace, "
-                                   "former_secret, former_hash and former_until"},
+    {IN_A("role: user, color: 5"),
+     "line 2: unknown member 'color': use secret, "
+     "secret_hash, role, weight, max_waiting, max_rate, max_nonces, "
+     "max_stored, max_stored_per_user, upload_rate, dialect, namespace, "
+     "former_secret, former_hash and former_until"},
     {IN_A("role: fronted"),
      "line 2: account 'A' has an unknown role 'fronted': did you mean frontend?"},
     {IN_A("role: user, ? [a] : b"),
      "line 2: unknown member: use secret, secret_hash, role, weight, "
-     "max_waiting, max_rate, max_nonces, max_stored, max_stored_per_user, dialect, namespace, "
+     "max_waiting, max_rate, max_nonces, max_stored, max_stored_per_user, upload_rate, dialect, "
+     "namespace, "
      "former_secret, former_hash and former_until"},
     {"accounts:\n  A: {topsecret}\n",
      "line 2: unknown member: use secret, secret_hash, role, weight, "
-     "max_waiting, max_rate, max_nonces, max_stored, max_stored_per_user, dialect, namespace, "
+     "max_waiting, max_rate, max_nonces, max_stored, max_stored_per_user, upload_rate, dialect, "
+     "namespace, "
      "former_secret, former_hash and former_until"},
     {"accounts:\n  A: {t0psecret: secret}\n",
      "line 2: unknown member: use secret, secret_hash, role, "
-     "weight, max_waiting, max_rate, max_nonces, max_stored, max_stored_per_user, dialect, "
+     "weight, max_waiting, max_rate, max_nonces, max_stored, max_stored_per_user, upload_rate, "
+     "dialect, "
      "namespace, former_secret, former_hash and former_until"},
     {IN_A("role: user, namespace: a~b"), "line 2: the namespace of account 'A' is not 1 to 32 "
                                          "letters, digits, '-' and '_'"},

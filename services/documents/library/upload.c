@@ -249,8 +249,9 @@ static void begin(struct upload *upload)
     struct request *r = upload->r;
     struct str who = upload->owner.whom.user_name;
     char limits[2 * SPACE_MAX_BYTES + 64];
-    int n = snprintf(limits, sizeof limits, "upload:%.*s:%d:60,upload:%.*s:%d:3600", STR_ARG(who),
-                     UPLOADS_A_MINUTE, STR_ARG(who), UPLOADS_AN_HOUR);
+    int n = snprintf(limits, sizeof limits, "upload:%.*s:%u:60,upload:%.*s:%u:3600", STR_ARG(who),
+                     r->account->upload_rate, STR_ARG(who),
+                     r->account->upload_rate * UPLOADS_HOUR_FACTOR);
     upload->number = sm_number();
     upload->doc = ids_new(r);
     upload->key = key_of(upload);

@@ -148,6 +148,7 @@ static void become(struct request *r, const struct jwt_claims *claims)
                                 .weight = 1,
                                 .weight_text = STR("1"),
                                 .max_waiting = PROVIDER_MAX_WAITING,
+                                .upload_rate = ACCOUNT_UPLOAD_RATE,
                                 .max_rate = ACCOUNT_MAX_RATE,
                                 .max_nonces = ACCOUNT_MAX_NONCES};
     *identity = (struct identity){.username = request_copy(r, claims->username)};
