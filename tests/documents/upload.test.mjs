@@ -14,6 +14,16 @@ let last = 0;
 // Text that no other test uploaded.
 const newText = () => `This is text number ${(last += 1)} of ${process.pid}: the lease of a claim lasts 150 seconds.\n`;
 
+function assertLimited(response, limit, window) {
+  const problem = assertRefused(response, 429, 'rate_limited');
+  const retry = Number(response.headers['retry-after']);
+  assert.ok(retry >= 1 && retry <= window, `Retry-After ${retry}`);
+  assert.equal(response.headers['x-ratelimit-limit'], String(limit));
+  assert.equal(response.headers['x-ratelimit-remaining'], '0');
+  assert.equal(response.headers['x-ratelimit-reset'], String(retry));
+  assert.ok(problem.detail.includes(String(retry)), problem.detail);
+}
+
 suite('uploads', { sweep: false }, ({ test, cluster }) => {
   const send = async (options) => {
     await forgetLimits(cluster);
@@ -200,16 +210,6 @@ suite('uploads', { sweep: false }, ({ test, cluster }) => {
   });
 
   // --- rates ---
-
-  function assertLimited(response, limit, window) {
-    const problem = assertRefused(response, 429, 'rate_limited');
-    const retry = Number(response.headers['retry-after']);
-    assert.ok(retry >= 1 && retry <= window, `Retry-After ${retry}`);
-    assert.equal(response.headers['x-ratelimit-limit'], String(limit));
-    assert.equal(response.headers['x-ratelimit-remaining'], '0');
-    assert.equal(response.headers['x-ratelimit-reset'], String(retry));
-    assert.ok(problem.detail.includes(String(retry)), problem.detail);
-  }
 
   test('the sixth upload of a minute is 429, on whichever nodes the others were', async () => {
     await forgetLimits(cluster);

@@ -15,7 +15,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const double least_score = 0.08;
+static const double least_score = 0.085;
 /* With what the reader selected: no passage holds much of so many words. */
 static const double least_with_context = 0.02;
 static const double best_price = 0.6;
