@@ -6,7 +6,7 @@ FROM docker.io/library/debian:bookworm-slim AS build
 WORKDIR /src
 COPY cmake/deps/build.txt cmake/deps/
 RUN apt-get update \
- && sed -nE 's/^([a-z0-9.+-]+) .*/\1/p' cmake/deps/build.txt | grep -vxE 'redis-server|poppler-utils|curl' \
+ && sed -nE 's/^([a-z0-9.+-]+) .*/\1/p' cmake/deps/build.txt | grep -vxE 'redis-server|poppler-data|poppler-utils|curl' \
   | DEBIAN_FRONTEND=noninteractive xargs apt-get install -y --no-install-recommends \
  && rm -rf /var/lib/apt/lists/*
 # Only what the build reads, so that another change does not build all of it again.

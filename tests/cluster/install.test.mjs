@@ -82,7 +82,7 @@ describe('installing', { timeout: 900_000 }, () => {
     for (const line of list.trim().split('\n')) assert.match(line, / root\/root /);
     assert.doesNotMatch(list, /usr\/local/);
     const { stdout: depends } = await run('dpkg-deb', ['--field', deb, 'Depends']);
-    for (const name of ['libh2o', 'libhiredis', 'libssl', 'poppler-utils', 'adduser']) assert.ok(depends.includes(name), `${name} in ${depends}`);
+    for (const name of ['libh2o', 'libhiredis', 'libssl', 'poppler-data', 'poppler-utils', 'adduser']) assert.ok(depends.includes(name), `${name} in ${depends}`);
     await run('dpkg-deb', ['--control', deb, join(folder, 'control')]);
     assert.equal(readFileSync(join(folder, 'control/conffiles'), 'utf8'), '/etc/parley/node.yaml\n/etc/parley/engine.yaml\n');
     for (const script of ['postinst', 'prerm', 'postrm']) await run('sh', ['-n', join(folder, 'control', script)]);
