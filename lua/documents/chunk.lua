@@ -9,8 +9,8 @@
 --   space  name
 --   doc    name
 --   index  number
--- Replies: missing | replay | ok/filename (JSON)/generation/start bytes/end bytes/start chars/end chars/first block,
---   NUL, then the blocks as parts
+-- Replies: missing | replay | ok/filename (JSON)/generation/start bytes/end bytes/start chars/end chars/page (0: it has
+--   none)/first block, NUL, then the blocks as parts
 local documents = require('documents/documents')
 local passage_text = require('documents/passage_text')
 local concat = table.concat

@@ -9,6 +9,7 @@
 --   lease  text 20
 --   chars  digits
 --   cap    number   bytes
+--   pages  bytes? 400k  where its pages begin (shared/text/text_pages.h); of some formats
 --   each block 5000:
 --     text  text 8k  of the text
 -- Replies: ok | lost | full/used/cap
@@ -25,7 +26,7 @@ local function verb(turn, a)
     local j = jobs.read_held(turn, job, lease)
     if not j then return 'lost' end
     local d = documents.read(turn, j.space, j.doc)
-    local size, used = 0, storage.space_bytes(turn, j.space)
+    local size, used = #pages, storage.space_bytes(turn, j.space)
     for i = block_from, block_to do size = size + #args[i] end
     if used - storage.upload_bytes(turn, j.doc) - storage.loose_text_bytes(d) + size > cap then
         return 'full\n' .. format('%d', used) .. '\n' .. format('%d', cap)
@@ -35,6 +36,7 @@ local function verb(turn, a)
     for i = block_from, block_to do
         call('HSET', storage.text_key(turn, j.doc, j.lease), format('%d', i - block_from), args[i])
     end
+    if pages ~= '' then call('HSET', storage.text_key(turn, j.doc, j.lease), 'pages', pages) end
     call('UNLINK', P .. 'upload:' .. j.doc)
     call('HSET', d.key, 'text', j.lease, 'text_bytes', format('%d', size), 'chars', chars,
          'blocks', format('%d', block_to - block_from + 1))

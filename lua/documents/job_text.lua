@@ -1,14 +1,15 @@
--- job_text: returns a page of the stored text that a job works on.
+-- job_text: returns a part of the stored text that a job works on, the first one with where its pages begin.
 -- KEYS: job:<job>, doc:<doc>, text:<doc>:<n>.
 -- Wakes: nobody.
--- Bound: ends with the block that reaches REPLY_BYTES.
+-- Bound: the pages (job_parsed); ends with the block that reaches REPLY_BYTES.
 -- Lane: first.  Home: space.  Nonce: no.  Full: runs.
 -- Repeatable: yes.
 -- Arguments:
 --   job    name
 --   lease  text 20
 --   from   number   of the first block
--- Replies: lost | blocks as parts; none when there are no more
+-- Replies: lost | blocks as parts; none when there are no more. Before block 0 comes a part with the pages, empty
+--   without any
 local jobs = require('documents/jobs')
 local storage = require('documents/storage')
 local bounds = require('turn/bounds')
@@ -22,6 +23,7 @@ local function verb(turn, a)
     if not j then return 'lost' end
     local got = call('HMGET', turn.prefix .. 'doc:' .. j.doc, 'text', 'blocks')
     local key, parts, bytes = storage.text_key(turn, j.doc, got[1]), {}, 0
+    if from == 0 then storage.put_part(parts, call('HGET', key, 'pages') or '') end
     for block = from, got[2] - 1 do
         local text = call('HGET', key, format('%d', block))
         storage.put_part(parts, text)

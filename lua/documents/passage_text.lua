@@ -16,11 +16,11 @@ local function passage_of(turn, doc, d, index, lines)
     local at = PACK_HEADER + index * CHUNK_ROW
     local row = call('GETRANGE', key, format('%d', at), format('%d', at + CHUNK_ROW - 1))
     if #row < CHUNK_ROW then return nil end
-    local from, to, from_chars, to_chars = struct.unpack('<I4I4I4I4', row)
+    local from, to, from_chars, to_chars, _, page = struct.unpack('<I4I4I4I4I4I4', row)
     local first, last = floor(from / BLOCK_BYTES), floor(max(from, to - 1) / BLOCK_BYTES)
     if to < from or last - first >= PASSAGE_BLOCKS then return nil end
     local text = storage.text_key(turn, doc, d.old_text ~= '' and d.old_text or d.text)
-    local where = format('\n%d\n%d\n%d\n%d\n%d\0', from, to, from_chars, to_chars, first)
+    local where = format('\n%d\n%d\n%d\n%d\n%d\n%d\0', from, to, from_chars, to_chars, page, first)
     local list = {'ok\n' .. lines .. '\n' .. d.generation .. where}
     for block = first, last do
         local bytes = call('HGET', text, format('%d', block))

@@ -104,6 +104,7 @@ static _Noreturn void parse(enum extract_kind kind)
 static int print_text(const char *path)
 {
     struct buf bytes, text;
+    struct text_pages pages = {0};
     enum extract_kind kind = extract_kind_of(str_of(path));
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     const char *reason = NULL;
@@ -114,7 +115,7 @@ static int print_text(const char *path)
     } else {
         enum extract_fault fault = extract_sniff(kind, buf_str(&bytes));
         if (fault == EXTRACT_FAULT_NONE)
-            fault = extract_text(kind, buf_str(&bytes), NULL, &text);
+            fault = extract_text(kind, buf_str(&bytes), NULL, &text, &pages);
         if (fault != EXTRACT_FAULT_NONE)
             reason = extract_fault_text(fault);
         else if (!print_all(buf_str(&text)))
@@ -126,6 +127,7 @@ static int print_text(const char *path)
         close(fd);
     buf_fini(&bytes);
     buf_fini(&text);
+    text_pages_fini(&pages);
     return reason == NULL ? 0 : EXIT_FAILED;
 }
 

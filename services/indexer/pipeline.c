@@ -96,6 +96,7 @@ static enum pipeline_outcome finish(struct pipeline *p, enum err error)
 static void forget(struct pipeline *p)
 {
     buf_fini(&p->text);
+    text_pages_fini(&p->pages);
     free(p->chunks);
     free(p->vectors);
     p->chunks = NULL;

@@ -9,6 +9,7 @@
 #include "services/indexer/job.h"
 #include "shared/embed/embed.h"
 #include "shared/search/space_settings.h"
+#include "shared/text/text_pages.h"
 
 enum { STAGE_REASON_MAX_BYTES = 2048 }; /* of `reason` */
 
@@ -34,10 +35,11 @@ struct pipeline {
     unsigned shard;
     struct job job;
     atomic_bool is_stopping;
-    char consumer[40];    /* this indexer, in the stream's group */
-    struct buf reason;    /* of the last PIPELINE_FAILED, _PASSED or _DELAYED, for people */
-    struct buf text;      /* of the document */
-    struct chunk *chunks; /* chunk_n of it */
+    char consumer[40];       /* this indexer, in the stream's group */
+    struct buf reason;       /* of the last PIPELINE_FAILED, _PASSED or _DELAYED, for people */
+    struct buf text;         /* of the document */
+    struct text_pages pages; /* of the text */
+    struct chunk *chunks;    /* chunk_n of it */
     uint32_t chunk_n, dimension;
     float *vectors; /* chunk_n * dimension */
     bool is_set;    /* its vectors go to a vector set */

@@ -30,16 +30,20 @@ enum {
 static enum err store_text(struct pipeline *p, uint64_t chars)
 {
     struct text_blocks blocks;
+    struct buf pages;
     struct str reply;
+    buf_init(&pages, TEXT_PAGES_MAX_BYTES);
+    text_pages_put(&pages, &p->pages);
     text_blocks_init(&blocks, buf_str(&p->text));
-    struct verb_writer verb =
-        begin_job_parsed(job_call(&p->job), .job = p->job.facts.id, .lease = p->job.facts.lease,
-                         .chars = chars, .cap = p->settings->space.max_bytes);
+    struct verb_writer verb = begin_job_parsed(
+        job_call(&p->job), .job = p->job.facts.id, .lease = p->job.facts.lease, .chars = chars,
+        .pages = buf_str(&pages), .cap = p->settings->space.max_bytes);
     for (size_t i = 0; i < blocks.n; i++)
         put_job_parsed_block(&verb, .text = blocks.at[i]);
     end_verb(&verb);
     enum err error = job_reply(&p->job, &reply);
     text_blocks_fini(&blocks);
+    buf_fini(&pages);
     if (error != ERR_OK)
         return error;
     if (str_has_prefix(reply, STR("full")))
@@ -103,7 +107,7 @@ static enum err extract(struct pipeline *p, const struct memory_file *file)
     enum extract_kind kind = extract_kind_named(p->job.facts.kind);
     enum extract_fault fault = extract_sniff(kind, file->bytes);
     if (fault == EXTRACT_FAULT_NONE)
-        fault = extract_file_text(kind, file, &p->job.must_stop, &p->text);
+        fault = extract_file_text(kind, file, &p->job.must_stop, &p->text, &p->pages);
     if (fault == EXTRACT_FAULT_NONE)
         return ERR_OK;
     if (stage_must_stop(p))
@@ -142,20 +146,31 @@ enum err stage_parse(struct pipeline *p)
     return error == ERR_OK ? store_text(p, chars) : error;
 }
 
+/* Reads the next blocks of the stored text from number `*n` on, the first time its pages too, and
+ * counts them. */
+static enum err load_blocks(struct pipeline *p, uint64_t *n)
+{
+    struct str part;
+    struct lines reply;
+    call_job_text(job_call(&p->job), .job = p->job.facts.id, .lease = p->job.facts.lease,
+                  .from = *n);
+    enum err error = job_reply(&p->job, &reply.rest);
+    if (error != ERR_OK)
+        return error;
+    bool is_sound = *n > 0 || (lines_next_part(&reply, &part) && text_pages_read(part, &p->pages));
+    for (; is_sound && lines_next_part(&reply, &part); ++*n)
+        is_sound = text_block_put(&p->text, part);
+    return is_sound ? ERR_OK
+                    : stage_refuse(p, "The stored text is damaged: upload the file again.");
+}
+
 /* The text of an earlier try, or of a document that is indexed again. */
 enum err stage_load_text(struct pipeline *p)
 {
     enum err error = stage_report(p, JOB_CHUNK, 0, "Reading the stored text");
     for (uint64_t n = 0, before = UINT64_MAX; error == ERR_OK && n != before;) {
-        struct str block;
-        struct lines reply;
         before = n;
-        call_job_text(job_call(&p->job), .job = p->job.facts.id, .lease = p->job.facts.lease,
-                      .from = n);
-        error = job_reply(&p->job, &reply.rest);
-        for (; error == ERR_OK && lines_next_part(&reply, &block); n++)
-            if (!text_block_put(&p->text, block))
-                return stage_refuse(p, "The stored text is damaged: upload the file again.");
+        error = load_blocks(p, &n);
     }
     return error;
 }
@@ -169,6 +184,7 @@ enum err stage_chunk(struct pipeline *p)
     if (error != ERR_OK)
         return error;
     for (struct chunk next; chunk_next(&cursor, &next);) {
+        next.page = text_pages_find(&p->pages, next.start_bytes);
         p->chunks = mem_grow(p->chunks, p->chunk_n, sizeof *p->chunks);
         p->chunks[p->chunk_n++] = next;
     }

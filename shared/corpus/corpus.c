@@ -30,8 +30,8 @@ struct build {
     struct file *files;
     size_t file_n;
     struct corpus *old, *corpus; /* old may be NULL */
-    struct make_text *texts;     /* of the documents that are new or changed; owns texts and ids */
-    uint32_t *places;            /* and where in the corpus they go */
+    struct make_text *texts; /* of the documents that are new or changed; owns texts and pages */
+    uint32_t *places;        /* and where in the corpus they go */
     size_t changed_n, kept_n, touched_n, skipped_n;
     uint64_t progress_ms;
 };
@@ -140,14 +140,16 @@ static void skip(struct build *build, const struct file *file, const char *reaso
     build->skipped_n++;
 }
 
-/* Remembers a text that is to be embedded; takes the buffer's bytes. */
-static void put_text(struct build *build, const struct file *file, struct buf *text)
+/* Remembers a text that is to be embedded; takes the buffer's bytes and the pages. */
+static void put_text(struct build *build, const struct file *file, struct buf *text,
+                     struct text_pages *pages)
 {
     struct str id = str_of(file->name);
     build->places[build->changed_n] = build->corpus->n;
     build->texts[build->changed_n++] =
-        (struct make_text){.id = id, .name = id, .text = buf_str(text)};
+        (struct make_text){.id = id, .name = id, .text = buf_str(text), .pages = *pages};
     buf_init(text, 0);
+    *pages = (struct text_pages){0};
 }
 
 /* Reads a file that is new or has another time. */
@@ -157,6 +159,7 @@ static void read_changed(struct build *build, const struct file *file,
     unsigned char sha256[EVP_MAX_MD_SIZE];
     unsigned sum_n = 0;
     struct buf bytes, text;
+    struct text_pages pages = {0};
     const char *reason;
     enum extract_fault fault;
     buf_init(&bytes, EXTRACT_FILE_MAX_BYTES + 65536);
@@ -167,14 +170,16 @@ static void read_changed(struct build *build, const struct file *file,
                old != NULL && memcmp(old->sha256, sha256, sizeof old->sha256) == 0) {
         keep(build, old, file);
     } else if ((fault = extract_text(extract_kind_of(str_of(file->name)), buf_str(&bytes),
-                                     build->settings->is_stopping, &text)) != EXTRACT_FAULT_NONE) {
+                                     build->settings->is_stopping, &text, &pages)) !=
+               EXTRACT_FAULT_NONE) {
         skip(build, file, extract_fault_text(fault));
     } else {
-        put_text(build, file, &text);
+        put_text(build, file, &text, &pages);
         memcpy(put_document(build, file)->sha256, sha256, CORPUS_SHA_BYTES);
     }
     buf_fini(&bytes);
     buf_fini(&text);
+    text_pages_fini(&pages);
 }
 
 /* ---- the build ---- */
@@ -287,8 +292,10 @@ struct corpus *corpus_build(const struct corpus_settings *settings)
     struct build build = {.settings = settings, .corpus = zeros(1, sizeof *build.corpus)};
     build.corpus->model = strdup(settings->embedder->name);
     bool is_good = build.corpus->model != NULL && fill(&build);
-    for (size_t i = 0; i < build.changed_n; i++)
+    for (size_t i = 0; i < build.changed_n; i++) {
         free((char *)build.texts[i].text.at);
+        text_pages_fini(&build.texts[i].pages);
+    }
     for (size_t i = 0; i < build.file_n; i++) {
         free(build.files[i].path);
         free(build.files[i].name);

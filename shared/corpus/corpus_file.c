@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * corpus_file.c - the index file of corpus.h.
  *
- *   "PARLEYR3"  how chunks are cut  model  dimension  document_n
+ *   "PARLEYR4"  how chunks are cut  model  dimension  document_n
  *   per document, by rising name: name  mtime_ns  size  sha256  text  pack (pack.h)
  *   SHA-256 of all of it
  *
@@ -22,7 +22,7 @@
 
 enum { NAME_MAX_BYTES = 4096 };
 
-static const uint64_t magic = 0x335259454c524150u; /* "PARLEYR3" as little-endian bytes */
+static const uint64_t magic = 0x345259454c524150u; /* "PARLEYR4" as little-endian bytes */
 static const uint64_t cutting =
     ((uint64_t)CHUNK_CHARS << 40) | ((uint64_t)CHUNK_MAX_CHARS << 20) | CHUNK_OVERLAP_CHARS;
 

@@ -33,6 +33,7 @@ static bool cut_text(struct group *group, const struct make_text *text)
         group->pieces = mem_grow(group->pieces, group->chunk_n, sizeof *group->pieces);
         group->pieces[group->chunk_n] =
             (struct str){text->text.at + chunk.start_bytes, chunk.end_bytes - chunk.start_bytes};
+        chunk.page = text_pages_find(&text->pages, chunk.start_bytes);
         group->chunks[group->chunk_n++] = chunk;
     }
     return true;

@@ -8,10 +8,12 @@
 
 #include "shared/embed/embed.h"
 #include "shared/search/index.h"
+#include "shared/text/text_pages.h"
 
 struct make_text {
-    struct str id, name; /* the name becomes the title, as JSON */
-    struct str text;     /* UTF-8, under 4 GiB; the document keeps a copy */
+    struct str id, name;     /* the name becomes the title, as JSON */
+    struct str text;         /* UTF-8, under 4 GiB; the document keeps a copy */
+    struct text_pages pages; /* of the text; borrowed */
 };
 
 /* Makes a document of each of the `n` texts, of generation 1. Texts of several documents go to the

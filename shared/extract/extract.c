@@ -265,6 +265,19 @@ void extract_put_clean(struct buf *text, struct str s)
     buf_fini(&converted);
 }
 
+void extract_put_paged(struct buf *text, struct str s, struct text_pages *pages)
+{
+    bool is_first = true;
+    while (s.n > 0 || is_first) {
+        struct str page = str_cut(&s, '\f');
+        if (text->n > 0 && strchr(" \n\t", text->at[text->n - 1]) == NULL)
+            buf_lit(text, "\n\n");
+        text_pages_add(pages, text->n);
+        put_clean_utf8(text, page);
+        is_first = false;
+    }
+}
+
 /* ---- children ---- */
 
 static bool is_blank(const struct buf *text)
@@ -272,12 +285,16 @@ static bool is_blank(const struct buf *text)
     return str_trim(buf_str(text)).n == 0;
 }
 
-static enum extract_fault run(struct sandbox_job *job, struct buf *text, int *ret_status)
+/* Puts what a child writes; `pages` is NULL for a format without them. */
+static enum extract_fault run(struct sandbox_job *job, struct buf *text, struct text_pages *pages,
+                              int *ret_status)
 {
     struct buf out;
     buf_init(&out, EXTRACT_TEXT_MAX_BYTES);
     enum sandbox_end end = sandbox_run(job, &out, ret_status);
-    if (end == SANDBOX_EXITED && *ret_status == 0)
+    if (end == SANDBOX_EXITED && *ret_status == 0 && pages != NULL)
+        extract_put_paged(text, buf_str(&out), pages);
+    else if (end == SANDBOX_EXITED && *ret_status == 0)
         put_clean_utf8(text, buf_str(&out));
     buf_fini(&out);
     switch (end) {
@@ -302,8 +319,12 @@ static unsigned cpu_seconds(enum extract_kind kind, size_t bytes)
     return seconds < CPU_MAX_S ? seconds : CPU_MAX_S;
 }
 
+/* Formats whose readers put form feeds between pages. */
+static const bool has_pages[EXTRACT_KIND_NR] = {[EXTRACT_PDF] = true};
+
 static enum extract_fault parse_in_child(enum extract_kind kind, const struct memory_file *file,
-                                         const atomic_bool *is_stopping, struct buf *text)
+                                         const atomic_bool *is_stopping, struct buf *text,
+                                         struct text_pages *pages)
 {
     const char *const argv[] = {own_program, "extract", "--parse", extract_kind_name(kind), NULL};
     struct sandbox_job job = {.argv = argv,
@@ -313,7 +334,7 @@ static enum extract_fault parse_in_child(enum extract_kind kind, const struct me
                               .memory_bytes = own_memory_bytes,
                               .is_stopping = is_stopping};
     int status = 0;
-    enum extract_fault fault = run(&job, text, &status);
+    enum extract_fault fault = run(&job, text, has_pages[kind] ? pages : NULL, &status);
     if (fault != EXTRACT_FAULT_NONE || status == 0)
         return fault;
     return status > EXIT_FAULT && status < EXIT_FAULT + EXTRACT_FAULT_NR
@@ -329,7 +350,8 @@ bool extract_can_read_pdf(void)
 }
 
 static enum extract_fault extract_pdf(const struct memory_file *file,
-                                      const atomic_bool *is_stopping, struct buf *text)
+                                      const atomic_bool *is_stopping, struct buf *text,
+                                      struct text_pages *pages)
 {
     char *program = sandbox_find_program("pdftotext");
     if (program == NULL)
@@ -342,7 +364,7 @@ static enum extract_fault extract_pdf(const struct memory_file *file,
                               .memory_bytes = pdf_memory_bytes,
                               .is_stopping = is_stopping};
     int status = 0;
-    enum extract_fault fault = run(&job, text, &status);
+    enum extract_fault fault = run(&job, text, pages, &status);
     free(program);
     if (fault != EXTRACT_FAULT_NONE)
         return fault;
@@ -377,18 +399,20 @@ static bool needs_child(enum extract_kind kind)
 }
 
 enum extract_fault extract_file_text(enum extract_kind kind, const struct memory_file *file,
-                                     const atomic_bool *is_stopping, struct buf *text)
+                                     const atomic_bool *is_stopping, struct buf *text,
+                                     struct text_pages *pages)
 {
     if (kind != EXTRACT_NONE && file->n == 0)
         return EXTRACT_FAULT_EMPTY;
     if (!needs_child(kind))
         return extract_parse(kind, file->bytes, text);
-    return kind == EXTRACT_PDF ? extract_pdf(file, is_stopping, text)
-                               : parse_in_child(kind, file, is_stopping, text);
+    return kind == EXTRACT_PDF ? extract_pdf(file, is_stopping, text, pages)
+                               : parse_in_child(kind, file, is_stopping, text, pages);
 }
 
 enum extract_fault extract_text(enum extract_kind kind, struct str bytes,
-                                const atomic_bool *is_stopping, struct buf *text)
+                                const atomic_bool *is_stopping, struct buf *text,
+                                struct text_pages *pages)
 {
     struct memory_file file;
     if (kind != EXTRACT_NONE && bytes.n == 0)
@@ -397,8 +421,8 @@ enum extract_fault extract_text(enum extract_kind kind, struct str bytes,
         return extract_parse(kind, bytes, text);
     memory_file_init(&file);
     bool is_there = memory_file_put(&file, bytes) && memory_file_seal(&file);
-    enum extract_fault fault =
-        is_there ? extract_file_text(kind, &file, is_stopping, text) : EXTRACT_FAULT_NO_CHILD;
+    enum extract_fault fault = is_there ? extract_file_text(kind, &file, is_stopping, text, pages)
+                                        : EXTRACT_FAULT_NO_CHILD;
     memory_file_fini(&file);
     return fault;
 }

@@ -12,6 +12,7 @@
 
 #include "shared/base/buf.h"
 #include "shared/extract/memory_file.h"
+#include "shared/text/text_pages.h"
 
 #include <stdatomic.h>
 
@@ -80,14 +81,17 @@ int extract_fault_status(enum extract_fault fault);
  * when nothing speaks against it. Looks at signatures only; any bytes are safe. */
 enum extract_fault extract_sniff(enum extract_kind kind, struct str bytes) must_check;
 
-/* Puts the text of a document into the empty `text`, whose maximum counts. `is_stopping` (may
- * be NULL) ends it early. */
+/* Puts the text of a document into the empty `text`, whose maximum counts, and adds its pages to
+ * the empty `pages`, which stay none where a format has none. `is_stopping` (may be NULL) ends it
+ * early. */
 enum extract_fault extract_text(enum extract_kind kind, struct str bytes,
-                                const atomic_bool *is_stopping, struct buf *text) must_check;
+                                const atomic_bool *is_stopping, struct buf *text,
+                                struct text_pages *pages) must_check;
 
 /* The same of a document that is in a sealed file already, which a child is given as it is. */
 enum extract_fault extract_file_text(enum extract_kind kind, const struct memory_file *file,
-                                     const atomic_bool *is_stopping, struct buf *text) must_check;
+                                     const atomic_bool *is_stopping, struct buf *text,
+                                     struct text_pages *pages) must_check;
 
 /* Returns whether the program that reads PDF (pdftotext of poppler-utils) is on PATH. Checks each
  * time.
@@ -117,5 +121,8 @@ enum extract_fault extract_put_docx_xml(struct buf *text, struct str xml) must_c
 /* Puts `s` as valid UTF-8: bad bytes become U+FFFD, line ends "\n", a form feed an empty line.
  * UTF-16 that begins with a byte order mark is converted. */
 void extract_put_clean(struct buf *text, struct str s);
+/* Puts what the reader of a format with pages prints, UTF-8 with a form feed between two pages, and
+ * adds where each begins. A form feed after white space leaves nothing, any other an empty line. */
+void extract_put_paged(struct buf *text, struct str s, struct text_pages *pages);
 
 #endif

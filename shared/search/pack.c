@@ -199,7 +199,7 @@ void pack_build(struct buf *out, struct str text, const struct chunk *chunks, ui
         put_u32(out, (uint32_t)chunks[i].start_chars);
         put_u32(out, (uint32_t)chunks[i].end_chars);
         put_u32(out, words.per_chunk[i]);
-        put_u32(out, 0);
+        put_u32(out, chunks[i].page);
     }
     if (vectors != NULL && dimension > 0)
         put_vectors(out, vectors, n, dimension);

@@ -8,7 +8,8 @@
  * place of one chunk can be read without the rest:
  *
  *   32 bytes         "PPK1", u32: chunk_n, dimension, term_n, posting_n, flags (0); u64 word_total
- *   chunk_n x 24     u32: start_bytes, end_bytes, start_chars, end_chars, word_n, 0
+ *   chunk_n x 24     u32: start_bytes, end_bytes, start_chars, end_chars, word_n, page
+ *                    (from 1 on; 0: it has none)
  *   chunk_n x 4      f32 scale                       (only where dimension > 0)
  *   chunk_n x dim.   int8: times scale the vector    (only where dimension > 0)
  *   term_n x 16      u64 hash, u32 first posting, u32 posting count; by rising hash
@@ -46,7 +47,7 @@ struct pack {
 };
 
 struct pack_chunk {
-    uint32_t start_bytes, end_bytes, start_chars, end_chars, word_n;
+    uint32_t start_bytes, end_bytes, start_chars, end_chars, word_n, page;
 };
 
 /* Appends the pack of `text` to `out`: `chunks` are its `n` chunks (at most PACK_CHUNKS_MAX) as
@@ -93,7 +94,8 @@ static inline struct pack_chunk pack_chunk(const struct pack *pack, uint32_t i)
                                .end_bytes = pack_u32(row + 4),
                                .start_chars = pack_u32(row + 8),
                                .end_chars = pack_u32(row + 12),
-                               .word_n = pack_u32(row + 16)};
+                               .word_n = pack_u32(row + 16),
+                               .page = pack_u32(row + 20)};
 }
 
 /* Returns the factor of the integers of chunk `i`; only with vectors. */

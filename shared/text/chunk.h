@@ -20,6 +20,7 @@ enum {
 struct chunk {
     size_t start_bytes, end_bytes; /* [start, end) in the text, no white space at either end */
     size_t start_chars, end_chars; /* the same, counted in characters */
+    uint32_t page;                 /* where it begins (text_pages_find); chunk_next leaves 0 */
 };
 
 /* The progress of splitting one text. Zeroed except for `text`, which is borrowed. */

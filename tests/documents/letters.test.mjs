@@ -223,7 +223,7 @@ suite("DocuChat's document: documents", { nodes: 0, sweep: false }, ({ test, clu
 
 suite("DocuChat's document: asking", {}, ({ test, cluster }) => {
   let library;
-  const CITATION = ['docId', 'chunkId', 'chunkIndex', 'snippet', 'score', 'documentTitle'];
+  const CITATION = ['docId', 'chunkId', 'chunkIndex', 'snippet', 'score', 'documentTitle', 'page'];
   const ENTRY = ['type', 'tool', 'input', 'outputSummary', 'steps', 'notes', 'error'];
   const post = (path, body, options = {}) => cluster.request('POST', path, { as: 'User_1', body, ...options });
   const reply = ({ kind }) =>

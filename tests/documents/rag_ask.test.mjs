@@ -24,7 +24,7 @@ function assertDocuProblem(response, status, code) {
 }
 
 function assertCitation(citation) {
-  assertMembers(citation, ['docId', 'chunkId', 'chunkIndex', 'snippet', 'score', 'documentTitle']);
+  assertMembers(citation, ['docId', 'chunkId', 'chunkIndex', 'snippet', 'score', 'documentTitle', 'page']);
   assert.match(citation.docId, /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
   assert.ok(citation.score >= 0 && citation.score <= 1);
 }

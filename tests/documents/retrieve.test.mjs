@@ -41,7 +41,7 @@ suite('retrieval', { sweep: false }, ({ test, cluster }) => {
         assertMembers(body, ['query', 'citations']);
         assert.equal(body.query, question);
         const [first] = body.citations;
-        assertMembers(first, ['docId', 'chunkId', 'chunkIndex', 'snippet', 'score', 'documentTitle']);
+        assertMembers(first, ['docId', 'chunkId', 'chunkIndex', 'snippet', 'score', 'documentTitle', 'page']);
         assert.equal(first.docId, docs[name].id);
         assert.equal(first.chunkId, `${first.docId}:${first.chunkIndex}`);
         assert.equal(first.documentTitle, docs[name].filename);

@@ -256,7 +256,7 @@ export const flows = {
     const job = [jobId(1), lease];
     await m.call('job_upload', ...job);
     await m.expect(/^ok/, 'job_progress', ...job, 'PARSE', 50, m.json(500));
-    await m.expect(/^ok/, 'job_parsed', ...job, 100, cap, ...Array.from({ length: m.n(900) }, () => 'b'.repeat(8192)));
+    await m.expect(/^ok/, 'job_parsed', ...job, 100, cap, m.text(400_000), ...Array.from({ length: m.n(900) }, () => 'b'.repeat(8192)));
     await m.call('job_text', ...job, 0);
     const pack = packOf(...Array.from({ length: m.n(50_000) }, (_, i) => [i * 100, i * 100 + 90]));
     await m.expect(/^ok/, 'job_store', ...job, 'hash', 4, 'exact', m.n(50_000), cap, pack);

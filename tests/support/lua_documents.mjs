@@ -28,8 +28,8 @@ export function packOf(...chunks) {
   const bytes = Buffer.alloc(32 + chunks.length * 24);
   bytes.write('PPK1', 'latin1');
   bytes.writeUInt32LE(chunks.length, 4);
-  chunks.forEach(([startBytes, endBytes, startChars = startBytes, endChars = endBytes], i) =>
-    [startBytes, endBytes, startChars, endChars].forEach((number, k) => bytes.writeUInt32LE(number, 32 + i * 24 + k * 4)));
+  chunks.forEach(([startBytes, endBytes, startChars = startBytes, endChars = endBytes, page = 0], i) =>
+    [startBytes, endBytes, startChars, endChars, 0, page].forEach((number, k) => bytes.writeUInt32LE(number, 32 + i * 24 + k * 4)));
   return bytes.toString('latin1');
 }
 export const PACK = packOf([0, 10]);
@@ -220,8 +220,8 @@ export class Indexer {
     return this.shard.call(verb, job, lease, ...rest);
   }
 
-  parsed(run, { blocks = ['block'], cap = 1e6, chars = 5 } = {}) {
-    return this.call('job_parsed', run, chars, cap, ...blocks);
+  parsed(run, { blocks = ['block'], cap = 1e6, chars = 5, pages = '' } = {}) {
+    return this.call('job_parsed', run, chars, cap, pages, ...blocks);
   }
   store(run, { model = 'hash', dimension = 4, vectors = 'exact', chunks = 1, cap = 1e6, pack = PACK } = {}) {
     return this.call('job_store', run, model, dimension, vectors, chunks, cap, pack);

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 static struct buf text;
+static struct text_pages paged;
 
 /* The program lies beside its tests. */
 static bool use_program(void)
@@ -37,13 +38,15 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     buf_fini(&text);
+    text_pages_fini(&paged);
     return 0;
 }
 
 static enum extract_fault extract(enum extract_kind kind, struct str bytes)
 {
     buf_clear(&text);
-    enum extract_fault fault = extract_text(kind, bytes, NULL, &text);
+    text_pages_fini(&paged);
+    enum extract_fault fault = extract_text(kind, bytes, NULL, &text, &paged);
     buf_terminate(&text);
     return fault;
 }
@@ -347,7 +350,9 @@ static void a_pdf_of_300_pages_is_read_whole(void **state)
         at = strstr(at, line);
         if (at == NULL)
             fail_msg("page %u is missing or misplaced", i);
+        assert_int_equal(text_pages_find(&paged, (size_t)(at - text.at)), i);
     }
+    assert_int_equal(paged.n, 300);
     buf_fini(&pdf);
 }
 
@@ -393,11 +398,44 @@ static void an_encrypted_pdf_is_called_encrypted(void **state)
 
 /* ---- waiting ---- */
 
+static void form_feeds_of_a_reader_are_pages(void **state)
+{
+    static const struct {
+        const char *printed, *text;
+        uint32_t starts[4], n;
+    } cases[] = {
+        {"", "", {0}, 1},
+        {"One", "One", {0}, 1},
+        {"One\f", "One", {0}, 1},
+        {"One\fTwo", "One\n\nTwo", {0, 5}, 2},
+        {"One\n\n\fTwo\n\n\f", "One\n\nTwo\n\n", {0, 5}, 2},
+        {"half a \fsentence", "half a sentence", {0, 7}, 2},
+        {"\f\fThree\f", "Three", {0, 0, 0}, 3},
+        {"\x01\r\n\fTwo\x02", "\nTwo", {0, 1}, 2},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        buf_clear(&text);
+        text_pages_fini(&paged);
+        extract_put_paged(&text, str_of(cases[i].printed), &paged);
+        assert_true(str_eq(text.n == 0 ? STR("") : buf_str(&text), str_of(cases[i].text)));
+        assert_int_equal(paged.n, cases[i].n);
+        assert_memory_equal(paged.starts, cases[i].starts, paged.n * sizeof *paged.starts);
+    }
+}
+
+static void formats_without_pages_have_none(void **state)
+{
+    expect(EXTRACT_TEXT, STR("One\fTwo"), "One\n\nTwo");
+    assert_int_equal(paged.n, 0);
+    expect(EXTRACT_HTML, STR("<p>One"), "One");
+    assert_int_equal(paged.n, 0);
+}
+
 static void reading_stops_on_request(void **state)
 {
     atomic_bool is_stopping = true;
     buf_clear(&text);
-    assert_int_equal(extract_text(EXTRACT_HTML, STR("<p>x"), &is_stopping, &text),
+    assert_int_equal(extract_text(EXTRACT_HTML, STR("<p>x"), &is_stopping, &text, &paged),
                      EXTRACT_FAULT_STOPPED);
     assert_int_equal(text.n, 0);
 }
@@ -416,11 +454,11 @@ static void more_text_than_there_is_room_for_is_refused(void **state)
 {
     struct buf small;
     buf_init(&small, 5);
-    assert_int_equal(extract_text(EXTRACT_TEXT, STR("123456"), NULL, &small),
+    assert_int_equal(extract_text(EXTRACT_TEXT, STR("123456"), NULL, &small, &paged),
                      EXTRACT_FAULT_TOO_MUCH_TEXT);
     buf_fini(&small);
     buf_init(&small, 5);
-    assert_int_equal(extract_text(EXTRACT_HTML, STR("<p>123456"), NULL, &small),
+    assert_int_equal(extract_text(EXTRACT_HTML, STR("<p>123456"), NULL, &small, &paged),
                      EXTRACT_FAULT_TOO_MUCH_TEXT);
     buf_fini(&small);
 }
@@ -444,6 +482,8 @@ int main(void)
         cmocka_unit_test(a_pdf_without_words_is_called_a_scan),
         cmocka_unit_test(a_broken_pdf_is_called_broken),
         cmocka_unit_test(an_encrypted_pdf_is_called_encrypted),
+        cmocka_unit_test(form_feeds_of_a_reader_are_pages),
+        cmocka_unit_test(formats_without_pages_have_none),
         cmocka_unit_test(reading_stops_on_request),
         cmocka_unit_test(a_program_that_cannot_parse_is_no_success),
         cmocka_unit_test(more_text_than_there_is_room_for_is_refused),

@@ -44,8 +44,10 @@ static int tear_down(void **state)
 static enum extract_fault extract(const struct buf *docx)
 {
     buf_clear(&text);
-    enum extract_fault fault = extract_text(EXTRACT_DOCX, buf_str(docx), NULL, &text);
+    struct text_pages pages = {0};
+    enum extract_fault fault = extract_text(EXTRACT_DOCX, buf_str(docx), NULL, &text, &pages);
     buf_terminate(&text);
+    assert_int_equal(pages.n, 0);
     return fault;
 }
 

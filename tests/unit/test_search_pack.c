@@ -24,8 +24,10 @@ static void build(struct example *example, struct str text, const float *vectors
 {
     struct chunk_cursor cursor = {.text = text};
     example->n = 0;
-    while (chunk_next(&cursor, &example->chunks[example->n]))
+    while (chunk_next(&cursor, &example->chunks[example->n])) {
+        example->chunks[example->n].page = example->n / 2;
         assert_true(++example->n < CHUNKS_MAX);
+    }
     buf_init(&example->bytes, 1 << 20);
     pack_build(&example->bytes, text, example->chunks, example->n, vectors, dimension);
     assert_false(example->bytes.is_over);
@@ -67,6 +69,7 @@ static void a_pack_holds_chunks_and_words(void **state)
         assert_int_equal(chunk.end_bytes, example.chunks[i].end_bytes);
         assert_int_equal(chunk.start_chars, example.chunks[i].start_chars);
         assert_int_equal(chunk.end_chars, example.chunks[i].end_chars);
+        assert_int_equal(chunk.page, i / 2);
         words += chunk.word_n;
     }
     assert_int_equal(pack.word_total, words);

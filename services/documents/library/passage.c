@@ -12,6 +12,7 @@ bool passage_read(struct str rest, struct buf *blocks, struct passage *ret_passa
     uint64_t from = lines_next_u64(&lines), to = lines_next_u64(&lines);
     passage.start_chars = lines_next_u64(&lines);
     passage.end_chars = lines_next_u64(&lines);
+    passage.page = lines_next_u64(&lines);
     uint64_t base = lines_next_u64(&lines) * TEXT_BLOCK_BYTES;
     buf_clear(blocks);
     while (lines_next_part(&parts, &block))

@@ -10,7 +10,7 @@
 #include "shared/queue/lines.h"
 
 struct passage {
-    uint64_t generation, start_chars, end_chars;
+    uint64_t generation, start_chars, end_chars, page; /* page 0: it has none */
     struct str text; /* borrowed from `blocks` of passage_read; UTF-8 */
 };
 

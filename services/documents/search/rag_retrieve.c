@@ -17,6 +17,11 @@ void retrieve_put_citation(struct buf *b, const struct retrieve_hit *hit)
     buf_put_json(b, hit->text);
     buf_printf(b, ",\"score\":%.4f,\"documentTitle\":", hit->score);
     buf_put(b, hit->title_json);
+    buf_lit(b, ",\"page\":");
+    if (hit->page > 0)
+        buf_put_u64(b, hit->page);
+    else
+        buf_lit(b, "null");
     buf_put_char(b, '}');
 }
 

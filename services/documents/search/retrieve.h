@@ -28,6 +28,7 @@ struct retrieve_hit {
     struct str url_json;
     struct str text;                 /* the whole passage, UTF-8, about 1,000 characters */
     uint32_t start_chars, end_chars; /* its position in the document's text */
+    uint32_t page;                   /* where it begins; 0: the document has no pages */
     double score;                    /* 0 to 1; never higher than that of the hit before */
 };
 
@@ -65,7 +66,8 @@ struct retrieval *retrieve_start(struct documents *documents,
 void retrieve_free(struct retrieval *retrieval);
 /* Ends all retrievals under way with ERR_DRAINING, because the node shuts down. */
 void retrieve_end_all(struct documents *documents);
-/* Puts a hit as a citation: {"docId","chunkId","chunkIndex","snippet","score","documentTitle"}. */
+/* Puts a hit as a citation: {"docId","chunkId","chunkIndex","snippet","score","documentTitle",
+ * "page"}. */
 void retrieve_put_citation(struct buf *b, const struct retrieve_hit *hit);
 /* Answers the request with the error of the retrieval, which must not be ERR_OK, and with the
  * headers of its quota. */

@@ -198,7 +198,8 @@ static bool read_hit(struct retrieve_op *op, const struct retrieve_found *found,
                                      .url_json = retrieve_keep(op, url),
                                      .text = retrieve_keep(op, passage.text),
                                      .start_chars = (uint32_t)passage.start_chars,
-                                     .end_chars = (uint32_t)passage.end_chars};
+                                     .end_chars = (uint32_t)passage.end_chars,
+                                     .page = (uint32_t)passage.page};
     return true;
 }
 

@@ -63,7 +63,7 @@ scripts('job_begin', ({ test, cases }) => {
     assert.equal(await shard.call('doc_reindex', 0, ALICE, docId(1), jobId(2)), lines('ok', jobId(2)));
     const run = await i1.take();
     assert.deepEqual({ ...run, entry: '' }, { entry: '', job: jobId(2), lease: '3', attempt: '1', doc: docId(1), space: ALICE, stage: 'CHUNK', kind: 'text', filename: '"f1.txt"', size: '7', isReindex: '1', chars: '5', blocks: '1' });
-    assert.deepEqual(partsOf(await i1.call('job_text', run, 0)), ['block']);
+    assert.deepEqual(partsOf(await i1.call('job_text', run, 0)), ['', 'block']);
   });
 
   test('race: an indexer dies; another one takes its job, continues with the stored text, and the first gets `lost`', async (shard) => {
@@ -208,7 +208,7 @@ scripts('job_steal', ({ test, cases }) => {
 
 scripts('job_upload, job_text, job_parsed', ({ test, cases }) => {
   cases([
-    { name: 'none of them knows an unknown job', calls: [['job_upload', 'x', 1], ['job_text', 'x', 1, 0], ['job_parsed', 'x', 1, 5, CAP, 'b']], replies: ['lost', 'lost', 'lost'] },
+    { name: 'none of them knows an unknown job', calls: [['job_upload', 'x', 1], ['job_text', 'x', 1, 0], ['job_parsed', 'x', 1, 5, CAP, '', 'b']], replies: ['lost', 'lost', 'lost'] },
     { name: 'a job that waits has no lease, not even an empty one', before: () => keysOf({ n: 1 }), calls: [['job_upload', jobId(1), ''], ['job_release', jobId(1), '']], replies: ['lost', 'lost'] },
   ]);
 
@@ -219,7 +219,8 @@ scripts('job_upload, job_text, job_parsed', ({ test, cases }) => {
     assert.equal(await i1.call('job_upload', run), 'list');
     assert.deepEqual((await shard.get(`upload:${docId(1)}`)).value, [ANY_BYTES]);
     assert.equal(await i1.parsed(run, { blocks: [ANY_BYTES, '', 'end'], chars: 70_000 }), 'ok');
-    assert.deepEqual(partsOf(await i1.call('job_text', run, 0)), [ANY_BYTES, '', 'end']);
+    assert.deepEqual(partsOf(await i1.call('job_text', run, 0)), ['', ANY_BYTES, '', 'end']);
+    assert.deepEqual(partsOf(await i1.call('job_text', run, 1)), ['', 'end']);
     assert.equal(await i1.call('job_upload', run), 'none', 'the bytes are not there any more');
     await assertDocuments(shard, [parsed({ n: 1, text: [1, ANY_BYTES, '', 'end'], chars: 70_000, blocks: 3, doc: { size: 256 } })]);
   });
@@ -229,11 +230,25 @@ scripts('job_upload, job_text, job_parsed', ({ test, cases }) => {
     const i1 = new Indexer(shard);
     const run = await i1.take();
     assert.equal(await i1.parsed(run, { blocks: [], chars: 0 }), 'ok');
-    assert.equal(await i1.call('job_text', run, 0), '');
+    assert.deepEqual(partsOf(await i1.call('job_text', run, 0)), ['']);
+    assert.equal(await i1.call('job_text', run, 1), '');
     const blocks = Array.from({ length: 900 }, (_, i) => `b${i}`);
     assert.equal(await i1.parsed(run, { blocks }), 'ok');
-    assert.deepEqual(partsOf(await i1.call('job_text', run, 0)), blocks);
+    assert.deepEqual(partsOf(await i1.call('job_text', run, 0)), ['', ...blocks]);
     await assertDocuments(shard, [parsed({ n: 1, text: [1, ...blocks], blocks: 900 })]);
+  });
+
+  test('pages come back before the text, count for the space and go with the text', async (shard) => {
+    await upload(shard);
+    const i1 = new Indexer(shard);
+    const run = await i1.take();
+    assert.equal(await i1.parsed(run, { pages: ANY_BYTES, cap: 260 }), `full\n7\n260`);
+    assert.equal(await i1.parsed(run, { pages: ANY_BYTES }), 'ok');
+    assert.deepEqual(partsOf(await i1.call('job_text', run, 0)), [ANY_BYTES, 'block']);
+    assert.equal((await shard.get(`doc:${docId(1)}`)).text_bytes, '261');
+    assert.equal(await i1.parsed(run), 'ok');
+    assert.deepEqual(partsOf(await i1.call('job_text', run, 0)), ['', 'block']);
+    await assertDocuments(shard, [parsed({ n: 1 })]);
   });
 
   test('a repeated call stores it once', async (shard) => {
@@ -310,7 +325,7 @@ scripts('job_progress', ({ test, cases }) => {
 
   test('race: the document is deleted while it is indexed: the next word is lost, and nothing of it is left', async (shard) => {
     const verbs = {
-      job_progress: ['PARSE', 1, '"m"'], job_upload: [], job_text: [0], job_parsed: [5, CAP, 'block'], job_vectors: ['abc', 0, VECTOR],
+      job_progress: ['PARSE', 1, '"m"'], job_upload: [], job_text: [0], job_parsed: [5, CAP, '', 'block'], job_vectors: ['abc', 0, VECTOR],
       job_store: ['hash', 4, 'exact', 1, CAP, PACK], job_fail: ['"x"'], job_release: [], job_pass: ['"m"'],
     };
     for (const [verb, args] of Object.entries(verbs)) {

@@ -171,18 +171,18 @@ scripts('chunk, passages', ({ cases, test, shard }) => {
   const BLOCK = 8192;
   const url = '"https://h/a"';
   // Chunks: in the first block, over its end, in the last one, empty, and one that is too large.
-  const pack = packOf([0, 10, 0, 9], [BLOCK - 5, BLOCK + 5, 65000, 65010], [2 * BLOCK, 2 * BLOCK + 7], [4, 4], [0, 5 * BLOCK], [9, 3]);
+  const pack = packOf([0, 10, 0, 9], [BLOCK - 5, BLOCK + 5, 65000, 65010, 12], [2 * BLOCK, 2 * BLOCK + 7], [4, 4], [0, 5 * BLOCK], [9, 3]);
   const one = indexed(1, { pack, url, text: [5, 'block 0', 'block\0 1', 'block 2'] });
   const before = () => keysOf(one);
   const chunk = (index, space = ALICE) => ['chunk', 0, space, docId(1), index];
-  const inFirst = lines(5, 0, 10, 0, 9, 0) + '\x007:block 0';
-  const overEnd = lines(5, BLOCK - 5, BLOCK + 5, 65000, 65010, 0) + '\x007:block 08:block\0 1';
+  const inFirst = lines(5, 0, 10, 0, 9, 0, 0) + '\x007:block 0';
+  const overEnd = lines(5, BLOCK - 5, BLOCK + 5, 65000, 65010, 12, 0) + '\x007:block 08:block\0 1';
   const passage = (text) => `${text.length}:${text}`;
   cases([
     { name: 'a chunk within a block', before, call: chunk(0), reply: `ok\n"f1.txt"\n${inFirst}` },
     { name: 'a chunk over the end of a block', before, call: chunk(1), reply: `ok\n"f1.txt"\n${overEnd}` },
-    { name: 'a chunk in the last block', before, call: chunk(2), reply: lines('ok', '"f1.txt"', 5, 2 * BLOCK, 2 * BLOCK + 7, 2 * BLOCK, 2 * BLOCK + 7, 2) + '\x007:block 2' },
-    { name: 'an empty chunk', before, call: chunk(3), reply: lines('ok', '"f1.txt"', 5, 4, 4, 4, 4, 0) + '\x007:block 0' },
+    { name: 'a chunk in the last block', before, call: chunk(2), reply: lines('ok', '"f1.txt"', 5, 2 * BLOCK, 2 * BLOCK + 7, 2 * BLOCK, 2 * BLOCK + 7, 0, 2) + '\x007:block 2' },
+    { name: 'an empty chunk', before, call: chunk(3), reply: lines('ok', '"f1.txt"', 5, 4, 4, 4, 4, 0, 0) + '\x007:block 0' },
     { name: 'a chunk of another owner is missing', before, call: chunk(0, BOB), reply: 'missing' },
     { name: 'a document that never was', call: chunk(0), reply: 'missing' },
     { name: 'a document that is not indexed yet', before: () => keysOf({ n: 1 }), call: chunk(0), reply: 'missing' },
@@ -208,7 +208,7 @@ scripts('chunk, passages', ({ cases, test, shard }) => {
   test('what a job has stored is found again, chunk by chunk', async () => {
     await upload(shard, { filename: '"f"', bytes: 'x' });
     await new Indexer(shard).index({ pack: packOf([0, 3], [3, 5]), chunks: 2, blocks: ['block'] });
-    assert.equal(await shard.call(...chunk(1)), lines('ok', '"f"', 1, 3, 5, 3, 5, 0) + '\x005:block');
+    assert.equal(await shard.call(...chunk(1)), lines('ok', '"f"', 1, 3, 5, 3, 5, 0, 0) + '\x005:block');
     assert.equal(await shard.call(...chunk(2)), 'missing');
     assert.equal((await shard.get(`doc:${docId(1)}`)).bytes, String(docOf({ n: 1, pack: packOf([0, 3], [3, 5]), upload: undefined, text: [1, 'block'] }).bytes));
   });
