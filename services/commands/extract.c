@@ -24,10 +24,12 @@ static const struct config_group extract_options = {
     (const struct config_option[]){
         {.name = "parse",
          .kind = CONFIG_TEXT,
-         .choices = "text|html|docx",
+         .choices = "text|html|docx|pdf",
          .metavar = "KIND",
          .help =
-             "Reads a document of this kind from standard input and parses it within this process, "
+             "Reads a document of this kind, or what `pdftotext -tsv` printed of a PDF, from "
+             "standard "
+             "input and parses it within this process, "
              "without the limits of a child. Parley starts itself like this. If it fails, the exit "
              "status is 64 plus the number of the fault."},
         {0}}};
@@ -85,7 +87,7 @@ static void load_encoding(struct str html)
 static _Noreturn void parse(enum extract_kind kind)
 {
     struct buf bytes, text;
-    buf_init(&bytes, EXTRACT_FILE_MAX_BYTES + READ_STEP_BYTES);
+    buf_init(&bytes, MEMORY_FILE_MAX_BYTES + READ_STEP_BYTES);
     buf_init(&text, EXTRACT_TEXT_MAX_BYTES);
     int status = EXIT_FAILED;
     if (read_all(STDIN_FILENO, &bytes)) {

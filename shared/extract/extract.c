@@ -3,11 +3,13 @@
  *
  *   TEXT         here: it is only copied
  *   HTML, DOCX   `parley extract --parse KIND` in a sandbox; exits with 0, or with 64 + the fault
- *   PDF          pdftotext in a sandbox
+ *   PDF          pdftotext in a sandbox prints words with their places, and `parley extract --parse
+ *                pdf` in another one makes text of them (pdf_text.h)
  *
  * Output of a child is cleaned again, because a compromised child can write anything. */
 #include "shared/extract/extract.h"
 
+#include "shared/extract/pdf_text.h"
 #include "shared/extract/sandbox.h"
 #include "shared/text/text.h"
 
@@ -285,19 +287,10 @@ static bool is_blank(const struct buf *text)
     return str_trim(buf_str(text)).n == 0;
 }
 
-/* Puts what a child writes; `pages` is NULL for a format without them. */
-static enum extract_fault run(struct sandbox_job *job, struct buf *text, struct text_pages *pages,
-                              int *ret_status)
+/* Collects what a child writes, as it is. */
+static enum extract_fault run(const struct sandbox_job *job, struct buf *out, int *ret_status)
 {
-    struct buf out;
-    buf_init(&out, EXTRACT_TEXT_MAX_BYTES);
-    enum sandbox_end end = sandbox_run(job, &out, ret_status);
-    if (end == SANDBOX_EXITED && *ret_status == 0 && pages != NULL)
-        extract_put_paged(text, buf_str(&out), pages);
-    else if (end == SANDBOX_EXITED && *ret_status == 0)
-        put_clean_utf8(text, buf_str(&out));
-    buf_fini(&out);
-    switch (end) {
+    switch (sandbox_run(job, out, ret_status)) {
     case SANDBOX_EXITED: break;
     case SANDBOX_SLOW: return EXTRACT_FAULT_SLOW;
     case SANDBOX_FULL: return EXTRACT_FAULT_TOO_MUCH_TEXT;
@@ -305,7 +298,23 @@ static enum extract_fault run(struct sandbox_job *job, struct buf *text, struct 
     case SANDBOX_CRASHED: return EXTRACT_FAULT_CRASHED;
     case SANDBOX_UNBORN: return EXTRACT_FAULT_NO_CHILD;
     }
-    return text->is_over ? EXTRACT_FAULT_TOO_MUCH_TEXT : EXTRACT_FAULT_NONE;
+    return EXTRACT_FAULT_NONE;
+}
+
+/* Runs a child that prints text, and puts that; `pages` is NULL for a format without them. */
+static enum extract_fault run_reader(const struct sandbox_job *job, struct buf *text,
+                                     struct text_pages *pages, int *ret_status)
+{
+    struct buf out;
+    buf_init(&out, EXTRACT_TEXT_MAX_BYTES);
+    enum extract_fault fault = run(job, &out, ret_status);
+    bool has_text = fault == EXTRACT_FAULT_NONE && *ret_status == 0;
+    if (has_text && pages != NULL)
+        extract_put_paged(text, buf_str(&out), pages);
+    else if (has_text)
+        put_clean_utf8(text, buf_str(&out));
+    buf_fini(&out);
+    return text->is_over ? EXTRACT_FAULT_TOO_MUCH_TEXT : fault;
 }
 
 static unsigned cpu_seconds(enum extract_kind kind, size_t bytes)
@@ -334,7 +343,7 @@ static enum extract_fault parse_in_child(enum extract_kind kind, const struct me
                               .memory_bytes = own_memory_bytes,
                               .is_stopping = is_stopping};
     int status = 0;
-    enum extract_fault fault = run(&job, text, has_pages[kind] ? pages : NULL, &status);
+    enum extract_fault fault = run_reader(&job, text, has_pages[kind] ? pages : NULL, &status);
     if (fault != EXTRACT_FAULT_NONE || status == 0)
         return fault;
     return status > EXIT_FAULT && status < EXIT_FAULT + EXTRACT_FAULT_NR
@@ -349,6 +358,47 @@ bool extract_can_read_pdf(void)
     return program != NULL;
 }
 
+/* Makes text of what `pdftotext -tsv` printed. */
+static enum extract_fault put_words(struct str words, const atomic_bool *is_stopping,
+                                    struct buf *text, struct text_pages *pages)
+{
+    struct memory_file file;
+    struct buf out;
+    if (own_program == NULL) {
+        buf_init(&out, EXTRACT_TEXT_MAX_BYTES);
+        enum extract_fault fault = extract_parse(EXTRACT_PDF, words, &out);
+        if (fault == EXTRACT_FAULT_NONE)
+            extract_put_paged(text, buf_str(&out), pages);
+        buf_fini(&out);
+        return fault;
+    }
+    memory_file_init(&file);
+    bool is_there = memory_file_put(&file, words) && memory_file_seal(&file);
+    enum extract_fault fault = is_there
+                                   ? parse_in_child(EXTRACT_PDF, &file, is_stopping, text, pages)
+                                   : EXTRACT_FAULT_NO_CHILD;
+    memory_file_fini(&file);
+    return fault;
+}
+
+/* Runs pdftotext and makes text of its words; or of what it calls text, where there are so many
+ * words that their places would take too much memory. */
+static enum extract_fault run_pdftotext(struct sandbox_job *job, struct buf *text,
+                                        struct text_pages *pages, int *ret_status)
+{
+    const char *const plain[] = {job->argv[0], "-q", "-enc", "UTF-8", "-", "-", NULL};
+    struct buf words;
+    buf_init(&words, MEMORY_FILE_MAX_BYTES);
+    enum extract_fault fault = run(job, &words, ret_status);
+    if (fault == EXTRACT_FAULT_NONE && *ret_status == 0)
+        fault = put_words(buf_str(&words), job->is_stopping, text, pages);
+    buf_fini(&words);
+    if (fault != EXTRACT_FAULT_TOO_MUCH_TEXT)
+        return fault;
+    job->argv = plain;
+    return run_reader(job, text, pages, ret_status);
+}
+
 static enum extract_fault extract_pdf(const struct memory_file *file,
                                       const atomic_bool *is_stopping, struct buf *text,
                                       struct text_pages *pages)
@@ -356,7 +406,7 @@ static enum extract_fault extract_pdf(const struct memory_file *file,
     char *program = sandbox_find_program("pdftotext");
     if (program == NULL)
         return EXTRACT_FAULT_NO_PDFTOTEXT;
-    const char *const argv[] = {program, "-q", "-enc", "UTF-8", "-", "-", NULL};
+    const char *const argv[] = {program, "-q", "-enc", "UTF-8", "-tsv", "-", "-", NULL};
     struct sandbox_job job = {.argv = argv,
                               .input = file->fd,
                               .cpu_s = cpu_seconds(EXTRACT_PDF, file->n),
@@ -364,16 +414,15 @@ static enum extract_fault extract_pdf(const struct memory_file *file,
                               .memory_bytes = pdf_memory_bytes,
                               .is_stopping = is_stopping};
     int status = 0;
-    enum extract_fault fault = run(&job, text, pages, &status);
+    enum extract_fault fault = run_pdftotext(&job, text, pages, &status);
     free(program);
-    if (fault != EXTRACT_FAULT_NONE)
-        return fault;
     /* It says the same of a wrong password and of a broken file; only one of them is encrypted. */
-    if (status != 0)
+    if (fault == EXTRACT_FAULT_NONE && status != 0)
         return status == PDFTOTEXT_NOT_ALLOWED || holds(file->bytes, STR("/Encrypt"))
                    ? EXTRACT_FAULT_PDF_ENCRYPTED
                    : EXTRACT_FAULT_PDF_BROKEN;
-    return is_blank(text) ? EXTRACT_FAULT_SCANNED : EXTRACT_FAULT_NONE;
+    bool is_empty = fault == EXTRACT_FAULT_NONE && is_blank(text);
+    return is_empty || fault == EXTRACT_FAULT_NO_TEXT ? EXTRACT_FAULT_SCANNED : fault;
 }
 
 /* ---- documents ---- */
@@ -385,6 +434,7 @@ enum extract_fault extract_parse(enum extract_kind kind, struct str bytes, struc
     case EXTRACT_TEXT: extract_put_clean(text, bytes); break;
     case EXTRACT_HTML: extract_put_html(text, bytes); break;
     case EXTRACT_DOCX: fault = extract_put_docx(text, bytes); break;
+    case EXTRACT_PDF: pdf_put_text(text, bytes); break;
     default: return EXTRACT_FAULT_KIND;
     }
     if (fault == EXTRACT_FAULT_NONE && text->is_over)

@@ -4,8 +4,8 @@
  * UTF-8 without control characters except newline and tab. Blocking; any thread.
  *
  * Parsers of formats that hostile files attack run in a child process (shared/extract/sandbox.h):
- * PDF in poppler's pdftotext, HTML and DOCX in this very program, started as a new process (see
- * extract_set_program).
+ * PDF in poppler's pdftotext, what that prints, HTML and DOCX in this very program, started as a
+ * new process (see extract_set_program).
  */
 #ifndef PARLEY_EXTRACT_EXTRACT_H
 #define PARLEY_EXTRACT_EXTRACT_H
@@ -105,7 +105,8 @@ void extract_set_program(const char *path);
 
 /* ---- within this process ---- */
 
-/* The same for TEXT, HTML and DOCX, without a child. */
+/* The same for TEXT, HTML and DOCX, without a child; for PDF the bytes are what `pdftotext -tsv`
+ * printed. Form feeds are between pages. */
 enum extract_fault extract_parse(enum extract_kind kind, struct str bytes,
                                  struct buf *text) must_check;
 /* Puts the visible text of the page: its title, without tags, scripts, styles or navigation; blocks

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT
+ * pdf_furniture.c - see pdf_furniture.h. Only the lines nearest to the upper and lower edge of a
+ * page are looked at. A line is furniture if the same text is at the same height on several
+ * pages, apart from a number that rises by one from page to page. So titles such as "Step 1" and
+ * "Step 2" are kept unless they are counted like pages. */
+#include "shared/extract/pdf_furniture.h"
+
+#include "shared/base/mem.h"
+#include "shared/text/text.h"
+
+#include <stdlib.h>
+
+enum { EDGE_LINES = 3, PAGES_FEW = 3, NUMBER_MAX = 1000000 };
+
+#define EDGE_SHARE 0.14F  /* of the page's height */
+#define HEIGHT_SLACK 4.0F /* points */
+
+/* One line near an edge: its words without digits, and a number in it. */
+struct edge {
+    uint64_t shape; /* of the text without digits, and of the edge */
+    int64_t offset; /* the number less that of its page; NO_OFFSET compares the whole text */
+    float y;
+    uint32_t page, line;
+    bool is_label; /* nothing but a page's number */
+};
+
+static const int64_t whole_text = INT64_MAX;
+
+struct edges {
+    struct edge *at;
+    uint32_t n;
+};
+
+/* ---- the text of a line ---- */
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_page_word(struct str word)
+{
+    static const char *const words[] = {"page", "p.",  "pg.", "seite", "s.",  "pagina", "página",
+                                        "of",   "von", "de",  "di",    "sur", "стр.",   "из",
+                                        "|",    "-",   "–",   "/",     "—"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (str_eq_nocase(word, str_of(words[i])))
+            return true;
+    return false;
+}
+
+static bool has_letter(struct str word)
+{
+    uint32_t c;
+    for (size_t step; (step = text_char(word, &c)) > 0; word.at += step, word.n -= step)
+        if (text_is_word_char(c) && !(c >= '0' && c <= '9'))
+            return true;
+    return false;
+}
+
+/* Hash of a word: of all of it, or without its digits. */
+static uint64_t mix(struct str word, bool with_digits, uint64_t seed)
+{
+    while (word.n > 0) {
+        size_t n = 0;
+        while (n < word.n && (with_digits || !is_digit(word.at[n])))
+            n++;
+        if (n > 0)
+            seed = text_hash((struct str){word.at, n}, seed);
+        word = (struct str){word.at + n, word.n - n};
+        while (word.n > 0 && !with_digits && is_digit(*word.at))
+            word = (struct str){word.at + 1, word.n - 1};
+    }
+    return text_hash(STR(" "), seed);
+}
+
+/* Notes the first and the last number of a word. */
+static void find_numbers(struct str word, int64_t *first, int64_t *last)
+{
+    for (size_t i = 0; i < word.n;) {
+        int64_t value = 0;
+        size_t from = i;
+        while (i < word.n && is_digit(word.at[i]) && value < NUMBER_MAX)
+            value = value * 10 + (word.at[i++] - '0');
+        if (i == from) {
+            i++;
+            continue;
+        }
+        *first = *first < 0 ? value : *first;
+        *last = value;
+    }
+}
+
+/* ---- edges ---- */
+
+static void put_edge(struct edges *edges, struct edge edge)
+{
+    edges->at = mem_grow(edges->at, edges->n, sizeof *edges->at);
+    edges->at[edges->n++] = edge;
+}
+
+static void put_line(const struct pdf_words *w, uint32_t line_at, uint32_t page, bool is_foot,
+                     struct edges *edges)
+{
+    const struct pdf_line *line = &w->lines[line_at];
+    uint64_t shape = is_foot, whole = is_foot;
+    int64_t first = -1, last = -1;
+    bool is_label = true;
+    for (uint32_t i = line->word; i < line->word + line->word_n; i++) {
+        struct str word = w->words[i].text;
+        shape = mix(word, false, shape);
+        whole = mix(word, true, whole);
+        find_numbers(word, &first, &last);
+        is_label &= !has_letter(word) || is_page_word(word);
+    }
+    struct edge edge = {shape,   first - (int64_t)page, line->box.y0, page,
+                        line_at, is_label && first >= 0};
+    if (first >= 0)
+        put_edge(edges, edge);
+    edge.offset = last - (int64_t)page;
+    if (last >= 0 && last != first)
+        put_edge(edges, edge);
+    edge.shape = whole;
+    edge.offset = whole_text;
+    put_edge(edges, edge);
+}
+
+/* Keeps the line if it is among the EDGE_LINES nearest to the edge. */
+static void keep_nearest(const struct pdf_words *w, uint32_t line, bool is_foot,
+                         uint32_t nearest[EDGE_LINES])
+{
+    for (unsigned i = 0; i < EDGE_LINES; i++) {
+        uint32_t other = nearest[i];
+        bool is_nearer =
+            other == PDF_NONE || (is_foot ? w->lines[line].box.y0 > w->lines[other].box.y0
+                                          : w->lines[line].box.y0 < w->lines[other].box.y0);
+        if (is_nearer) {
+            nearest[i] = line;
+            line = other;
+        }
+        if (line == PDF_NONE)
+            return;
+    }
+}
+
+static void put_page(const struct pdf_words *w, uint32_t page_at, struct edges *edges)
+{
+    const struct pdf_page *page = &w->pages[page_at];
+    for (int is_foot = 0; is_foot < 2; is_foot++) {
+        uint32_t nearest[EDGE_LINES] = {PDF_NONE, PDF_NONE, PDF_NONE};
+        for (uint32_t i = page->line; i < page->line + page->line_n; i++) {
+            const struct pdf_line *line = &w->lines[i];
+            bool is_at_edge = is_foot ? line->box.y0 > page->height * (1 - EDGE_SHARE)
+                                      : line->box.y1 < page->height * EDGE_SHARE;
+            if (is_at_edge && !line->is_turned)
+                keep_nearest(w, i, is_foot, nearest);
+        }
+        for (unsigned i = 0; i < EDGE_LINES && nearest[i] != PDF_NONE; i++)
+            put_line(w, nearest[i], page_at, is_foot, edges);
+    }
+}
+
+/* ---- groups ---- */
+
+static int compare(const void *left, const void *right)
+{
+    const struct edge *a = left, *b = right;
+    if (a->shape != b->shape)
+        return a->shape < b->shape ? -1 : 1;
+    if (a->offset != b->offset)
+        return a->offset < b->offset ? -1 : 1;
+    if (a->page != b->page)
+        return a->page < b->page ? -1 : 1;
+    return a->line < b->line ? -1 : a->line > b->line;
+}
+
+static bool is_same(const struct edge *a, const struct edge *b)
+{
+    float apart = a->y - b->y;
+    return a->shape == b->shape && a->offset == b->offset && apart < HEIGHT_SLACK &&
+           apart > -HEIGHT_SLACK;
+}
+
+/* The lines of a group are on that many pages: are these enough? */
+static bool is_repeated(const struct edge *edge, uint32_t pages, uint32_t page_n)
+{
+    uint32_t needed =
+        page_n < PAGES_FEW || (edge->is_label && edge->offset != whole_text) ? 2 : PAGES_FEW;
+    return pages >= needed;
+}
+
+/* The first one stays, unless it is a page's number; so does what is alone on its page. */
+static void remove_group(struct pdf_words *w, const struct edge *group, uint32_t n)
+{
+    bool is_label = group->is_label && group->offset != whole_text;
+    for (uint32_t i = is_label ? 0 : 1; i < n; i++)
+        if (is_label || w->pages[group[i].page].line_n > 1)
+            w->lines[group[i].line].is_gone = true;
+}
+
+void pdf_remove_furniture(struct pdf_words *w)
+{
+    struct edges edges = {0};
+    for (uint32_t i = 0; i < w->page_n; i++)
+        put_page(w, i, &edges);
+    if (edges.n > 1)
+        qsort(edges.at, edges.n, sizeof *edges.at, compare);
+    for (uint32_t i = 0, end; i < edges.n; i = end) {
+        uint32_t pages = 1;
+        for (end = i + 1; end < edges.n && is_same(&edges.at[end - 1], &edges.at[end]); end++)
+            pages += edges.at[end].page != edges.at[end - 1].page;
+        if (is_repeated(&edges.at[i], pages, w->page_n))
+            remove_group(w, &edges.at[i], end - i);
+    }
+    free(edges.at);
+}
