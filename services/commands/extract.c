@@ -4,7 +4,7 @@
  * very process, and says by its exit status what was wrong (shared/extract/extract.c has the
  * numbers). Nothing else is done in the child: no settings but its arguments, no log. Before it
  * looks at the document it gives up all system calls but a few (shared/extract/sandbox_filter.h).
- * So it opens before then what it will need, and it ends without the handlers of exit(). */
+ * So it has read its input before then, and it ends without the handlers of exit(). */
 #include "services/commands/commands.h"
 
 #include "shared/base/config.h"
@@ -13,7 +13,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <iconv.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -69,21 +68,6 @@ static bool print_all(struct str text)
     return true;
 }
 
-/* The C library reads the table of an encoding from a file when it is first asked for. Later a file
- * cannot be opened any more, so what a page names is opened here and stays open. */
-static void load_encoding(struct str html)
-{
-    static iconv_t kept;
-    char name[64];
-    struct str charset = extract_find_charset(html);
-    if (charset.n == 0 || charset.n >= sizeof name)
-        return;
-    memcpy(name, charset.at, charset.n);
-    name[charset.n] = 0;
-    kept = iconv_open("UTF-8", name);
-    (void)kept;
-}
-
 static _Noreturn void parse(enum extract_kind kind)
 {
     struct buf bytes, text;
@@ -92,8 +76,6 @@ static _Noreturn void parse(enum extract_kind kind)
     int status = EXIT_FAILED;
     if (read_all(STDIN_FILENO, &bytes)) {
         enum extract_fault fault = EXTRACT_FAULT_NO_CHILD;
-        if (kind == EXTRACT_HTML)
-            load_encoding(buf_str(&bytes));
         if (sandbox_confine_parser())
             fault = extract_parse(kind, buf_str(&bytes), &text);
         status = fault != EXTRACT_FAULT_NONE ? extract_fault_status(fault)

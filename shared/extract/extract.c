@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * extract.c - see extract.h. Which kind a document is of, and who reads it:
  *
- *   TEXT         here: it is only copied
+ *   TEXT         here if it is UTF-8, which is only copied; else as HTML
  *   HTML, DOCX   `parley extract --parse KIND` in a sandbox; exits with 0, or with 64 + the fault
  *   PDF          pdftotext in a sandbox prints words with their places, and `parley extract --parse
  *                pdf` in another one makes text of them (pdf_text.h)
@@ -9,6 +9,7 @@
  * Output of a child is cleaned again, because a compromised child can write anything. */
 #include "shared/extract/extract.h"
 
+#include "shared/extract/encoding.h"
 #include "shared/extract/pdf_text.h"
 #include "shared/extract/sandbox.h"
 #include "shared/text/text.h"
@@ -26,6 +27,9 @@ enum {
     CPU_MAX_S = 60,
     WALL_MS = 120 * 1000,
     SIGNATURE_WITHIN_BYTES = 1024,
+    NUL_PER_BYTES = 4096,
+    CONTROL_PER_BYTES = 100,
+    FIRST_AFTER_CONTROLS = 0xa0,
     EXIT_FAULT = 64, /* and the number of the fault */
     PDFTOTEXT_NOT_ALLOWED = 3,
 };
@@ -135,28 +139,32 @@ static bool holds(struct str s, struct str needle)
     return s.n >= needle.n && memmem(s.at, s.n, needle.at, needle.n) != NULL;
 }
 
-static bool is_utf16(struct str s)
+/* UTF-16 that is cut off in the middle of a character. */
+static bool is_half_utf16(struct str s)
 {
-    return str_has_prefix(s, STR("\xff\xfe")) || str_has_prefix(s, STR("\xfe\xff"));
+    return s.n % 2 != 0 &&
+           (str_has_prefix(s, STR("\xff\xfe")) || str_has_prefix(s, STR("\xfe\xff")));
 }
 
-/* The letters of other formats at the start, a NUL, or many control characters. */
+/* The letters of other formats at the start, or many control characters. One NUL may slip into a
+ * text. */
 static bool is_binary(struct str s)
 {
     static const struct str signatures[] = {{"%PDF-", 5}, {"PK\x03\x04", 4}, {"{\\rtf", 5}};
-    size_t control_n = 0;
-    if (is_utf16(s))
-        return s.n % 2 != 0;
+    size_t control_n = 0, nul_n = 0;
     for (size_t i = 0; i < sizeof signatures / sizeof *signatures; i++)
         if (str_has_prefix(s, signatures[i]))
             return true;
-    if (memchr(s.at, 0, s.n) != NULL)
+    if (is_half_utf16(s))
         return true;
+    if (encoding_is_wide(s))
+        return false;
     for (size_t i = 0; i < s.n; i++) {
         unsigned char c = (unsigned char)s.at[i];
         control_n += c < 0x20 && !(c >= '\t' && c <= '\r') && c != 0x1b;
+        nul_n += c == 0;
     }
-    return control_n > s.n / 100;
+    return nul_n > 1 + s.n / NUL_PER_BYTES || control_n > 1 + s.n / CONTROL_PER_BYTES;
 }
 
 enum extract_fault extract_sniff(enum extract_kind kind, struct str bytes)
@@ -183,33 +191,6 @@ enum extract_fault extract_sniff(enum extract_kind kind, struct str bytes)
 
 /* ---- text ---- */
 
-static void put_code(struct buf *text, uint32_t c)
-{
-    char bytes[4];
-    buf_put(text, (struct str){bytes, text_put_char(bytes, c)});
-}
-
-/* Puts UTF-16 as UTF-8; halves of pairs that stand alone become U+FFFD. */
-static void put_utf16(struct buf *text, struct str s)
-{
-    const unsigned char *p = (const unsigned char *)s.at;
-    bool is_big = p[0] == 0xfe;
-    uint32_t high = 0;
-    for (size_t i = 2; i + 1 < s.n; i += 2) {
-        uint32_t unit = is_big ? (uint32_t)p[i] << 8 | p[i + 1] : (uint32_t)p[i + 1] << 8 | p[i];
-        bool is_low = (unit & 0xfc00) == 0xdc00;
-        if (high != 0 && !is_low)
-            put_code(text, 0xfffd);
-        if (is_low)
-            put_code(text, high == 0 ? 0xfffd : 0x10000 + ((high & 0x3ff) << 10) + (unit & 0x3ff));
-        high = (unit & 0xfc00) == 0xd800 ? unit : 0;
-        if (high == 0 && !is_low)
-            put_code(text, unit);
-    }
-    if (high != 0)
-        put_code(text, 0xfffd);
-}
-
 /* Length of what `s` begins with and that may stay as it is. */
 static size_t plain_length(struct str s)
 {
@@ -225,7 +206,7 @@ static size_t plain_length(struct str s)
             n++;
         } else {
             size_t step = text_char((struct str){s.at + n, s.n - n}, &code);
-            if (!str_is_utf8((struct str){s.at + n, step}))
+            if (code < FIRST_AFTER_CONTROLS || !str_is_utf8((struct str){s.at + n, step}))
                 break;
             n += step;
         }
@@ -233,7 +214,22 @@ static size_t plain_length(struct str s)
     return n;
 }
 
-static void put_clean_utf8(struct buf *text, struct str s)
+/* Puts what stands for the character that may not stay as it is, and returns its length. */
+static size_t put_instead(struct buf *text, struct str s)
+{
+    unsigned char c = (unsigned char)*s.at;
+    if (c == 0xc2 && s.n > 1 && ((unsigned char)s.at[1] & 0xe0) == 0x80)
+        return 2; /* a control character of the upper half */
+    if (c == '\r' && (s.n < 2 || s.at[1] != '\n'))
+        buf_put_char(text, '\n');
+    else if (c == '\f')
+        buf_lit(text, "\n\n");
+    else if (c >= 0x80)
+        buf_lit(text, "\xef\xbf\xbd");
+    return 1;
+}
+
+void extract_put_clean(struct buf *text, struct str s)
 {
     if (str_has_prefix(s, STR("\xef\xbb\xbf")))
         s = (struct str){s.at + 3, s.n - 3};
@@ -243,28 +239,24 @@ static void put_clean_utf8(struct buf *text, struct str s)
         s = (struct str){s.at + n, s.n - n};
         if (s.n == 0)
             break;
-        unsigned char c = (unsigned char)*s.at;
-        if (c == '\r' && (s.n < 2 || s.at[1] != '\n'))
-            buf_put_char(text, '\n');
-        else if (c == '\f')
-            buf_lit(text, "\n\n");
-        else if (c >= 0x80)
-            buf_lit(text, "\xef\xbf\xbd");
-        s = (struct str){s.at + 1, s.n - 1};
+        n = put_instead(text, s);
+        s = (struct str){s.at + n, s.n - n};
     }
 }
 
-void extract_put_clean(struct buf *text, struct str s)
+enum extract_fault extract_put_text(struct buf *text, struct str bytes)
 {
-    struct buf converted;
-    if (!is_utf16(s)) {
-        put_clean_utf8(text, s);
-        return;
+    struct buf utf8;
+    if (encoding_is_plain(bytes)) {
+        extract_put_clean(text, bytes);
+        return EXTRACT_FAULT_NONE;
     }
-    buf_init(&converted, s.n * 2);
-    put_utf16(&converted, s);
-    put_clean_utf8(text, buf_str(&converted));
-    buf_fini(&converted);
+    buf_init(&utf8, bytes.n * 4 + 16);
+    bool is_text = encoding_put_utf8(&utf8, bytes, STR(""));
+    if (is_text)
+        extract_put_clean(text, buf_str(&utf8));
+    buf_fini(&utf8);
+    return is_text ? EXTRACT_FAULT_NONE : EXTRACT_FAULT_NOT_TEXT;
 }
 
 void extract_put_paged(struct buf *text, struct str s, struct text_pages *pages)
@@ -275,7 +267,7 @@ void extract_put_paged(struct buf *text, struct str s, struct text_pages *pages)
         if (text->n > 0 && strchr(" \n\t", text->at[text->n - 1]) == NULL)
             buf_lit(text, "\n\n");
         text_pages_add(pages, text->n);
-        put_clean_utf8(text, page);
+        extract_put_clean(text, page);
         is_first = false;
     }
 }
@@ -312,7 +304,7 @@ static enum extract_fault run_reader(const struct sandbox_job *job, struct buf *
     if (has_text && pages != NULL)
         extract_put_paged(text, buf_str(&out), pages);
     else if (has_text)
-        put_clean_utf8(text, buf_str(&out));
+        extract_put_clean(text, buf_str(&out));
     buf_fini(&out);
     return text->is_over ? EXTRACT_FAULT_TOO_MUCH_TEXT : fault;
 }
@@ -321,6 +313,7 @@ static unsigned cpu_seconds(enum extract_kind kind, size_t bytes)
 {
     unsigned mib = (unsigned)(bytes >> 20), seconds = 0;
     switch (kind) {
+    case EXTRACT_TEXT:
     case EXTRACT_HTML: seconds = (HTML_CPU_S + MIB_CPU_S * mib) * OWN_CPU_FACTOR; break;
     case EXTRACT_DOCX: seconds = (DOCX_CPU_S + MIB_CPU_S * mib) * OWN_CPU_FACTOR; break;
     default: seconds = PDF_CPU_S + PDF_MIB_CPU_S * mib; break;
@@ -431,8 +424,8 @@ enum extract_fault extract_parse(enum extract_kind kind, struct str bytes, struc
 {
     enum extract_fault fault = EXTRACT_FAULT_NONE;
     switch (kind) {
-    case EXTRACT_TEXT: extract_put_clean(text, bytes); break;
-    case EXTRACT_HTML: extract_put_html(text, bytes); break;
+    case EXTRACT_TEXT: fault = extract_put_text(text, bytes); break;
+    case EXTRACT_HTML: fault = extract_put_html(text, bytes); break;
     case EXTRACT_DOCX: fault = extract_put_docx(text, bytes); break;
     case EXTRACT_PDF: pdf_put_text(text, bytes); break;
     default: return EXTRACT_FAULT_KIND;
@@ -442,10 +435,12 @@ enum extract_fault extract_parse(enum extract_kind kind, struct str bytes, struc
     return fault == EXTRACT_FAULT_NONE && is_blank(text) ? EXTRACT_FAULT_NO_TEXT : fault;
 }
 
-static bool needs_child(enum extract_kind kind)
+/* Text that is UTF-8 is only copied; other encodings take libraries. */
+static bool needs_child(enum extract_kind kind, struct str bytes)
 {
     return kind == EXTRACT_PDF ||
-           (own_program != NULL && (kind == EXTRACT_HTML || kind == EXTRACT_DOCX));
+           (own_program != NULL && (kind == EXTRACT_HTML || kind == EXTRACT_DOCX ||
+                                    (kind == EXTRACT_TEXT && !encoding_is_plain(bytes))));
 }
 
 enum extract_fault extract_file_text(enum extract_kind kind, const struct memory_file *file,
@@ -454,7 +449,7 @@ enum extract_fault extract_file_text(enum extract_kind kind, const struct memory
 {
     if (kind != EXTRACT_NONE && file->n == 0)
         return EXTRACT_FAULT_EMPTY;
-    if (!needs_child(kind))
+    if (!needs_child(kind, file->bytes))
         return extract_parse(kind, file->bytes, text);
     return kind == EXTRACT_PDF ? extract_pdf(file, is_stopping, text, pages)
                                : parse_in_child(kind, file, is_stopping, text, pages);
@@ -467,7 +462,7 @@ enum extract_fault extract_text(enum extract_kind kind, struct str bytes,
     struct memory_file file;
     if (kind != EXTRACT_NONE && bytes.n == 0)
         return EXTRACT_FAULT_EMPTY;
-    if (!needs_child(kind))
+    if (!needs_child(kind, bytes))
         return extract_parse(kind, bytes, text);
     memory_file_init(&file);
     bool is_there = memory_file_put(&file, bytes) && memory_file_seal(&file);

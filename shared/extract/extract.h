@@ -109,18 +109,17 @@ void extract_set_program(const char *path);
  * printed. Form feeds are between pages. */
 enum extract_fault extract_parse(enum extract_kind kind, struct str bytes,
                                  struct buf *text) must_check;
+/* Puts a text of any encoding. NONE or NOT_TEXT. */
+enum extract_fault extract_put_text(struct buf *text, struct str bytes) must_check;
 /* Puts the visible text of the page: its title, without tags, scripts, styles or navigation; blocks
- * become lines, table cells are separated by " | ". */
-void extract_put_html(struct buf *text, struct str html);
-/* The encoding that a web page names early, by its own words: letters, digits and a few signs, and
- * at most 40 of them; empty when it names none. */
-struct str extract_find_charset(struct str html) must_check;
+ * become lines, table cells are separated by " | ". NONE or NOT_HTML. */
+enum extract_fault extract_put_html(struct buf *text, struct str html) must_check;
 /* Puts the paragraphs, tables and notes of a DOCX file. NONE, DOCX_... or TOO_MUCH_TEXT. */
 enum extract_fault extract_put_docx(struct buf *text, struct str bytes) must_check;
 /* The same for the XML of its main part alone. */
 enum extract_fault extract_put_docx_xml(struct buf *text, struct str xml) must_check;
-/* Puts `s` as valid UTF-8: bad bytes become U+FFFD, line ends "\n", a form feed an empty line.
- * UTF-16 that begins with a byte order mark is converted. */
+/* Puts UTF-8 without control characters and without a byte order mark: bad bytes become U+FFFD,
+ * line ends "\n", a form feed an empty line. */
 void extract_put_clean(struct buf *text, struct str s);
 /* Puts what the reader of a format with pages prints, UTF-8 with a form feed between two pages, and
  * adds where each begins. A form feed after white space leaves nothing, any other an empty line. */

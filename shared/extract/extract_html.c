@@ -7,22 +7,18 @@
  * Left out are what people do not read (scripts, styles, drawings, what is marked as hidden) and
  * what is on every page of a site (navigation, footers and asides outside the article). When
  * the page names its main part (<main>), only that is taken. When nothing is left, the page is read
- * again with its clutter.
- *
- * Bytes that are UTF-8 are taken as such, whatever the page says; others by the encoding that the
- * page names, or as Latin-1. */
+ * again with its clutter. */
+#include "shared/extract/encoding.h"
 #include "shared/extract/extract.h"
 #include "shared/extract/flow.h"
+#include "shared/extract/html_charset.h"
 #include "shared/extract/html_tidy.h"
-#include "shared/text/text.h"
 
-#include <errno.h>
-#include <iconv.h>
 #include <libxml/HTMLparser.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { TITLE_MAX_BYTES = 1024, META_WITHIN_BYTES = 2048, CHARSET_MAX_BYTES = 40 };
+enum { TITLE_MAX_BYTES = 1024 };
 
 struct page {
     struct buf rough, title;
@@ -191,39 +187,6 @@ static void on_text(void *data, const xmlChar *at, int n)
         flow_put(&page->flow, s);
 }
 
-/* Returns whether the page says early that it is UTF-8. */
-static bool says_utf8(struct str html)
-{
-    struct str s = {html.at, html.n < META_WITHIN_BYTES ? html.n : META_WITHIN_BYTES};
-    for (size_t i = 0; i + 5 <= s.n; i++)
-        if (str_eq_nocase((struct str){s.at + i, 5}, STR("utf-8")))
-            return true;
-    return false;
-}
-
-static bool is_of_charset(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '_' || c == '.' || c == ':';
-}
-
-struct str extract_find_charset(struct str html)
-{
-    static const struct str word = {"charset=", 8};
-    struct str s = {html.at, html.n < META_WITHIN_BYTES ? html.n : META_WITHIN_BYTES};
-    for (size_t i = 0; i + word.n < s.n; i++) {
-        if (!str_eq_nocase((struct str){s.at + i, word.n}, word))
-            continue;
-        size_t from = i + word.n, to;
-        from += s.at[from] == '"' || s.at[from] == '\'';
-        for (to = from; to < s.n && is_of_charset(s.at[to]);)
-            to++;
-        if (to > from && to - from <= CHARSET_MAX_BYTES)
-            return (struct str){s.at + from, to - from};
-    }
-    return (struct str){s.at, 0};
-}
-
 static void parse(struct page *page, struct str html)
 {
     enum {
@@ -277,74 +240,27 @@ static void put_page(struct buf *text, struct page *page)
     buf_fini(&line);
 }
 
-/* ---- encodings ---- */
-
-/* (iconv_t)-1 when the page names no encoding that extends ASCII. */
-static iconv_t open_charset(struct str html)
-{
-    char name[CHARSET_MAX_BYTES + 1];
-    struct str charset = extract_find_charset(html), wide = {charset.at, 5};
-    bool is_wide =
-        charset.n >= 5 && (str_eq_nocase(wide, STR("utf-1")) || str_eq_nocase(wide, STR("utf-3")));
-    if (charset.n == 0 || is_wide)
-        return (iconv_t)-1;
-    memcpy(name, charset.at, charset.n);
-    name[charset.n] = 0;
-    return iconv_open("UTF-8", name);
-}
-
-static void put_converted(struct buf *out, struct str s, iconv_t charset)
-{
-    char step[4096];
-    while (s.n > 0) {
-        char *from = (char *)(uintptr_t)s.at, *to = step;
-        size_t from_n = s.n, to_n = sizeof step;
-        size_t result = iconv(charset, &from, &from_n, &to, &to_n);
-        int problem = result == (size_t)-1 ? errno : 0;
-        buf_put(out, (struct str){step, (size_t)(to - step)});
-        s = (struct str){from, from_n};
-        if (problem != 0 && problem != E2BIG && s.n > 0) {
-            buf_lit(out, "\xef\xbf\xbd");
-            s = (struct str){s.at + 1, s.n - 1};
-        }
-    }
-}
-
-static void put_latin1(struct buf *out, struct str s)
-{
-    for (size_t i = 0; i < s.n; i++) {
-        char bytes[4];
-        buf_put(out, (struct str){bytes, text_put_char(bytes, (unsigned char)s.at[i])});
-    }
-}
-
-/* The page as UTF-8. It must be converted before its tags are looked at: in some encodings a "<" is
- * written in other bytes, or its byte is the half of a letter. */
-static void put_utf8(struct buf *out, struct str html)
+/* Puts the page as clean UTF-8. It must be converted before its tags are looked at: in some
+ * encodings a "<" is written in other bytes, or its byte is the half of a letter. */
+static bool put_utf8(struct buf *out, struct str html)
 {
     struct buf converted;
-    if (str_is_utf8(html) || says_utf8(html) || str_has_prefix(html, STR("\xff\xfe")) ||
-        str_has_prefix(html, STR("\xfe\xff"))) {
-        extract_put_clean(out, html);
-        return;
-    }
-    iconv_t charset = open_charset(html);
     buf_init(&converted, html.n * 4 + 16);
-    if (charset == (iconv_t)-1) {
-        put_latin1(&converted, html);
-    } else {
-        put_converted(&converted, html, charset);
-        iconv_close(charset);
-    }
-    extract_put_clean(out, buf_str(&converted));
+    bool is_text = encoding_put_utf8(&converted, html, html_charset_find(html));
+    if (is_text)
+        extract_put_clean(out, buf_str(&converted));
     buf_fini(&converted);
+    return is_text;
 }
 
-void extract_put_html(struct buf *text, struct str html)
+enum extract_fault extract_put_html(struct buf *text, struct str html)
 {
     struct buf clean, tidy;
     buf_init(&clean, html.n * 4 + 16);
-    put_utf8(&clean, html);
+    if (!put_utf8(&clean, html)) {
+        buf_fini(&clean);
+        return EXTRACT_FAULT_NOT_HTML;
+    }
     buf_init(&tidy, clean.n * 5 + 16);
     html_tidy(&tidy, buf_str(&clean));
     buf_fini(&clean);
@@ -364,4 +280,5 @@ void extract_put_html(struct buf *text, struct str html)
             break;
     }
     buf_fini(&tidy);
+    return EXTRACT_FAULT_NONE;
 }

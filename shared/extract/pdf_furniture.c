@@ -6,6 +6,7 @@
 #include "shared/extract/pdf_furniture.h"
 
 #include "shared/base/mem.h"
+#include "shared/text/fold.h"
 #include "shared/text/text.h"
 
 #include <stdlib.h>
@@ -53,7 +54,7 @@ static bool has_letter(struct str word)
 {
     uint32_t c;
     for (size_t step; (step = text_char(word, &c)) > 0; word.at += step, word.n -= step)
-        if (text_is_word_char(c) && !(c >= '0' && c <= '9'))
+        if (fold_is_word(c) && !(c >= '0' && c <= '9'))
             return true;
     return false;
 }

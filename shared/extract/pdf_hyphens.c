@@ -4,6 +4,7 @@
 
 #include "shared/base/mem.h"
 #include "shared/extract/pdf_characters.h"
+#include "shared/text/fold.h"
 #include "shared/text/text.h"
 
 /* Shorter halves of a parted word are words by chance. */
@@ -19,9 +20,9 @@ static struct str core_of(struct str word)
 {
     uint32_t c;
     size_t step;
-    while ((step = text_char(word, &c)) > 0 && !text_is_word_char(c))
+    while ((step = text_char(word, &c)) > 0 && !fold_is_word(c))
         word = (struct str){word.at + step, word.n - step};
-    while (word.n > 0 && !text_is_word_char(pdf_last_character(word)))
+    while (word.n > 0 && !fold_is_word(pdf_last_character(word)))
         word.n = text_floor(word, word.n - 1);
     return word;
 }
@@ -114,13 +115,13 @@ enum pdf_join pdf_hyphens_join(const struct pdf_hyphens *hyphens, struct str las
     uint32_t hyphen = pdf_last_character(last), next = pdf_first_character(first);
     if (pdf_is_ideograph(hyphen) && pdf_is_ideograph(next))
         return PDF_JOIN_NONE;
-    if (!is_hyphen(hyphen) || !text_is_word_char(next))
+    if (!is_hyphen(hyphen) || !fold_is_word(next))
         return PDF_JOIN_SPACE;
     struct str start = {last.at, text_floor(last, last.n - 1)};
     if (hyphen == 0xad)
         return PDF_JOIN_WORD;
     uint32_t before = pdf_last_character(start);
-    if (!text_is_word_char(before) || is_and(first))
+    if (!fold_is_word(before) || is_and(first))
         return PDF_JOIN_SPACE;
     start = core_of(start);
     struct str end = core_of(first);

@@ -3,7 +3,7 @@
 #include "shared/extract/pdf_line.h"
 
 #include "shared/extract/pdf_characters.h"
-#include "shared/text/text.h"
+#include "shared/text/fold.h"
 
 enum { LEADER_DOTS = 4, SCRIPT_MAX_BYTES = 6 };
 
@@ -92,7 +92,7 @@ static float foot(const struct pdf_box *box)
 static bool is_variable(struct str word)
 {
     uint32_t c;
-    return text_char(word, &c) == word.n && text_is_word_char(c);
+    return text_char(word, &c) == word.n && fold_is_word(c);
 }
 
 /* "^" or "_" when `next` is a small number that is higher or lower than `before`, right after it; 0
@@ -102,7 +102,7 @@ static char script_of(const struct pdf_word *before, const struct pdf_word *next
     float height = before->box.y1 - before->box.y0, small = next->box.y1 - next->box.y0;
     float up = foot(&before->box) - foot(&next->box), apart = next->box.x0 - before->box.x1;
     if (!is_script(next->text) || small > SMALL_SHARE * height || apart > height / 4 ||
-        !text_is_word_char(pdf_last_character(before->text)))
+        !fold_is_word(pdf_last_character(before->text)))
         return 0;
     if (up > MOVED_SHARE * height)
         return '^';

@@ -12,11 +12,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     struct str html = {(const char *)data, n};
     struct buf text;
     (void)!extract_sniff(EXTRACT_HTML, html);
-    struct str charset = extract_find_charset(html);
-    if (charset.n > 40 || (charset.n > 0 && memchr(charset.at, 0, charset.n) != NULL))
-        abort();
     buf_init(&text, 1 << 20);
-    extract_put_html(&text, html);
+    (void)!extract_put_html(&text, html);
     if (!text.is_over && !str_is_utf8(buf_str(&text)))
         abort();
     for (size_t i = 0; i < text.n; i++)
