@@ -5,9 +5,20 @@
 
 enum { TAB_SPACES = 4, BARS_MAX = 64, INDENT_MAX = 64 };
 
+/* Continues a line after a term. */
+static void join(struct flow *flow)
+{
+    char last = flow->out->n > 0 ? flow->out->at[flow->out->n - 1] : ' ';
+    buf_put(flow->out, last == ':' || last == '?' ? STR(" ") : STR(": "));
+    flow->newlines = flow->spaces = 0;
+}
+
 /* Puts what was kept back. */
 static void begin_piece(struct flow *flow)
 {
+    if (flow->is_joined && flow->has_begun && flow->prefix.n == 0)
+        join(flow);
+    flow->is_joined = false;
     if (flow->has_begun) {
         for (unsigned i = 0; i < flow->newlines; i++)
             buf_put_char(flow->out, '\n');
@@ -85,6 +96,19 @@ void flow_mark(struct flow *flow, struct str mark)
 {
     if (flow->cell_depth == 0)
         flow->prefix = mark;
+}
+
+void flow_join(struct flow *flow)
+{
+    flow->is_joined = true;
+}
+
+void flow_line(struct flow *flow, struct str line)
+{
+    flow_break(flow, 1);
+    begin_piece(flow);
+    buf_put(flow->out, line);
+    flow_break(flow, 1);
 }
 
 void flow_row(struct flow *flow)

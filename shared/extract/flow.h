@@ -18,6 +18,7 @@ struct flow {
     unsigned cell_depth; /* how many cells of tables are open */
     bool is_row_begun;   /* a cell of this row was there */
     struct str prefix;   /* of the next piece, if it begins a line: a mark of flow_mark */
+    bool is_joined;      /* see flow_join */
 };
 
 /* Puts characters. */
@@ -28,6 +29,11 @@ void flow_break(struct flow *flow, unsigned newlines);
 /* The line that comes next begins with a mark: of a heading ("## ") or of an item ("- "). With an
  * empty one a mark that no text came after is forgotten. Not within cells. */
 void flow_mark(struct flow *flow, struct str mark);
+/* The next text continues the line of a term as its description, after a colon; not a text with a
+ * mark. */
+void flow_join(struct flow *flow);
+/* Puts a line whose white space counts: a row of a table. */
+void flow_line(struct flow *flow, struct str line);
 /* A row of a table begins. */
 void flow_row(struct flow *flow);
 /* A cell begins, and ends: cells are separated by " | ", those of a table within a cell by

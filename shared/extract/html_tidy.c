@@ -1,326 +1,257 @@
 /* SPDX-License-Identifier: MIT
- * html_tidy.c - see html_tidy.h. Where a tag begins and ends is decided as the HTML standard does
- * (section 13.2.5); which open elements an end tag closes, by the priorities that libxml2 has. */
+ * html_tidy.c - see html_tidy.h. How deep the parser will be is reckoned by the rule that the
+ * standard has for most end tags: one closes the innermost element of its name, unless an element
+ * that is stronger is open within. Where a page breaks other rules the reckoning may be off, which
+ * costs nothing but time. */
 #include "shared/extract/html_tidy.h"
 
+#include "shared/extract/html_scan.h"
 #include "shared/text/text.h"
 
-enum { NAME_MAX_BYTES = 32, KEPT_N = 4 };
-
-struct name {
-    char at[NAME_MAX_BYTES];
-    size_t n;
-    /* Hash of an open element, so that looking through all of them takes little. */
-    uint64_t hash;
-    unsigned priority;
+struct open {
+    uint64_t hash; /* of the name */
+    bool is_special, is_scope, is_table, is_part_of_table;
 };
 
 struct tidy {
     struct buf *out;
-    struct str rest; /* of the page */
-    struct name open[HTML_TIDY_DEPTH_MAX];
+    struct open open[HTML_TIDY_DEPTH_MAX];
+    char names[HTML_TIDY_DEPTH_MAX][HTML_NAME_MAX_BYTES + 1];
     size_t open_n;
 };
 
-static bool is_letter(char c)
+/* ---- depth ---- */
+
+/* Elements that the end tag of an inline element does not close. */
+static bool is_special(struct str name)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    static const char *const names[] = {
+        "address",    "article", "aside",  "blockquote", "body",    "button", "caption",  "center",
+        "dd",         "details", "dir",    "div",        "dl",      "dt",     "fieldset", "figure",
+        "figcaption", "footer",  "form",   "h1",         "h2",      "h3",     "h4",       "h5",
+        "h6",         "header",  "hgroup", "html",       "li",      "main",   "menu",     "nav",
+        "object",     "ol",      "p",      "pre",        "section", "select", "summary",  "svg",
+        "table",      "tbody",   "td",     "template",   "tfoot",   "th",     "thead",    "tr",
+        "ul",         NULL};
+    return html_is_one_of(name, names);
 }
 
-static bool is_of_name(char c)
+/* Elements whose inside an end tag from outside does not reach. */
+static bool is_scope(struct str name)
 {
-    return is_letter(c) || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.' || c == ':';
+    static const char *const names[] = {"applet", "caption", "html", "marquee",  "math", "object",
+                                        "svg",    "table",   "td",   "template", "th",   NULL};
+    return html_is_one_of(name, names);
 }
 
-static bool is_blank(char c)
+static bool is_part_of_table(struct str name)
 {
-    return c == ' ' || (c >= '\t' && c <= '\r');
+    static const char *const names[] = {"tbody", "td", "tfoot", "th", "thead", "tr", NULL};
+    return html_is_one_of(name, names);
 }
 
-static void skip(struct str *s, size_t n)
+/* Returns whether an end tag gets past an open element of another name. */
+static bool reaches_past(const struct open *end, const struct open *open)
 {
-    n = n < s->n ? n : s->n;
-    *s = (struct str){s->at + n, s->n - n};
+    if (end->is_part_of_table)
+        return !open->is_table;
+    return (end->is_table || !open->is_scope) && (end->is_special || !open->is_special);
 }
 
-/* Past the next `end`, or to the end of the page. It looks no further than that. */
-static void skip_past(struct str *s, struct str end)
+static struct open describe(struct str name)
 {
-    char last = end.at[end.n - 1];
-    for (size_t at = end.n - 1; at < s->n;) {
-        const char *found = memchr(s->at + at, last, s->n - at);
-        if (found == NULL)
-            break;
-        at = (size_t)(found - s->at) + 1;
-        if (memcmp(s->at + at - end.n, end.at, end.n) == 0) {
-            skip(s, at);
+    return (struct open){.hash = text_hash(name, 0),
+                         .is_special = is_special(name),
+                         .is_scope = is_scope(name),
+                         .is_table = str_eq(name, STR("table")) || str_eq(name, STR("template")),
+                         .is_part_of_table = is_part_of_table(name)};
+}
+
+static void forget_closed(struct tidy *t, struct str name)
+{
+    struct open end = describe(name);
+    for (size_t i = t->open_n; i > 0; i--) {
+        if (t->open[i - 1].hash == end.hash) {
+            t->open_n = i - 1;
             return;
         }
-    }
-    skip(s, s->n);
-}
-
-static bool is_one_of(struct str name, const char *const *names)
-{
-    for (; *names != NULL; names++)
-        if (str_eq(name, str_of(*names)))
-            return true;
-    return false;
-}
-
-static struct str str_of_name(const struct name *name)
-{
-    return (struct str){name->at, name->n};
-}
-
-/* In lower case; what is longer than any name that means something is cut. */
-static struct name take_name(struct str *s)
-{
-    struct name name = {.n = 0};
-    for (; s->n > 0 && is_of_name(*s->at); skip(s, 1))
-        if (name.n < NAME_MAX_BYTES)
-            name.at[name.n++] = (char)(*s->at >= 'A' && *s->at <= 'Z' ? *s->at + 32 : *s->at);
-    return name;
-}
-
-/* ---- what is open ---- */
-
-static unsigned priority_of(struct str name)
-{
-    static const struct {
-        const char *name;
-        unsigned priority;
-    } known[] = {{"div", 150},   {"td", 160},    {"th", 160},    {"tr", 170},
-                 {"thead", 180}, {"tbody", 180}, {"tfoot", 180}, {"table", 190},
-                 {"head", 200},  {"body", 200},  {"html", 220}};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (str_eq(name, str_of(known[i].name)))
-            return known[i].priority;
-    return 100;
-}
-
-static void close_last(struct tidy *t)
-{
-    buf_lit(t->out, "</");
-    buf_put(t->out, str_of_name(&t->open[--t->open_n]));
-    buf_put_char(t->out, '>');
-}
-
-/* Closes the elements from the named one on, if it is open and nothing stronger is within. */
-static void close_named(struct tidy *t, struct str name)
-{
-    size_t i = t->open_n;
-    uint64_t hash = text_hash(name, 0);
-    unsigned priority = priority_of(name);
-    while (i > 0 && t->open[i - 1].hash != hash) {
-        if (t->open[i - 1].priority > priority)
+        if (!reaches_past(&end, &t->open[i - 1]))
             return;
-        i--;
-    }
-    if (i > 0) {
-        while (t->open_n >= i)
-            close_last(t);
-    } else if (str_eq(name, STR("p"))) { /* stands for an empty one */
-        buf_lit(t->out, "<p></p>");
-    } else if (str_eq(name, STR("br"))) {
-        buf_lit(t->out, "<br>");
     }
 }
 
 /* Elements whose end tag may be left out end with the next of their kind. */
-static void close_before(struct tidy *t, struct str name)
+static void forget_before(struct tidy *t, struct str name)
 {
     static const char *const kinds[][4] = {
         {"p", NULL},      {"li", NULL}, {"dt", "dd", NULL}, {"td", "th", NULL},
         {"option", NULL}, {"tr", NULL}, {"rt", "rp", NULL}, {"thead", "tbody", "tfoot", NULL},
     };
-    static const char *const cells[] = {"td", "th", NULL};
-    if (t->open_n > 0 && str_eq(name, STR("tr")) &&
-        is_one_of(str_of_name(&t->open[t->open_n - 1]), cells))
-        close_last(t);
-    for (size_t i = 0; t->open_n > 0 && i < sizeof kinds / sizeof *kinds; i++)
-        if (is_one_of(name, kinds[i]) &&
-            is_one_of(str_of_name(&t->open[t->open_n - 1]), kinds[i])) {
-            close_last(t);
+    if (t->open_n == 0)
+        return;
+    struct str last = str_of(t->names[t->open_n - 1]);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (html_is_one_of(name, kinds[i]) && html_is_one_of(last, kinds[i])) {
+            t->open_n--;
             return;
         }
+}
+
+static void note_open(struct tidy *t, struct str name)
+{
+    forget_before(t, name);
+    if (t->open_n == HTML_TIDY_DEPTH_MAX) {
+        buf_lit(t->out, "</");
+        buf_put(t->out, str_of(t->names[--t->open_n]));
+        buf_put_char(t->out, '>');
+    }
+    t->open[t->open_n] = describe(name);
+    memcpy(t->names[t->open_n], name.at, name.n);
+    t->names[t->open_n++][name.n] = 0;
 }
 
 /* ---- tags ---- */
 
-static struct str take_value(struct str *s)
+static void put_escaped(struct buf *out, struct str s, char c, struct str escape)
 {
-    struct str value = {s->at, 0};
-    if (s->n > 0 && (*s->at == '"' || *s->at == '\'')) {
-        const char *end = memchr(s->at + 1, *s->at, s->n - 1);
-        value = (struct str){s->at + 1, end == NULL ? s->n - 1 : (size_t)(end - s->at) - 1};
-        skip(s, value.n + 2);
-        return value;
-    }
-    while (value.n < s->n && !is_blank(s->at[value.n]) && s->at[value.n] != '>')
-        value.n++;
-    skip(s, value.n);
-    return value;
-}
-
-static void skip_blanks(struct str *s)
-{
-    while (s->n > 0 && is_blank(*s->at))
-        skip(s, 1);
-}
-
-struct attributes {
-    char values[KEPT_N][HTML_TIDY_VALUE_MAX_BYTES];
-    size_t sizes[KEPT_N];
-    bool are_there[KEPT_N];
-};
-static const char *const kept_names[KEPT_N] = {"role", "aria-hidden", "hidden", "id"};
-
-static void keep(struct attributes *kept, struct str name, struct str value)
-{
-    for (size_t i = 0; i < KEPT_N; i++) {
-        if (kept->are_there[i] || !str_eq_nocase(name, str_of(kept_names[i])))
-            continue;
-        kept->are_there[i] = true;
-        bool is_plain = value.n <= HTML_TIDY_VALUE_MAX_BYTES;
-        for (size_t k = 0; is_plain && k < value.n; k++)
-            is_plain = is_of_name(value.at[k]);
-        kept->sizes[i] = is_plain ? value.n : 0;
-        memcpy(kept->values[i], value.at, kept->sizes[i]);
+    while (s.n > 0) {
+        const char *found = memchr(s.at, c, s.n);
+        size_t n = found == NULL ? s.n : (size_t)(found - s.at);
+        buf_put(out, (struct str){s.at, n});
+        if (found != NULL)
+            buf_put(out, escape);
+        n += found != NULL;
+        s = (struct str){s.at + n, s.n - n};
     }
 }
 
-/* Takes the attributes and the end of a tag; false when the page ends before. */
-static bool take_attributes(struct str *s, struct attributes *kept, bool *ret_is_empty)
+static void put_attribute(struct buf *out, const char *name, struct str value)
 {
-    *ret_is_empty = false;
-    for (;;) {
-        bool is_slash = false;
-        for (; s->n > 0 && (is_blank(*s->at) || *s->at == '/'); skip(s, 1))
-            is_slash = *s->at == '/';
-        if (s->n == 0)
-            return false;
-        if (*s->at == '>') {
-            skip(s, 1);
-            *ret_is_empty = is_slash;
-            return true;
+    if (value.at == NULL || value.n > HTML_TIDY_VALUE_MAX_BYTES)
+        return;
+    buf_put_char(out, ' ');
+    buf_put(out, str_of(name));
+    buf_lit(out, "=\"");
+    put_escaped(out, value, '"', STR("&quot;"));
+    buf_put_char(out, '"');
+}
+
+/* Returns whether the declarations contain `display: none` or `visibility: hidden`. */
+static bool does_style_hide(struct str style)
+{
+    static const struct str hiding[][2] = {{{"display", 7}, {"none", 4}},
+                                           {{"visibility", 10}, {"hidden", 6}}};
+    while (style.at != NULL) {
+        struct str value = str_cut(&style, ';'), property = str_cut(&value, ':');
+        for (size_t i = 0; value.at != NULL && i < sizeof hiding / sizeof *hiding; i++) {
+            struct str word = str_trim(value);
+            word.n = word.n < hiding[i][1].n ? word.n : hiding[i][1].n;
+            if (str_eq_nocase(str_trim(property), hiding[i][0]) &&
+                str_eq_nocase(word, hiding[i][1]))
+                return true;
         }
-        /* A "=" may be the first letter of a name. */
-        struct str name = {s->at, 1};
-        while (name.n < s->n && !is_blank(s->at[name.n]) && s->at[name.n] != '/' &&
-               s->at[name.n] != '>' && s->at[name.n] != '=')
-            name.n++;
-        skip(s, name.n);
-        struct str value = STR(""), after = *s;
-        skip_blanks(&after);
-        if (after.n > 0 && *after.at == '=') {
-            *s = after;
-            skip(s, 1);
-            skip_blanks(s);
-            value = take_value(s);
-        }
-        keep(kept, name, value);
     }
+    return false;
 }
 
-static bool is_heading(struct str name)
+static bool is_hidden(const struct html_token *token)
 {
-    return name.n == 2 && name.at[0] == 'h' && name.at[1] >= '1' && name.at[1] <= '6';
+    struct str hidden = html_token_find(token, "hidden");
+    if (str_eq(html_token_name(token), STR("dialog")) && html_token_find(token, "open").at == NULL)
+        return true;
+    return (hidden.at != NULL && !str_eq_nocase(str_trim(hidden), STR("until-found"))) ||
+           does_style_hide(html_token_find(token, "style"));
 }
 
-static void put_tag(struct tidy *t, struct str name, const struct attributes *kept, bool is_empty)
+static void put_attributes(struct buf *out, const struct html_token *token)
 {
+    static const char *const kept[] = {"id",      "class",   "role",     "aria-hidden", "alt",
+                                       "type",    "value",   "selected", "start",       "reversed",
+                                       "colspan", "rowspan", "itemprop", NULL};
+    for (size_t i = 0; kept[i] != NULL; i++)
+        put_attribute(out, kept[i], html_token_find(token, kept[i]));
+    if (html_token_find(token, "href").at != NULL)
+        buf_lit(out, " href");
+    if (is_hidden(token))
+        buf_lit(out, " hidden");
+}
+
+/* An element is left out without what it contains, or with it. */
+static bool is_left_out(struct str name)
+{
+    static const char *const names[] = {"script", "style", "iframe", "noembed", "noscript", NULL};
+    return html_is_one_of(name, names);
+}
+static bool is_of_font(struct str name)
+{
+    static const char *const names[] = {"b",     "big", "code",     "em",       "font",
+                                        "frame", "i",   "nobr",     "small",    "strong",
+                                        "tt",    "u",   "frameset", "noframes", NULL};
+    return html_is_one_of(name, names);
+}
+
+static bool is_void(struct str name)
+{
+    static const char *const names[] = {
+        "area",  "base",   "basefont", "bgsound", "br",    "col",    "embed", "hr",  "image", "img",
+        "input", "keygen", "link",     "meta",    "param", "source", "track", "wbr", NULL};
+    return html_is_one_of(name, names);
+}
+
+/* Names that mean the same, without those that the standard opens again by itself. */
+static struct str common_name(struct str name)
+{
+    static const struct str deleted = {"del", 3}, literal = {"pre", 3};
+    if (str_eq(name, STR("s")) || str_eq(name, STR("strike")))
+        return deleted;
+    return str_eq(name, STR("xmp")) || str_eq(name, STR("plaintext")) ||
+                   str_eq(name, STR("listing"))
+               ? literal
+               : name;
+}
+
+static void put_start(struct tidy *t, const struct html_scan *scan, const struct html_token *token)
+{
+    struct str name = common_name(html_token_name(token));
+    if (is_left_out(name) || is_of_font(name))
+        return;
+    bool is_empty = is_void(name) || (token->is_self_closed && scan->foreign_n > 0);
+    if (!is_empty && !token->is_raw)
+        note_open(t, name);
     buf_put_char(t->out, '<');
     buf_put(t->out, name);
-    for (size_t i = 0; i < KEPT_N; i++)
-        if ((i < KEPT_N - 1 || is_heading(name)) && kept->are_there[i]) {
-            buf_put_char(t->out, ' ');
-            buf_put(t->out, str_of(kept_names[i]));
-            buf_lit(t->out, "=\"");
-            buf_put(t->out, (struct str){kept->values[i], kept->sizes[i]});
-            buf_put_char(t->out, '"');
-        }
-    buf_put(t->out, is_empty ? STR("/>") : STR(">"));
-}
-
-/* The text of a script is no markup: past it, to its end tag. */
-static void skip_raw(struct tidy *t, struct str name)
-{
-    while (t->rest.n > 0) {
-        skip_past(&t->rest, STR("</"));
-        struct str after = t->rest;
-        if (after.n >= name.n && str_eq_nocase((struct str){after.at, name.n}, name) &&
-            (after.n == name.n || !is_of_name(after.at[name.n]))) {
-            skip_past(&t->rest, STR(">"));
-            return;
-        }
-    }
-}
-
-static void start_tag(struct tidy *t)
-{
-    static const char *const voids[] = {"area",  "base",  "basefont", "br",    "col",     "embed",
-                                        "frame", "hr",    "img",      "input", "isindex", "link",
-                                        "meta",  "param", "source",   "track", "wbr",     NULL};
-    static const char *const raws[] = {"script", "style", NULL};
-    struct attributes kept = {.are_there = {false}};
-    bool is_empty;
-    struct name name = take_name(&t->rest);
-    struct str s = str_of_name(&name);
-    if (!take_attributes(&t->rest, &kept, &is_empty))
+    put_attributes(t->out, token);
+    buf_put(t->out, token->is_self_closed ? STR("/>") : STR(">"));
+    if (!token->is_raw)
         return;
-    if (is_one_of(s, raws)) {
-        if (!is_empty)
-            skip_raw(t, s);
-        return;
-    }
-    is_empty = is_empty || is_one_of(s, voids);
-    close_before(t, s);
-    if (!is_empty) {
-        if (t->open_n == HTML_TIDY_DEPTH_MAX)
-            close_last(t);
-        name.hash = text_hash(s, 0);
-        name.priority = priority_of(s);
-        t->open[t->open_n++] = name;
-    }
-    put_tag(t, s, &kept, is_empty);
+    put_escaped(t->out, token->text, '<', STR("&lt;"));
+    buf_lit(t->out, "</");
+    buf_put(t->out, name);
+    buf_put_char(t->out, '>');
 }
 
-/* At a "<". */
-static void take_markup(struct tidy *t)
+static void put_end(struct tidy *t, const struct html_token *token)
 {
-    struct str s = t->rest;
-    char next = s.n > 1 ? s.at[1] : 0;
-    if (str_has_prefix(s, STR("<!--"))) {
-        skip(&t->rest, 2); /* "<!-->" is a whole comment, "<!--->" too */
-        skip_past(&t->rest, STR("-->"));
-    } else if (is_letter(next)) {
-        skip(&t->rest, 1);
-        start_tag(t);
-    } else if (next == '/' && s.n > 2 && is_letter(s.at[2])) {
-        skip(&t->rest, 2);
-        struct name name = take_name(&t->rest);
-        skip_past(&t->rest, STR(">"));
-        close_named(t, str_of_name(&name));
-    } else if (next == '!' || next == '?' || next == '/') {
-        skip_past(&t->rest, STR(">"));
-    } else {
-        skip(&t->rest, 1);
-        buf_lit(t->out, "&lt;");
-    }
+    struct str name = common_name(html_token_name(token));
+    if (is_left_out(name) || is_of_font(name))
+        return;
+    forget_closed(t, name);
+    buf_lit(t->out, "</");
+    buf_put(t->out, name);
+    buf_put_char(t->out, '>');
 }
 
 void html_tidy(struct buf *out, struct str html)
 {
-    struct tidy t = {.out = out, .rest = html};
-    while (t.rest.n > 0) {
-        const char *tag = memchr(t.rest.at, '<', t.rest.n);
-        size_t n = tag == NULL ? t.rest.n : (size_t)(tag - t.rest.at);
-        buf_put(out, (struct str){t.rest.at, n});
-        skip(&t.rest, n);
-        if (t.rest.n > 0)
-            take_markup(&t);
+    struct tidy t = {.out = out};
+    struct html_scan scan = {.rest = html};
+    struct html_token token;
+    buf_lit(out, "<!DOCTYPE html>");
+    while (html_scan_next(&scan, &token)) {
+        switch (token.kind) {
+        case HTML_START: put_start(&t, &scan, &token); break;
+        case HTML_END: put_end(&t, &token); break;
+        default: put_escaped(out, token.text, '<', STR("&lt;")); break;
+        }
     }
-    while (t.open_n > 0)
-        close_last(&t);
 }

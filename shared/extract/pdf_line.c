@@ -4,6 +4,7 @@
 
 #include "shared/extract/pdf_characters.h"
 #include "shared/text/fold.h"
+#include "shared/text/text.h"
 
 enum { LEADER_DOTS = 4, SCRIPT_MAX_BYTES = 6 };
 
