@@ -111,7 +111,7 @@ static const struct config_group http_options = {
     (const struct config_option[]){
         OPTION_TEXT("cors-origins", "LIST", "*",
                     "Origins that browsers may call from: * (any, without credentials), or a "
-                    "comma-separated list (with credentials)."),
+                    "comma-separated list, such as https://app.example (with credentials)."),
         OPTION_TEXT("trusted-proxies", "LIST", "",
                     "Proxies whose X-Forwarded-For is trusted: a comma-separated list of "
                     "addresses and CIDR blocks. Set it if nodes run behind a load balancer."),

@@ -6,6 +6,7 @@
 #include "services/node/settings.h"
 
 #include "shared/base/log_options.h"
+#include "shared/http/request/origins.h"
 #include "shared/http/request/peer.h"
 #include "shared/http/wire/listen.h"
 #include "shared/redis/start.h"
@@ -102,7 +103,10 @@ static bool read_server(struct settings *s)
 {
     const struct config *c = s->config;
     const char *proxies = config_text(c, "trusted-proxies");
+    const char *origins = config_text(c, "cors-origins");
     char reason[REASON_MAX];
+    if (!origins_check_list(origins, reason, sizeof reason))
+        return config_wrong("cors-origins", reason);
     if (!peer_check_list(proxies, reason, sizeof reason))
         return config_wrong("trusted-proxies", reason);
     s->server = (struct server_config){
@@ -110,7 +114,7 @@ static bool read_server(struct settings *s)
         .is_sha1_allowed = config_number(c, "auth-sha1"),
         .logs_requests = config_number(c, "log-requests"),
         .oidc = &s->oidc,
-        .cors_origins = config_text(c, "cors-origins"),
+        .cors_origins = origins,
         .trusted_proxies = proxies,
         .body_max_bytes = config_number(c, "body-max-bytes"),
         .wire.header_max_bytes = config_number(c, "header-max-bytes"),

@@ -161,6 +161,12 @@ describe('the command line', () => {
       ['redis', 'nonsense'],
       ['target', 'nonsense'],
       ['trusted-proxies', '300.1.2.3'],
+      ['cors-origins', 'app.example'],
+      ['cors-origins', 'https://app.example,*'],
+      ['cors-origins', 'https://app.example/'],
+      ['cors-origins', 'https://App.example'],
+      ['cors-origins', 'https://'],
+      ['cors-origins', 'null'],
       ['drain-seconds', 'x'],
     ]) {
       assertWrongUsage(await serve(`--${flag}`, value), new RegExp(value ? `${flag}|${value}` : flag), `--${flag} ${value}`);

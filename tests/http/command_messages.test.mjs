@@ -119,6 +119,7 @@ const ROWS = [
   [`${SERVE} --tls-cert none --tls-key none`, 2, '--tls-cert', 'none', 'No such file'],
   [`${SERVE} --tls-listen 127.0.0.1:1`, 2, '--tls-listen', 'needs --tls-cert and --tls-key'],
   [`${SERVE} --trusted-proxies 300.1.1.1`, 2, '--trusted-proxies', "'300.1.1.1' is not an address"],
+  [`${SERVE} --cors-origins x`, 2, '--cors-origins', "'x' is not an origin", 'https://app.example'],
   [`${SERVE} --ca-file none`, 2, '--ca-file', 'PEM', "'none'"],
   [`${SERVE} --workflows none`, 2, '--workflows', 'none', 'No such file'],
   [`${SERVE} --workflows flows.yaml`, 2, 'flows.yaml line', 'did you mean'],
