@@ -65,6 +65,22 @@ static void mail_addresses_mention_nobody(void **state)
     expect("@@ada", "ada");
 }
 
+static void addresses_of_pages_mention_nobody(void **state)
+{
+    (void)state;
+    expect("https://social.example/@ada @bob", "bob");
+    expect("see (http://x.example/a,@ada?b=@eve) @bob", "bob");
+    expect("WWW.x.example/@ada\n@bob", "bob");
+    expect("git+ssh://git@x.example/@ada", "");
+    expect("<https://x.example/@ada>@bob", "bob");
+    expect("[@ada](https://x.example/@eve)", "ada");
+    expect("https://x.example/@ada\xef\xbc\x8c@bob", "bob"); /* a comma of Chinese */
+    expect("https://x.example/`@ada` @bob", "bob");
+    expect("https://x.example/\xc3\xb6/@ada", "");
+    expect("@ada://x @bob:// ://@max www @lee", "ada bob max lee");
+    expect("@ada https://x.example/annex @bob/www.", "ada bob");
+}
+
 static void code_spans_mention_nobody(void **state)
 {
     (void)state;
@@ -290,6 +306,7 @@ int main(void)
         cmocka_unit_test(marks_count_only_inside_a_name),
         cmocka_unit_test(letters_of_all_scripts_are_letters),
         cmocka_unit_test(mail_addresses_mention_nobody),
+        cmocka_unit_test(addresses_of_pages_mention_nobody),
         cmocka_unit_test(code_spans_mention_nobody),
         cmocka_unit_test(fenced_blocks_mention_nobody),
         cmocka_unit_test(indented_code_mentions_nobody),

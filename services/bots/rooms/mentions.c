@@ -5,7 +5,7 @@
 #include "shared/text/fold.h"
 #include "shared/text/text.h"
 
-enum { NAME_MAX = 128, NON_JOINER = 0x200c, JOINER = 0x200d };
+enum { NAME_MAX = 128, SCHEME_MAX = 32, NON_JOINER = 0x200c, JOINER = 0x200d };
 
 #define COMMENT STR("<!--")
 #define COMMENT_END STR("-->")
@@ -88,6 +88,36 @@ static void skip_comment(struct mentions *m)
     m->at = end + COMMENT_END.n;
 }
 
+/* How long the `scheme://` or `www.` is with which the text begins; 0: it begins with neither. */
+static size_t begins_address(struct str text)
+{
+    static const char scheme[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.";
+    size_t n = 0;
+    if (text.n >= 4 && str_eq_nocase((struct str){text.at, 4}, STR("www.")))
+        return 4;
+    while (n < text.n && n <= SCHEME_MAX && memchr(scheme, text.at[n], sizeof scheme - 1) != NULL)
+        n++;
+    return n > 0 && str_has_prefix(skip(text, n), STR("://")) ? n + 3 : 0;
+}
+
+/* Passes over the address of a page that begins here, of which `n` bytes are known. It ends at
+ * white space, `<`, `>`, a backtick, and punctuation outside ASCII, after which people leave no
+ * space. */
+static void skip_address(struct mentions *m, size_t n)
+{
+    struct str rest = {m->text.at + m->at + n, m->end - m->at - n};
+    uint32_t code;
+    for (; rest.n > 0; rest = skip(rest, n)) {
+        n = text_char(rest, &code);
+        bool is_end = code <= ' ' || code == '<' || code == '>' || code == '`';
+        if (is_end || (code > 127 && !is_letter(code)))
+            break;
+    }
+    m->at = m->end - rest.n;
+    m->is_within = false;
+}
+
 /* Takes the name at the start of `*text` with the marks that follow it: such a mark is part of the
  * name only if a letter comes later. */
 static struct str take_name(struct str *text)
@@ -120,6 +150,11 @@ static struct str step(struct mentions *m)
     }
     if (str_has_prefix(rest, COMMENT)) {
         skip_comment(m);
+        return name;
+    }
+    size_t address_n = was_within ? 0 : begins_address(rest);
+    if (address_n > 0) {
+        skip_address(m, address_n);
         return name;
     }
     if (rest.at[0] == '\\' && rest.n > 1 && (rest.at[1] == '`' || rest.at[1] == '<'))

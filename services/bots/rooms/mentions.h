@@ -6,7 +6,8 @@
  *
  * What is shown as code, quoted or hidden mentions nobody: what is in no paragraph (paragraphs.h),
  * and within one code spans in backticks and HTML comments, as CommonMark has them (0.31.2, 6.1 and
- * 6.6). Linear in the text. Pure functions, any thread.
+ * 6.6). Nor do addresses of pages (`scheme://` or `www.`). Linear in the text. Pure functions, any
+ * thread.
  */
 #ifndef PARLEY_BOTS_ROOMS_MENTIONS_H
 #define PARLEY_BOTS_ROOMS_MENTIONS_H
