@@ -121,6 +121,11 @@ void follow_sse_start(struct follow_sse *s)
     follow_start(&s->follow);
 }
 
+void follow_sse_read(struct follow_sse *s)
+{
+    follow_look(&s->follow);
+}
+
 void follow_sse_fail(struct follow_sse *s, const struct buf *data)
 {
     if (stream_is_over(&s->stream)) {

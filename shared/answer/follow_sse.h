@@ -46,6 +46,8 @@ void follow_sse_fini(struct follow_sse *s);
 
 /* Sends pending events and follows the query. The stream must be started. */
 void follow_sse_start(struct follow_sse *s);
+/* Reads now what is stored, as if the node had been notified that it has changed. */
+void follow_sse_read(struct follow_sse *s);
 /* Ends the stream with an `error` event from the owner and stops waiting. `data` is copied. Does
  * nothing if the stream has ended. */
 void follow_sse_fail(struct follow_sse *s, const struct buf *data);

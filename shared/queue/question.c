@@ -15,6 +15,9 @@
  * at once, and "maybe" then ends nothing. The owner is notified that the question is in the queue
  * only after they have replied, so a stream whose question ends here has not begun.
  *
+ * At the deadline its state is read once more, in case a message was lost. Of a question that its
+ * owner follows, the owner reads at the same time, and gets LAST_LOOK_MS for what it finds.
+ *
  * The watch is set before `ask` is sent, which registers this node as waiting in the same atomic
  * step in which it adds, so no outcome falls between; after a lost connection it is looked for
  * again. A question that is joined has another topic, known and watched from the reply on only: its
@@ -41,7 +44,7 @@ enum {
     TEXT_MAX = 4 << 20,
     DOUBT_MS = 5000, /* engines poll again at once, after a trouble with a node within seconds */
     DOUBT_AGAIN_MS = 200,
-    LAST_LOOK_MS = 500, /* after the deadline, to find out whether an engine has it */
+    LAST_LOOK_MS = 500, /* after the deadline, for an answer, or whether an engine has it */
 };
 
 enum state { ASKING, WAITING, LOOKING, ENDED };
@@ -175,7 +178,7 @@ static void end_late(struct question *q, enum err error, struct str tag, struct 
         end_timeout(q, QUESTION_CLAIMED);
     else if (str_eq(tag, STR("Open")))
         end_timeout(q, QUESTION_OPEN);
-    else
+    else if (!q->is_followed) /* otherwise its owner finds it, too */
         end_with_outcome(q, reply);
 }
 
@@ -228,12 +231,14 @@ static void on_changed(struct watch *watch)
 static void on_deadline(struct deadline *deadline)
 {
     struct question *q = container_of(deadline, struct question, deadline);
-    if (q->is_over || q->is_followed || call_is_under_way(&q->call)) {
+    if (q->is_over || call_is_under_way(&q->call)) {
         end_timeout(q, QUESTION_UNKNOWN);
         return;
     }
     q->is_over = true;
     loop_set_deadline(q->queue->loop, &q->deadline, LAST_LOOK_MS);
+    if (q->is_followed && q->events->on_last_check != NULL)
+        q->events->on_last_check(q->context);
     look(q);
 }
 

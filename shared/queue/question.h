@@ -46,6 +46,10 @@ struct question_events {
     /* The question is queued or already answered: `topic` (a name, its Seq is 1) lives as long as
      * the question. `is_new`: it did not exist before. May be NULL. */
     void (*on_asked)(void *context, struct str topic, bool is_new);
+    /* The deadline of a question that its owner follows has passed: the owner checks once more, and
+     * on_end reports the deadline if it finds nothing. Does not cancel the question. May be NULL.
+     */
+    void (*on_last_check)(void *context);
     /* Runs exactly once unless the question is cancelled, never before question_start returns; the
      * question is freed. `end` is valid only inside the call. */
     void (*on_end)(void *context, const struct question_end *end);

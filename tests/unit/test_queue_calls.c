@@ -56,9 +56,10 @@ static void leave(struct engine *engine)
     free(engine);
 }
 
-static unsigned asked_n, ended_n;
+static unsigned asked_n, ended_n, last_check_n;
 static char asked_key[64]; /* of the last question's topic */
 static enum question_outcome ended_with;
+static enum question_progress ended_at;
 
 static void on_asked(void *context, struct str topic, bool is_new)
 {
@@ -70,11 +71,18 @@ static void on_question_end(void *context, const struct question_end *end)
 {
     ended_n++;
     ended_with = end->outcome;
+    ended_at = end->progress;
 }
 
-static struct question *ask(void)
+static void on_last_check(void *context)
 {
-    static const struct question_events events = {.on_asked = on_asked, .on_end = on_question_end};
+    last_check_n++;
+}
+
+static struct question *ask_for(uint64_t deadline_ms, bool is_followed)
+{
+    static const struct question_events events = {
+        .on_asked = on_asked, .on_last_check = on_last_check, .on_end = on_question_end};
     const struct question_settings settings = {.user = STR("User_1"),
                                                .user_name = STR("User_1"),
                                                .account = STR("User_1"),
@@ -82,9 +90,15 @@ static struct question *ask(void)
                                                .messages = STR("[]"),
                                                .scope = STR("o:User_1"),
                                                .temperature = -1,
-                                               .deadline_ms = 60000};
-    asked_n = ended_n = 0;
+                                               .deadline_ms = deadline_ms,
+                                               .is_followed = is_followed};
+    asked_n = ended_n = last_check_n = 0;
     return question_start(queue, &settings, &events, NULL);
+}
+
+static struct question *ask(void)
+{
+    return ask_for(60000, false);
 }
 
 static void command(const char *command, const char *key, const char *value)
@@ -237,6 +251,38 @@ static void a_question_whose_look_breaks_ends(void **state)
     assert_int_equal(ended_n, 1);
     assert_int_equal(ended_with, QUESTION_LOST);
     number("DEL", asked_key);
+}
+
+/* Nobody was notified of its outcome, as if the message was lost. */
+static void an_owner_that_follows_its_question_checks_once_more_at_its_deadline(void **state)
+{
+    make_engine_known();
+    struct question *question = ask_for(500, true);
+    run_until_answered();
+    assert_int_equal(asked_n, 1);
+    struct str words[] = {STR("HSET"), str_of(asked_key), STR("s:1"), STR("F")};
+    struct blocking_answer answer;
+    assert_int_equal(blocking_command(redis, words, 4, 0, &answer), ERR_OK);
+    while (last_check_n + ended_n == 0)
+        run_once();
+    run_until_answered();
+    assert_int_equal(last_check_n, 1);
+    assert_int_equal(ended_n, 0); /* it is given time to read what it finds */
+    question_cancel(question, 0);
+    run_until_answered();
+}
+
+static void without_an_outcome_a_followed_question_ends_with_how_far_it_came(void **state)
+{
+    make_engine_known();
+    (void)ask_for(500, true);
+    run_until_answered();
+    while (ended_n == 0)
+        run_once();
+    assert_int_equal(last_check_n, 1);
+    assert_int_equal(ended_with, QUESTION_TIMEOUT);
+    assert_int_equal(ended_at, QUESTION_OPEN);
+    run_until_answered();
 }
 
 static void a_question_is_in_doubt_until_it_is_known_whether_an_engine_is_there(void **state)
@@ -426,6 +472,8 @@ int main(void)
         cmocka_unit_test(a_question_that_ends_while_it_is_asked_leaves_the_queue),
         cmocka_unit_test(a_question_that_ends_while_it_is_looked_for_hears_nothing),
         cmocka_unit_test(a_question_whose_look_breaks_ends),
+        cmocka_unit_test(an_owner_that_follows_its_question_checks_once_more_at_its_deadline),
+        cmocka_unit_test(without_an_outcome_a_followed_question_ends_with_how_far_it_came),
         cmocka_unit_test(a_question_is_in_doubt_until_it_is_known_whether_an_engine_is_there),
         cmocka_unit_test(a_queue_that_is_destroyed_ends_what_is_under_way),
         cmocka_unit_test(a_queue_that_is_destroyed_while_it_reaps_leaves_no_timer),

@@ -179,6 +179,12 @@ static void on_end(void *context, const struct question_end *end)
     buf_fini(&b);
 }
 
+static void on_last_check(void *context)
+{
+    struct cited_answer *g = context;
+    follow_sse_read(&g->sse);
+}
+
 static void on_presence_end(struct presence *presence, bool has_left)
 {
     struct cited_answer *g = container_of(presence, struct cited_answer, presence);
@@ -195,7 +201,8 @@ static void on_presence_end(struct presence *presence, bool has_left)
 
 static void ask(struct cited_answer *g)
 {
-    static const struct question_events events = {.on_asked = on_asked, .on_end = on_end};
+    static const struct question_events events = {
+        .on_asked = on_asked, .on_last_check = on_last_check, .on_end = on_end};
     const struct cited_answer_settings *s = &g->settings;
     struct cited_passages passages;
     struct question_settings question = {.query = s->question,
