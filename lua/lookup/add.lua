@@ -24,7 +24,7 @@
 --                           counted stays so
 --   max_stored_per_user  number?  of them each of its users; no limit without
 --   key          text? 2k   turn/made.lua
--- Replies: reused | ok/ms | missing | waiting/depth (of the account, or of the topic) | full/depth | stored, as of add
+-- Replies: reused | ok/ms | missing | waiting/depth//account or topic | full/depth | stored, as of add
 --   | replay
 local listed = require('lookup/listed')
 local lookups = require('lookup/lookups')

@@ -8,6 +8,8 @@ local sort = table.sort
 local min = math.min
 local LOOKUPS_PER_TOPIC, REPLY_BYTES, THREAD_PAGE = bounds.LOOKUPS_PER_TOPIC, bounds.REPLY_BYTES, bounds.THREAD_PAGE
 
+local LISTED_MAX = 'waiting\n' .. LOOKUPS_PER_TOPIC .. '\n\ntopic'
+
 -- May a query need that lookup? When it was asked for, as lookups:<topic> has it (nil: it is new), and a refusal, or
 -- the query's row and the topic's field `stored`.
 local function look(turn, topic, seq, user, fingerprint)
@@ -17,7 +19,7 @@ local function look(turn, topic, seq, user, fingerprint)
     bounds.note_read(turn, 0, #got[1])
     local mine = P .. 'lookups:' .. topic
     local had = call('HGET', mine, seq .. ' ' .. fingerprint)
-    if not had and call('HLEN', mine) >= LOOKUPS_PER_TOPIC then return nil, 'waiting\n' .. LOOKUPS_PER_TOPIC end
+    if not had and call('HLEN', mine) >= LOOKUPS_PER_TOPIC then return nil, LISTED_MAX end
     return had or nil, nil, got[1], got[3]
 end
 

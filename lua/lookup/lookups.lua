@@ -150,7 +150,9 @@ local function look(turn, fingerprint, count, threshold, account, max_open)
     if had[1] and tonumber(had[1]) >= tonumber(count) and had[2] == threshold then return false end
     if call('ZSCORE', P .. 'lookups', fingerprint) then return true end
     local has_open = tonumber(call('HGET', P .. 'lookups_of', account)) or 0
-    if has_open >= min(max_open, shares.share_of_lookups(turn)) then return true, 'waiting\n' .. has_open end
+    if has_open >= min(max_open, shares.share_of_lookups(turn)) then
+        return true, 'waiting\n' .. has_open .. '\n\naccount'
+    end
     local depth = call('ZCARD', P .. 'lookups')
     return true, depth >= turn.settings.queue_max and 'full\n' .. depth or nil
 end

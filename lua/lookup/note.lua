@@ -15,7 +15,7 @@
 --   max_stored   number?  that the query's account may have on this shard
 --   max_stored_per_user  number?  of them each of its users; no limit without
 -- Replies: ok/number of the topic/stamp, with which this one may be taken back ('': it was there before)
---   | missing | waiting/n | stored, as of add
+--   | missing | waiting/n//topic | stored, as of add
 local listed = require('lookup/listed')
 local needs = require('lookup/needs')
 local noting = require('lookup/noting')

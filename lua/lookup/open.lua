@@ -18,7 +18,7 @@
 --   max_open     number     lookups that the account may have open, and no more than its share
 --   is_counted   flag       its matches are counted for the account
 --   key          text? 2k   turn/made.lua
--- Replies: reused | ok/ms | missing (the topic is gone) | waiting/depth | full/depth
+-- Replies: reused | ok/ms | missing (the topic is gone) | waiting/depth//account | full/depth
 local lookups = require('lookup/lookups')
 local needs = require('lookup/needs')
 local made = require('turn/made')

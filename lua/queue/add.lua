@@ -28,7 +28,8 @@
 --   max_stored   number?  bytes that the account may have on this shard; without: its bytes are not counted
 --   max_stored_per_user  number?  of them each of its users; no limit without
 -- Replies: ok/seq/ms | again/seq/ms (it was there already; nobody is registered) | replay | missing | mismatch
---   | waiting/depth/eta | full/depth/eta | stored/bytes/limit/account or user (whose room it is)
+--   | waiting/depth/eta/user, account, models (of the account) or topic (whose room it is) | full/depth/eta
+--   | stored/bytes/limit/account or user
 local enqueue = require('queue/enqueue')
 local records = require('queue/records')
 local resent = require('queue/resent')

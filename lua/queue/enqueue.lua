@@ -28,15 +28,20 @@ local function row_of(turn, account, user, model, weight, tail)
     return turn.now_text .. '\n' .. account .. ' ' .. user .. ' ' .. model .. ' ' .. weight .. '\n' .. tail
 end
 
+-- As many wait as may; of: whose room that is.
+local function waiting(turn, n, of)
+    return 'waiting\n' .. n .. '\n' .. rate.eta_seconds(turn, n) .. '\n' .. of
+end
+
 -- Returns what refuses a query that finds no engine; nil when nothing does.
 local function refusal_to_wait(turn, open, user, account, model, max_waiting)
     local depth, mine = (turn.meta or counters.load(turn)).depth, shares.open_count(turn, account, user)
-    if mine >= max_waiting then return 'waiting\n' .. mine .. '\n' .. rate.eta_seconds(turn, mine) end
-    local taken = shares.share_taken(turn, account, model, depth)
-    if taken then return 'waiting\n' .. taken .. '\n' .. rate.eta_seconds(turn, taken) end
+    if mine >= max_waiting then return waiting(turn, mine, 'user') end
+    local taken, of = shares.share_taken(turn, account, model, depth)
+    if taken then return waiting(turn, taken, of) end
     if open and (#open >= TOPIC_OPEN_BYTES
         or open_list.count(open, #open + 1, TOPIC_OPEN_MAX) == TOPIC_OPEN_MAX) then
-        return 'waiting\n' .. TOPIC_OPEN_MAX .. '\n' .. rate.eta_seconds(turn, TOPIC_OPEN_MAX)
+        return waiting(turn, TOPIC_OPEN_MAX, 'topic')
     end
     if depth >= shares.room(turn) or not shares.is_room_for(turn, model, depth) then
         return 'full\n' .. rate.of_cluster(turn, depth) .. '\n' .. rate.eta_seconds(turn, depth)

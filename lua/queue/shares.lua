@@ -75,19 +75,20 @@ local function flush_shares(turn)
     end
 end
 
--- Has the account as much as it may have, so that one more query for `model` is refused? Returns how much. With
--- fewer Open queries in all (`depth`) than a share nothing is looked up.
+-- Has the account as much as it may have, so that one more query for `model` is refused? Returns how much, and whether
+-- that is of the `account` or its `models`. With fewer Open queries in all (`depth`) than a share nothing is looked up.
 local function share_taken(turn, account, model, depth)
     local most = share.of(room(turn))
     if depth >= most then
         local mine = open_of_account(turn, account)
-        if mine >= most then return mine end
+        if mine >= most then return mine, 'account' end
     end
     if model == 'default' or depth < MODELS_OF_ACCOUNT then return nil end
     flush_shares(turn)
     local got = call('HMGET', turn.prefix .. 'shares', account .. ':' .. model, account .. ':')
     local models = tonumber(got[2]) or 0
-    return not got[1] and models >= MODELS_OF_ACCOUNT and models or nil
+    if not got[1] and models >= MODELS_OF_ACCOUNT then return models, 'models' end
+    return nil
 end
 
 -- How many more Open queries the account may have by its share. As above, without a look while there are few.

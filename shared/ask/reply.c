@@ -90,19 +90,42 @@ static bool refuse_ended(struct request *r, struct str tag)
 
 /* --- limits ----------------------------------------------------------------------------------- */
 
-/* waiting/<depth>/<eta>, full/<depth>/<eta>: how much waits, and when to try again. */
+struct full_text {
+    struct str of; /* whose share is used up, as lua/queue/enqueue.lua has it */
+    const char *what, *advice;
+};
+
+static const struct full_text full_queue = {
+    .what = "The queue of the whole cluster is full",
+    .advice = "Retry later, or let an operator add engines or raise --queue-max."};
+static const struct full_text full_shares[] = {
+    {STR("user"), "This user has as many waiting as the account lets each of its users have",
+     "Retry when some are answered, or let an operator raise max_waiting of the account."},
+    {STR("account"), "This account has as many waiting as one may have, all its users together",
+     "Retry when some are answered, or let an operator raise --queue-max."},
+    {STR("models"), "This account has questions waiting for as many models as one may name",
+     "Ask for one of these models, or for none."},
+    {STR("topic"), "This topic has as many waiting as one may have, or their texts are long",
+     "Retry when some are answered, or use another topic."},
+};
+
+static const struct full_text *full_text_of(struct str of)
+{
+    for (size_t i = 0; i < sizeof full_shares / sizeof *full_shares; i++)
+        if (str_eq(of, full_shares[i].of))
+            return &full_shares[i];
+    return &full_queue;
+}
+
+/* waiting/<depth>/<eta>/<of>, full/<depth>/<eta>: how much waits, and when to try again. */
 static void refuse_full(struct request *r, enum err error, struct lines *rest)
 {
     char detail[256], members[96];
     uint64_t depth = lines_next_u64(rest), eta_s = 0;
     bool has_eta = str_parse_u64(lines_next(rest), &eta_s);
-    snprintf(detail, sizeof detail,
-             error == ERR_QUEUE_FULL
-                 ? "The queue of the whole cluster is full: %llu %s. Retry later, or let an "
-                   "operator add engines or raise --queue-max."
-                 : "This user or account has as many waiting as it may: %llu %s (max_waiting of "
-                   "the account, for each user). Retry when some are answered.",
-             COUNTED_AS(depth, "is waiting", "are waiting"));
+    const struct full_text *text = full_text_of(lines_next(rest));
+    snprintf(detail, sizeof detail, "%s: %llu %s. %s", text->what,
+             COUNTED_AS(depth, "is waiting", "are waiting"), text->advice);
     if (has_eta)
         snprintf(members, sizeof members, "\"depth\":%llu,\"eta_seconds\":%llu",
                  (unsigned long long)depth, (unsigned long long)eta_s);

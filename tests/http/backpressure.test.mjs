@@ -23,7 +23,7 @@ suite('max_waiting', {}, ({ test, cluster }) => {
     const User = newUser();
     const { Topic } = await cluster.add({ as, User });
     for (let i = 0; i < 2; i++) await cluster.add({ as, User });
-    assertFull(await cluster.addRaw({ as, User }), 429, 'too_many_waiting');
+    assert.match(assertFull(await cluster.addRaw({ as, User }), 429, 'too_many_waiting').detail, /^This user has/);
     assertFull(await cluster.addRaw({ as, User, Topic }), 429, 'too_many_waiting');
     const topics = assertOk(await cluster.request('GET', '/api/user-topics', { as, query: { OnBehalfOf: User } }));
     assert.equal(Object.keys(topics).length, 3);
@@ -100,7 +100,9 @@ suite('a full queue', { args: ['--queue-max', 6 * SHARDS] }, ({ test, cluster })
 
   test('is not filled by one account, in the name of however many users: it gets 429, others have room', async () => {
     for (let i = 0; i < 3; i++) await cluster.add({ User: `user-${i}` });
-    assert.equal(assertFull(await cluster.addRaw({ User: 'late' }), 429, 'too_many_waiting').depth, 3);
+    const { depth, detail } = assertFull(await cluster.addRaw({ User: 'late' }), 429, 'too_many_waiting');
+    assert.equal(depth, 3);
+    assert.match(detail, /^This account has .* all its users together/);
     assertOk(await cluster.addRaw({ as: 'User_1' }));
     for (let i = 0; i < 2; i++) await cluster.claim(); // one of them is of that account
     const left = await Promise.all([1, 2, 3].map((i) => cluster.addRaw({ User: `later-${i}` })));
@@ -113,7 +115,7 @@ suite('a full queue', { args: ['--queue-max', 6 * SHARDS] }, ({ test, cluster })
     const lookup = (i, more) => cluster.request('POST', '/api/add-lookup', { as: 'Frontend_1', body: { Topic, Seq: 1, Fragment: `f${i}` }, ...more });
     const half = 3 * SHARDS; // lookups are all on one shard
     for (let i = 0; i < half; i++) assertOk(await lookup(i));
-    assertFull(await lookup(half), 429, 'too_many_waiting');
+    assert.match(assertFull(await lookup(half), 429, 'too_many_waiting').detail, /^This account has/);
     assertOk(await lookup(2));
     assertOk(await lookup(half + 1, { as: 'User_1', body: { Topic: other.Topic, Seq: 1, Fragment: 'mine' } }));
     const got = assertOk(await cluster.request('GET', '/api/get-new-lookup', { as: 'Inference_1', query: { Wait: 0 } }));
@@ -142,7 +144,7 @@ suite('models that do not exist', {}, ({ test, cluster }) => {
     const responses = [];
     for (let i = 0; i < 1000; i += 50) responses.push(...(await Promise.all(Array.from({ length: 50 }, (_, k) => add(i + k)))));
     assert.deepEqual([200, 429].map((status) => responses.filter((r) => r.status === status).length), [100, 900]);
-    assertFull(responses.find(({ status }) => status === 429), 429, 'too_many_waiting');
+    assert.match(assertFull(responses.find(({ status }) => status === 429), 429, 'too_many_waiting').detail, /as many models/);
     for (const as of ['Frontend_1', 'Frontend_heavy', 'User_1']) assertOk(await cluster.addRaw({ as }));
     assertOk(await add(0, { as: 'Frontend_heavy' }));
     assertOk(await add(5000, { as: 'Frontend_heavy' }));

@@ -309,7 +309,7 @@ const ROWS = {
   ],
 
   'limits': (s) => [
-    [post('/api/add-query', 'Frontend_small', { Topic: newTopic(), User: 'eve', Query: 'Why?' }), 429, 'This user or account', '3 are waiting', 'max_waiting'],
+    [post('/api/add-query', 'Frontend_small', { Topic: newTopic(), User: 'eve', Query: 'Why?' }), 429, 'This user has', '3 are waiting', 'max_waiting'],
     [['GET', '/api/login', { query: sign(U, 'wrong'), localAddress: s.guesser }], 429, 'failed logins', 'this account', 'this address'],
   ],
 };

@@ -148,22 +148,22 @@ scripts('add', ({ cases, test, shard }) => {
       },
     },
 
-    { name: 'a user with max_waiting Open queries is refused', before: waiting1, call: add({ max: 1 }), reply: 'waiting\n1\n' },
+    { name: 'a user with max_waiting Open queries is refused', before: waiting1, call: add({ max: 1 }), reply: 'waiting\n1\n\nuser' },
     {
       name: 'two queries of one turn count for max_waiting',
       calls: [add({ max: 1 }), add({ topic: 'u', max: 1 })],
-      replies: [ok(1), 'waiting\n1\n'],
+      replies: [ok(1), 'waiting\n1\n\nuser'],
       after: open1,
     },
     { name: 'a full queue stores nothing', before: waiting1, call: add({ user: 'bob', account: 'Frontend_2' }), frame: { queueMax: 1 }, reply: 'full\n1\n' },
     { name: 'of several shards, one that has its part of the queue stores nothing, and says what all have, about', before: waiting1, call: add({ user: 'bob', account: 'Frontend_2' }), frame: { queueMax: 4, shards: 4 }, reply: 'full\n4\n', events: ['open\n1'] },
     { name: 'of several shards, each has room for one at least', before: waiting1, call: add({ user: 'bob', account: 'Frontend_2' }), frame: { queueMax: 1, shards: 8 }, reply: 'full\n8\n', events: ['open\n1'] },
-    { name: 'an account with half of the queue stores nothing more, in the name of whomever', before: waiting1, call: add({ user: 'bob' }), frame: { queueMax: 2 }, reply: 'waiting\n1\n' },
+    { name: 'an account with half of the queue stores nothing more, in the name of whomever', before: waiting1, call: add({ user: 'bob' }), frame: { queueMax: 2 }, reply: 'waiting\n1\n\naccount' },
     {
       name: 'a refusal names when to try again, once there is a rate',
       before: () => ({ ...waiting1, [`stat:${Math.floor(Date.now() / 60_000) - 1}`]: { done: '600' } }),
       call: add({ max: 1 }),
-      reply: 'waiting\n1\n1',
+      reply: 'waiting\n1\n1\nuser',
     },
     {
       name: 'a full queue hands over all the same: nothing waits for that',
@@ -204,7 +204,7 @@ scripts('add', ({ cases, test, shard }) => {
       name: 'a refusal is not kept for its key',
       before: waiting1,
       call: add({ idem: 'k1', max: 1 }),
-      reply: 'waiting\n1\n',
+      reply: 'waiting\n1\n\nuser',
     },
   ]);
 
@@ -227,7 +227,7 @@ scripts('add', ({ cases, test, shard }) => {
       published: [['node:n2', handOver]],
       after: { ...handedOver(' n2'), 't:t': { ...handedOver(' n2')['t:t'], 'w:1': 'n1' }, idle: null },
     },
-    { name: 'a refused one leaves nobody registered', before: waiting1, call: add({ max: 1, waits: '1' }), reply: 'waiting\n1\n' },
+    { name: 'a refused one leaves nobody registered', before: waiting1, call: add({ max: 1, waits: '1' }), reply: 'waiting\n1\n\nuser' },
     {
       name: 'a question that is there already registers nobody: its node looks',
       before: { ...waiting1, 'idem:Frontend_1:k1': `${DIGEST} ok\n1\n1000` },
@@ -310,7 +310,7 @@ scripts('add', ({ cases, test, shard }) => {
       before: waiting1,
       calls: [add({ nonce: 1, mark: MARK, max: 1 }), add({ nonce: 2, mark: MARK })],
       frame: { nonces: [NONCE, NONCE] },
-      replies: ['waiting\n1\n', 'replay'],
+      replies: ['waiting\n1\n\nuser', 'replay'],
       after: () => ({ ...waiting1, [today()]: set(NONCE) }),
     },
     {
@@ -351,7 +351,7 @@ scripts('add', ({ cases, test, shard }) => {
       const { replies } = await shard.turn(turn);
       assert.ok(replies.every((reply) => reply.startsWith('ok\n')), replies[0]);
     }
-    assert.equal(await shard.call(...add({ max: 5000 })), 'waiting\n1000\n');
+    assert.equal(await shard.call(...add({ max: 5000 })), 'waiting\n1000\n\ntopic');
     assert.ok(ok(1)(await shard.call(...add({ topic: 'u', max: 5000 }))), 'another topic has room');
     assert.match(await shard.call('claim', 0, 'E|*', '0'), /^claim\nE\|\*\nt\n1\n1\n1000\n1\n/);
     assert.equal((await shard.get('meta')).depth, '1');
@@ -389,13 +389,13 @@ scripts('add', ({ cases, test, shard }) => {
     const invent = (k, more) => add({ topic: `t${k}`, user: `u${k % 10}`, model: `m${k}`, ...more });
     const { replies } = await shard.turn(Array.from({ length: 101 }, (_, k) => invent(k)));
     assert.ok(replies.slice(0, 100).every((reply) => ok(1)(reply)));
-    assert.equal(replies[100], 'waiting\n100\n');
+    assert.equal(replies[100], 'waiting\n100\n\nmodels');
     assert.ok(ok(1)(await shard.call(...invent(7, { topic: 'known' }))), 'a model of its own has room');
     assert.ok(ok(1)(await shard.call(...invent(100, { account: 'Frontend_2' }))), 'another account has room');
     assert.ok(ok(1)(await shard.call(...add({ topic: 'plain' }))), 'default has room');
     for (const topic of ['t7', 'known']) assert.equal(await shard.call('cancel', 0, topic, 1, '', '"no"'), 'ok');
     assert.ok(ok(1)(await shard.call(...invent(101))), 'room again');
-    assert.equal(await shard.call(...invent(102)), 'waiting\n100\n');
+    assert.equal(await shard.call(...invent(102)), 'waiting\n100\n\nmodels');
   });
 
   test('a long first row leaves a title of 200 characters, cut between characters', async () => {

@@ -64,7 +64,7 @@ scripts('ask', ({ cases, test, shard }) => {
     { name: 'an engine at work is one', before: { leases: zset({ '7 other': 9e12 }) }, call: ask(), reply: lines('ok', 'a1'), after: { ...made, ...queued } },
     { name: 'a question that is not shared leaves no digest', before: ENGINE, call: ask({ digest: '' }), reply: lines('ok', 'a1', 'maybe'), after: { ...made, ...queued, 't:a1': { ...made['t:a1'], digest: '' }, 'asked:d1': null } },
     { name: 'a full queue refuses it, and leaves nothing', before: { ...ENGINE, meta: { lease: '0', depth: '5', vt: '0.000000' } }, frame: { queueMax: 5 }, call: ask(), reply: lines('full', 5, '') },
-    { name: 'so do too many of that user, if that is limited', before: { ...ENGINE, waiting: { 'Frontend_1 alice': '3' } }, call: ask({ max: 3 }), reply: lines('waiting', 3, '') },
+    { name: 'so do too many of that user, if that is limited', before: { ...ENGINE, waiting: { 'Frontend_1 alice': '3' } }, call: ask({ max: 3 }), reply: lines('waiting', 3, '', 'user') },
     { name: 'sent again after a lost connection it is the same, and counts once', before: () => waiting(), call: ask(), reply: lines('ok', 'a1') },
     {
       name: 'the same question from another node joins it',
