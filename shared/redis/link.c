@@ -5,7 +5,11 @@
  *
  * hiredis asks to be notified when it may write with every command, and most are written before the
  * turn of the loop ends, by a flush. So it is asked for at the end of the turn, if bytes are still
- * left then: that saves two calls of epoll_ctl and a turn of the loop for each flush. */
+ * left then: that saves two calls of epoll_ctl and a turn of the loop for each flush.
+ *
+ * hiredis reads 16 KiB at a time. One read in each turn of the loop would make a reply of 4 MiB
+ * wait for 256 of them, which are long while the node works. So the rest of a reply is read at
+ * once, up to a bound. */
 #include "shared/redis/link.h"
 
 #include "shared/base/mem.h"
@@ -15,7 +19,7 @@
 #include <hiredis/async.h>
 #include <stdio.h>
 
-enum { REASON_BYTES = 240 };
+enum { REASON_BYTES = 240, READS_MAX = 64 /* in a turn of the loop: 1 MiB */ };
 
 /* It lives as long as the context, which may be longer than its owner uses it: freed inside a
  * callback, hiredis waits for its end. */
@@ -27,6 +31,7 @@ struct link {
     struct loop_task write_task; /* while hiredis has bytes to write, until the turn ends */
     bool is_writing;             /* libh2o will call on_writable */
     bool is_shaking;             /* hands, for TLS */
+    bool *is_gone;               /* while it reads: set when it is freed */
 };
 
 static void add_write(void *arg);
@@ -46,6 +51,30 @@ static bool shake(struct link *link)
     return false;
 }
 
+/* Returns whether a reply has begun that has not been read to its end. */
+static bool is_within_reply(const redisReader *reader)
+{
+    return reader->ridx >= 0 || reader->pos < reader->len;
+}
+
+/* Reads until nothing more has come, or the reply is complete. The link may be gone then: a read
+ * may disconnect, and so may the callbacks that it runs. */
+static void read_some(struct link *link)
+{
+    redisAsyncContext *ac = link->ac;
+    bool is_gone = false;
+    size_t before_n;
+    unsigned reads = 0;
+    link->is_gone = &is_gone;
+    do {
+        before_n = ac->c.reader->len;
+        redisAsyncHandleRead(ac);
+    } while (!is_gone && ++reads < READS_MAX && is_within_reply(ac->c.reader) &&
+             ac->c.reader->len != before_n);
+    if (!is_gone)
+        link->is_gone = NULL;
+}
+
 static void on_readable(h2o_socket_t *socket, const char *error)
 {
     struct link *link = socket->data;
@@ -55,7 +84,7 @@ static void on_readable(h2o_socket_t *socket, const char *error)
             redisAsyncHandleWrite(link->ac); /* it is connected, and sends the greeting */
         return;
     }
-    redisAsyncHandleRead(link->ac); /* may disconnect: nothing is touched after it */
+    read_some(link);
 }
 
 static void on_writable(h2o_socket_t *socket, const char *error)
@@ -105,6 +134,8 @@ static void del_write(void *arg)
 static void on_cleanup(void *arg)
 {
     struct link *link = arg;
+    if (link->is_gone != NULL)
+        *link->is_gone = true;
     link->ac->c.fd = -1;
     link->ac->ev.data = NULL;
     loop_unschedule(&link->write_task);
