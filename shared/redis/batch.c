@@ -76,7 +76,7 @@ void batch_clear(struct batch *batch)
     for (int i = 0; i < BATCH_LANE_N; i++)
         clear_lane(&batch->lanes[i]);
     batch->nonce_n = batch->call_n = batch->query_n = 0;
-    batch->is_slow = batch->is_freeing = false;
+    batch->is_slow = batch->is_freeing = batch->is_rest = false;
     batch->number = batch->held_ms = 0;
     batch->next = NULL;
 }
@@ -128,9 +128,9 @@ static struct buf *begin_alone(struct batch *batch, struct lane *lane, struct no
     return &lane->wire;
 }
 
-struct buf *batch_begin(struct batch *batch, struct call *call, call_reply_cb *on_reply,
-                        struct nonce_id *nonce, const struct verb_info *verb)
+struct buf *batch_begin(struct batch *batch, struct call_start start, const struct verb_info *verb)
 {
+    struct call *call = start.call;
     if (batch->call_n == BATCH_CALLS_MAX || (call != NULL && call_is_under_way(call)))
         abort();
 #ifdef PARLEY_CHECKS
@@ -138,19 +138,24 @@ struct buf *batch_begin(struct batch *batch, struct call *call, call_reply_cb *o
         abort();
 #endif
     struct call_slot *slot = &batch->slots[batch->call_n++];
-    *slot = (struct call_slot){
-        .call = call, .on_reply = on_reply, .verb = verb, .begin_us = clock_mono_us()};
+    *slot = (struct call_slot){.call = call,
+                               .on_reply = start.on_reply,
+                               .verb = verb,
+                               .begin_us = clock_mono_us(),
+                               .owner = start.owner,
+                               .user = start.user};
     if (call != NULL)
         call->slot = slot;
-    int alone = lane_alone(verb, nonce);
+    int alone = lane_alone(verb, start.nonce);
     struct lane *lane = put_slot(batch, alone == LANE_NR ? (int)verb->lane : alone, slot);
     if (alone != LANE_NR)
-        return begin_alone(batch, lane, nonce);
+        return begin_alone(batch, lane, start.nonce);
     batch->is_alone = false;
+    slot->at = lane->wire.n;
     batch->argc_at = wire_put_numbered(&lane->wire, verb->name, ARGC_DIGITS);
     batch->nonce_argc = verb->takes_nonce;
     if (verb->takes_nonce)
-        put_nonce(batch, nonce);
+        put_nonce(batch, start.nonce);
     return &lane->wire;
 }
 
@@ -165,6 +170,67 @@ void batch_end(struct batch *batch, unsigned argc)
     lane->arg_n += argc + 1;
     batch->lane = NULL;
     wire_set_number(&lane->wire, batch->argc_at, ARGC_DIGITS, argc);
+    struct call_slot *slot = &batch->slots[batch->call_n - 1];
+    slot->n = lane->wire.n - slot->at;
+}
+
+/* --- turns of those who read ------------------------------------------------------------------ */
+
+static bool is_same_reader(const struct call_slot *a, const struct call_slot *b)
+{
+    return a->owner == b->owner && a->user == b->user;
+}
+
+/* How many of the reader's verbs are before this one. */
+static unsigned round_of(const struct lane *lane, const struct call_slot *slot)
+{
+    unsigned n = 0;
+    for (const struct call_slot *at = lane->first; at != slot; at = at->next)
+        n += is_same_reader(at, slot);
+    return n;
+}
+
+static bool has_one_reader(const struct lane *lane)
+{
+    const struct call_slot *at = lane->first;
+    while (at != NULL && is_same_reader(at, lane->first))
+        at = at->next;
+    return at == NULL;
+}
+
+/* Moves the verb, with its words, to the end of what is in order. */
+static void put_in_turn(struct batch *batch, struct lane *lane, struct call_slot *slot)
+{
+    struct str words = {batch->wire.at + slot->at, slot->n};
+    slot->at = lane->wire.n;
+    buf_put(&lane->wire, words);
+    *lane->last = slot;
+    lane->last = &slot->next;
+}
+
+void batch_take_turns(struct batch *batch)
+{
+    struct lane *lane = &batch->lanes[LANE_READ];
+    struct call_slot *slots[BATCH_CALLS_MAX];
+    unsigned rounds[BATCH_CALLS_MAX], n = 0, left;
+    if (lane->wire.is_over || has_one_reader(lane))
+        return;
+    for (struct call_slot *slot = lane->first; slot != NULL; slot = slot->next) {
+        rounds[n] = round_of(lane, slot);
+        slots[n++] = slot;
+    }
+    buf_clear(&batch->wire); /* batch_write writes it later */
+    buf_put(&batch->wire, buf_str(&lane->wire));
+    buf_clear(&lane->wire);
+    lane->last = &lane->first;
+    left = n;
+    for (unsigned round = 0; left > 0; round++)
+        for (unsigned i = 0; i < n; i++)
+            if (rounds[i] == round) {
+                put_in_turn(batch, lane, slots[i]);
+                left--;
+            }
+    *lane->last = NULL;
 }
 
 void batch_continue(struct batch *batch, struct str rest)

@@ -35,6 +35,7 @@ struct batch {
     unsigned nonce_n, call_n;
     unsigned query_n;               /* of the calls: turn.c counts those that store a query */
     struct buf wire;                /* the complete call, after batch_write */
+    bool is_rest;                   /* its first verbs have run */
     bool is_slow;                   /* all its verbs are in LANE_SLOW, and ... */
     uint64_t owner;                 /* ... of this owner (struct call_start), in */
     uint64_t round;                 /* this round of owners, ... */
@@ -59,13 +60,18 @@ void batch_destroy(struct batch *batch);
 /* Resets it; a batch that grew large frees its memory. */
 void batch_clear(struct batch *batch);
 
-/* Begins a verb, with `nonce` if the verb takes one. Put its arguments into the returned buf before
- * you begin anything else. A batch takes at most BATCH_CALLS_MAX verbs. `call`: NULL for none; it
- * is in progress from now on. `nonce`: NULL or unset for none, otherwise copied and unset. */
-struct buf *batch_begin(struct batch *batch, struct call *call, call_reply_cb *on_reply,
-                        struct nonce_id *nonce, const struct verb_info *verb);
+/* Begins a verb, with the start's nonce if the verb takes one. Put its arguments into the returned
+ * buf before you begin anything else. A batch takes at most BATCH_CALLS_MAX verbs. The start's
+ * call: NULL for none; it is in progress from now on. Its nonce: NULL or unset for none, otherwise
+ * copied and unset. */
+struct buf *batch_begin(struct batch *batch, struct call_start start, const struct verb_info *verb);
 /* `argc`: number of arguments. Aborts past TURN_ARGS_MAX. */
 void batch_end(struct batch *batch, unsigned argc);
+
+/* Lets those who read take turns: the first reader of each owner and user comes first, then the
+ * second of each. What one of them reads may fill many calls (batch_continue), and another one's
+ * reply does not wait for them. Before the first batch_write. */
+void batch_take_turns(struct batch *batch);
 
 /* Only the first verbs have run: `rest` is what Redis returned instead of the replies of the others
  * (lua/turn/frame.lua). The next batch_write is of these, with the words of all of them, and

@@ -51,8 +51,9 @@ struct call_start {
     call_reply_cb *on_reply; /* of `call` */
     /* The client's nonce, used up by the first verb that takes one; NULL or unset: none. */
     struct nonce_id *nonce;
-    uint64_t owner,
-        user; /* of a slow verb: owners take turns, then their users (turn.h); 0: none */
+    /* Whose verb it is: slow ones and readers take turns by owner, then by user (batch.h); 0: none.
+     */
+    uint64_t owner, user;
     struct blocking_call *blocking; /* instead of these: a thread's own connection (blocking.h) */
 };
 

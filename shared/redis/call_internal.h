@@ -19,6 +19,8 @@ struct call_slot {
     struct call_slot *next;    /* of its lane */
     const struct verb_info *verb;
     uint64_t begin_us;
+    uint64_t owner, user; /* see struct call_start */
+    size_t at, n;         /* its words in its lane's bytes */
 };
 
 #endif

@@ -13,7 +13,8 @@
  * call, and nothing is refused a moment longer than Redis is full (ADR 5).
  *
  * A batch whose replies grew long returns before all its verbs have run, so that Redis serves
- * others in between. It is sent again at once, for the rest (ADR 76).
+ * others in between. It is sent again for the rest, after those that have waited longer, and one
+ * at a time: however much is read, what is begun meanwhile waits for a few calls (ADR 76).
  *
  * turn_answer.c passes the reply to the batch's calls, turn_library.c loads the library and keeps
  * what is wrong with Redis, turn_hold.c what waits while the shard moves to another server.
@@ -37,6 +38,7 @@
 
 enum {
     IN_FLIGHT_MAX = 8,
+    IN_FLIGHT_LONG_MAX = 2,    /* while calls are long */
     IN_FLIGHT_BYTES = 8 << 20, /* more than Redis takes while the node serves others */
     EARLY_CALLS = 8,
     SETTINGS_MAX_BYTES = 1024,
@@ -102,6 +104,8 @@ static void unlink_sent(struct turn *turn, struct batch *batch)
     turn->in_flight_bytes -= batch->wire.n;
     if (batch->is_slow)
         turn->is_slow_in_flight = false;
+    if (batch->is_rest)
+        turn->is_rest_in_flight = false;
     loop_cancel_deadline(turn->loop, &batch->deadline);
 }
 
@@ -169,16 +173,37 @@ static void on_batch_refused(struct turn *turn, struct batch *batch, const char 
 }
 
 /* Its first verbs have run, and Redis may not be full any more. */
-static void send_rest(struct turn *turn, struct batch *batch)
+static void put_rest(struct turn *turn, struct batch *batch)
 {
+    batch->is_rest = true;
     batch->is_freeing = false;
     batch->held_ms = 0;
     batch_write(batch, turn->functions.turn, turn->config.prefix, settings_of(turn));
     if (turn->is_paused)
         turn_hold_rest(turn, batch);
     else
-        turn_send_batch(turn, batch);
-    redis_conn_flush(turn->conn);
+        batch_queue_put(&turn->rest, batch);
+}
+
+/* Returns whether it has sent something. */
+static bool send_rest(struct turn *turn)
+{
+    if (turn->rest.first == NULL || turn->is_paused || turn->is_rest_in_flight)
+        return false;
+    turn_send_batch(turn, batch_queue_take(&turn->rest));
+    return true;
+}
+
+static void hold_rest(struct turn *turn)
+{
+    while (turn->rest.first != NULL)
+        turn_hold_rest(turn, batch_queue_take(&turn->rest));
+}
+
+static void fail_rest(struct turn *turn)
+{
+    while (turn->rest.first != NULL)
+        turn_fail_batch(turn, batch_queue_take(&turn->rest), ERR_REDIS_LOST);
 }
 
 static void on_batch_reply(void *arg, const redisReply *reply)
@@ -193,7 +218,7 @@ static void on_batch_reply(void *arg, const redisReply *reply)
         if (turn_answer_batch(turn, batch, reply))
             recycle(turn, batch);
         else
-            send_rest(turn, batch);
+            put_rest(turn, batch);
         turn_hold_answered(turn);
         if (is_over)
             turn_end_trouble(turn);
@@ -223,6 +248,8 @@ void turn_send_batch(struct turn *turn, struct batch *batch)
     turn->in_flight_bytes += batch->wire.n;
     if (batch->is_slow)
         turn->is_slow_in_flight = true;
+    if (batch->is_rest)
+        turn->is_rest_in_flight = true;
     batch->deadline.on_expire = on_batch_late;
     batch->sent_us = clock_mono_us();
     uint64_t now_ms = batch->sent_us / 1000;
@@ -238,6 +265,7 @@ static void send_new(struct turn *turn, struct batch *batch)
         return;
     }
     batch->number = ++turn->batch_n;
+    batch_take_turns(batch);
     batch_write(batch, turn->functions.turn, turn->config.prefix, settings_of(turn));
     if (!turn->is_paused)
         turn_send_batch(turn, batch);
@@ -277,6 +305,7 @@ static bool send_full(struct turn *turn)
 
 void turn_hold_collected(struct turn *turn)
 {
+    hold_rest(turn);
     send_full(turn);
     if (turn->collecting->call_n > 0)
         send_collected(turn);
@@ -334,15 +363,24 @@ static bool send_slow(struct turn *turn)
     return is_sent;
 }
 
+/* Returns whether enough calls are under way, so that the next one grows instead. Those that are
+ * sent one at a time do not count. */
+static bool is_busy(const struct turn *turn)
+{
+    bool is_long = turn->is_rest_in_flight || turn->rest.first != NULL;
+    unsigned n = turn->in_flight_n - turn->is_rest_in_flight - turn->is_slow_in_flight;
+    return turn->is_up && n >= (is_long ? IN_FLIGHT_LONG_MAX : IN_FLIGHT_MAX);
+}
+
 void turn_flush(struct turn *turn)
 {
     bool is_sent = send_full(turn);
-    bool is_waiting = turn->is_paused || turn->full.first != NULL ||
-                      (turn->is_up && turn->in_flight_n >= IN_FLIGHT_MAX);
+    bool is_waiting = turn->is_paused || turn->full.first != NULL || is_busy(turn);
     if (turn->collecting->call_n > 0 && !is_waiting) {
         send_collected(turn);
         is_sent = true;
     }
+    is_sent |= send_rest(turn);
     is_sent |= send_slow(turn);
     if (is_sent)
         redis_conn_flush(turn->conn);
@@ -367,7 +405,7 @@ struct buf *turn_begin_verb(struct call_start start, const struct verb_info *ver
     turn->writing =
         verb->lane == LANE_SLOW ? slow_batch(turn, start.owner, start.user) : turn->collecting;
     turn->writing->query_n += is_query;
-    return batch_begin(turn->writing, start.call, start.on_reply, start.nonce, verb);
+    return batch_begin(turn->writing, start, verb);
 }
 
 void turn_end_verb(struct turn *turn, unsigned argc)
@@ -415,6 +453,10 @@ static void on_lost(void *arg)
     turn->is_up = turn->is_loading = false;
     turn->trouble = REDIS_FINE;
     turn_fail_parked(turn, ERR_REDIS_LOST);
+    if (is_held)
+        hold_rest(turn);
+    else
+        fail_rest(turn);
     if (was_up && !is_held)
         turn->config.on_lost(turn->config.arg);
 }
@@ -468,6 +510,7 @@ void turn_stop(struct turn *turn)
     turn->conn = NULL;
     turn_fail_parked(turn, ERR_REDIS_LOST);
     turn_hold_fini(turn);
+    fail_rest(turn);
     send_full(turn); /* in vain */
     if (turn->collecting->call_n > 0)
         send_collected(turn);

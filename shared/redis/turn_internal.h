@@ -39,13 +39,14 @@ struct turn {
     struct batch *collecting, *free, *sent; /* sent: in flight, newest first */
     struct batch_queue full; /* collected, until Redis has taken most of what is in flight */
     struct batch_queue slow; /* slow verbs, sent one batch at a time */
+    struct batch_queue rest; /* first verbs have run; sent one at a time, too */
     struct batch *writing;   /* has the verb that is being written */
     struct batch *doomed;    /* could not be sent: fails at the end of the turn */
     uint64_t batch_n;        /* the number of the last one */
     unsigned in_flight_n;
     size_t in_flight_bytes;
     unsigned query_n; /* begun, without a reply yet */
-    bool is_slow_in_flight;
+    bool is_slow_in_flight, is_rest_in_flight;
     uint64_t slow_round; /* of the slow batch that was sent last */
     size_t pending_n;
     uint64_t took_us;  /* of the call that is being answered */

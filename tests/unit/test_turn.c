@@ -125,7 +125,7 @@ static void a_batch_with_a_lane_that_overflowed_is_not_sent(void **state)
     struct batch *batch = batch_create(NULL);
     struct str part = {calloc(1, 1 << 20), 1 << 20};
     for (unsigned i = 0; i < 2; i++) {
-        struct buf *lane = batch_begin(batch, NULL, NULL, NULL, &infos[i]);
+        struct buf *lane = batch_begin(batch, (struct call_start){.call = NULL}, &infos[i]);
         for (unsigned k = 0; i == 0 && k < 65; k++)
             buf_put(lane, part);
         batch_end(batch, 0);

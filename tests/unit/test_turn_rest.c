@@ -118,6 +118,52 @@ static void what_is_begun_meanwhile_comes_after_it(void **state)
     turn_destroy(turn);
 }
 
+/* However many calls one owner's readers need. */
+static void a_reader_does_not_wait_for_all_that_another_one_reads(void **state)
+{
+    struct owner *other, *user;
+    create_with_redis();
+    store_long();
+    for (unsigned i = 0; i < LONG_N; i++)
+        owners[i] = begin_long_of(1, 1);
+    user = begin_long_of(1, 2);
+    other = begin_long_of(2, 0);
+    run_until_answered();
+    assert_in_range(user->place, 1, 2 * LONG_CALL_N); /* the first eight have a call of their own */
+    assert_in_range(other->place, 1, 2 * LONG_CALL_N);
+    for (unsigned i = 0; i < LONG_N; i++) {
+        assert_string_equal(owners[i]->reply, "Failed\nqqqqqqqq");
+        free(owners[i]);
+    }
+    free(user);
+    free(other);
+    turn_destroy(turn);
+}
+
+/* More long calls than may be under way. */
+static void what_is_begun_meanwhile_does_not_wait_for_the_rest_of_any(void **state)
+{
+    enum { CALLS = 10, EACH_N = 3 * LONG_CALL_N };
+    struct owner *later;
+    create_with_redis();
+    store_long();
+    for (unsigned i = 0; i < CALLS * EACH_N; i++) {
+        owners[i] = begin_long();
+        if (i % EACH_N == EACH_N - 1)
+            turn_flush(turn);
+    }
+    later = new_owner();
+    begin_as(later, "nonce", LANE_ADD, NULL);
+    run_until_answered();
+    assert_in_range(later->place, 1, (CALLS + 2) * LONG_CALL_N);
+    for (unsigned i = 0; i < CALLS * EACH_N; i++) {
+        assert_int_equal(owners[i]->told_n, 1);
+        free(owners[i]);
+    }
+    free(later);
+    turn_destroy(turn);
+}
+
 static void the_rest_hears_of_a_lost_redis_once(void **state)
 {
     unsigned lost_n = 0;
@@ -173,6 +219,8 @@ int main(void)
         cmocka_unit_test(each_call_is_answered_once_with_its_own_reply),
         cmocka_unit_test(what_waits_for_the_next_call_keeps_what_its_nonce_was),
         cmocka_unit_test(what_is_begun_meanwhile_comes_after_it),
+        cmocka_unit_test(a_reader_does_not_wait_for_all_that_another_one_reads),
+        cmocka_unit_test(what_is_begun_meanwhile_does_not_wait_for_the_rest_of_any),
         cmocka_unit_test(the_rest_hears_of_a_lost_redis_once),
         cmocka_unit_test(a_turn_that_is_destroyed_notifies_the_rest),
         cmocka_unit_test(while_redis_is_full_the_rest_is_read_too),

@@ -121,12 +121,19 @@ static inline void store_long(void)
     ask_redis(long_command());
 }
 
-static inline struct owner *begin_long(void)
+static inline struct owner *begin_long_of(uint64_t whose, uint64_t user)
 {
     struct owner *owner = new_owner();
-    call_check(turn_call(turn, &owner->call, on_reply), .topic = STR("long"), .seq = 1,
-               .user = STR(""), .look = CHECK_BRIEF);
+    struct call_start start = turn_call(turn, &owner->call, on_reply);
+    start.owner = whose;
+    start.user = user;
+    call_check(start, .topic = STR("long"), .seq = 1, .user = STR(""), .look = CHECK_BRIEF);
     return owner;
+}
+
+static inline struct owner *begin_long(void)
+{
+    return begin_long_of(0, 0);
 }
 
 static inline struct owner *begin_new(void)
