@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: MIT
 //
 // attacks: what accounts can take of Redis and of a node's loop with requests within their limits, and what another account
-// sees of it: the longest call of Redis (SLOWLOG; of a busy machine it is longer than the processor needs), passes of the loop
-// by the thread's processor time (parley_loop_pass_seconds), the node's largest memory so far, and the other account's
-// add-query, one every 20 ms.
+// sees of it: the longest calls of Redis by its processor time (call_clock.mjs), passes of the loop by the thread's
+// (parley_loop_pass_seconds), the node's largest memory so far, and another account's add-query and check-query
+// (other_account.mjs).
 //
 //   PARLEY_BIN=build/release/parley node tests/bench/attacks.mjs [a part of an attack's name]
 //   PARLEY_BIN=build/release/parley node tests/bench/attacks.mjs --together 30     all of them at once, for 30 seconds
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { newBot, openRoom, registerBot, startBots } from '../support/bot_server.mjs';
 import { forgetLimits, upload } from '../support/documents.mjs';
-import { ACCOUNTS, assertOk, startCluster } from '../support/harness.mjs';
+import { ACCOUNTS, startCluster } from '../support/harness.mjs';
 import { keyOf } from '../support/shards.mjs';
 import { isStop, newId, no, openWorkflow, withAgents } from '../support/workflow.mjs';
+import { clockCalls, takeLongCalls } from './call_clock.mjs';
 
 const PASS = /parley_loop_pass_seconds_bucket\{[^}]*le="([^"]+)"\} (\d+)/g;
 const CONTROL = '\u0001';
@@ -22,6 +25,7 @@ const accounts = { ...ACCOUNTS, Other: { secret: 'other-secret', role: 'frontend
 for (const name of ['Frontend_1', 'Other']) accounts[name] = { ...accounts[name], max_waiting: 100_000 };
 const cluster = await startCluster({ nodes: 1, accounts, args: ['--threads', '1', '--queue-max', '1000000', '--allow-private-endpoints'] });
 const bots = await startBots();
+await clockCalls(cluster.redis);
 
 async function seedTopics(user, n, letters) {
   const names = Array.from({ length: n }, (_, i) => `${user}-${i}`);
@@ -104,37 +108,32 @@ async function passes() {
   return new Map([...text.matchAll(PASS)].map(([, le, n]) => [le, Number(n)]));
 }
 
-const at = (sorted, part) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? NaN;
+function shown(times) {
+  const sorted = times.toSorted((a, b) => a - b);
+  const at = (part) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))].toFixed(1);
+  return `${at(0.5)} / ${at(0.99)}`;
+}
+
 const mostMib = () => Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${cluster.nodes[0].child.pid}/status`, 'utf8'))[1]) / 1024;
 
-// The first words of a call to Redis, each once: its verbs, and what is between them.
-const verbsOf = (args) => [...new Set(args.slice(4).filter((word) => /^[a-z]+(_[a-z]+)*$/.test(word)))].slice(0, 3).join(' ') || args[0];
-
+// Watches while the attack runs, and says what it took.
 async function watched(attack) {
-  const times = [], before = await passes();
-  let is_over = false;
-  await cluster.redis.cmd('CONFIG', 'SET', 'slowlog-log-slower-than', 1000, 'slowlog-max-len', 100_000);
-  await cluster.redis.cmd('SLOWLOG', 'RESET');
-  const other = (async () => {
-    for (let i = 0; !is_over || i < 20; i++) {
-      const began = performance.now();
-      assertOk(await cluster.request('POST', '/api/add-query', { as: 'Other', body: { Topic: `o${i}`, User: 'other', Query: 'short' }, timeout: 300_000 }));
-      times.push(performance.now() - began);
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-  })();
+  const before = await passes();
+  await takeLongCalls(cluster.redis);
+  const other = fork(new URL('other_account.mjs', import.meta.url), [cluster.nodes[0].url, 'Other', accounts.Other.secret]);
   const began = performance.now();
   const statuses = (await attack()).map(({ status }) => status);
-  is_over = true;
-  await other;
-  const slow = (await cluster.redis.cmd('SLOWLOG', 'GET', -1)).map((entry) => [entry[2] / 1000, verbsOf(entry[3])]).sort(([a], [b]) => b - a);
+  const seconds = (performance.now() - began) / 1000;
+  other.send('over');
+  const [{ adds, checks }] = await once(other, 'message');
+  const long = await takeLongCalls(cluster.redis);
   const after = await passes();
   const over = (le) => after.get('+Inf') - before.get('+Inf') - (after.get(le) - before.get(le));
-  times.sort((a, b) => a - b);
   return {
-    seconds: ((performance.now() - began) / 1000).toFixed(1), requests: statuses.length, statuses: [...new Set(statuses)].join(), 'longest calls, ms': slow.slice(0, 3).map(([ms, verb]) => `${ms.toFixed(1)} ${verb}`).join(', '),
-    'calls > 50 ms': slow.filter(([ms]) => ms > 50).length, 'passes > 12.8 ms': over('0.0128'), '> 25.6 ms': over('0.0256'), '> 51.2 ms': over('0.0512'), 'node, MiB': Math.round(mostMib()),
-    'other p50, ms': at(times, 0.5).toFixed(1), 'p99, ms': at(times, 0.99).toFixed(1),
+    seconds: seconds.toFixed(1), requests: statuses.length, statuses: [...new Set(statuses)].join(),
+    'longest calls, ms': long.slice(0, 3).map(([ms, verbs]) => `${ms} ${verbs}`).join('; '), 'calls > 50 ms': long.filter(([ms]) => ms > 50).length,
+    'passes > 12.8 ms': over('0.0128'), '> 25.6 ms': over('0.0256'), '> 51.2 ms': over('0.0512'), 'node, MiB': Math.round(mostMib()),
+    'add, p50/p99 ms': shown(adds), 'check, p50/p99 ms': shown(checks),
   };
 }
 
