@@ -12,10 +12,11 @@ local events = require('turn/events')
 local hashes = require('turn/hashes')
 local leased = require('turn/leased')
 local order = require('turn/order')
+local share = require('turn/share')
 local call = redis.call
 local format, sub = string.format, string.sub
 
-local BUSY = 100             -- unfinished deliveries of a bot, on this shard
+local BUSY = 100             -- unfinished deliveries of a bot, on this shard; one account may have half of them
 local CALL_MS = 70000        -- until then an attempt may begin
 local ATTEMPTS = 5
 local OF_MESSAGE = 10        -- a message calls no more bots
@@ -26,6 +27,7 @@ local PULLS, PULL_MS = 5, 30000 -- how often a bot may take a delivery, and how 
 local POLL_S = 90
 local TALK_MAX, TALK_S = 100, 90 * 86400 -- messages of a conversation; how long after the last one it is kept
 local KEPT_MS = 3600000
+local TAKES_MAX, VAIN_MS = 6, 1800000 -- takes without an attempt, and the age, after which no node takes it any more
 
 local OVER = {done = true, failed = true}
 local KIND = {
@@ -41,16 +43,21 @@ end
 local function read(turn, id)
     local key = key_of(turn, id)
     local d = hashes.fields(key, 'room', 'message', 'bot', 'kind', 'hop', 'state', 'attempt', 'fence', 'created',
-                            'account', 'user', 'is_busy', 'is_late', 'accepted', 'answered', 'pulls')
+                            'account', 'user', 'is_busy', 'is_late', 'accepted', 'answered', 'pulls', 'taken')
     if not d.state then return nil end
     d.key, d.id = key, id
     return d
 end
 
--- Gives a delivery to this node. Returns the fence.
-local function give(turn, d)
+-- Gives a delivery to this node. was_due: nobody had it, or its node died. Returns the fence.
+local function give(turn, d, was_due)
     if d.kind == 'b' and d.state == 'waiting' then call('HSET', d.key, 'state', 'leased') end
-    return leased.give(turn, KIND, d)
+    return (was_due and leased.give_carefully or leased.give)(turn, KIND, d)
+end
+
+-- Has each node died that took it? Nobody waits for it any more.
+local function is_in_vain(turn, d)
+    return tonumber(d.taken or 0) > TAKES_MAX and turn.now_ms - d.created > VAIN_MS
 end
 
 -- Says to nodes with a parked poll of that bot that there is something for it.
@@ -59,12 +66,12 @@ local function wake(turn, bot)
     for i = 1, #nodes do events.send(turn, nodes[i], 'delivery\n' .. bot) end
 end
 
--- One more unfinished delivery of a bot, or one less. Returns how many there are.
-local function count(turn, bot, delta)
-    local key = turn.prefix .. 'dlv_n'
-    local n = call('HINCRBY', key, bot, delta)
-    if n <= 0 then call('HDEL', key, bot) end
-    return n
+-- One more unfinished delivery of a bot, or one less, because of that account. Returns whether the bot, or the account
+-- at that bot, had as many as it may.
+local function count(turn, bot, account, delta)
+    local of_bot = share.count(turn.prefix .. 'dlv_n', bot, delta)
+    local of_account = share.count(turn.prefix .. 'dlv_of', bot .. ' ' .. account, delta)
+    return of_bot > BUSY or of_account > share.of(BUSY)
 end
 
 -- Tells users apart whose turn deliveries take. A delivery outlives its message and its user for an hour, so it has no
@@ -86,7 +93,7 @@ local function create(turn, room, message, k, bot, may_lease)
     call('HSET', d.key, 'room', room, 'message', message.id, 'bot', bot.name, 'kind', bot.kind, 'hop', message.hop,
          'account', message.account, 'user', message.asker, 'state', 'waiting', 'attempt', 0, 'fence', '',
          'created', turn.now_text)
-    local is_busy = count(turn, bot.name, 1) > BUSY
+    local is_busy = count(turn, bot.name, message.account, 1)
     if is_busy then call('HSET', d.key, 'is_busy', 1) end
     if bot.kind == 'p' and not is_busy then
         leased.put(turn, KIND, d, turn.now_ms + OVERDUE_MS)
@@ -120,7 +127,7 @@ local function finish(turn, d, state, answered)
     leased.forget(turn, KIND, d)
     call('ZADD', P .. 'dlv_done', turn.now_text, d.id)
     if d.kind == 'p' then call('ZREM', P .. 'dlv_pull:' .. d.bot, d.id) end
-    count(turn, d.bot, -1)
+    count(turn, d.bot, d.account, -1)
 end
 
 -- A message goes, with its deliveries: bots cannot answer them any more.
@@ -152,5 +159,6 @@ return {
     KIND = KIND, OF_MESSAGE = OF_MESSAGE, CALL_MS = CALL_MS, ATTEMPTS = ATTEMPTS, ANSWER_MS = ANSWER_MS,
     PULLS = PULLS, PULL_MS = PULL_MS, POLL_S = POLL_S, KEPT_MS = KEPT_MS, OVER = OVER,
     asker_of = asker_of, key_of = key_of, read = read, give = give, create = create, task_of = task_of,
-    is_held = is_held, finish = finish, drop_of = drop_of, forget_talk = forget_talk, talk = talk,
+    is_held = is_held, is_in_vain = is_in_vain, finish = finish, drop_of = drop_of, forget_talk = forget_talk,
+    talk = talk,
 }

@@ -27,6 +27,7 @@ local function verb(turn, a)
     if n ~= d.attempt + 1 and n ~= tonumber(d.attempt) then return 'lost' end
     if n > deliveries.ATTEMPTS or age_ms > deliveries.CALL_MS then return 'over' end
     call('HSET', d.key, 'attempt', attempt)
+    if d.taken then call('HDEL', d.key, 'taken') end
     leased.keep(turn, deliveries.KIND, d)
     return 'ok\n' .. format('%d', age_ms)
 end

@@ -1,7 +1,8 @@
 -- delivery_take: gives deliveries to this node whose time has come: those that nobody has, those of a node that died,
 -- and those whose answer is late. Those who wrote the messages take turns (turn/due.lua). Also removes what is over for
 -- an hour, rooms in which nobody writes, and continues with the deletion of rooms that has stopped.
--- Stops this race: two nodes take one delivery (the first one's lease moves its time).
+-- Stops this race: two nodes take one delivery (the first one's lease moves its time). One that ends every node that
+-- takes it is taken less and less often, and is dropped after half an hour.
 -- KEYS: turn/due.lua with dlv_due, dlv_done, dlv:<delivery>, rooms_empty, rooms_going; of a room as room_delete.
 -- Wakes: nobody.
 -- Bound: as many deliveries as its argument says, TAKE_MAX at most; removes DROP_MAX, ROOMS_MAX rooms, and LOOK_MAX
@@ -40,8 +41,12 @@ local function verb(turn, a)
     local taken = leased.take(turn, deliveries.KIND, min(limit, TAKE_MAX), function(id)
         local d = deliveries.read(turn, id)
         if not d or deliveries.OVER[d.state] then return nil end
+        if deliveries.is_in_vain(turn, d) then
+            deliveries.finish(turn, d, 'failed', '')
+            return nil
+        end
         local task, age = deliveries.task_of(d), format('%d', max(0, turn.now_ms - d.created))
-        return concat({d.id, deliveries.give(turn, d), d.bot, task, d.attempt, age, d.account, d.user}, '\n')
+        return concat({d.id, deliveries.give(turn, d, true), d.bot, task, d.attempt, age, d.account, d.user}, '\n')
     end)
     drop_old(turn)
     rooms.age(turn, ROOMS_MAX)

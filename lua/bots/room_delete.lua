@@ -4,7 +4,7 @@
 -- Stops this race: a message is stored meanwhile (missing).
 -- KEYS: room:<room>, rooms:<namespace>, rooms_n, rooms_empty, rooms_going, room_messages:<room>, room_watch:<room>,
 --   room_talk:<room>:<bot>, room_members:<room>, rooms_of:<user>, messages_of, names_known, room_names, room_looks,
---   names_n, stored; of its deliveries dlv:<delivery>, dlv_due, dlv_done, dlv_n, dlv_pull:<bot>.
+--   names_n, stored; of its deliveries dlv:<delivery>, dlv_due, dlv_done, dlv_n, dlv_of, dlv_pull:<bot>.
 -- Wakes: nodes that watch the room.
 -- Bound: LOOK_MAX messages, where a long one counts as one per 16 KiB, with 10 deliveries each.
 -- Lane: slow.  Home: room.  Nonce: yes.  Full: runs.  Durable: yes.

@@ -49,7 +49,8 @@ end
 -- node deletes it. From TAKES on, each take lasts twice as long as the one before, until the node's first renewal.
 local function give_carefully(turn, kind, row)
     local more = call('HINCRBY', row.key, 'taken', 1) - TAKES
-    return give(turn, kind, row, kind.ms * 2 ^ max(0, min(more, DOUBLINGS)))
+    local ms = kind.ms * 2 ^ max(0, min(more, DOUBLINGS))
+    return give(turn, kind, row, min(ms, kind.longest_ms or ms))
 end
 
 -- This node has no room for the row: another one may take it after that time, and this take does not count.

@@ -7,9 +7,11 @@ local function of(most)
     return max(1, ceil(most / 2))
 end
 
--- Counts in a hash by what it is counted for: one more, or one less.
+-- Counts in a hash by what it is counted for: one more, or one less. Returns how many there are.
 local function count(key, field, delta)
-    if call('HINCRBY', key, field, delta) <= 0 then call('HDEL', key, field) end
+    local n = call('HINCRBY', key, field, delta)
+    if n <= 0 then call('HDEL', key, field) end
+    return n
 end
 
 -- Returns what refuses one more of at most `most`, of which there are `n`: `account`, which has its share, `namespace`,

@@ -121,6 +121,7 @@ static const struct {
     {"dlv_done", KIND_PASSING},
     {"fence", KIND_PASSING},
     {"dlv_n", KIND_PASSING},
+    {"dlv_of", KIND_PASSING},
     {"dlv_pull", KIND_PASSING},
     {"dlv_polls", KIND_PASSING},
     {"names_known", KIND_PASSING},

@@ -83,7 +83,7 @@ suite('bots that do not answer', { sweep: false, env: allowed }, ({ test, cluste
     for (const { id } of [asked]) assert.equal((await room.messages()).filter(({ from, reply_to }) => from === 'annex' && reply_to === id).length, 3);
   });
 
-  test('a slow bot with hundreds of messages does not hold up another bot, and past 100 it is busy', async () => {
+  test('a slow bot with hundreds of messages does not hold up another bot, and past its account\'s share it is busy', async () => {
     const [slow, good] = [await bot(() => undefined), await bot(() => ({ message: 'fine' }))];
     const room = await openRoom(cluster);
     const said = [];

@@ -435,10 +435,10 @@ export const flows = {
     await m.expect(/^ok/, 'room_list', 0, '%', 1000, '');
     await m.expect(/^ok/, 'room_watch', R, '%', '');
     await m.expect(/^ok/, 'room_watch_again', R);
-    const post = (text, names, replyTo = '') => ['message_add', R, '%', 'user', 'alice', 'look-alice', '"alice"', text, replyTo, 'F', 'alice', '1', '1', '', 'x', 100, 1e12, 1e12, '', ...names.flatMap((one) => [one, `look-${one}`, json, '1', 'x'])];
+    const post = (text, names, replyTo = '', account = 'F') => ['message_add', R, '%', 'user', 'alice', 'look-alice', '"alice"', text, replyTo, account, 'alice', '1', '1', '', 'x', 100, 1e12, 1e12, '', ...names.flatMap((one) => [one, `look-${one}`, json, '1', 'x'])];
     const posted = (await m.expect(/^ok/, ...post(m.json(400_000), [...bots, ...people]))).split('\n');
     const [delivery, , fence] = posted.slice(4);
-    for (let i = 0; i < m.n(90); i++) await m.shard.call(...post(JSON.stringify('x'.repeat(10_000)), ['bot'])); // past 100 it is busy
+    for (let i = 0; i < m.n(90); i++) await m.shard.call(...post(JSON.stringify('x'.repeat(10_000)), ['bot'], '', i % 2 ? 'F' : 'G')); // past 100, and 50 of one account, it is busy
     for (let i = 0; i < m.n(40); i++) await m.shard.call(...post(JSON.stringify('x'.repeat(300_000)), ['puller']));
     const last = (await m.expect(/^ok/, ...post(m.json(400_000), ['bot', 'puller'], posted[1]))).split('\n');
     await m.expect(/^ok/, 'message_list', 0, R, '%', '', 1000);

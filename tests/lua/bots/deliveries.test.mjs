@@ -14,7 +14,7 @@ const takenOf = (reply) => {
   const found = [], rest = reply === '' ? [] : reply.split('\n');
   for (let i = 0; i < rest.length; i += 8) {
     assert.match(rest[i + 5], /^\d+$/, 'the age of the message');
-    assert.match(rest.slice(i + 6, i + 8).join(' '), /^F [0-9a-f]{16}$/, 'whose turn it takes');
+    assert.match(rest.slice(i + 6, i + 8).join(' '), /^[FG] [0-9a-f]{16}$/, 'whose turn it takes');
     found.push(Object.fromEntries(['id', 'fence', 'bot', 'task', 'attempts'].map((name, k) => [name, rest[i + k]])));
   }
   return found;
@@ -100,7 +100,7 @@ scripts('deliveries to bots with an endpoint', ({ test, shard }) => {
 
   test('past a hundred unfinished deliveries a bot is busy, and others are not', async () => {
     await begin();
-    for (let i = 1; i < BUSY; i++) await say(shard, { leases: 0, mentions: [['bot']] });
+    for (let i = 1; i < BUSY; i++) await say(shard, { account: i % 2 ? 'G' : 'F', leases: 0, mentions: [['bot']] });
     assert.deepEqual((await say(shard, { mentions: [['bot']] })).deliveries, [], 'nobody has to wait to learn that it is busy');
     const { deliveries: [other] } = await say(shard, { mentions: [['other']] });
     assert.match(await shard.call(...attempt(other)), /^ok/);
@@ -109,6 +109,47 @@ scripts('deliveries to bots with an endpoint', ({ test, shard }) => {
     const [late] = taken.filter(({ task }) => task === 'busy');
     assert.equal(await shard.call(...attempt(late)), 'busy');
     assert.match(await shard.call(...fail(late)), /^ok\n/);
+  });
+
+  test('one account has half of a bot\'s unfinished deliveries at most, and what it has finished makes room', async () => {
+    const d = await begin();
+    for (let i = 1; i < BUSY / 2; i++) await say(shard, { leases: 0, mentions: [['bot']] });
+    assert.deepEqual((await say(shard, { mentions: [['bot']] })).deliveries, [], 'it is busy for that account');
+    const { deliveries: [other] } = await say(shard, { account: 'G', mentions: [['bot']] });
+    assert.match(await shard.call(...attempt(other)), /^ok/);
+    for (const busy of (await take(shard, 'n2', 1000)).filter(({ task }) => task === 'busy')) assert.match(await shard.call(...fail(busy)), /^ok/);
+    assert.match(await shard.call(...reply(d)), /^ok/);
+    assert.equal((await say(shard, { mentions: [['bot']] })).deliveries.length, 1);
+    assert.deepEqual(await shard.get('dlv_of'), { 'bot F': String(BUSY / 2), 'bot G': '1' });
+  });
+
+  test('one whose nodes die before its first attempt is taken less and less often, and not for ever', async () => {
+    const d = await begin();
+    const waits = [];
+    for (let i = 0; i < 7; i++) {
+      await expire(shard, d.id);
+      assert.equal((await take(shard, `n${i}`)).length, 1);
+      waits.push(Math.round(((await when(shard, d.id)) - Date.now()) / LEASE_MS));
+    }
+    assert.deepEqual(waits, [1, 1, 1, 2, 4, 8, 16]);
+    await expire(shard, d.id);
+    const [got] = await take(shard);
+    assert.ok(soon(4 * 120_000)(await when(shard, d.id)));
+    await shard.cmd('HSET', shard.key(`dlv:${d.id}`), 'created', Date.now() - 1_801_000);
+    await expire(shard, d.id);
+    assert.deepEqual(await take(shard), []);
+    assert.equal((await shard.get(`dlv:${d.id}`)).state, 'failed');
+    assert.equal(await shard.call(...attempt(got)), 'lost');
+    assert.equal(await shard.get('dlv_n'), undefined);
+  });
+
+  test('an attempt proves its node well: the next one that dies counts anew', async () => {
+    const d = await begin();
+    await expire(shard, d.id);
+    const [got] = await take(shard, 'n2');
+    assert.equal((await shard.get(`dlv:${d.id}`)).taken, '1');
+    assert.match(await shard.call(...attempt(got)), /^ok/);
+    assert.equal((await shard.get(`dlv:${d.id}`)).taken, undefined);
   });
 
   test('a bot that has nothing to say ends its delivery without a message, once', async () => {

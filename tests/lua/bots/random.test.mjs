@@ -47,13 +47,14 @@ class World {
   claimed(name, account) {
     if (this.kindOf(name) === 'n') this.names.set(name, `u ${account} ${lookOf(name)}`);
   }
-  unfinished(bot, shard) {
-    return this.deliveries.filter((d) => d.bot === bot && this.shardOf(d.room) === shard && !OVER.includes(d.state)).length;
+  // `of`: an account, or all of them.
+  unfinished(bot, shard, of) {
+    return this.deliveries.filter((d) => d.bot === bot && this.shardOf(d.room) === shard && !OVER.includes(d.state) && (!of || d.account === of)).length;
   }
 
   // --- what must have become of a message ---------------------------------------------------------
 
-  // m: {id, kind, name, tags: [[name, kind]], replyTo, hop, text, whose}. bots: those that it calls.
+  // m: {id, kind, name, tags: [[name, kind]], replyTo, hop, text, account, whose}. bots: those that it calls.
   stored(room, m, bots, leaseN, found) {
     const plain = m.kind === 'b' ? m.name : m.name.replace(/^.*~/, '');
     const tagged = JSON.stringify(m.tags.map(([one]) => one));
@@ -66,8 +67,8 @@ class World {
     const leased = [];
     if (m.hop < HOPS_MAX) {
       bots.forEach(([bot, kind], i) => {
-        const isBusy = this.unfinished(bot, this.shardOf(room)) >= BUSY;
-        const d = { id: `dlv_${room.id}_${m.id}_${i + 1}`, room, message: m.id, bot, kind, hop: m.hop, state: 'waiting', fence: '', isBusy };
+        const shard = this.shardOf(room), isBusy = this.unfinished(bot, shard) >= BUSY || this.unfinished(bot, shard, m.account) >= BUSY / 2;
+        const d = { id: `dlv_${room.id}_${m.id}_${i + 1}`, room, message: m.id, bot, kind, account: m.account, hop: m.hop, state: 'waiting', fence: '', isBusy };
         if (kind === 'b' && !isBusy && leaseN-- > 0) {
           d.state = 'leased';
           leased.push(d);
@@ -137,7 +138,7 @@ class World {
     const bots = tags.filter(([, kind]) => kind !== 'u');
     const asked = original?.kind === 'b' && this.kindOf(original.name);
     if (['b', 'p'].includes(asked) && !bots.some(([one]) => one === original.name)) bots.push([original.name, asked]);
-    this.stored(room, { id: posted.id, kind: 'u', name, tags, replyTo: options.replyTo, hop: 0, text, whose: account === 'G' ? `G ${name}` : '' }, bots, leases, posted.deliveries);
+    this.stored(room, { id: posted.id, kind: 'u', name, tags, replyTo: options.replyTo, hop: 0, text, account, whose: account === 'G' ? `G ${name}` : '' }, bots, leases, posted.deliveries);
     if (!extra) return `post ${posted.id} in ${id[0]}`;
     this.trimmed(room, extra);
     await shard.cmd('HINCRBY', shard.key(`room:${id}`), 'bytes', -extra);
@@ -195,7 +196,7 @@ class World {
     Object.assign(d, { state: 'done', answered: id });
     // It is still counted as unfinished while the deliveries of its reply are created.
     d.state = 'leased';
-    this.stored(d.room, { id, kind: 'b', name: d.bot, tags, replyTo: original.id, hop: d.hop + 1, text, whose: '' }, tags.filter(([, kind]) => kind !== 'u').slice(0, 3), leases, deliveries);
+    this.stored(d.room, { id, kind: 'b', name: d.bot, tags, replyTo: original.id, hop: d.hop + 1, text, account: d.account, whose: '' }, tags.filter(([, kind]) => kind !== 'u').slice(0, 3), leases, deliveries);
     d.state = 'done';
     return `reply ${id} of ${d.bot}, hop ${d.hop + 1}`;
   }
@@ -366,7 +367,7 @@ class World {
       this.checkRooms(keys, this.rooms.filter((room) => this.shardOf(room) === shard));
       this.checkDeliveries(keys, this.deliveries.filter((d) => this.shardOf(d.room) === shard));
       this.checkNames(keys, shard === this.shards[0]);
-      const rest = names.filter((name) => !/^(room|room_messages|room_members|rooms|rooms_of|room_talk|dlv|dlv_due|dlv_pull|dlv_polls|bot|bots|bots_of):|^(messages_of|stored|dlv_due|dlv_done|dlv_n|names_n|names_known|room_names|room_looks|rooms_n|rooms_empty|bots_n)$/.test(name));
+      const rest = names.filter((name) => !/^(room|room_messages|room_members|rooms|rooms_of|room_talk|dlv|dlv_due|dlv_pull|dlv_polls|bot|bots|bots_of):|^(messages_of|stored|dlv_due|dlv_done|dlv_n|dlv_of|names_n|names_known|room_names|room_looks|rooms_n|rooms_empty|bots_n)$/.test(name));
       assert.deepEqual(rest, [], 'keys that belong to nothing');
     }
   }
@@ -406,18 +407,21 @@ class World {
 
   checkDeliveries(keys, deliveries) {
     assert.deepEqual(Object.keys(keys).filter((name) => name.startsWith('dlv:')).sort(), deliveries.map(({ id }) => `dlv:${id}`).sort());
-    const counts = {};
+    const counts = {}, ofAccounts = {};
     for (const d of deliveries) {
       const is = keys[`dlv:${d.id}`];
       assert.deepEqual([is.state, is.bot, is.message, Number(is.hop), is.fence], [d.state, d.bot, d.message, d.hop, d.fence], d.id);
       assert.equal(Number(is.pulls ?? 0), d.pulls ?? 0, d.id);
-      if (!OVER.includes(d.state)) counts[d.bot] = (counts[d.bot] ?? 0) + 1;
+      if (OVER.includes(d.state)) continue;
+      counts[d.bot] = (counts[d.bot] ?? 0) + 1;
+      ofAccounts[`${d.bot} ${d.account}`] = (ofAccounts[`${d.bot} ${d.account}`] ?? 0) + 1;
     }
     const ids = (of) => deliveries.filter(of).map(({ id }) => id).sort();
     assertQueuesOfDue(keys);
     assert.deepEqual(Object.keys(dueOf(keys, 'dlv_due')).sort(), ids(({ state }) => !OVER.includes(state)), 'each unfinished delivery has a time');
     assert.deepEqual(Object.keys(keys.dlv_done?.value ?? {}).sort(), ids(({ state }) => OVER.includes(state)), 'the others have ended');
-    assert.deepEqual(Object.fromEntries(Object.entries(keys.dlv_n ?? {}).map(([bot, n]) => [bot, Number(n)])), counts, 'dlv_n');
+    const numbers = (hash) => Object.fromEntries(Object.entries(hash ?? {}).map(([field, n]) => [field, Number(n)]));
+    assert.deepEqual([numbers(keys.dlv_n), numbers(keys.dlv_of)], [counts, ofAccounts], 'dlv_n and dlv_of');
     for (const name of Object.keys(keys).filter((one) => one.startsWith('dlv_pull:')))
       for (const id of Object.keys(keys[name].value)) assert.ok(deliveries.some((d) => d.id === id && `dlv_pull:${d.bot}` === name && !OVER.includes(d.state)), `${id} may be pulled`);
     for (const name of Object.keys(keys).filter((one) => one.startsWith('room_talk:'))) assert.ok(keys[name].value.length <= 100);
