@@ -7,9 +7,9 @@
  *   '-> EVALUATIONS -> TURNS -+-> DOCUMENTS -> FILES -> CONTENT -+-> END
  *            ^----------------'                  ^---------------'
  *
- * One page of a verb after the other. What a reply brings is put into `made`, from there a slice a
- * turn of the loop into the zip, and what that has written to the client; the next page is asked
- * for when the client has taken all of it. So an export holds only one page. Those who export take
+ * One page of a verb after the other. What a reply brings is put into `made`, from there in slices
+ * into the zip, and what that has written to the client; the next page is asked for when the client
+ * has taken all of it. So an export holds only one page. Those who export take
  * turns at that (ADR 77): a few pages are in memory at a time, and a client that does not read its
  * page while others wait is cut off.
  *
@@ -26,7 +26,7 @@ enum {
     PAGES_MAX = 8,           /* of them in memory */
     PATIENCE_MS = 10000,     /* with the reader of one, while others wait */
     MADE_MAX = 64 << 20,     /* the largest row, as JSON */
-    SLICE_BYTES = 128 << 10, /* that are compressed in a turn of the loop: some milliseconds */
+    SLICE_BYTES = 128 << 10, /* that are compressed in a step: some milliseconds */
     OUT_MAX = 1 << 20,
     RETRY_S = 30,
 };
@@ -82,13 +82,19 @@ struct fair_slots *exports_turns(void)
     return fair_slots_create(&(struct fair_slots_config){.slot_n = PAGES_MAX});
 }
 
+/* Compressing takes milliseconds, and many do it at once: it is one of the loop's long works. */
+static void go_on_soon(struct export *x)
+{
+    loop_begin_steps(x->r->server->loop, &x->steps);
+}
+
 static void fill(struct users *users)
 {
     struct fair_entry *entry;
     while ((entry = fair_slots_next(users->turns)) != NULL) {
         struct export *x = container_of(entry, struct export, entry);
         loop_set_deadline(x->r->server->loop, &x->patience, PATIENCE_MS);
-        loop_set_deadline(x->r->server->loop, &x->turn, 0);
+        go_on_soon(x);
     }
 }
 
@@ -123,36 +129,32 @@ static void on_impatient(struct deadline *deadline)
     export_fail(x, "its client reads too slowly, and others wait");
 }
 
-static void pump(struct export *x)
+/* Returns whether it can continue without a reply, and without its client. */
+static bool pump(struct steps *steps)
 {
+    struct export *x = container_of(steps, struct export, steps);
     if (x->is_asking || (x->download.is_started && !download_is_idle(&x->download)))
-        return;
+        return false;
     if (x->entry.part == NULL)
         wait_for_turn(x);
     if (!x->entry.has_slot)
-        return;
+        return false;
     advance(x);
     download_flush(&x->download);
     if (!x->is_asking && x->zipped_n == x->made.n)
         give_back(x);
-    if (!x->is_asking && download_is_idle(&x->download))
-        loop_set_deadline(x->r->server->loop, &x->turn, 0);
-}
-
-static void on_turn(struct deadline *deadline)
-{
-    pump(container_of(deadline, struct export, turn));
+    return !x->is_asking && download_is_idle(&x->download);
 }
 
 static void on_idle(struct download *download)
 {
-    pump(container_of(download, struct export, download));
+    go_on_soon(container_of(download, struct export, download));
 }
 
 void export_go_on(struct export *x)
 {
     x->is_asking = false;
-    pump(x);
+    go_on_soon(x);
 }
 
 void export_fail(struct export *x, const char *why)
@@ -273,7 +275,7 @@ static void on_gone(struct request *r)
     struct buf *own[] = {&x->made, &x->page, &x->page_after, &x->after, &x->topic,
                          &x->own,  &x->doc,  &x->filename,   &x->what,  &x->noted};
     list_remove(&x->link);
-    loop_cancel_deadline(r->server->loop, &x->turn);
+    steps_end(&x->steps);
     give_back(x);
     zip_fini(&x->zip);
     download_fini(&x->download);
@@ -319,12 +321,12 @@ void users_export(struct request *r)
                          &x->own,  &x->doc,  &x->filename,   &x->what,  &x->noted};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         buf_init(own[i], MADE_MAX);
-    x->turn.on_expire = on_turn;
+    x->steps.step = pump;
     x->patience.on_expire = on_impatient;
     x->is_first = true;
     list_prepend(&users_of(r)->exports, &x->link);
     download_init(&x->download, r, OUT_MAX, on_idle);
     r->state = x;
     r->on_gone = on_gone;
-    pump(x);
+    go_on_soon(x);
 }

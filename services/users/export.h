@@ -39,7 +39,7 @@ struct export
     struct person person;
     struct download download;
     struct zip zip;
-    struct deadline turn;     /* continues in the next turn of the loop */
+    struct steps steps;       /* of making and compressing a page */
     struct fair_entry entry;  /* its turn to make a page, or its right to have one in memory */
     struct deadline patience; /* with its client, which reads that page */
     enum export_stage stage;

@@ -8,6 +8,7 @@
 //   PARLEY_BIN=build/release/parley node tests/bench/attacks.mjs [a part of an attack's name]
 //   PARLEY_BIN=build/release/parley node tests/bench/attacks.mjs --together 30     all of them at once, for 30 seconds
 import { fork } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { newBot, openRoom, registerBot, startBots } from '../support/bot_server.mjs';
@@ -27,9 +28,9 @@ const cluster = await startCluster({ nodes: 1, accounts, args: ['--threads', '1'
 const bots = await startBots();
 await clockCalls(cluster.redis);
 
-async function seedTopics(user, n, letters) {
+async function seedTopics(user, n, text) {
   const names = Array.from({ length: n }, (_, i) => `${user}-${i}`);
-  const row = [1000, `Frontend_1 ${user} default 1`, JSON.stringify(user), '"default"', '{}', '', JSON.stringify('a'.repeat(letters))].join('\n');
+  const row = [1000, `Frontend_1 ${user} default 1`, JSON.stringify(user), '"default"', '{}', '', JSON.stringify(text)].join('\n');
   for (let i = 0; i < n; i += 100)
     await Promise.all(names.slice(i, i + 100).map((Topic) => cluster.redis.cmd('HSET', keyOf(Topic, `t:${Topic}`), 'q:1', row, 'title', '"a"', 's:1', 'C "no"', 'seq', 1, `u:${user}`, 1)));
   for (const [i, Topic] of names.entries()) await cluster.redis.cmd('ZADD', keyOf(Topic, `topics:${user}`), i + 1, Topic);
@@ -43,11 +44,11 @@ let rounds = 0; // of all attacks: what must differ from round to round
 // Each prepares what it needs, and returns what is done once, or round after round: the responses.
 const ATTACKS = {
   'find-topics over 35 MB, 16 at once': async () => {
-    await seedTopics('texts', 140, 250_000);
+    await seedTopics('texts', 140, 'a'.repeat(250_000));
     return () => many(16, () => get('/api/find-topics', { OnBehalfOf: 'texts', Text: `${'a'.repeat(255)}b` }));
   },
   'user-topics of 8,000 topics, 32 at once': async () => {
-    await seedTopics('lists', 8000, 10);
+    await seedTopics('lists', 8000, 'a');
     return () => many(32, () => get('/api/user-topics', { OnBehalfOf: 'lists' }));
   },
   'add-query with 150 KB of control characters, 64 at once': async () => () => {
@@ -78,7 +79,7 @@ const ATTACKS = {
     return () => many(8, () => room.sayRaw(`${'x'.repeat(60_000)} ${hung.map((name) => `@${name}`).join(' ')}`));
   },
   'exports of a user with 35 MB, 8 at once': async () => {
-    await seedTopics('exported', 140, 250_000);
+    await seedTopics('exported', 140, randomBytes(187_500).toString('base64')); // which takes longest to compress
     return () => many(8, () => get('/api/users/exported/export'));
   },
   'questions of 100 runs that wait for a person, 32 at once': async () => {
