@@ -15,7 +15,6 @@
 local questions = require('workflow/questions')
 local newest = require('turn/newest')
 local bounds = require('turn/bounds')
-local concat = table.concat
 local min = math.min
 local REPLY_BYTES = bounds.REPLY_BYTES
 
@@ -23,24 +22,21 @@ local QUESTIONS_PAGE = 100
 
 local function verb(turn, a)
     --- arguments
-    local keys, text, bytes = {}, {'ok', ''}, 0
+    local keys, parts, bytes = {}, {''}, 0
     for i = identity_from, identity_to do
         if which ~= 'answered' then keys[#keys + 1] = 'wf_ask:' .. args[i] end
         if which ~= 'open' then keys[#keys + 1] = 'wf_asked:' .. args[i] end
     end
     local n = min(limit or QUESTIONS_PAGE, QUESTIONS_PAGE)
-    text[2] = newest.walk(turn, keys, after, n, function(id, cursor)
+    local cursor_after = newest.walk(turn, keys, after, n, function(id, cursor)
         local more = questions.bytes_of(turn, id)
         if bytes > 0 and bytes + more > REPLY_BYTES then return false end
         bytes = bytes + more
-        local lines = questions.lines(turn, id)
-        if lines then
-            text[#text + 1] = cursor
-            text[#text + 1] = lines
-        end
+        questions.put_lines(turn, id, '\n' .. cursor .. '\n', parts)
         return true
     end)
-    return concat(text, '\n')
+    parts[1] = 'ok\n' .. cursor_after
+    return parts
 end
 
 return {workflow_questions = verb}

@@ -18,9 +18,8 @@ local call = redis.call
 local function verb(turn, a)
     --- arguments
     local id = session .. '.' .. run .. '.' .. step
-    local text = questions.lines(turn, id)
-    if not text then return 'missing' end
-    return 'ok\n' .. call('HGET', turn.prefix .. 'wfq:' .. id, 'approvers') .. '\n' .. text
+    local approvers, parts = call('HGET', turn.prefix .. 'wfq:' .. id, 'approvers') or '', {}
+    return questions.put_lines(turn, id, 'ok\n' .. approvers .. '\n', parts) and parts or 'missing'
 end
 
 return {workflow_question = verb}

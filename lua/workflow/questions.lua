@@ -80,25 +80,29 @@ local function split(id)
     return match(id, '^([^.]+)%.(%d+)%.(%d+)$')
 end
 
--- The bytes of what `lines` returns, about.
+-- The bytes of what `put_lines` puts, about.
 local function bytes_of(turn, id)
     return hashes.bytes_of(turn.prefix .. 'wfq:' .. id, 'question', 'body') + 4096
 end
 
--- A question as 19 lines, or nil: status (open, approved, rejected, expired, closed), session, run, step, request id,
--- session id, verb, agent, account and user of the run, asked, deadline (ms, or ''), quorum, approvals,
--- is_self_allowed, who ended it (JSON, or ''), when (ms, or ''), question (JSON), messageBody (JSON).
-local function lines(turn, id)
+-- Puts a question as 19 lines, after `before`, at the end of `parts` (turn/parts.lua): its texts are the long ones, and
+-- are not copied. Returns whether it exists. The lines are: status (open, approved, rejected, expired, closed), session,
+-- run, step, request id, session id, verb, agent, account and user of the run, asked, deadline (ms, or ''), quorum,
+-- approvals, is_self_allowed, who ended it (JSON, or ''), when (ms, or ''), question (JSON), messageBody (JSON).
+local function put_lines(turn, id, before, parts)
     local session, run, step = split(id)
     local r = runs.read(turn, session, run, 'request_id', 'session_id', 'verb')
     local q = hashes.fields(turn.prefix .. 'wfq:' .. id, 'status', 'agent', 'asked', 'deadline', 'quorum', 'approvals',
                             'is_self_allowed', 'who', 'closed', 'question', 'body')
-    if not r or not q.status then return nil end
+    if not r or not q.status then return false end
     bounds.note_read(turn, COMMANDS, 0)
-    return concat({
+    local n = #parts
+    parts[n + 1] = before .. concat({
         q.status, session, run, step, r.request_id, r.session_id, r.verb, q.agent, r.account, r.user, q.asked,
-        q.deadline, q.quorum, q.approvals, q.is_self_allowed, q.who or '', q.closed or '', q.question, q.body,
+        q.deadline, q.quorum, q.approvals, q.is_self_allowed, q.who or '', q.closed or '', '',
     }, '\n')
+    parts[n + 2], parts[n + 3], parts[n + 4] = q.question, '\n', q.body
+    return true
 end
 
 -- An answer as it is stored. The arguments that are JSON may be ''.
@@ -112,6 +116,6 @@ local function answer_of(turn, step, how, is_approved, who, corrections, before,
 end
 
 return {
-    open = open, read = read, close = close, list = list, drop = drop, bytes_of = bytes_of, lines = lines,
+    open = open, read = read, close = close, list = list, drop = drop, bytes_of = bytes_of, put_lines = put_lines,
     answer_of = answer_of,
 }
