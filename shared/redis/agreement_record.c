@@ -33,6 +33,17 @@ bool agreement_parse(struct str text, struct agreement *ret_agreement)
     return true;
 }
 
+struct agreement agreement_of(const struct shard_map *map, unsigned server)
+{
+    struct agreement a = {.data_version = DATA_VERSION,
+                          .server = server,
+                          .server_n = map->server_n,
+                          .shard_n = map->n,
+                          .is_whole = true};
+    memcpy(a.id, map->id, sizeof a.id);
+    return a;
+}
+
 struct str agreement_put(const struct agreement *a, char *text)
 {
     int n = snprintf(text, AGREEMENT_TEXT_BYTES, "%u %s %u %u %u %s", a->data_version, a->id,

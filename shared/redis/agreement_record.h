@@ -21,6 +21,8 @@ struct agreement {
     bool is_whole; /* every server has its record; of the first server's alone */
 };
 
+/* Returns the record of that server of a whole cluster, once it is agreed on. */
+struct agreement agreement_of(const struct shard_map *map, unsigned server);
 /* Returns false if `text` is not a record. In one of another data version, or of none, only
  * `data_version` is set. */
 bool agreement_parse(struct str text, struct agreement *ret_agreement) must_check;

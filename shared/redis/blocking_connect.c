@@ -119,7 +119,7 @@ static bool greet(struct blocking *blocking, redisContext *c)
            asked(blocking, c, id, 2);
 }
 
-/* Asks an only server nothing: it may have lost its data (turn_agreement.c). */
+/* Asks an only server nothing: it may have lost its data (conn.h). */
 static bool is_agreed_on(struct blocking *blocking, redisContext *c)
 {
     const struct shard_map *map = blocking->config.map;

@@ -218,9 +218,12 @@ void blocks_push(struct blocks *blocks, struct push *push, struct str key, struc
     *push = (struct push){
         .blocks = blocks, .key = key, .rest = bytes, .in_list = 1, .on_pushed = on_pushed};
     if (blocks->conn == NULL)
-        blocks->conn = redis_conn_create(
-            blocks->loop, blocks->address, "parley-blocks",
-            (struct redis_events){.on_connect = on_connect, .on_lost = on_lost, .arg = blocks});
+        blocks->conn =
+            redis_conn_create(blocks->loop, &(struct redis_conn_config){.address = blocks->address,
+                                                                        .name = "parley-blocks",
+                                                                        .on_connect = on_connect,
+                                                                        .on_lost = on_lost,
+                                                                        .arg = blocks});
     list_append(&blocks->line, &push->link);
     if (is_idle)
         set_deadline(blocks);

@@ -94,9 +94,11 @@ struct bus *bus_create(struct loop *loop, const struct redis_address *address, c
     bus->wanted_n = is_sharded ? 2 * CHANNEL_N : CHANNEL_N;
     snprintf(bus->channels[0], sizeof bus->channels[0], "%snode:%s", prefix, node_id);
     snprintf(bus->channels[1], sizeof bus->channels[1], "%sall", prefix);
-    bus->conn = redis_conn_create(
-        loop, address, "parley-bus",
-        (struct redis_events){.on_connect = on_connect, .on_lost = on_lost, .arg = bus});
+    bus->conn = redis_conn_create(loop, &(struct redis_conn_config){.address = address,
+                                                                    .name = "parley-bus",
+                                                                    .on_connect = on_connect,
+                                                                    .on_lost = on_lost,
+                                                                    .arg = bus});
     return bus;
 }
 

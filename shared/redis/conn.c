@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * conn.c - see conn.h.
  *
- *   DOWN --connect--> CONNECTING --connected--> GREETING --AUTH, SELECT answered--> UP
- *    ^                    |                         |                               |
- *    +---- backoff -------+------------ lost -------+-------------------------------+
+ *   DOWN --connect--> CONNECTING --connected--> GREETING --logged in, right server--> UP
+ *    ^                    |                         |                                 |
+ *    +---- backoff -------+------------ lost -------+---------------------------------+
  *
  * hiredis frees its context after a disconnect, so `ac` is NULL in DOWN. With TLS, the handshake is
  * a part of CONNECTING (link.h). */
@@ -12,6 +12,7 @@
 #include "shared/base/buf.h"
 #include "shared/base/mem.h"
 #include "shared/base/sm.h"
+#include "shared/redis/agreement_record.h"
 #include "shared/redis/backoff.h"
 #include "shared/redis/link.h"
 #include "shared/redis/replies.h"
@@ -23,6 +24,7 @@
 #include <hiredis/hiredis.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 enum {
@@ -61,11 +63,9 @@ struct pending {
 
 struct redis_conn {
     struct loop *loop;
-    const struct redis_address *address;
-    struct redis_address place; /* what it means, as of the last connect */
+    struct redis_conn_config config;
+    struct redis_address place; /* what its address means, as of the last connect */
     unsigned version;           /* of the topology then */
-    const char *name;
-    struct redis_events events;
     enum conn_state state;
     uint64_t number;       /* for the log of its states */
     redisAsyncContext *ac; /* of the current connection */
@@ -96,9 +96,9 @@ static void say_loss(struct redis_conn *conn, const char *reason, unsigned wait_
     conn->is_loss_said = true;
     redis_put_place(&conn->place, place);
     log_write(LOG_WARN, conn->was_ever_up ? "redis lost" : "redis is not connected yet",
-              LOG_S("connection", conn->name), LOG_S("server", place), LOG_S("reason", reason),
-              LOG_S("advice", redis_trouble_info(conn->trouble)->text), LOG_U("times", times),
-              LOG_U("retry_ms", wait_ms));
+              LOG_S("connection", conn->config.name), LOG_S("server", place),
+              LOG_S("reason", reason), LOG_S("advice", redis_trouble_info(conn->trouble)->text),
+              LOG_U("times", times), LOG_U("retry_ms", wait_ms));
 }
 
 static void lose(struct redis_conn *conn, const char *reason)
@@ -113,8 +113,8 @@ static void lose(struct redis_conn *conn, const char *reason)
     if (was_up && clock_mono_ms() - conn->up_since_ms > STEADY_MS)
         conn->backoff_ms = 0;
     unsigned wait_ms = redis_backoff_next_ms(&conn->backoff_ms);
-    if (conn->address->topology != NULL) {
-        topology_hint(conn->address, &conn->place, reason);
+    if (conn->config.address->topology != NULL) {
+        topology_hint(conn->config.address, &conn->place, reason);
         if (wait_ms > FOLLOW_MAX_MS)
             wait_ms = FOLLOW_MAX_MS - wait_ms % (FOLLOW_MAX_MS / 2); /* keeps its jitter */
     }
@@ -124,17 +124,15 @@ static void lose(struct redis_conn *conn, const char *reason)
     say_loss(conn, reason, wait_ms);
     loop_set_deadline(conn->loop, &conn->retry, wait_ms);
     if (was_up)
-        conn->events.on_lost(conn->events.arg);
+        conn->config.on_lost(conn->config.arg);
 }
 
 /* True, and the connection is given up, when a command of the greeting was refused. */
 static bool is_refused(struct redis_conn *conn, const redisReply *reply)
 {
-    char reason[REASON_BYTES];
     if (reply->type != REDIS_REPLY_ERROR)
         return false;
-    snprintf(reason, sizeof reason, "%s", reply->str);
-    redis_conn_reset(conn, reason);
+    redis_conn_reset(conn, reply->str);
     return true;
 }
 
@@ -146,13 +144,10 @@ static void on_login(void *arg, const redisReply *reply)
         (void)is_refused(conn, reply);
 }
 
-static void on_greeted(void *arg, const redisReply *reply)
+static void come_up(struct redis_conn *conn)
 {
-    struct redis_conn *conn = arg;
-    if (conn->state != CONN_GREETING || reply == NULL || is_refused(conn, reply))
-        return;
     loop_cancel_deadline(conn->loop, &conn->retry);
-    if (conn->address->topology != NULL)
+    if (conn->config.address->topology != NULL)
         loop_set_deadline(conn->loop, &conn->retry, WATCH_MS);
     move(conn, CONN_UP);
     conn->was_ever_up = true;
@@ -160,11 +155,75 @@ static void on_greeted(void *arg, const redisReply *reply)
     if (conn->is_loss_said || conn->limit.said_ms == 0) {
         char place[REDIS_PLACE_BYTES];
         redis_put_place(&conn->place, place);
-        log_write(LOG_INFO, "redis connected", LOG_S("connection", conn->name),
+        log_write(LOG_INFO, "redis connected", LOG_S("connection", conn->config.name),
                   LOG_S("server", place));
     }
     conn->is_loss_said = false;
-    conn->events.on_connect(conn->events.arg);
+    conn->config.on_connect(conn->config.arg);
+}
+
+/* Returns why a server that replied so is not used, or NULL. While a shard moves (ASK) the record
+ * may be at its target already, and no verb runs here: that is no reason to connect again. */
+static const char *problem_of(const struct redis_conn *conn, const redisReply *reply)
+{
+    const struct shard_map *map = conn->config.map;
+    bool is_only = map->server_n == 1;
+    if (reply->type == REDIS_REPLY_STRING)
+        return agreement_problem((struct str){reply->str, (size_t)reply->len}, map,
+                                 conn->config.shard % map->server_n);
+    if (reply->type == REDIS_REPLY_NIL)
+        return is_only ? NULL : AGREEMENT_EMPTIED;
+    if (reply->type != REDIS_REPLY_ERROR)
+        return NULL;
+    bool is_elsewhere = topology_is_passing(conn->config.address, reply->str) &&
+                        redis_trouble_of(reply->str) != REDIS_ASK;
+    /* LOADING, for one: what it has is not known yet. The owner of an only server that took no
+     * record finds out what is wrong with it. */
+    return is_elsewhere || !is_only ? reply->str : NULL;
+}
+
+static void on_record(void *arg, const redisReply *reply)
+{
+    struct redis_conn *conn = arg;
+    if (conn->state != CONN_GREETING || reply == NULL)
+        return;
+    const char *problem = problem_of(conn, reply);
+    if (problem != NULL) {
+        redis_conn_reset(conn, problem);
+        return;
+    }
+    if (reply->type == REDIS_REPLY_NIL)
+        conn->config.on_emptied(conn->config.arg);
+    come_up(conn);
+}
+
+/* Asks for the server's record of the cluster, and writes it where an only one has none. */
+static void check_server(struct redis_conn *conn)
+{
+    const struct shard_map *map = conn->config.map;
+    char key[AGREEMENT_KEY_BYTES], text[AGREEMENT_TEXT_BYTES];
+    if (map == NULL || (map->server_n == 1 && conn->config.on_emptied == NULL)) {
+        come_up(conn);
+        return;
+    }
+    if (!atomic_load(&map->is_agreed)) {
+        redis_conn_reset(conn, "the number of shards is not known yet");
+        return;
+    }
+    unsigned server = conn->config.shard % map->server_n;
+    struct agreement record = agreement_of(map, server);
+    struct str name = agreement_key(map, server, key);
+    struct str get[] = {STR("GET"), name};
+    struct str set[] = {STR("SET"), name, agreement_put(&record, text), STR("NX"), STR("GET")};
+    bool is_only = map->server_n == 1;
+    (void)!redis_conn_command(conn, on_record, conn, is_only ? set : get, is_only ? 5 : 2);
+}
+
+static void on_greeted(void *arg, const redisReply *reply)
+{
+    struct redis_conn *conn = arg;
+    if (conn->state == CONN_GREETING && reply != NULL && !is_refused(conn, reply))
+        check_server(conn);
 }
 
 /* Sentinel may not know yet that this server is no longer the master, or the server may not. */
@@ -184,14 +243,14 @@ static void on_role(void *arg, const redisReply *reply)
 static void greet(struct redis_conn *conn)
 {
     char db[16];
-    const struct redis_address *a = conn->address;
+    const struct redis_address *a = conn->config.address;
     move(conn, CONN_GREETING);
     struct str auth[3];
     size_t auth_n = redis_auth_words(a, auth);
     if (auth_n > 0 && redis_conn_command(conn, on_login, conn, auth, auth_n) != ERR_OK)
         return;
     snprintf(db, sizeof db, "%d", a->db);
-    struct str name[] = {STR("CLIENT"), STR("SETNAME"), str_of(conn->name)};
+    struct str name[] = {STR("CLIENT"), STR("SETNAME"), str_of(conn->config.name)};
     struct str role[] = {STR("ROLE")};
     struct str select[] = {STR("SELECT"), str_of(db)};
     if (topology_needs_role(a) && redis_conn_command(conn, on_role, conn, role, 1) != ERR_OK)
@@ -245,9 +304,9 @@ static void connect_now(struct redis_conn *conn)
     const struct redis_address *a = &conn->place;
     char unknown[REASON_BYTES];
     move(conn, CONN_CONNECTING);
-    conn->version = topology_version(conn->address);
-    if (!topology_locate(conn->address, &conn->place, unknown, sizeof unknown)) {
-        conn->place = *conn->address;
+    conn->version = topology_version(conn->config.address);
+    if (!topology_locate(conn->config.address, &conn->place, unknown, sizeof unknown)) {
+        conn->place = *conn->config.address;
         lose(conn, unknown);
         return;
     }
@@ -272,11 +331,11 @@ static void connect_now(struct redis_conn *conn)
 
 static bool has_left(struct redis_conn *conn)
 {
-    unsigned version = topology_version(conn->address);
+    unsigned version = topology_version(conn->config.address);
     if (conn->state != CONN_UP || conn->version == version)
         return false;
     conn->version = version;
-    return topology_has_left(conn->address, &conn->place);
+    return topology_has_left(conn->config.address, &conn->place);
 }
 
 /* A connection that only listens would not notice it otherwise. */
@@ -285,8 +344,8 @@ static void watch(struct redis_conn *conn)
     loop_set_deadline(conn->loop, &conn->retry, WATCH_MS);
     if (!has_left(conn))
         return;
-    if (conn->events.on_elsewhere != NULL)
-        conn->events.on_elsewhere(conn->events.arg);
+    if (conn->config.on_elsewhere != NULL)
+        conn->config.on_elsewhere(conn->config.arg);
     else
         redis_conn_reset(conn, GONE_ELSEWHERE);
 }
@@ -316,15 +375,12 @@ static void on_retry(struct deadline *deadline)
                          redis_link_is_shaking(conn->ac) ? REDIS_TLS_LATE : "connection timed out");
 }
 
-struct redis_conn *redis_conn_create(struct loop *loop, const struct redis_address *address,
-                                     const char *name, struct redis_events events)
+struct redis_conn *redis_conn_create(struct loop *loop, const struct redis_conn_config *config)
 {
     struct redis_conn *conn = mem_zeroed(sizeof *conn);
     conn->loop = loop;
     conn->number = sm_number();
-    conn->address = address;
-    conn->name = name;
-    conn->events = events;
+    conn->config = *config;
     conn->retry.on_expire = on_retry;
     buf_init(&conn->words, WIRE_MAX);
     connect_now(conn);

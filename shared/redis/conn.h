@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * conn: one connection to Redis on one loop. It reconnects automatically (backoff with jitter),
- * each time to the server that its address means at that moment (topology.h). hiredis 0.14 has no
+ * each time to the server that its address means at that moment (topology.h), logs in, and compares
+ * the server with the agreed cluster (agreement.h) before its owner can use it. hiredis 0.14 has no
  * timeouts, no reconnect and no libh2o adapter, so this module provides them; no other folder uses
  * hiredis. Used on the loop's thread only.
  */
@@ -15,9 +16,17 @@
 
 struct redis_conn;
 struct redisReply;
+struct shard_map;
 
-struct redis_events {
-    /* The connection is established and authenticated. Commands may be sent from now on. */
+/* Events run on the loop's thread, never before redis_conn_create returns. */
+struct redis_conn_config {
+    const struct redis_address *address; /* borrowed, as are `name` and `map` */
+    const char *name;                    /* shown in logs and in Redis's CLIENT LIST */
+    /* The agreed cluster in which the server must have `shard`; NULL: any server is accepted. */
+    const struct shard_map *map;
+    unsigned shard;
+    /* The connection is established, authenticated and checked. Commands may be sent from now on.
+     */
     void (*on_connect)(void *arg);
     /* The connection is lost; every pending command has had its callback with a NULL reply, or gets
      * it right after this if redis_conn_reset was called inside a reply's callback. */
@@ -25,13 +34,16 @@ struct redis_events {
     /* The address means another server now (topology.h), while this connection still works: call
      * redis_conn_reset when it suits. NULL: reset at once. */
     void (*on_elsewhere)(void *arg);
+    /* Runs before on_connect if the only server of a cluster has lost its data, as it may: it has
+     * been given the cluster's record again. One of several is refused then, because the others
+     * refer to what it has lost. NULL: an only server is not checked. */
+    void (*on_emptied)(void *arg);
     void *arg;
 };
 
-/* Starts connecting. `events` is copied, `address` and `name` are borrowed; `name` is shown in logs
- * and in Redis's CLIENT LIST. Events run on the loop's thread, never before it returns. */
-struct redis_conn *redis_conn_create(struct loop *loop, const struct redis_address *address,
-                                     const char *name, struct redis_events events) must_check;
+/* Starts connecting. `config` is copied. */
+struct redis_conn *redis_conn_create(struct loop *loop,
+                                     const struct redis_conn_config *config) must_check;
 /* Pending commands first get their callbacks with NULL; no event runs. Accepts NULL. */
 void redis_conn_destroy(struct redis_conn *conn);
 

@@ -432,7 +432,7 @@ static void on_connect(void *arg)
     struct turn *turn = arg;
     if (turn->has_history)
         turn_ask_history(turn);
-    turn_check_server(turn);
+    turn_load_library(turn);
     durability_ask(turn->conn, &turn->durability);
 }
 
@@ -461,6 +461,14 @@ static void on_lost(void *arg)
         turn->config.on_lost(turn->config.arg);
 }
 
+static void on_emptied(void *arg)
+{
+    struct turn *turn = arg;
+    log_write(LOG_WARN,
+              "redis came back without its cluster record: what was stored in it is lost");
+    turn->durability.has_lost_data = true;
+}
+
 static void on_elsewhere(void *arg)
 {
     turn_leave(arg, "its shard is on another server now");
@@ -481,11 +489,15 @@ struct turn *turn_create_named(struct loop *loop, const struct redis_address *ad
     turn->collecting = new_batch(turn);
     if (config->metrics != NULL)
         metrics_name_verbs(verb_name, verb_infos_n);
-    turn->conn = redis_conn_create(loop, address, name,
-                                   (struct redis_events){.on_connect = on_connect,
-                                                         .on_lost = on_lost,
-                                                         .on_elsewhere = on_elsewhere,
-                                                         .arg = turn});
+    turn->conn = redis_conn_create(loop, &(struct redis_conn_config){.address = address,
+                                                                     .name = name,
+                                                                     .map = config->map,
+                                                                     .shard = config->shard,
+                                                                     .on_connect = on_connect,
+                                                                     .on_lost = on_lost,
+                                                                     .on_elsewhere = on_elsewhere,
+                                                                     .on_emptied = on_emptied,
+                                                                     .arg = turn});
     return turn;
 }
 

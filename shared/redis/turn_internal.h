@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * turn_internal: shared by turn.c (batches), turn_answer.c (their replies), turn_library.c (the
- * library and Redis's troubles), turn_hold.c, turn_agreement.c, turn_history.c, and by fence.c and
- * verb.c, which use them. On the loop's thread.
+ * library and Redis's troubles), turn_hold.c, turn_history.c, and by fence.c and verb.c, which use
+ * them. On the loop's thread.
  */
 #ifndef PARLEY_REDIS_TURN_INTERNAL_H
 #define PARLEY_REDIS_TURN_INTERNAL_H
@@ -111,12 +111,6 @@ void turn_leave(struct turn *turn, const char *reason);
 bool turn_hold_lost(struct turn *turn) must_check;
 bool turn_hold_up(struct turn *turn) must_check;
 void turn_fail_held(struct turn *turn, enum err error);
-
-/* --- turn_agreement.c --- */
-
-/* Checks whether the server is the one that the cluster agreed on; then loads the library or closes
- * the connection. */
-void turn_check_server(struct turn *turn);
 
 /* --- turn_history.c --- */
 

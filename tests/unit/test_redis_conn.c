@@ -51,9 +51,10 @@ static void turn_a_moment(void)
 
 static void a_server_that_is_full_closes_before_the_greeting(void **state)
 {
-    const struct redis_events events = {.on_connect = never, .on_lost = never};
+    const struct redis_conn_config config = {
+        .address = &address, .name = "test", .on_connect = never, .on_lost = never};
     for (unsigned i = 0; i < TIMES; i++) {
-        struct redis_conn *conn = redis_conn_create(&loop, &address, "test", events);
+        struct redis_conn *conn = redis_conn_create(&loop, &config);
         refuse_one(); /* before the loop knows of the connection */
         turn_a_moment();
         turn_a_moment();
