@@ -14,7 +14,6 @@ COPY CMakeLists.txt CMakePresets.json ./
 COPY cmake cmake
 COPY docs/handbook docs/handbook
 COPY docs/operations docs/operations
-COPY docs/openapi.yaml docs/
 COPY lua lua
 COPY shared shared
 COPY services services

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: MIT
-# Writes a C file that holds docs/openapi.yaml as it is and compressed (services/web/openapi.h has the type):
+# Writes a C file that holds what routes.pl has made, openapi.yaml, as it is and compressed (services/web/openapi.h has the type):
 # openapi.pl OUT.c FILE. Compressing it here costs a node nothing, and makes the same bytes in every build.
 use strict;
 use warnings;
@@ -17,7 +17,7 @@ my $yaml = slurp($file);
 my $gzip;
 gzip(\$yaml, \$gzip, -Level => 9, -Minimal => 1) or die "$file: $GzipError\n";
 open(my $c, '>:raw', $out) or die "$out: $!\n";
-print $c "/* Made by cmake/openapi.pl from $file. */\n#include \"services/web/openapi.h\"\n\n";
+print $c "/* Made by cmake/openapi.pl. */\n#include \"services/web/openapi.h\"\n\n";
 print $c "const struct web_openapi web_openapi = {\n";
 for (['plain', $yaml], ['gzip', $gzip]) {
     my ($name, $bytes) = @$_;

@@ -34,7 +34,8 @@ docs() {
     mkdir -p build/docs
     perl cmake/verbs.pl --page >build/docs/verbs.md
     perl cmake/handbook.pl --questions docs/handbook/*.md >build/docs/questions.md
-    say "made build/docs/verbs.md, every verb of lua/, and build/docs/questions.md, every question that the handbook answers"
+    perl cmake/routes.pl --openapi >build/docs/openapi.yaml
+    say "made in build/docs: openapi.yaml, every route; verbs.md, every verb of lua/; questions.md, every question that the handbook answers"
 }
 
 # In a folder of its own: only what is out of date changes in build/release, where other programs may run.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * bots: rooms in which people and bots talk, the bots that answer there, and their evaluation
- * (docs/openapi.yaml). One per thread (service.h). Rooms, messages, deliveries and evaluations are
+ * (/openapi.yaml). One per thread (service.h). Rooms, messages, deliveries and evaluations are
  * in Redis; a node holds sockets that follow rooms (rooms/), deliveries that it dispatches under a
  * lease (dispatch/), parked polls of bots that pull (pull/), and evaluations that it drives under a
  * fence (evaluate/).
@@ -88,8 +88,6 @@ struct bots_part {
 
 /* All parts; ends with NULL (parts.c). */
 extern const struct bots_part *const bots_parts[];
-
-extern const struct route bots_routes[];
 
 static inline struct bots *bots_of(const struct request *r)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * service.c - rooms and bots as one of the node's services (services/node/service.h): its options,
  * its life in a process and in a node. */
+#include "generated/routes_bots.h"
 #include "services/bots/bots.h"
 #include "shared/base/mem.h"
 #include "shared/embed/embed_options.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * broker: the BossBot system: queries into topics, claims to engines, answers back
- * (docs/openapi.yaml). One per thread (service.h). Handlers are one file per verb; routes.c lists
+ * (/openapi.yaml). One per thread (service.h). Handlers are one file per verb; routes.yaml lists
  * them; names.c, params.c and outcome.c hold what several of them share.
  */
 #ifndef PARLEY_SERVICES_BROKER_BROKER_H
@@ -29,8 +29,6 @@ struct broker {
     struct queue *queue;
     struct fair_slots *searches; /* find_topics.c */
 };
-
-extern const struct route broker_routes[];
 
 static inline struct broker *broker_of(const struct request *r)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * sign.c - `parley sign`: prints a URL with User, Nonce and Hash added, so that curl and scripts
  * can talk to a node without a line of cryptography. The signature proves who sends a request; it
- * covers neither the method nor the path nor the body (docs/openapi.yaml), so the URL is kept as it
+ * covers neither the method nor the path nor the body (/openapi.yaml), so the URL is kept as it
  * is except for the three parameters. Nothing is sent from here. A path alone is put after the node
  * of --url or of the login, if there is one. */
 #include "services/commands/commands.h"

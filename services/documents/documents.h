@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * documents: the document service: uploads, indexing status, search, and questions over documents
- * (docs/openapi.yaml). One per thread (service.h). Handlers are one file per verb; routes.c lists
+ * (/openapi.yaml). One per thread (service.h). Handlers are one file per verb; routes.yaml lists
  * them; owner.c and ids.c hold what several of them share.
  *
  * Owners are isolated: every verb takes a space, an owner's documents (`o:<name>`) or a collection
@@ -28,6 +28,10 @@ enum {
     TOP_K_MAX = 20,
     TOP_K_USUAL = 5,
     UPLOAD_MOST_MIB = 25, /* what --upload-max-mib may be at most */
+    UPLOAD_BODY_BYTES = (UPLOAD_MOST_MIB << 20) + (64 << 10), /* a form has more than its file */
+    /* A question of 4,000 characters, each of them escaped in 12 bytes. It is what anybody may send
+     * (shared/http/access/admit.h). */
+    ASK_BODY_BYTES = 48 << 10,
 };
 
 /* Shared by all threads; immutable while they run. */
@@ -57,8 +61,6 @@ struct documents {
     struct call vectors_call;
     enum health embeddings, vectors; /* how the last embedding went; what Redis offers */
 };
-
-extern const struct route documents_routes[];
 
 static inline struct documents *documents_of(const struct request *r)
 {

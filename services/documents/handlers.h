@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * handlers: the document service's handlers, one per route (routes.c). Each answers exactly once.
+ * handlers: the document service's handlers, one per route (routes.yaml). Each answers exactly
+ * once.
  */
 #ifndef PARLEY_SERVICES_DOCUMENTS_HANDLERS_H
 #define PARLEY_SERVICES_DOCUMENTS_HANDLERS_H
 
+#include "generated/routes_documents.h"
 #include "services/documents/documents.h"
 #include "shared/ask/reply.h"
 
-handler documents_me;
-handler documents_upload, documents_list, documents_show, documents_delete, documents_reindex;
-handler documents_chunk, documents_retrieve, documents_watch;
-handler documents_ask, documents_rewrite, documents_rag_ask;
-handler documents_agent_run, documents_agent_stream;
+/* DocuChat's clients show what the member `error` says. */
+problem_writer documents_put_problem;
 
 #endif

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * service.c - the document service as one of the node's services (services/node/service.h): its
  * options, and its row. What it does in the life of a node is documents.c. */
-#include "services/documents/documents.h"
-
-#include "shared/embed/embed_options.h"
+#include "services/documents/handlers.h"
 
 #include "shared/base/mem.h"
+#include "shared/embed/embed_options.h"
 
 static const struct config_group options = {
     "Documents",
@@ -52,6 +51,15 @@ static bool read_settings(const struct service_process *process, void **ret_sett
     };
     *ret_settings = settings;
     return true;
+}
+
+const char *documents_put_problem(struct buf *b, const struct problem *problem)
+{
+    problem_put_members(b, problem);
+    buf_lit(b, ",\"error\":");
+    buf_put_json(b, str_of(problem->detail));
+    buf_put_char(b, '}');
+    return "application/problem+json";
 }
 
 static void free_settings(void *settings)

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * probes.c - probes for load balancers and orchestrators. Node-local facts only, so a probe makes
  * no call to Redis; /metrics is in scrapes.c. */
-#include "services/node/probes.h"
-
-#include "services/node/scrapes.h"
+#include "generated/routes_node.h"
 #include "services/node/services.h"
 #include "shared/http/access/gate.h"
 #include "shared/http/access/oidc.h"
@@ -14,7 +12,7 @@
 
 enum { DETAILS_MAX = 1024, DIFFERENT_MAX = 8192 };
 
-static void live(struct request *r)
+void probes_live(struct request *r)
 {
     respond_json_fixed(r, 200, STR("{\"status\":\"alive\"}"));
 }
@@ -40,7 +38,7 @@ static enum redis_trouble put_troubles(struct buf *b, const struct queue *queue)
     return worst;
 }
 
-static void ready(struct request *r)
+void probes_ready(struct request *r)
 {
     const struct queue *queue = r->server->services->queue;
     char bytes[DETAILS_MAX];
@@ -148,33 +146,20 @@ static bool is_up(const struct request *r)
 
 /* Its readers take what it says from the body. And restarting a process that waits for Redis helps
  * nobody: /health/live, too, is 200 as long as it runs. */
-static void health(struct request *r)
+void probes_health(struct request *r)
 {
     answer_health(r, is_up(r), 200);
 }
 
 /* For probes, which read the status alone. */
-static void api_health(struct request *r)
+void probes_api_health(struct request *r)
 {
     answer_health(r, is_up(r), is_up(r) ? 200 : 503);
 }
 
 /* 503 exactly when /readyz is. */
-static void health_ready(struct request *r)
+void probes_health_ready(struct request *r)
 {
     bool is_ready = is_up(r) && !r->server->is_draining;
     answer_health(r, is_ready, is_ready ? 200 : 503);
 }
-
-const struct route probe_routes[] = {
-    {"GET", "/livez", ROLES_NONE, live, false},
-    {"GET", "/healthz", ROLES_NONE, live, false},
-    {"GET", "/api/health", ROLES_NONE, api_health, false},
-    {"GET", "/readyz", ROLES_NONE, ready, false},
-    {"GET", "/health", ROLES_NONE, health, false},
-    {"GET", "/health/", ROLES_NONE, health, false},
-    {"GET", "/health/live", ROLES_NONE, health, false},
-    {"GET", "/health/ready", ROLES_NONE, health_ready, false},
-    {"GET", "/metrics", ROLES_NONE, scrapes_answer, false, .is_always_sent = true},
-    {0},
-};

@@ -9,6 +9,7 @@
  * take the maximum over the nodes. */
 #include "services/node/scrapes.h"
 
+#include "generated/routes_node.h"
 #include "generated/verbs.h"
 #include "services/node/services.h"
 #include "shared/base/clock.h"

@@ -18,7 +18,4 @@ struct scrapes_settings {
 struct scrapes *scrapes_create(const struct scrapes_settings *settings) must_check;
 /* Accepts NULL. */
 void scrapes_destroy(struct scrapes *scrapes);
-/* The handler of the route. */
-void scrapes_answer(struct request *r);
-
 #endif

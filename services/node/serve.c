@@ -8,8 +8,8 @@
  * turn, if the service manager wants to know. */
 #include "services/node/serve.h"
 
+#include "generated/routes_node.h"
 #include "services/node/certificate.h"
-#include "services/node/probes.h"
 #include "services/node/scrapes.h"
 #include "services/node/settings.h"
 #include "services/node/show.h"
@@ -156,7 +156,7 @@ static void on_wake(void *arg)
 /* With the routes of this process's targets. */
 static void init_server(struct node *node)
 {
-    const struct route *tables[SERVICES_MAX + 2] = {probe_routes};
+    const struct route *tables[SERVICES_MAX + 2] = {node_routes};
     services_list_routes(&process.settings.services, tables + 1);
     server_init(&node->server, &node->loop, &process.settings.server, queue_shards(node->queue),
                 &node->metrics, tables, node->id);

@@ -1,21 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * service.c - the users as one of the node's services (services/node/service.h): its routes, and
- * its row. It comes with the broker, which knows who has topics. */
+ * service.c - the users as one of the node's services (services/node/service.h): its
+ * row. It comes with the broker, which knows who has topics. */
 #include "services/users/users.h"
 
 #include "services/users/export.h"
 #include "shared/base/mem.h"
-
-#define SELF (1u << ROLE_FRONTEND | 1u << ROLE_USER | 1u << ROLE_OPERATOR)
-
-/* clang-format off */
-static const struct route routes[] = {
-    {"DELETE", "/api/users/{user}",        SELF, users_delete, false, .audit = AUDIT_USER_DELETED},
-    {"GET",    "/api/users/{user}/usage",  SELF, users_usage,  false},
-    {"GET",    "/api/users/{user}/export", SELF, users_export, false},
-    {0},
-};
-/* clang-format on */
 
 static void *create(struct server *server, struct queue *queue, const void *settings)
 {
@@ -46,7 +35,7 @@ const struct service users_service = {
     .summary = "usage, export and deletion of a user's data",
     .comes_with = "broker",
     .groups = (const struct config_group *const[]){&space_options, NULL},
-    .routes = routes,
+    .routes = users_routes,
     .read = read_settings,
     .free_settings = free,
     .create = create,

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * users: usage, export and deletion of everything stored for a user by any service (/api/users in
- * docs/openapi.yaml). One per thread (service.h). A user's data is on every shard.
+ * routes.yaml). One per thread (service.h). A user's data is on every shard.
  */
 #ifndef PARLEY_SERVICES_USERS_USERS_H
 #define PARLEY_SERVICES_USERS_USERS_H
 
+#include "generated/routes_users.h"
 #include "services/node/service.h"
 #include "shared/ask/on_behalf.h"
 #include "shared/ask/reply.h"
@@ -38,7 +39,5 @@ struct person {
  * otherwise.
  */
 bool person_of_path(struct request *r, struct person *ret_person) must_check;
-
-handler users_delete, users_usage, users_export;
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * openapi: docs/openapi.yaml, embedded by the build (cmake/openapi.pl). Constant, for any thread.
+ * openapi: /openapi.yaml, embedded by the build (cmake/openapi.pl). Constant, for any thread.
  */
 #ifndef PARLEY_WEB_OPENAPI_H
 #define PARLEY_WEB_OPENAPI_H

@@ -6,6 +6,7 @@
 #ifndef PARLEY_WEB_WEB_H
 #define PARLEY_WEB_WEB_H
 
+#include "generated/routes_web.h"
 #include "shared/http/request/request.h"
 
 /* The cluster's numbers on the front page (front.c). */
@@ -18,9 +19,6 @@ struct front_numbers {
 struct web {
     struct front_numbers numbers;
 };
-
-handler web_show_front, web_show_openapi, web_show_index, web_show_page, web_show_operations,
-    web_show_operations_page;
 
 /* Puts the Content-Security-Policy of a page whose only style element has the hash `style`
  * ("sha256-..."). The page may not load resources, run scripts, submit forms or be framed. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * workflow: runs of decision trees whose agents are models, tools and people (docs/openapi.yaml,
+ * workflow: runs of decision trees whose agents are models, tools and people (/openapi.yaml,
  * ADR 46). One per thread (service.h). A run is in Redis; a node
  * holds sockets that watch sessions (run/socket.h), and the runs that it drives under a fence
  * (run/supervisor.h).
@@ -8,6 +8,7 @@
 #ifndef PARLEY_SERVICES_WORKFLOW_WORKFLOW_H
 #define PARLEY_SERVICES_WORKFLOW_WORKFLOW_H
 
+#include "generated/routes_workflow.h"
 #include "services/node/service.h"
 #include "shared/ask/on_behalf.h"
 
@@ -44,16 +45,10 @@ struct workflow {
     struct sockets *sockets;
 };
 
-extern const struct route workflow_routes[];
-
 static inline struct workflow *workflow_of(const struct request *r)
 {
     return service_state(r, "workflow");
 }
-
-handler workflow_socket;  /* GET /ws */
-handler workflow_trees;   /* GET /api/workflows */
-handler workflow_history; /* GET /api/workflows/history */
 
 /* Returns whether clients without credentials are let in (struct route). */
 bool workflow_is_open(const struct request *r);

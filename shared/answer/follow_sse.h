@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * follow_sse: follows one query to its outcome (shared/queue/follow.h) and sends it as server-sent
- * events (`check-query` in docs/openapi.yaml): queue, think, token, restart, reset, and finally
+ * events (`check-query` in /openapi.yaml): queue, think, token, restart, reset, and finally
  * done or error. A reader that reconnects with an id (Last-Event-ID, ?after=) continues after it,
  * on any node.
  *

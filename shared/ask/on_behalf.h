@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * on_behalf: the user a request acts for. Accounts of role frontend act for any user, accounts of
- * role user only for themselves (OnBehalfOf in docs/openapi.yaml). On the loop's thread.
+ * role user only for themselves (OnBehalfOf in /openapi.yaml). On the loop's thread.
  */
 #ifndef PARLEY_ASK_ON_BEHALF_H
 #define PARLEY_ASK_ON_BEHALF_H

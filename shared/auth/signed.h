@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * signed: requests authenticated by `User`, `Nonce` and `Hash` (securitySchemes in
- * docs/openapi.yaml). Hash is hex of SHA-256 or SHA-1 of "<User> <Nonce> <secret>". This module
+ * /openapi.yaml). Hash is hex of SHA-256 or SHA-1 of "<User> <Nonce> <secret>". This module
  * verifies and creates signatures; Redis records used nonces under signed_nonce_id. Pure functions
  * except for the random nonce, any thread; only a growing `buf` allocates.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // chaos_http: the HTTP client of the clients and engines in chaos.test.mjs, each a process or a part of one that sends
-// thousands of requests: connections are kept, and answers are not held to docs/openapi.yaml, which tests of the routes do.
+// thousands of requests: connections are kept, and answers are not held to /openapi.yaml, which tests of the routes do.
 import { createHash, randomBytes } from 'node:crypto';
 import http from 'node:http';
 

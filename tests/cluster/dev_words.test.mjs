@@ -113,9 +113,10 @@ describe('the words of ./dev', TIMEOUT, () => {
     assert.deepEqual([complete(dev, 'fmt', ''), complete(dev, 'deps', ''), complete(dev, 'trace', '--')], [['--check'], ['test', 'containers'], ['--help']]);
   });
 
-  it('docs makes lists of verbs and of questions whose links lead somewhere', () => {
+  it('docs makes lists of routes, of verbs and of questions, whose links lead somewhere', () => {
     const { status, stderr } = spawnSync('./dev', ['docs'], { cwd: ROOT, env: cleanEnvironment(), encoding: 'utf8', timeout: 120_000 });
     assert.equal(status, 0, stderr);
+    assert.ok(textOf('build/docs/openapi.yaml').match(/^ {2}\/.*:$/gm).length > 50);
     for (const [name, row] of [['verbs.md', /^### \w+$/gm], ['questions.md', /^- \[.+\?\]\(/gm]]) {
       const text = textOf(`build/docs/${name}`);
       assert.ok(text.match(row).length > 100, name);

@@ -62,11 +62,11 @@ describe('a release', { timeout: 1_800_000 }, () => {
 
   it('of a commit that is none is refused, with a line for each reason and nothing made', () => {
     assert.match(refusal()[0], new RegExp(`^dev: CHANGELOG\\.md dates ${version} 'not released yet': write ## ${version} \\(\\d{4}-\\d\\d-\\d\\d\\) and commit it$`));
-    edit('docs/openapi.yaml', /^ {2}version: .*$/m, '  version: 9.9.9');
+    edit('Dockerfile', /image\.version="[^"]*"/, 'image.version="9.9.9"');
     edit('CHANGELOG.md', /\[data\s+version\]\(([^)]*)\) \d+/, '[data version]($1) 999');
     const lines = refusal('--dry-run');
     assert.equal(lines[0], 'dev: there are changes that are not committed (git status): a release is made of a commit');
-    assert.match(lines[1], new RegExp(`^dev: docs/openapi\\.yaml:\\d+: version of openapi\\.yaml has 9\\.9\\.9; CMakeLists\\.txt has ${version}$`));
+    assert.match(lines[1], new RegExp(`^dev: Dockerfile:\\d+: the label image\\.version has 9\\.9\\.9; CMakeLists\\.txt has ${version}$`));
     assert.match(lines[2], /^dev: CHANGELOG\.md: its first section does not say \[data version\]\(\.\.\.\) \d+, which data_version\.h has$/);
     assert.equal(lines.at(-1), `dev: HEAD is no release of ${version} yet`);
     git('checkout', '-q', '.');

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Two owners, every route of the document service, every id guessed, filters and owners made up: no byte
-// of the other's. The routes are read from services/documents/routes.c, so a new one is tried here, or this
+// of the other's. The routes are read from services/documents/routes.yaml, so a new one is tried here, or this
 // test fails. The victim's documents, their names and their text hold words that nothing else holds; every
 // answer, every event and all that a model is given are searched for these words and for the ids.
 import assert from 'node:assert/strict';
@@ -18,7 +18,7 @@ const SECRETS = { name: 'Zwetschgenkuchen', text: 'Quitschentee', frontend: 'Mir
 const QUESTION = 'What is the codeword, and when does the vault open?';
 const textOf = (secret, i) => `# Vault ${i}\n\nThe codeword of this vault is ${secret}. The vault opens at noon, the codeword is asked for at the door.\n`;
 
-const ROUTES = routesOf('services/documents/routes.c');
+const ROUTES = routesOf('documents');
 
 // A body for each POST that takes one; the others take none.
 const BODIES = {

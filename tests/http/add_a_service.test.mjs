@@ -86,7 +86,7 @@ describe('docs/add-a-service.md', () => {
     }
     assert.deepEqual(
       filesUnder(copy, FOLDER).map((name) => basename(name)).sort(),
-      ['greet.c', 'greeting.h', 'service.c'],
+      ['greet.c', 'greeting.h', 'routes.yaml', 'service.c'],
     );
   });
 
@@ -109,7 +109,7 @@ describe('docs/add-a-service.md', () => {
 
   it('passes the checks that it names', async () => {
     for (const check of ['boundaries', 'buffers', 'settings', 'links', 'text']) await run('perl', [`tests/lint/${check}.pl`], { cwd: copy });
-    const files = [...filesUnder(copy, FOLDER), 'services/node/table.c'];
+    const files = [...filesUnder(copy, FOLDER).filter((name) => /\.[ch]$/.test(name)), 'services/node/table.c'];
     await run('clang-format-14', ['--dry-run', '-Werror', ...files], { cwd: copy });
   });
 
@@ -117,8 +117,9 @@ describe('docs/add-a-service.md', () => {
     const commands = JSON.parse(readFileSync(join(BUILD, 'compile_commands.json'), 'utf8'));
     const { command } = commands.find(({ file }) => file.endsWith('/services/node/table.c'));
     const compile = command.replace(/ -o \S+ -c \S+$/, '').replaceAll(ROOT, copy);
+    await run('perl', ['cmake/routes.pl', 'generated'], { cwd: copy });
     const objects = await Promise.all(
-      differing(ROOT, copy).filter((name) => name.endsWith('.c')).map(async (name) => {
+      [...differing(ROOT, copy).filter((name) => name.endsWith('.c')), 'generated/routes_greeting.c'].map(async (name) => {
         const object = join(copy, `${name.replaceAll('/', '_')}.o`);
         await run('sh', ['-c', `${compile} -o ${object} -c ${join(copy, name)}`], { cwd: copy });
         return object;

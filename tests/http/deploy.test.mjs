@@ -88,9 +88,8 @@ describe('deploy', () => {
     const usual = /default +(\w+);/.exec(map)[1];
     const targets = (node) => new RegExp(`\\n {2}${node}:[^]*?PARLEY_TARGET: "([a-z,]+)"`).exec(compose)[1].split(',');
     const seen = new Set();
-    for (const { table, path } of allRoutes()) {
+    for (const { service, path } of allRoutes()) {
       // Each node has the probes, and what comes with a service is where that is.
-      const service = table.split(' ')[0];
       const target = { node: usual, users: 'broker', web: 'broker' }[service] ?? service;
       const upstream = rows.find(([pattern]) => pattern.test(path.replace(/\{\w+\}/g, 'x')))?.[1] ?? usual;
       assert.equal(upstreams[upstream].length, 2, upstream);

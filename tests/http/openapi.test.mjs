@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// docs/openapi.yaml against the sources: it is valid OpenAPI 3.1, Redocly and Spectral find no error in it, it names every
+// openapi.yaml, as cmake/routes.pl makes it, against the sources: it is valid OpenAPI 3.1, Redocly and Spectral find no error in it, it names every
 // route and no other, knows every error code, and its examples fit. That answers fit it is checked on every answer that any test gets
 // (tests/support/openapi.mjs); here that this check would notice.
 import assert from 'node:assert/strict';
@@ -13,7 +13,7 @@ import Ajv from 'ajv/dist/2020.js';
 import { assertOk, assertProblem, suite } from '../support/harness.mjs';
 import { assertAllFitted, assertResponse, eventCheck, loadOpenapi, messageCheck } from '../support/openapi.mjs';
 import { redocly, spectral } from '../support/openapi_linters.mjs';
-import { allRoutes } from '../support/routes.mjs';
+import { allRoutes, openapiText } from '../support/routes.mjs';
 import { ownShards } from '../support/shards.mjs';
 
 ownShards(); // a text and what refuses requests before Redis is asked: the same on any number of shards
@@ -60,7 +60,7 @@ function codesOf(response) {
   return (schema?.allOf ?? []).flatMap(({ properties }) => properties?.code?.enum ?? []);
 }
 
-describe('docs/openapi.yaml', () => {
+describe('openapi.yaml', () => {
   it('is valid OpenAPI 3.1', async () => {
     assert.match(openapi.openapi, /^3\.1\./);
     assert.equal(openapi.info.version, /^project\(parley VERSION (\S+)/m.exec(read('CMakeLists.txt'))[1]);
@@ -93,14 +93,14 @@ describe('docs/openapi.yaml', () => {
     ['Spectral', spectral, SPECTRAL_WARNINGS, /(maxItems: 0), items: \{type: string\}/, '$1'],
   ]) {
     it(`is without an error for ${name}, and its warnings are those that are explained here`, async () => {
-      const found = await lint(read('docs/openapi.yaml'));
+      const found = await lint(openapiText());
       assert.equal(show(found.filter(({ isError }) => isError)), '');
       assert.equal(show(found.filter(({ rule }) => !warnings[rule])), '');
       assert.deepEqual(new Set(found.map(({ rule }) => rule)), new Set(Object.keys(warnings)), 'each explained warning is still there');
     });
 
     it(`would be refused by ${name} with a mistake in it`, async () => {
-      const text = read('docs/openapi.yaml');
+      const text = openapiText();
       assert.match(text, right);
       assert.ok((await lint(text.replace(right, mistake))).some(({ isError }) => isError));
     });
@@ -162,7 +162,7 @@ describe('docs/openapi.yaml', () => {
   it('names every route with its methods, and nothing else', () => {
     const names = (list) => list.map(({ method, path }) => `${method} ${path}`).sort();
     assert.ok(allRoutes().length > 40, 'the tables are read');
-    assert.deepEqual(names(operations), names(allRoutes()), 'a route in routes.c is one in docs/openapi.yaml');
+    assert.deepEqual(names(operations), names(allRoutes()), 'a route of a service is one in openapi.yaml');
   });
 
   it('names for every route the roles that its table lets in, and the ways to prove them', () => {
@@ -264,7 +264,7 @@ describe('docs/openapi.yaml', () => {
   });
 });
 
-suite('every route of docs/openapi.yaml', {}, ({ test, cluster }) => {
+suite('every route of openapi.yaml', {}, ({ test, cluster }) => {
   // Its credential is in the path, and comes first.
   const isLink = (path) => path.includes('{link}');
   const each = async (ask) => {
@@ -320,7 +320,7 @@ suite('every route of docs/openapi.yaml', {}, ({ test, cluster }) => {
   });
 });
 
-suite('answers that do not fit docs/openapi.yaml', {}, ({ test, cluster }) => {
+suite('answers that do not fit openapi.yaml', {}, ({ test, cluster }) => {
   const asked = { method: 'GET', path: '/api/login' };
   // Notes are taken back: they are what is expected here.
   const refuses = (answer, pattern, request = asked) => {

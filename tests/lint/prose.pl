@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: MIT
-# prose.pl - phrases that a native engineer would not write, in Markdown, in openapi.yaml, in the texts of C and
+# prose.pl - phrases that a native engineer would not write, in Markdown, in the descriptions of routes, in the texts of C and
 # ./dev, and in the comments of C, Lua, scripts and tests. Only phrases without an honest use are listed, so each finding
 # is one to rewrite. Not read: code in Markdown and between backticks, the changelog's entries of former releases.
 # In headers, and above functions of C and Lua in the product, a comment begins with what the thing does or is: not with "What",
@@ -28,7 +28,7 @@ my @phrases = (
     [qr/\bgo(?:es)? with (?:it|them|the last|its)\b/i, 'is deleted with'],
     [qr/\bseen lately\b/i, 'seen recently'],
     [qr/\b(?:made|begun|written|computed|opened|sent) anew\b/i, 'again'],
-    [qr/\bcontract,? sections?\b|\bsection \d+ of the contract\b/i, 'docs/openapi.yaml or a page of the handbook'],
+    [qr/\bcontract,? sections?\b|\bsection \d+ of the contract\b/i, '/openapi.yaml or a page of the handbook'],
     [qr/\bsays? how (?:much|many|long) there (?:is|are)\b/i, 'shows, counts'],
     [qr/\blet go of\b/i, 'release, delete'],
     [qr/\bof which nobody\b|\bof whom nothing\b/i, 'turn the clause around'],
@@ -145,7 +145,7 @@ if (@ARGV) {
         # This file quotes what it refuses.
         return if $_ eq 'tests/lint/prose.pl';
         return if m{^tests/bench/retrieval/pages/};
-        return unless -f and (/\.(?:md|c|h|lua|mjs|sh|pl|cmake)$/ or m{^docs/openapi\.yaml$|^dev$});
+        return unless -f and (/\.(?:md|c|h|lua|mjs|sh|pl|cmake)$/ or m{^services/\w+/(?:routes|schemas|openapi/\w+)\.yaml$|^dev$});
         look_at_file($_);
     }}, glob('*.md'), grep { -e } qw(dev cmake deploy docs lua services shared tests));
 }

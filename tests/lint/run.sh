@@ -9,7 +9,7 @@ set -euo pipefail
 export LC_ALL=C.UTF-8
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.."
 
-readonly ALWAYS="format boundaries structure headers lua_headers verbs lua_patterns buffers states text links settings versions questions prose words adr keys"
+readonly ALWAYS="format boundaries structure headers lua_headers verbs routes lua_patterns buffers states text links settings versions questions prose words adr keys"
 readonly WITH_TOOL="shell lua cppcheck tidy" SLOW="cppcheck tidy"
 
 c_files() { find shared services tests -name '*.[ch]' -not -path '*/node_modules/*' | sort; }
@@ -46,6 +46,13 @@ check_verbs() {
     looked_at verbs "$(grep -c '^### ' build/lint/verbs.md)"
 }
 
+# The description of all routes can be made: their rows have no fault.
+check_routes() {
+    mkdir -p build/lint
+    perl cmake/routes.pl --openapi >build/lint/openapi.yaml
+    looked_at routes "$(grep -c '^      operationId: ' build/lint/openapi.yaml)"
+}
+
 check_lua_patterns() { perl tests/lint/lua_patterns.pl; }
 check_buffers() { perl tests/lint/buffers.pl; }
 check_states() { perl tests/lint/states.pl; }
@@ -72,6 +79,7 @@ check_headers() {
     local n bad flags
     mkdir -p build/lint
     perl cmake/verbs.pl build/lint/generated
+    perl cmake/routes.pl build/lint/generated
     flags=$(pkg-config --cflags libh2o-evloop hiredis jansson libcurl yaml-0.1 libcrypto cmocka)
     find shared services -name '*.h' | sort >build/lint/headers
     find shared services tests -name '*.c' -not -path '*/node_modules/*' -exec \
@@ -112,6 +120,7 @@ check_cppcheck() {
     mapfile -t files < <(find shared services -name '*.c' | sort)
     mkdir -p build/lint
     perl cmake/verbs.pl build/lint/generated
+    perl cmake/routes.pl build/lint/generated
     cat >build/lint/jansson_loops.h <<'TEXT'
 #define json_array_foreach(list, i, item) for (i = 0; (item = json_array_get(list, i)) != 0; i++)
 #define json_object_foreach(of, key, item) for (key = json_key(of); (item = json_item(key)) != 0; key = json_next(key))

@@ -19,7 +19,6 @@ my @places = (
     ['a package parley_...', qr/\bparley_/, qr/\.md$/],
     ['the label image.version', qr/image\.version="/, qr/^Dockerfile$/],
     ['newTag of an overlay', qr/newTag: /, qr/^k8s\/.*\.yaml$/],
-    ['version of openapi.yaml', qr/^  version: /m, qr/^docs\/openapi\.yaml$/],
     ['"this Parley (...)" in a page', qr/\bthis Parley \(/, qr/\.md$/],
 );
 

@@ -214,7 +214,7 @@ export class Cluster {
     return assertOk(await this.addRaw(options));
   }
 
-  // GET get-new-queries. wait in seconds; detail, history, models, engine as in docs/openapi.yaml.
+  // GET get-new-queries. wait in seconds; detail, history, models, engine as in /openapi.yaml.
   // `claimOpen` returns {response, sent, abort()} for a poll that parks.
   claimOpen({ as = 'Inference_1', wait = 0, detail, history, models, engine, query = {}, ...options } = {}) {
     return this.open('GET', '/api/get-new-queries', {

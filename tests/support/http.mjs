@@ -3,7 +3,7 @@
 // http: what the tests speak to a node: one request over node:http with any method, a body on any
 // method and a deadline that is a failure; a server-sent event reader; a bare socket for bytes that
 // no HTTP library would send. Connections are fresh unless an agent is given. All answers but those on a bare
-// socket are held to docs/openapi.yaml.
+// socket are held to /openapi.yaml.
 import { createHash, randomBytes } from 'node:crypto';
 import { assertResponse, eventCheck, noteResponse } from './openapi.mjs';
 import { connectTo, requestTo } from './tls.mjs';

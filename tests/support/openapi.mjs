@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// openapi: holds what a node answers to docs/openapi.yaml. The clients of http.mjs and websocket.mjs show it every
+// openapi: holds what a node answers to /openapi.yaml. The clients of http.mjs and websocket.mjs show it every
 // answer; what does not fit fails the request, and the test it belongs to.
 //
-//   loadOpenapi()                             the file, parsed
+//   loadOpenapi()                             the description, parsed
 //   assertResponse({method, path, body}, {status, headers, text})
 //   noteResponse(request, response)           the same, without throwing: see assertAllFitted
 //   eventCheck(request, response)             a function for each event of a stream; it notes what does not fit
@@ -14,11 +14,10 @@
 // and headers are as stated, and it has no member that is not stated. A request that was answered with 2xx must be one that the file allows.
 // Without the packages that it takes from npm nothing is held to anything: tests/http/openapi.test.mjs fails then.
 import { AssertionError } from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { kept } from './kept.mjs';
+import { openapiText } from './routes.mjs';
 
-const FILE = new URL('../../docs/openapi.yaml', import.meta.url);
 const JSON_TYPE = 'application/json';
 const PROBLEM_TYPE = 'application/problem+json';
 const SHOWN = 600;
@@ -27,7 +26,7 @@ const require = createRequire(import.meta.url);
 
 // YAML takes its time.
 export function loadOpenapi() {
-  const text = readFileSync(FILE, 'utf8');
+  const text = openapiText();
   return JSON.parse(kept('openapi', [text], () => JSON.stringify(require('yaml').parse(text))));
 }
 
@@ -90,7 +89,7 @@ function patternOf(path) {
 // --- the checks ------------------------------------------------------------------------------------
 
 function fail(request, status, what, shown) {
-  const message = `docs/openapi.yaml and the program differ: ${request.method} ${request.path.split('?')[0]}: ${status}: ${what}`;
+  const message = `openapi.yaml and the program differ: ${request.method} ${request.path.split('?')[0]}: ${status}: ${what}`;
   throw new AssertionError({ message: `${message}\n${String(shown).slice(0, SHOWN)}` });
 }
 

@@ -7,7 +7,7 @@
 //   await socket.until(type, match, ms)           all up to and with the first of that type that matches
 //   socket.send(text); await socket.close(); await socket.closed() -> code
 //
-// All messages are held to docs/openapi.yaml.
+// All messages are held to /openapi.yaml.
 import WebSocket from 'ws';
 import { messageCheck, noteResponse } from './openapi.mjs';
 

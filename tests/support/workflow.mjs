@@ -21,7 +21,7 @@ export const isStop = ({ hitl }) => hitl !== undefined;
 let ids = 0;
 export const newId = (word) => `${word}-${process.pid}-${++ids}`;
 
-// Frames are no responses that docs/openapi.yaml describes: each one that a test gets is what the deployed chat reads.
+// Frames are no responses that /openapi.yaml describes: each one that a test gets is what the deployed chat reads.
 const MEMBERS = ['type', 'version', 'timestamp', 'session_id', 'request_id', 'verb', 'agent', 'nextAgent', 'returnCode', 'decision', 'confidence', 'reason', 'seq', 'messageBody'];
 const HITL = ['id', 'deadline', 'form', 'approvals', 'quorum', 'self', 'approvers'];
 

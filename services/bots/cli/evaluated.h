@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * evaluated: an evaluation as a node returns it (docs/openapi.yaml, GET /api/evaluations/{id}), and
+ * evaluated: an evaluation as a node returns it (/openapi.yaml, GET /api/evaluations/{id}), and
  * two of them side by side. Texts are borrowed from the JSON, which a struct evaluated owns. Pure
  * functions, any thread.
  */

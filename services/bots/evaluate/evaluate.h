@@ -51,6 +51,7 @@
 #ifndef PARLEY_SERVICES_BOTS_EVALUATE_H
 #define PARLEY_SERVICES_BOTS_EVALUATE_H
 
+#include "generated/routes_bots.h"
 #include "services/bots/bots.h"
 
 /* A body at most: the conversation with white space and escapes that are not kept. */
@@ -60,11 +61,5 @@ extern const struct bots_part evaluate_part;
 
 /* For the embedding server, which the operator has chosen; NULL with the built-in embedder. */
 struct http_client *evaluate_client(const struct bots *bots);
-
-handler evaluate_begin;  /* POST /api/evaluations */
-handler evaluate_list;   /* GET /api/evaluations */
-handler evaluate_read;   /* GET /api/evaluations/{id} */
-handler evaluate_cancel; /* DELETE /api/evaluations/{id} */
-handler evaluate_points; /* POST /api/bots/evaluate */
 
 #endif

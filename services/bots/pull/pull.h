@@ -11,6 +11,7 @@
 #ifndef PARLEY_BOTS_PULL_PULL_H
 #define PARLEY_BOTS_PULL_PULL_H
 
+#include "generated/routes_bots.h"
 #include "services/bots/registry/caller_key.h"
 #include "shared/http/request/request.h"
 
@@ -23,8 +24,6 @@ enum {
     PULL_BODY_MAX_BYTES = 64 << 10, /* as that of a response to a call */
 };
 
-handler pull_take;   /* GET /api/bots/{username}/deliveries */
-handler pull_answer; /* POST /api/bots/{username}/deliveries/{id} */
 /* POST /api/rooms/{id}/messages with X-CALLER-KEY and no account: {"text","delivery"}. */
 handler pull_late_answer;
 

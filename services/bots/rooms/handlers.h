@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * handlers: the routes of rooms and of their messages (docs/openapi.yaml). On the loop's thread.
+ * handlers: the routes of rooms and of their messages (/openapi.yaml). On the loop's thread.
  */
 #ifndef PARLEY_BOTS_ROOMS_HANDLERS_H
 #define PARLEY_BOTS_ROOMS_HANDLERS_H
 
+#include "generated/routes_bots.h"
 #include "shared/http/request/request.h"
 
 /* Answers 404 for the room of the path. */
@@ -16,12 +17,5 @@ enum {
     ROOMS_MAX = 20000,               /* of a namespace; an account has half of them */
     ROOM_BODY_MAX_BYTES = 512 << 10, /* a text may be escaped */
 };
-
-handler rooms_create_room; /* POST /api/rooms */
-handler rooms_delete_room; /* DELETE /api/rooms/{id} */
-handler rooms_list;        /* GET /api/rooms */
-handler rooms_post;        /* POST /api/rooms/{id}/messages */
-handler rooms_messages;    /* GET /api/rooms/{id}/messages */
-handler rooms_socket;      /* GET /ws/rooms/{id} */
 
 #endif

@@ -2,7 +2,7 @@
  *
  * cited_answer: answers a request from the passages that a search found. It sends one question to
  * an engine, checks the marks of the answer, and responds with JSON or with a stream
- * (text/event-stream in docs/openapi.yaml) that begins with the event `sources`. If nothing was
+ * (text/event-stream in /openapi.yaml) that begins with the event `sources`. If nothing was
  * found and the reader selected nothing, it says so and asks no engine. /ask and /api/rag/ask share
  * this module; they differ in the objects that they return (struct cited_answer_format).
  *

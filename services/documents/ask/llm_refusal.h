@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * llm_refusal: how the /api/rag routes report a question that ended without an answer: as
- * LLM_UNAVAILABLE, marked retryable (docs/openapi.yaml).
+ * LLM_UNAVAILABLE, marked retryable (/openapi.yaml).
  */
 #ifndef PARLEY_SERVICES_DOCUMENTS_ASK_LLM_REFUSAL_H
 #define PARLEY_SERVICES_DOCUMENTS_ASK_LLM_REFUSAL_H

@@ -6,11 +6,11 @@
 #ifndef PARLEY_WORKFLOW_APPROVALS_APPROVALS_H
 #define PARLEY_WORKFLOW_APPROVALS_APPROVALS_H
 
+#include "generated/routes_workflow.h"
 #include "services/workflow/approvals/answer.h"
 #include "services/workflow/approvals/link.h"
 
-handler approvals_list, approvals_answer;           /* /api/workflows/questions, .../{id} */
-handler approvals_show_link, approvals_answer_link; /* /api/workflows/links/{link} */
+enum { APPROVAL_MAX_BYTES = 128 << 10 }; /* of a body */
 
 /* Everybody may follow a link: it is its own credential (struct route). */
 bool approvals_link_is_open(const struct request *r);

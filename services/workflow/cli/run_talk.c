@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * run_talk.c - the envelopes of `parley workflow run` (docs/openapi.yaml, /ws).
+ * run_talk.c - the envelopes of `parley workflow run` (/openapi.yaml, /ws).
  *
  *   connected --request--> frames ... --stop--> a person --answer--> frames ... --> the last one
  *       '-- after a lost connection: resume since the last seq --^

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * envelope: the messages of a workflow's WebSocket, one JSON object per text frame
- * (docs/openapi.yaml, /ws). Reads what clients send and writes what they get. Pure functions, any
+ * (/openapi.yaml, /ws). Reads what clients send and writes what they get. Pure functions, any
  * thread.
  */
 #ifndef PARLEY_SERVICES_WORKFLOW_ENVELOPE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * authenticate: identifies the sender of a request and checks its role (securitySchemes in
- * docs/openapi.yaml). Signatures are verified immediately; the request's verb checks whether the
+ * /openapi.yaml). Signatures are verified immediately; the request's verb checks whether the
  * nonce is new, in the same round trip as its work. On the loop's thread.
  */
 #ifndef PARLEY_HTTP_AUTHENTICATE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * stream: server-sent events as the answer to a request (text/event-stream in docs/openapi.yaml),
+ * stream: server-sent events as the answer to a request (text/event-stream in /openapi.yaml),
  * with headers that stop proxies from buffering, a comment at once, and a comment after every 15 s
  * without data.
  *
