@@ -42,28 +42,48 @@ void durability_put(struct buf *b, unsigned warnings)
             buf_printf(b, " %s", texts[i].text);
 }
 
+/* The value of "<name>:<value>"; NULL if there is none. */
+static struct str value_of(struct str info, struct str name)
+{
+    while (info.at != NULL) {
+        struct str value = str_trim(str_cut(&info, '\n'));
+        if (str_eq(str_cut(&value, ':'), name))
+            return value;
+    }
+    return info;
+}
+
 unsigned durability_read_info(struct str info)
 {
-    unsigned warnings = 0;
-    while (info.at != NULL) {
-        struct str line = str_trim(str_cut(&info, '\n')), value = line;
-        struct str name = str_cut(&value, ':');
-        if (str_eq(name, STR("maxmemory_policy")) && !str_eq(value, STR("noeviction")))
-            warnings |= DURABILITY_EVICTS;
-        else if (str_eq(name, STR("aof_enabled")) && str_eq(value, STR("0")))
-            warnings |= DURABILITY_NO_AOF;
-    }
-    return warnings;
+    struct str policy = value_of(info, STR("maxmemory_policy"));
+    bool evicts = policy.at != NULL && !str_eq(policy, STR("noeviction"));
+    bool has_no_aof = str_eq(value_of(info, STR("aof_enabled")), STR("0"));
+    return (evicts ? DURABILITY_EVICTS : 0) | (has_no_aof ? DURABILITY_NO_AOF : 0);
+}
+
+static void set_history(struct durability *durability, struct str id, const char *error)
+{
+    uint64_t times;
+    if (id.n > 0 && id.n < HISTORY_BYTES)
+        memcpy(durability->history, id.at, id.n); /* the NULs are there */
+    else if (durability->needs_history && log_limit_passes(&durability->limit, error, &times))
+        log_write(LOG_WARN,
+                  "--durability needs INFO replication, which this Redis refuses: nothing can be "
+                  "acknowledged",
+                  LOG_S("error", error), LOG_U("times", times));
 }
 
 static void on_info(void *arg, const redisReply *reply)
 {
     struct durability *durability = arg;
-    if (reply == NULL || reply->type == REDIS_REPLY_ERROR)
+    if (reply == NULL)
         return;
-    if (reply->type == REDIS_REPLY_STRING || reply->type == REDIS_REPLY_STATUS)
-        set_warnings(durability,
-                     durability_read_info((struct str){reply->str, (size_t)reply->len}));
+    bool is_text = reply->type == REDIS_REPLY_STRING || reply->type == REDIS_REPLY_STATUS;
+    struct str info = {is_text ? reply->str : NULL, is_text ? (size_t)reply->len : 0};
+    if (is_text)
+        set_warnings(durability, durability_read_info(info));
+    set_history(durability, value_of(info, STR("master_replid")),
+                reply->type == REDIS_REPLY_ERROR ? reply->str : "no master_replid");
 }
 
 static void on_fsync(void *arg, const redisReply *reply)
@@ -78,10 +98,12 @@ static void on_fsync(void *arg, const redisReply *reply)
 
 void durability_ask(struct redis_conn *conn, struct durability *durability)
 {
-    struct str info[] = {STR("INFO"), STR("memory"), STR("persistence")};
+    struct str info[] = {STR("INFO"), STR("memory"), STR("persistence"), STR("replication")};
     struct str fsync[] = {STR("CONFIG"), STR("GET"), STR("appendfsync")};
     durability->warnings = 0;
-    if (redis_conn_command(conn, on_info, durability, info, 3) == ERR_OK &&
+    durability->since_ms = clock_mono_ms();
+    memset(durability->history, 0, sizeof durability->history);
+    if (redis_conn_command(conn, on_info, durability, info, 4) == ERR_OK &&
         redis_conn_command(conn, on_fsync, durability, fsync, 3) == ERR_OK)
         redis_conn_flush(conn);
 }

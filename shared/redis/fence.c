@@ -5,17 +5,18 @@
  *    ^                              |
  *    +------ connection lost -------+
  *
- * A round is two commands that are sent together: the verb `fence`, and WAIT. Redis may refuse the
- * verb at first (the library is missing, or it is full; turn.c then sends it again): a WAIT that
- * was answered before the verb was answered for older writes, and is sent once more.
+ * A round is two commands that are sent together: the verb `fence`, called on its own and by the
+ * function that runs while Redis is full, and WAIT. If either is refused, the connection is made
+ * again: the shard may move, and a library that is missing is loaded by the turn.
  *
  * What is not confirmed stays held until its time is over: a round that ends without enough copies
  * is repeated for what has come since it began. */
 #include "shared/redis/fence.h"
 
-#include "generated/verbs.h"
+#include "generated/verb_ids.h"
 #include "shared/base/mem.h"
 #include "shared/base/sm.h"
+#include "shared/metrics/metrics.h"
 #include "shared/redis/turn_internal.h"
 
 #include <hiredis/hiredis.h>
@@ -47,19 +48,19 @@ struct held {
 struct fence {
     struct turn_fence hooks; /* that the turn calls */
     struct turn *owner;      /* whose replies are held */
-    struct turn *turn;       /* its own */
-    struct call call;
-    struct held *first, **last; /* in the order of their times */
-    uint64_t number;            /* of the last one held */
-    uint64_t covered;           /* by the round that is under way, or was last: up to this one */
-    struct deadline expiry;     /* of the first one */
-    struct deadline late;       /* of the round that is under way */
+    struct redis_conn *conn; /* its own */
+    bool is_up;
+    struct durability durability; /* with the history of the server at which `conn` is */
+    struct held *first, **last;   /* in the order of their times */
+    uint64_t number;              /* of the last one held */
+    uint64_t covered;             /* by the round that is under way, or was last: up to this one */
+    struct deadline expiry;       /* of the first one */
+    struct deadline late;         /* of the round that is under way */
     enum fence_state state;
     uint64_t state_number; /* for the log of its states */
-    bool is_written;       /* the round's verb has run */
-    bool is_wait_early;    /* WAIT was answered before that */
     bool is_unconfirmed;
     uint64_t begun_ms;      /* the round that is under way, or was last */
+    uint64_t sent_us;       /* its verb */
     uint64_t slow_until_ms; /* 0: none was slow */
     uint64_t reset_ms;
     struct log_limit limit;
@@ -141,7 +142,7 @@ static void answer_covered(struct fence *fence)
 {
     struct held **at = &fence->first;
     while (*at != NULL && (*at)->number <= fence->covered)
-        if (is_same((*at)->history, fence->turn->history))
+        if (is_same((*at)->history, fence->durability.history))
             end_held(fence, at, ERR_OK);
         else
             at = &(*at)->next;
@@ -157,7 +158,7 @@ static void hold(struct turn_fence *hooks, struct call_slot *slot, struct str re
                           .until_ms = clock_mono_ms() + FENCE_WAIT_MS,
                           .reply_n = reply.n};
     held->slot.next = NULL;
-    memcpy(held->history, fence->owner->history, sizeof held->history);
+    memcpy(held->history, fence->owner->durability.history, sizeof held->history);
     if (reply.n > 0)
         memcpy(held->reply, reply.at, reply.n);
     held->reply[reply.n] = 0;
@@ -188,31 +189,18 @@ static void end_round(struct fence *fence)
     move(fence, FENCE_IDLE);
 }
 
-/* With its connection, so that neither of its two replies is taken for one of the next round. */
-static void drop_round(struct fence *fence, const char *reason)
-{
-    char copy[TURN_REASON_BYTES];
-    snprintf(copy, sizeof copy, "%s", reason); /* it may be a reply's */
-    call_detach(&fence->call);
-    redis_conn_reset(fence->turn->conn, copy);
-    if (fence->state == FENCE_UNDER_WAY)
-        end_round(fence); /* the shard moves, so on_lost has not run */
-}
-
 /* One of the two connections is at a server that is not the master any more: the older one, as far
  * as can be known here. */
 static void leave_older(struct fence *fence, uint64_t now_ms)
 {
     static const char other_master[] = "another server is the master by now";
-    struct turn *owner = fence->owner, *own = fence->turn;
+    const struct durability *owner = &fence->owner->durability, *own = &fence->durability;
     if (owner->history[0] == 0 || own->history[0] == 0 || is_same(owner->history, own->history) ||
         now_ms - fence->reset_ms < RESET_EVERY_MS)
         return;
     fence->reset_ms = now_ms;
-    if (owner->since_ms < own->since_ms)
-        redis_conn_reset(owner->conn, other_master);
-    else
-        drop_round(fence, other_master);
+    redis_conn_reset(owner->since_ms < own->since_ms ? fence->owner->conn : fence->conn,
+                     other_master);
 }
 
 /* WAIT replies how many replicas have it; WAITAOF whether this server has, and how many replicas.
@@ -224,25 +212,16 @@ static bool has_enough(const redisReply *reply)
     return reply->type == REDIS_REPLY_INTEGER && reply->integer >= 1;
 }
 
+/* A connection that was lost, or is reset here, ends the round in on_lost. */
 static void on_waited(void *arg, const redisReply *reply)
 {
     struct fence *fence = arg;
-    if (fence->state != FENCE_UNDER_WAY)
+    if (reply == NULL || fence->state != FENCE_UNDER_WAY)
         return;
-    if (reply == NULL) { /* lost; if the shard moves, the verb is sent again (turn_hold.c) */
-        fence->is_wait_early = !fence->is_written;
-        if (fence->is_written)
-            end_round(fence);
-        return;
-    }
     if (reply->type == REDIS_REPLY_ERROR) {
-        turn_say_trouble(fence->turn, "redis refuses to wait for copies of writes (--durability)",
+        turn_say_trouble(fence->owner, "redis refuses to wait for copies of writes (--durability)",
                          reply->str);
-        drop_round(fence, reply->str);
-        return;
-    }
-    if (!fence->is_written) {
-        fence->is_wait_early = true;
+        redis_conn_reset(fence->conn, reply->str);
         return;
     }
     end_round(fence);
@@ -254,10 +233,59 @@ static void on_waited(void *arg, const redisReply *reply)
     answer_covered(fence);
 }
 
+/* Returns why the verb has not run, or NULL. */
+static const char *refusal_of(const redisReply *reply)
+{
+    if (reply->type == REDIS_REPLY_ARRAY && reply->elements > 0)
+        reply = reply->element[0];
+    if (reply->type == REDIS_REPLY_STRING)
+        return NULL;
+    return reply->type == REDIS_REPLY_ERROR ? reply->str : "unexpected reply";
+}
+
+static void count_verb(struct fence *fence, bool is_error)
+{
+    struct metrics *metrics = fence->owner->config.metrics;
+    uint64_t took_us = clock_mono_us() - fence->sent_us;
+    if (metrics == NULL)
+        return;
+    metrics_observe(metrics, METRIC_HISTOGRAM_ROUND_TRIP, took_us);
+    metrics_count_verb(metrics, VERB_FENCE, is_error, took_us);
+}
+
+static void on_written(void *arg, const redisReply *reply)
+{
+    struct fence *fence = arg;
+    if (reply == NULL || fence->state != FENCE_UNDER_WAY)
+        return;
+    const char *refusal = refusal_of(reply);
+    count_verb(fence, refusal != NULL);
+    if (refusal == NULL)
+        return;
+    if (redis_library_is_missing(refusal))
+        turn_load_library(fence->owner);
+    redis_conn_reset(fence->conn, refusal);
+}
+
 static void on_late(struct deadline *deadline)
 {
     struct fence *fence = container_of(deadline, struct fence, late);
-    drop_round(fence, "no answer in time");
+    redis_conn_reset(fence->conn, "no answer in time");
+}
+
+static void send_write(struct fence *fence)
+{
+    struct turn *owner = fence->owner;
+    struct str words[] = {STR("FCALL"),
+                          str_of(owner->functions.turn_freeing),
+                          STR("1"),
+                          str_of(owner->config.prefix),
+                          buf_str(turn_settings(owner)),
+                          STR("0"), /* nonces */
+                          STR("fence 0")};
+    fence->sent_us = clock_mono_us();
+    if (redis_conn_command(fence->conn, on_written, fence, words, 7) == ERR_OK)
+        owner->config.on_sent(owner->config.arg, 1);
 }
 
 static void send_wait(struct fence *fence)
@@ -267,29 +295,9 @@ static void send_wait(struct fence *fence)
     struct str until = {ms, (size_t)snprintf(ms, sizeof ms, "%d", FENCE_WAIT_MS)};
     struct str replica[] = {STR("WAIT"), STR("1"), until};
     struct str disk[] = {STR("WAITAOF"), STR("1"), STR("0"), until};
-    fence->is_wait_early = false;
-    if (redis_conn_command(fence->turn->conn, on_waited, fence, is_disk ? disk : replica,
+    if (redis_conn_command(fence->conn, on_waited, fence, is_disk ? disk : replica,
                            is_disk ? 4 : 3) == ERR_OK)
-        redis_conn_flush(fence->turn->conn); /* else lost: on_lost ends the round */
-}
-
-static void on_written(struct call *call, enum err error, struct str reply)
-{
-    struct fence *fence = container_of(call, struct fence, call);
-    (void)reply;
-    if (fence->state != FENCE_UNDER_WAY)
-        return;
-    if (error == ERR_REDIS_LOST) {
-        end_round(fence); /* WAIT was lost, too, or is about to hear so */
-        return;
-    }
-    if (error != ERR_OK) {
-        drop_round(fence, err_info(error)->code);
-        return;
-    }
-    fence->is_written = true;
-    if (fence->is_wait_early)
-        send_wait(fence);
+        redis_conn_flush(fence->conn); /* else lost: on_lost ends the round */
 }
 
 /* Both connections are at another master by now: what the former one stored will not be confirmed.
@@ -297,10 +305,10 @@ static void on_written(struct call *call, enum err error, struct str reply)
 static void end_former(struct fence *fence)
 {
     struct held **at = &fence->first;
-    if (!is_same(fence->owner->history, fence->turn->history))
+    if (!is_same(fence->owner->durability.history, fence->durability.history))
         return;
     while (*at != NULL)
-        if (is_same((*at)->history, fence->turn->history))
+        if (is_same((*at)->history, fence->durability.history))
             at = &(*at)->next;
         else
             end_held(fence, at, ERR_NOT_DURABLE);
@@ -314,7 +322,7 @@ static bool is_needed(const struct fence *fence)
     if (fence->first == NULL)
         return fence->is_unconfirmed && clock_mono_ms() - fence->begun_ms >= PROBE_EVERY_MS;
     for (const struct held *held = fence->first; held != NULL; held = held->next)
-        if (is_same(held->history, fence->turn->history))
+        if (is_same(held->history, fence->durability.history))
             return true;
     return false;
 }
@@ -324,66 +332,53 @@ static void begin_round(struct fence *fence)
     move(fence, FENCE_UNDER_WAY);
     fence->covered = fence->number;
     fence->begun_ms = clock_mono_ms();
-    fence->is_written = fence->is_wait_early = false;
     loop_set_deadline(fence->owner->loop, &fence->late, ANSWER_MAX_MS);
-    call_fence(turn_call(fence->turn, &fence->call, on_written));
-    turn_flush(fence->turn);
+    send_write(fence);
     send_wait(fence);
 }
 
 static void flush(struct turn_fence *hooks)
 {
     struct fence *fence = of(hooks);
-    if (fence->first != NULL && fence->turn->is_up)
+    if (fence->first != NULL && fence->is_up)
         leave_older(fence, clock_mono_ms());
-    if (fence->state == FENCE_IDLE && fence->turn->is_up) {
-        if (fence->first != NULL)
-            end_former(fence);
-        if (is_needed(fence))
-            begin_round(fence);
-    }
-    turn_flush(fence->turn);
+    if (fence->state != FENCE_IDLE || !fence->is_up)
+        return;
+    if (fence->first != NULL)
+        end_former(fence);
+    if (is_needed(fence))
+        begin_round(fence);
 }
 
 /* --- its connection ----------------------------------------------------------------------------
  */
 
-static void on_event(void *arg, struct str event)
+/* The loop's turn ends with a flush. */
+static void on_connect(void *arg)
 {
-    (void)arg; /* meant for the turn whose configuration it has, which is sent its own */
-    (void)event;
-}
-
-static void on_up(void *arg)
-{
-    (void)arg; /* the loop's turn ends with a flush */
+    struct fence *fence = arg;
+    fence->is_up = true;
+    durability_ask(fence->conn, &fence->durability);
 }
 
 /* Keeps what is held: it may still be confirmed if the same server is reached again in time. */
 static void on_lost(void *arg)
 {
     struct fence *fence = arg;
-    fence->turn->history[0] = 0;
+    fence->is_up = false;
     if (fence->state == FENCE_UNDER_WAY)
         end_round(fence);
-}
-
-static void on_sent(void *arg, unsigned verb_n)
-{
-    struct fence *fence = arg;
-    fence->owner->config.on_sent(fence->owner->config.arg, verb_n);
 }
 
 static void destroy(struct turn_fence *hooks)
 {
     struct fence *fence = of(hooks);
-    turn_stop(fence->turn);
+    redis_conn_destroy(fence->conn);
     if (fence->state == FENCE_UNDER_WAY)
         end_round(fence);
     loop_cancel_deadline(fence->owner->loop, &fence->expiry);
     while (fence->first != NULL)
         end_held(fence, &fence->first, ERR_REDIS_LOST);
-    turn_destroy(fence->turn);
     free(fence);
 }
 
@@ -405,20 +400,20 @@ static bool is_prompt(const struct turn_fence *hooks)
 void fence_create(struct turn *turn)
 {
     struct fence *fence = mem_zeroed(sizeof *fence);
-    struct turn_config config = turn->config;
-    config.durable = DURABLE_NOT;
-    config.on_event = on_event;
-    config.on_up = on_up;
-    config.on_lost = on_lost;
-    config.on_sent = on_sent;
-    config.arg = fence;
+    fence->durability.needs_history = turn->durability.needs_history = true;
     fence->hooks = (struct turn_fence){hold, flush, destroy, is_confirmed, is_prompt};
     fence->owner = turn;
     fence->last = &fence->first;
     fence->state_number = sm_number();
     fence->expiry.on_expire = on_expiry;
     fence->late.on_expire = on_late;
-    fence->turn = turn_create_named(turn->loop, turn->address, &config, "parley-fence");
-    fence->turn->has_history = turn->has_history = true;
+    fence->conn =
+        redis_conn_create(turn->loop, &(struct redis_conn_config){.address = turn->address,
+                                                                  .name = "parley-fence",
+                                                                  .map = turn->config.map,
+                                                                  .shard = turn->config.shard,
+                                                                  .on_connect = on_connect,
+                                                                  .on_lost = on_lost,
+                                                                  .arg = fence});
     turn->fence = &fence->hooks;
 }

@@ -6,9 +6,9 @@
  * turn_fence only.
  *
  * WAIT blocks everything that is sent after it on its connection, and answers for writes of its own
- * connection only. So a fence has a connection of its own, with a turn of its own: it writes a key
- * of that shard (lua/turn/fence.lua) after the replies that it holds have come, and then waits. One
- * such round covers all replies that came before it. A reply that is not covered in time ends its
+ * connection only. So a fence has a connection of its own: it writes a key of that shard
+ * (lua/turn/fence.lua) after the replies that it holds have come, and then waits. One such round
+ * covers all replies that came before it. A reply that is not covered in time ends its
  * call with ERR_NOT_DURABLE: the verb has run, and may be sent again.
  *
  * A round counts only for replies of the same history of Redis's data (its replication id, which

@@ -126,7 +126,7 @@ static void put_settings(struct buf *settings, const struct turn_config *config)
 }
 
 /* The number of shards may be agreed on after the turn was made, not after it is up. */
-static const struct buf *settings_of(struct turn *turn)
+const struct buf *turn_settings(struct turn *turn)
 {
     if (turn->settings.n == 0)
         put_settings(&turn->settings, &turn->config);
@@ -136,7 +136,7 @@ static const struct buf *settings_of(struct turn *turn)
 static void send_freeing(struct turn *turn, struct batch *batch)
 {
     batch->is_freeing = true;
-    batch_write(batch, turn->functions.turn_freeing, turn->config.prefix, settings_of(turn));
+    batch_write(batch, turn->functions.turn_freeing, turn->config.prefix, turn_settings(turn));
     turn_send_batch(turn, batch);
     redis_conn_flush(turn->conn);
 }
@@ -178,7 +178,7 @@ static void put_rest(struct turn *turn, struct batch *batch)
     batch->is_rest = true;
     batch->is_freeing = false;
     batch->held_ms = 0;
-    batch_write(batch, turn->functions.turn, turn->config.prefix, settings_of(turn));
+    batch_write(batch, turn->functions.turn, turn->config.prefix, turn_settings(turn));
     if (turn->is_paused)
         turn_hold_rest(turn, batch);
     else
@@ -266,7 +266,7 @@ static void send_new(struct turn *turn, struct batch *batch)
     }
     batch->number = ++turn->batch_n;
     batch_take_turns(batch);
-    batch_write(batch, turn->functions.turn, turn->config.prefix, settings_of(turn));
+    batch_write(batch, turn->functions.turn, turn->config.prefix, turn_settings(turn));
     if (!turn->is_paused)
         turn_send_batch(turn, batch);
     else if (!turn_hold_new(turn, batch))
@@ -430,10 +430,8 @@ void turn_end_verb(struct turn *turn, unsigned argc)
 static void on_connect(void *arg)
 {
     struct turn *turn = arg;
-    if (turn->has_history)
-        turn_ask_history(turn);
-    turn_load_library(turn);
     durability_ask(turn->conn, &turn->durability);
+    turn_load_library(turn);
 }
 
 void turn_fail_parked(struct turn *turn, enum err error)
@@ -474,8 +472,8 @@ static void on_elsewhere(void *arg)
     turn_leave(arg, "its shard is on another server now");
 }
 
-struct turn *turn_create_named(struct loop *loop, const struct redis_address *address,
-                               const struct turn_config *config, const char *name)
+struct turn *turn_create(struct loop *loop, const struct redis_address *address,
+                         const struct turn_config *config)
 {
     struct turn *turn = mem_zeroed(sizeof *turn);
     turn->loop = loop;
@@ -490,7 +488,7 @@ struct turn *turn_create_named(struct loop *loop, const struct redis_address *ad
     if (config->metrics != NULL)
         metrics_name_verbs(verb_name, verb_infos_n);
     turn->conn = redis_conn_create(loop, &(struct redis_conn_config){.address = address,
-                                                                     .name = name,
+                                                                     .name = "parley-turn",
                                                                      .map = config->map,
                                                                      .shard = config->shard,
                                                                      .on_connect = on_connect,
@@ -499,12 +497,6 @@ struct turn *turn_create_named(struct loop *loop, const struct redis_address *ad
                                                                      .on_emptied = on_emptied,
                                                                      .arg = turn});
     return turn;
-}
-
-struct turn *turn_create(struct loop *loop, const struct redis_address *address,
-                         const struct turn_config *config)
-{
-    return turn_create_named(loop, address, config, "parley-turn");
 }
 
 static void destroy_batches(struct batch *batch)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * turn_internal: shared by turn.c (batches), turn_answer.c (their replies), turn_library.c (the
- * library and Redis's troubles), turn_hold.c, turn_history.c, and by fence.c and verb.c, which use
- * them. On the loop's thread.
+ * library and Redis's troubles), turn_hold.c, and by fence.c and verb.c, which use them. On the
+ * loop's thread.
  */
 #ifndef PARLEY_REDIS_TURN_INTERNAL_H
 #define PARLEY_REDIS_TURN_INTERNAL_H
@@ -13,7 +13,7 @@
 #include "shared/redis/turn.h"
 
 /* How long Redis may take for a batch or the library after receiving it. */
-enum { TURN_ANSWER_MAX_MS = 5000, TURN_REASON_BYTES = 240, HISTORY_BYTES = 41 };
+enum { TURN_ANSWER_MAX_MS = 5000, TURN_REASON_BYTES = 240 };
 /* A text that comes in parts, at most: far more than a verb returns (lua/turn/bounds.lua). */
 enum { TURN_JOINED_MAX_BYTES = 64 << 20 };
 
@@ -62,10 +62,7 @@ struct turn {
     bool is_trouble_said;       /* it was logged, so log its end too */
     struct log_limit limit;
     struct durability durability;
-    struct turn_fence *fence;    /* NULL: replies are not held */
-    bool has_history;            /* the two below are of use: with a fence, or that of a fence */
-    char history[HISTORY_BYTES]; /* of its server's data; "": not known */
-    uint64_t since_ms;           /* when it was connected */
+    struct turn_fence *fence; /* NULL: replies are not held */
     /* --- turn_hold.c: while the shard moves --- */
     bool is_paused, is_probing;
     bool is_replaced; /* the connection was made again during the pause */
@@ -112,11 +109,6 @@ bool turn_hold_lost(struct turn *turn) must_check;
 bool turn_hold_up(struct turn *turn) must_check;
 void turn_fail_held(struct turn *turn, enum err error);
 
-/* --- turn_history.c --- */
-
-/* Asks on a new connection which history its server has. Before anything else that writes. */
-void turn_ask_history(struct turn *turn);
-
 /* --- turn_library.c --- */
 
 /* Loads the library unless it is already loading. Then sends parked batches and runs on_up if verbs
@@ -139,9 +131,8 @@ void turn_end_verb(struct turn *turn, unsigned argc);
 
 /* --- turn.c --- */
 
-/* turn_create with another name for logs and CLIENT LIST. */
-struct turn *turn_create_named(struct loop *loop, const struct redis_address *address,
-                               const struct turn_config *config, const char *name) must_check;
+/* Returns the frame's first word, which all calls of a node share (lua/turn/frame.lua). */
+const struct buf *turn_settings(struct turn *turn);
 /* Sends a batch written by batch_write. If that fails, its calls fail at the end of the turn. */
 void turn_send_batch(struct turn *turn, struct batch *batch);
 /* Ends all calls of a batch, which is recycled. Their callbacks run. */
