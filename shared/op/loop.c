@@ -3,6 +3,10 @@
  * which is no reason to end. */
 #include "shared/op/loop.h"
 
+#include "shared/base/mem.h"
+#include "shared/op/readiness.h"
+
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -21,14 +25,42 @@ static void on_wake_readable(h2o_socket_t *socket, const char *error)
         loop->on_wake(loop->wake_arg);
 }
 
+/* Libh2o 2.2 cannot free an evloop: the next loop has that of a former one. */
+static struct kept_evloop {
+    h2o_loop_t *h2o;
+    struct kept_evloop *next;
+} * kept;
+static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static h2o_loop_t *take_evloop(void)
+{
+    pthread_mutex_lock(&kept_lock);
+    struct kept_evloop *taken = kept;
+    if (taken != NULL)
+        kept = taken->next;
+    pthread_mutex_unlock(&kept_lock);
+    h2o_loop_t *h2o = taken == NULL ? h2o_evloop_create() : taken->h2o;
+    free(taken);
+    return h2o;
+}
+
+static void keep_evloop(h2o_loop_t *h2o)
+{
+    struct kept_evloop *given = mem_alloc(sizeof *given);
+    given->h2o = h2o;
+    pthread_mutex_lock(&kept_lock);
+    given->next = kept;
+    kept = given;
+    pthread_mutex_unlock(&kept_lock);
+}
+
 void loop_init(struct loop *loop)
 {
-    *loop = (struct loop){.h2o = h2o_evloop_create()};
+    *loop = (struct loop){.h2o = take_evloop()};
     loop->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (loop->wake_fd < 0)
         abort();
-    loop->wake_socket =
-        h2o_evloop_socket_create(loop->h2o, loop->wake_fd, H2O_SOCKET_FLAG_DONT_READ);
+    loop->wake_socket = readiness_create(loop->h2o, loop->wake_fd);
     loop->wake_socket->data = loop;
     h2o_socket_read_start(loop->wake_socket, on_wake_readable);
 }
@@ -38,7 +70,10 @@ void loop_fini(struct loop *loop)
     h2o_socket_read_stop(loop->wake_socket);
     h2o_socket_close(loop->wake_socket);
     deadlines_fini(&loop->deadlines);
-    /* libh2o 2.2 cannot free an evloop: it lives as long as the process. */
+    if (h2o_linklist_is_empty(&loop->h2o->_timeouts)) { /* else a server's are still there */
+        h2o_evloop_run(loop->h2o, 0);                   /* frees closed sockets */
+        keep_evloop(loop->h2o);
+    }
 }
 
 static void run_tasks(struct loop *loop)

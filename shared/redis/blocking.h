@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * blocking: a blocking connection to Redis for indexers and command-line tools. It connects and
- * reconnects automatically (backoff with jitter), loads the function library if it is missing, and
- * repeats calls that failed because of the connection. So use it only for verbs and commands that
- * may run twice. One thread at a time; with several the owner locks.
+ * blocking: Redis for threads that wait: indexers and command-line tools. A connection (conn.h) on
+ * a loop of its own, which runs inside these functions only. It loads the function library if it is
+ * missing, and repeats calls that failed because of the connection. So use it only for verbs and
+ * commands that may run twice. One thread at a time; with several the owner locks.
  */
 #ifndef PARLEY_REDIS_BLOCKING_H
 #define PARLEY_REDIS_BLOCKING_H

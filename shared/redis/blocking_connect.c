@@ -1,36 +1,26 @@
 /* SPDX-License-Identifier: MIT
- * blocking_connect.c - the connection of a thread that waits: made, logged in and lost; see
+ * blocking_connect.c - the connection of a thread that waits, which is made and lost; see
  * blocking.h. */
-#include "shared/redis/agreement_record.h"
+#include "shared/base/clock.h"
 #include "shared/redis/blocking_internal.h"
-#include "shared/redis/tls.h"
 #include "shared/redis/topology.h"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <sys/socket.h>
-#include <sys/time.h>
 
-enum { CONNECT_MAX_MS = 3000 };
-
-const struct redis_address *blocking_place(const struct blocking *blocking)
-{
-    const struct redis_address *place = &blocking->place;
-    return place->port == 0 && place->path[0] == 0 ? blocking->config.address : place;
-}
+enum {
+    KNOWN_MAX_MS = 3000, /* until a topology says where to connect */
+    WAIT_MAX_MS = 60000, /* of one turn of the loop */
+};
 
 void blocking_set_error(struct blocking *blocking, const char *text)
 {
-    snprintf(blocking->error, sizeof blocking->error, "%s", text);
+    if (text != blocking->error)
+        snprintf(blocking->error, sizeof blocking->error, "%s", text);
 }
 
-void blocking_disconnect(struct blocking *blocking)
+const struct redis_address *blocking_place(const struct blocking *blocking)
 {
-    if (blocking->context != NULL)
-        redisFree(blocking->context);
-    blocking->context = NULL;
+    return blocking->conn == NULL ? blocking->config.address : redis_conn_place(blocking->conn);
 }
 
 void blocking_say(struct blocking *blocking, const char *message)
@@ -49,152 +39,77 @@ void blocking_say(struct blocking *blocking, const char *message)
               LOG_U("times", times));
 }
 
-void blocking_lose(struct blocking *blocking, const char *reason)
+/* --- events of the connection ----------------------------------------------------------------- */
+
+static void on_id(void *arg, const redisReply *reply)
 {
-    topology_hint(blocking->config.address, &blocking->place, reason);
+    struct blocking *blocking = arg;
+    if (reply != NULL && reply->type == REDIS_REPLY_INTEGER)
+        snprintf(blocking->client_id, sizeof blocking->client_id, "%s", reply->str);
+    else if (reply != NULL && reply->type == REDIS_REPLY_ERROR)
+        redis_conn_reset(blocking->conn, reply->str);
+}
+
+static void on_connect(void *arg)
+{
+    struct blocking *blocking = arg;
+    struct str id[] = {STR("CLIENT"), STR("ID")};
+    blocking->is_up = true;
+    blocking->retry_ms = 0;
+    blocking->connection_n++;
+    (void)!redis_conn_command(blocking->conn, on_id, blocking, id, 2);
+}
+
+static void on_lost(void *arg)
+{
+    ((struct blocking *)arg)->is_up = false;
+}
+
+static void on_failed(void *arg, const char *reason, unsigned wait_ms)
+{
+    struct blocking *blocking = arg;
+    blocking->retry_ms = clock_mono_ms() + wait_ms;
     blocking_set_error(blocking, reason);
-    blocking_disconnect(blocking);
     blocking_say(blocking,
                  blocking->connection_n == 0 ? "redis is not connected yet" : "redis lost");
 }
 
-static redisContext *open_context(const struct redis_address *a)
+/* --- connecting ------------------------------------------------------------------------------- */
+
+bool blocking_is_over(const struct blocking *blocking, uint64_t at_ms)
 {
-    struct timeval limit = {.tv_sec = CONNECT_MAX_MS / 1000};
-    redisContext *c = a->path[0] != 0 ? redisConnectUnixWithTimeout(a->path, limit)
-                                      : redisConnectWithTimeout(a->host, a->port, limit);
-    if (c == NULL)
-        abort();
-    int one = 1;
-    if (c->err == 0 && a->path[0] == 0)
-        setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    if (c->err == 0)
-        redisSetTimeout(c, limit);
-    if (c->err == 0 && a->is_tls) {
-        redis_tls_begin(c, redis_name_of(a));
-        (void)redis_tls_shake(c);
-    }
-    return c;
+    uint64_t patience_ms = blocking->config.patience_ms;
+    return atomic_load(&blocking->is_stopping) ||
+           (patience_ms > 0 && at_ms - blocking->since_ms > patience_ms);
 }
 
-/* Sends one short command and waits for its reply, which is the caller's; NULL when it failed. */
-static redisReply *ask(redisContext *c, const struct str *words, size_t n)
+static void create(struct blocking *blocking)
 {
-    const char *at[4];
-    size_t length[4];
-    for (size_t i = 0; i < n; i++) {
-        at[i] = words[i].at;
-        length[i] = words[i].n;
-    }
-    return redisCommandArgv(c, (int)n, at, length);
-}
-
-/* True when the reply is no error. */
-static bool asked(struct blocking *blocking, redisContext *c, const struct str *words, size_t n)
-{
-    redisReply *reply = ask(c, words, n);
-    bool is_good = reply != NULL && reply->type != REDIS_REPLY_ERROR;
-    if (!is_good)
-        blocking_set_error(blocking, reply == NULL ? c->errstr : reply->str);
-    if (is_good && reply->type == REDIS_REPLY_INTEGER)
-        blocking->client_id = reply->integer;
-    if (reply != NULL)
-        freeReplyObject(reply);
-    return is_good;
-}
-
-static bool greet(struct blocking *blocking, redisContext *c)
-{
-    const struct redis_address *a = blocking->config.address;
-    char db[16];
-    snprintf(db, sizeof db, "%d", a->db);
-    struct str auth[3];
-    size_t auth_n = redis_auth_words(a, auth);
-    struct str name[] = {STR("CLIENT"), STR("SETNAME"), str_of(blocking->config.name)};
-    struct str id[] = {STR("CLIENT"), STR("ID")};
-    struct str select[] = {STR("SELECT"), str_of(db)};
-    if (auth_n > 0 && !asked(blocking, c, auth, auth_n))
-        return false;
-    return asked(blocking, c, name, 3) && asked(blocking, c, select, 2) &&
-           asked(blocking, c, id, 2);
-}
-
-/* Asks an only server nothing: it may have lost its data (conn.h). */
-static bool is_agreed_on(struct blocking *blocking, redisContext *c)
-{
-    const struct shard_map *map = blocking->config.map;
-    char key[AGREEMENT_KEY_BYTES];
-    if (map == NULL || map->server_n == 1)
-        return true;
-    struct str words[] = {STR("GET"), agreement_key(map, blocking->config.server, key)};
-    redisReply *reply = ask(c, words, 2);
-    const char *problem = AGREEMENT_EMPTIED;
-    if (reply == NULL || reply->type == REDIS_REPLY_ERROR)
-        problem = reply == NULL ? c->errstr : reply->str;
-    else if (reply->type == REDIS_REPLY_STRING)
-        problem = agreement_problem((struct str){reply->str, (size_t)reply->len}, map,
-                                    blocking->config.server);
-    if (problem != NULL)
-        blocking_set_error(blocking, problem);
-    if (reply != NULL)
-        freeReplyObject(reply);
-    return problem == NULL;
-}
-
-/* Sentinel may not know yet that this server is no longer the master. */
-static bool is_master(struct blocking *blocking, redisContext *c)
-{
-    if (!topology_needs_role(blocking->config.address))
-        return true;
-    redisReply *reply = ask(c, (struct str[]){STR("ROLE")}, 1);
-    bool is_good = reply != NULL && reply->type == REDIS_REPLY_ARRAY && reply->elements > 0 &&
-                   reply->element[0]->type == REDIS_REPLY_STRING &&
-                   strcmp(reply->element[0]->str, "master") == 0;
-    if (!is_good)
-        blocking_set_error(blocking, reply == NULL                      ? c->errstr
-                                     : reply->type == REDIS_REPLY_ERROR ? reply->str
-                                                                        : TOPOLOGY_NOT_MASTER);
-    if (reply != NULL)
-        freeReplyObject(reply);
-    return is_good;
+    const struct blocking_config *config = &blocking->config;
+    struct redis_address place;
+    char unknown[BLOCKING_ERROR_BYTES];
+    /* Until somebody says where to go, or the first attempt fails for that reason. */
+    (void)!topology_await(config->address, KNOWN_MAX_MS, &place, unknown, sizeof unknown);
+    blocking->conn =
+        redis_conn_create(&blocking->loop, &(struct redis_conn_config){.address = config->address,
+                                                                       .name = config->name,
+                                                                       .map = config->map,
+                                                                       .shard = config->server,
+                                                                       .on_connect = on_connect,
+                                                                       .on_lost = on_lost,
+                                                                       .on_failed = on_failed,
+                                                                       .arg = blocking});
 }
 
 bool blocking_connect(struct blocking *blocking)
 {
-    char unknown[BLOCKING_ERROR_BYTES];
-    if (!topology_await(blocking->config.address, CONNECT_MAX_MS, &blocking->place, unknown,
-                        sizeof unknown)) {
-        blocking_lose(blocking, unknown);
-        return false;
+    if (blocking->conn == NULL && !atomic_load(&blocking->is_stopping))
+        create(blocking);
+    while (!blocking->is_up) {
+        uint64_t try_ms = blocking->retry_ms != 0 ? blocking->retry_ms : blocking->since_ms;
+        if (blocking_is_over(blocking, try_ms))
+            return false;
+        loop_run_once(&blocking->loop, WAIT_MAX_MS);
     }
-    redisContext *c = open_context(&blocking->place);
-    bool is_open = c->err == 0;
-    if (!is_open)
-        blocking_set_error(blocking, c->errstr);
-    if (!is_open || !greet(blocking, c) || !is_master(blocking, c) || !is_agreed_on(blocking, c)) {
-        redisFree(c);
-        char reason[BLOCKING_ERROR_BYTES];
-        memcpy(reason, blocking->error, sizeof reason);
-        blocking_lose(blocking, reason);
-        return false;
-    }
-    blocking->context = c;
-    blocking->connection_n++;
     return true;
-}
-
-void blocking_unblock(struct blocking *blocking)
-{
-    char id[BLOCKING_NUMBER_BYTES];
-    snprintf(id, sizeof id, "%lld", blocking->client_id);
-    struct str words[] = {STR("CLIENT"), STR("UNBLOCK"), str_of(id)};
-    redisContext *c = open_context(&blocking->place);
-    struct str auth[3];
-    size_t auth_n = redis_auth_words(blocking->config.address, auth);
-    if (c->err == 0 && (auth_n == 0 || asked(blocking, c, auth, auth_n))) {
-        redisReply *reply = ask(c, words, 3);
-        if (reply != NULL)
-            freeReplyObject(reply);
-    }
-    redisFree(c);
 }

@@ -6,6 +6,8 @@
 #define PARLEY_REDIS_BLOCKING_INTERNAL_H
 
 #include "shared/base/buf.h"
+#include "shared/base/log.h"
+#include "shared/op/loop.h"
 #include "shared/redis/blocking.h"
 #include "shared/redis/library.h"
 #include "shared/redis/trouble.h"
@@ -15,43 +17,56 @@
 #include <stdatomic.h>
 
 enum {
-    BLOCKING_ERROR_BYTES = 160,
+    BLOCKING_ERROR_BYTES = 240,
     BLOCKING_PROBLEM_BYTES = 768, /* with a place and an advice */
-    BLOCKING_NUMBER_BYTES = 24,
     BLOCKING_WIRE_MAX_BYTES = 128 << 20
 };
 
 struct blocking {
     struct blocking_config config;
-    redisContext *context;      /* NULL: not connected */
-    struct redis_address place; /* where it is, or was last, connected (topology.h) */
-    redisReply *reply;          /* of the last call */
-    struct buf joined;          /* its text, when it came in parts */
-    struct str *strings;        /* blocking_answer */
-    char *numbers;
-    struct buf wire; /* of the command; of the verb that is being written, see blocking_verb.c */
-    size_t verb_at, argc_at;
+    struct loop loop;        /* runs while the thread waits here */
+    struct redis_conn *conn; /* NULL: not needed yet */
+    bool is_up;
+    uint64_t retry_ms;        /* when `conn` tries again; 0: it is trying, or up */
+    bool is_waiting;          /* for a reply */
+    struct redisReply *reply; /* of the last call; NULL: the connection was lost */
+    struct buf joined;        /* its text, when it came in parts */
+    struct str *strings;      /* blocking_answer */
+    struct buf head, wire;    /* of a call of a verb: see blocking_verb.c */
+    size_t argc_at;
     unsigned nonce_argc;
     struct redis_library_names functions;
-    char node_id[24], error[BLOCKING_ERROR_BYTES], problem[BLOCKING_PROBLEM_BYTES];
-    long long client_id;
+    char settings[48]; /* of the frame (lua/turn/frame.lua) */
+    char error[BLOCKING_ERROR_BYTES], problem[BLOCKING_PROBLEM_BYTES];
+    char client_id[24];
     unsigned connection_n;
-    unsigned backoff_ms;
+    unsigned backoff_ms; /* after a refusal */
+    uint64_t since_ms;   /* when the call began */
     atomic_bool is_stopping;
-    int wake_fd;
     bool is_said; /* the loss or refusal is logged, so log the recovery too */
     struct log_limit limit;
 };
 
+/* One command: its words; or, if `words` is NULL, its bytes (redis_conn_send_long). */
+struct blocking_request {
+    const struct str *words;
+    size_t n;
+    struct str head, rest;
+    unsigned block_ms; /* how long it may block in Redis */
+};
+
 /* --- blocking.c --- */
 
-/* Sends `wire` once, after loading the library if it is missing. ERR_OK: a reply without an error.
- * ERR_CONFLICT: a permanent error. Otherwise ERR_STORE_FULL, or ERR_REDIS_LOST for other temporary
- * errors. */
-enum err blocking_attempt(struct blocking *blocking, struct str wire, unsigned block_ms) must_check;
+/* Begins a call: its patience, and an attempt to connect, start now. */
+void blocking_begin(struct blocking *blocking);
+/* Sends the request once, after loading the library if it is missing. ERR_OK: a reply without an
+ * error. ERR_CONFLICT: a permanent error. Otherwise ERR_STORE_FULL, or ERR_REDIS_LOST for other
+ * temporary errors. */
+enum err blocking_attempt(struct blocking *blocking,
+                          const struct blocking_request *request) must_check;
 void blocking_say_that_it_works(struct blocking *blocking);
 /* Waits before the next attempt; returns false if there must be none. */
-bool blocking_pause_between(struct blocking *blocking, uint64_t since_ms) must_check;
+bool blocking_pause_between(struct blocking *blocking) must_check;
 
 /* --- blocking_verb.c --- */
 
@@ -67,13 +82,10 @@ const struct redis_address *blocking_place(const struct blocking *blocking);
 void blocking_set_error(struct blocking *blocking, const char *text);
 /* Logs `message` with blocking->error, once a minute. */
 void blocking_say(struct blocking *blocking, const char *message);
-/* Closes the connection for `reason`. */
-void blocking_lose(struct blocking *blocking, const char *reason);
-void blocking_disconnect(struct blocking *blocking);
-/* Connects and logs in; on failure returns false with the reason in blocking->error. */
+/* Returns whether the call is given up before `at_ms`: its patience ends, or it is stopped. */
+bool blocking_is_over(const struct blocking *blocking, uint64_t at_ms);
+/* Waits until it is connected. Returns false with the reason in blocking->error if the call is
+ * given up before that. */
 bool blocking_connect(struct blocking *blocking) must_check;
-/* Ends the command on which our connection blocks. A failure is harmless, because the command times
- * out. */
-void blocking_unblock(struct blocking *blocking);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * blocking_verb.c - see blocking.h: verbs of the function library, each as a turn of its own.
  *
- * A verb is written once, after a gap. How many words the command has and which function it calls
- * is known later, and is put into the gap, right before the verb: so a verb that is tried again, or
- * goes to the function that runs while Redis is full (library.h), is not written again. A large one
- * does not go there: it stores, and would be refused, too. */
+ * A verb is written once. How many words the command has and which function it calls is known
+ * later: that is the head, which is written before each attempt. A verb that is refused while Redis
+ * is full goes to the function that runs then (library.h). A large one does not: it stores, and
+ * would be refused, too. */
 #include "shared/redis/blocking_internal.h"
 
 #include "shared/base/clock.h"
@@ -15,8 +15,6 @@
 
 enum {
     FREEING_MAX_BYTES = 64 << 10,
-    HEAD_BYTES = 512, /* without the prefix */
-    FRAME_WORDS = 6,  /* FCALL name 1 prefix, and the two words of the turn's frame */
     ARGC_DIGITS = 6,
 };
 
@@ -25,11 +23,6 @@ struct buf *blocking_verb_begin(struct blocking_call *call, const struct verb_in
     struct blocking *blocking = call->blocking;
     struct buf *wire = &blocking->wire;
     buf_clear(wire);
-    blocking->verb_at = HEAD_BYTES + strlen(blocking->config.prefix);
-    char *gap = buf_reserve(wire, blocking->verb_at);
-    if (gap == NULL)
-        abort();
-    wire->n += blocking->verb_at;
     blocking->argc_at = wire_put_numbered(wire, verb->name, ARGC_DIGITS);
     blocking->nonce_argc = verb->takes_nonce;
     if (verb->takes_nonce)
@@ -37,35 +30,24 @@ struct buf *blocking_verb_begin(struct blocking_call *call, const struct verb_in
     return wire;
 }
 
-/* Zeroes for the settings of the queue's verbs, which are not called from here. */
-static void put_settings(struct buf *head, const char *node_id)
+/* The whole command, whose last end of a word is put by redis_conn_send_long. */
+static struct blocking_request request_of(struct blocking *blocking, const char *function,
+                                          unsigned argc)
 {
-    const struct str zeroes = STR(" 0 0 0 0 0 0");
-    struct str node = str_of(node_id);
-    wire_put_head(head, node.n + zeroes.n);
-    buf_put(head, node);
-    buf_put(head, zeroes);
-    buf_lit(head, "\r\n");
-}
-
-/* The whole command. */
-static struct str finish(struct blocking *blocking, const char *function, unsigned argc)
-{
-    struct buf head;
-    buf_init(&head, blocking->verb_at);
-    wire_begin(&head, FRAME_WORDS + 1 + argc);
-    wire_put(&head, STR("FCALL"));
-    wire_put(&head, str_of(function));
-    wire_put(&head, STR("1"));
-    wire_put(&head, str_of(blocking->config.prefix));
-    put_settings(&head, blocking->node_id);
-    wire_put(&head, STR("0")); /* nonces */
-    if (head.is_over)
-        abort();
-    size_t at = blocking->verb_at - head.n;
-    memcpy(blocking->wire.at + at, head.at, head.n);
-    buf_fini(&head);
-    return (struct str){blocking->wire.at + at, blocking->wire.n - at};
+    const struct str words[] = {STR("FCALL"),
+                                str_of(function),
+                                STR("1"),
+                                str_of(blocking->config.prefix),
+                                str_of(blocking->settings),
+                                STR("0") /* nonces */};
+    size_t n = sizeof words / sizeof words[0];
+    buf_clear(&blocking->head);
+    wire_begin(&blocking->head, n + 1 + argc);
+    for (size_t i = 0; i < n; i++)
+        wire_put(&blocking->head, words[i]);
+    buf_terminate(&blocking->head);
+    return (struct blocking_request){.head = buf_str(&blocking->head),
+                                     .rest = {blocking->wire.at, blocking->wire.n - 2}};
 }
 
 /* The verb's own part of the reply. */
@@ -89,16 +71,17 @@ static enum err read_reply(struct blocking *blocking, struct str *ret_reply)
 static enum err attempt(struct blocking *blocking, unsigned argc, struct str *ret_reply)
 {
     char error_text[BLOCKING_ERROR_BYTES];
-    struct str wire = finish(blocking, blocking->functions.turn, argc);
-    enum err error = blocking_attempt(blocking, wire, 0);
+    struct blocking_request request = request_of(blocking, blocking->functions.turn, argc);
+    enum err error = blocking_attempt(blocking, &request);
     if (error == ERR_OK) {
         blocking_say_that_it_works(blocking);
         return read_reply(blocking, ret_reply);
     }
-    if (error != ERR_STORE_FULL || wire.n > FREEING_MAX_BYTES)
+    if (error != ERR_STORE_FULL || request.rest.n > FREEING_MAX_BYTES)
         return error;
     memcpy(error_text, blocking->error, sizeof error_text);
-    error = blocking_attempt(blocking, finish(blocking, blocking->functions.turn_freeing, argc), 0);
+    request = request_of(blocking, blocking->functions.turn_freeing, argc);
+    error = blocking_attempt(blocking, &request);
     if (error == ERR_OK)
         error = read_reply(blocking, ret_reply);
     if (error == ERR_STORE_FULL)
@@ -111,20 +94,21 @@ static bool ask_owner(struct blocking_call *call)
 {
     struct blocking *blocking = call->blocking;
     struct buf wire = blocking->wire;
-    size_t verb_at = blocking->verb_at, argc_at = blocking->argc_at;
+    size_t argc_at = blocking->argc_at;
+    uint64_t since_ms = blocking->since_ms;
     buf_init(&blocking->wire, BLOCKING_WIRE_MAX_BYTES);
     bool goes_on = call->on_full(call);
     buf_fini(&blocking->wire);
     blocking->wire = wire;
-    blocking->verb_at = verb_at;
     blocking->argc_at = argc_at;
+    blocking->since_ms = since_ms;
     return goes_on;
 }
 
 static enum err try_until(struct blocking_call *call, unsigned argc)
 {
     struct blocking *blocking = call->blocking;
-    uint64_t since_ms = clock_mono_ms();
+    blocking_begin(blocking);
     for (;;) {
         enum err error = attempt(blocking, argc, &call->reply);
         if (error == ERR_STORE_FULL && call->on_full != NULL) {
@@ -134,7 +118,7 @@ static enum err try_until(struct blocking_call *call, unsigned argc)
         }
         if (error != ERR_REDIS_LOST && error != ERR_STORE_FULL)
             return error;
-        if (atomic_load(&blocking->is_stopping) || !blocking_pause_between(blocking, since_ms))
+        if (!blocking_pause_between(blocking))
             return ERR_REDIS_LOST;
     }
 }

@@ -68,9 +68,11 @@ static void on_connect(void *arg)
 {
     struct bus *bus = arg;
     bus->confirmed_n = 0;
-    for (int i = 0; i < CHANNEL_N; i++)
-        if (redis_conn_subscribe(bus->conn, str_of(bus->channels[i]), on_message, bus) != ERR_OK)
+    for (int i = 0; i < CHANNEL_N; i++) {
+        struct str subscribe[] = {STR("SUBSCRIBE"), str_of(bus->channels[i])};
+        if (redis_conn_command(bus->conn, on_message, bus, subscribe, 2) != ERR_OK)
             return; /* lost again: on_connect comes back here */
+    }
     /* What it is answered with comes to on_message, by the channels' names. An error does, too,
      * with hiredis 1; with 0.14 it ends the connection. */
     struct str words[] = {STR("SSUBSCRIBE"), str_of(bus->channels[0]), str_of(bus->channels[1])};

@@ -33,7 +33,7 @@ enum {
     REASON_BYTES = 240,
     WATCH_MS = 1000,     /* one atomic read, and only with a topology */
     FOLLOW_MAX_MS = 250, /* between two tries of a server that is being replaced */
-    WIRE_MAX = 64 << 20,
+    WIRE_MAX = 128 << 20,
     /* A host that disappears without closing its connections, as by a power cut, is noticed within
      * 30 s: the bus only listens, and would wait indefinitely. */
     UNACKED_MAX_MS = 30000,
@@ -121,7 +121,10 @@ static void lose(struct redis_conn *conn, const char *reason)
     conn->trouble = redis_trouble_of(reason);
     if (conn->trouble == REDIS_FINE)
         conn->trouble = REDIS_AWAY;
-    say_loss(conn, reason, wait_ms);
+    if (conn->config.on_failed != NULL)
+        conn->config.on_failed(conn->config.arg, reason, wait_ms);
+    else
+        say_loss(conn, reason, wait_ms);
     loop_set_deadline(conn->loop, &conn->retry, wait_ms);
     if (was_up)
         conn->config.on_lost(conn->config.arg);
@@ -144,6 +147,17 @@ static void on_login(void *arg, const redisReply *reply)
         (void)is_refused(conn, reply);
 }
 
+static void say_connected(struct redis_conn *conn)
+{
+    char place[REDIS_PLACE_BYTES];
+    if (conn->config.on_failed != NULL || (!conn->is_loss_said && conn->limit.said_ms != 0))
+        return;
+    redis_put_place(&conn->place, place);
+    log_write(LOG_INFO, "redis connected", LOG_S("connection", conn->config.name),
+              LOG_S("server", place));
+    conn->is_loss_said = false;
+}
+
 static void come_up(struct redis_conn *conn)
 {
     loop_cancel_deadline(conn->loop, &conn->retry);
@@ -152,13 +166,7 @@ static void come_up(struct redis_conn *conn)
     move(conn, CONN_UP);
     conn->was_ever_up = true;
     conn->up_since_ms = clock_mono_ms();
-    if (conn->is_loss_said || conn->limit.said_ms == 0) {
-        char place[REDIS_PLACE_BYTES];
-        redis_put_place(&conn->place, place);
-        log_write(LOG_INFO, "redis connected", LOG_S("connection", conn->config.name),
-                  LOG_S("server", place));
-    }
-    conn->is_loss_said = false;
+    say_connected(conn);
     conn->config.on_connect(conn->config.arg);
 }
 
@@ -257,7 +265,7 @@ static void greet(struct redis_conn *conn)
         return;
     /* No flush here: a failed write would free the context, which hiredis 0.14 still uses after
      * on_connected returns. The write event that is already requested sends the commands. */
-    if (redis_conn_command(conn, NULL, NULL, name, 3) == ERR_OK)
+    if (redis_conn_command(conn, on_login, conn, name, 3) == ERR_OK)
         (void)!redis_conn_command(conn, on_greeted, conn, select, 2);
 }
 
@@ -375,6 +383,12 @@ static void on_retry(struct deadline *deadline)
                          redis_link_is_shaking(conn->ac) ? REDIS_TLS_LATE : "connection timed out");
 }
 
+void redis_conn_connect(struct redis_conn *conn)
+{
+    if (conn->state == CONN_DOWN)
+        connect_now(conn);
+}
+
 struct redis_conn *redis_conn_create(struct loop *loop, const struct redis_conn_config *config)
 {
     struct redis_conn *conn = mem_zeroed(sizeof *conn);
@@ -458,25 +472,16 @@ enum err redis_conn_send_long(struct redis_conn *conn, struct str head, struct s
     return ERR_OK;
 }
 
-static struct str write_words(struct redis_conn *conn, const struct str *words, size_t n)
+enum err redis_conn_command(struct redis_conn *conn, redis_reply_cb *on_reply, void *arg,
+                            const struct str *words, size_t n)
 {
     buf_clear(&conn->words);
     wire_put_words(&conn->words, words, n);
     buf_terminate(&conn->words);
-    return buf_str(&conn->words);
-}
-
-enum err redis_conn_command(struct redis_conn *conn, redis_reply_cb *on_reply, void *arg,
-                            const struct str *words, size_t n)
-{
-    return send_wire(conn, write_words(conn, words, n), on_reply, arg, false);
-}
-
-enum err redis_conn_subscribe(struct redis_conn *conn, struct str channel,
-                              redis_reply_cb *on_message, void *arg)
-{
-    struct str words[] = {STR("SUBSCRIBE"), channel};
-    return send_wire(conn, write_words(conn, words, 2), on_message, arg, true);
+    if (conn->words.is_over)
+        return ERR_INTERNAL;
+    return send_wire(conn, buf_str(&conn->words), on_reply, arg,
+                     str_eq(words[0], STR("SUBSCRIBE")));
 }
 
 void redis_conn_flush(struct redis_conn *conn)

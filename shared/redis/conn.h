@@ -18,7 +18,7 @@ struct redis_conn;
 struct redisReply;
 struct shard_map;
 
-/* Events run on the loop's thread, never before redis_conn_create returns. */
+/* Events run on the loop's thread, never before redis_conn_create returns, except on_failed. */
 struct redis_conn_config {
     const struct redis_address *address; /* borrowed, as are `name` and `map` */
     const char *name;                    /* shown in logs and in Redis's CLIENT LIST */
@@ -38,6 +38,9 @@ struct redis_conn_config {
      * been given the cluster's record again. One of several is refused then, because the others
      * refer to what it has lost. NULL: an only server is not checked. */
     void (*on_emptied)(void *arg);
+    /* Instead of lines in the log: the connection was lost, or could not be made, for `reason`, and
+     * is made again after `wait_ms`. NULL: the log has it. */
+    void (*on_failed)(void *arg, const char *reason, unsigned wait_ms);
     void *arg;
 };
 
@@ -61,13 +64,13 @@ enum err redis_conn_send(struct redis_conn *conn, struct str wire, redis_reply_c
  * during the call. */
 enum err redis_conn_send_long(struct redis_conn *conn, struct str head, struct str word,
                               redis_reply_cb *on_reply, void *arg) must_check;
-/* The same from words. */
+/* The same from words; also ERR_INTERNAL (and no callback) if they are larger than a call may be.
+ * After SUBSCRIBE the connection accepts only subscriptions, and the callback runs for the
+ * confirmation, for every message, and once with NULL when the connection is lost. */
 enum err redis_conn_command(struct redis_conn *conn, redis_reply_cb *on_reply, void *arg,
                             const struct str *words, size_t n) must_check;
-/* Subscribes to one channel; from then on the connection accepts only subscriptions. The callback
- * runs for the confirmation, for every message, and once with NULL when the connection is lost. */
-enum err redis_conn_subscribe(struct redis_conn *conn, struct str channel,
-                              redis_reply_cb *on_message, void *arg) must_check;
+/* Connects now if it is down and waits for its next attempt. */
+void redis_conn_connect(struct redis_conn *conn);
 /* Writes pending commands now instead of after the next poll. */
 void redis_conn_flush(struct redis_conn *conn);
 /* Writes what it can without running callbacks: the next flush or the loop notices a failure. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * link.c - see link.h. An h2o socket serves as readiness notifier only (DONT_READ keeps libh2o from
- * taking bytes that hiredis must read). h2o_socket_notify_write is one-shot and must not be
- * repeated while it is pending.
+ * link.c - see link.h. An h2o socket only notifies (readiness.h), because hiredis reads.
+ * h2o_socket_notify_write is one-shot and must not be repeated while it is pending.
  *
  * hiredis asks to be notified when it may write with every command, and most are written before the
  * turn of the loop ends, by a flush. So it is asked for at the end of the turn, if bytes are still
@@ -13,6 +12,7 @@
 #include "shared/redis/link.h"
 
 #include "shared/base/mem.h"
+#include "shared/op/readiness.h"
 #include "shared/redis/address.h"
 #include "shared/redis/tls.h"
 
@@ -150,7 +150,7 @@ void redis_link_attach(struct loop *loop, struct redisAsyncContext *ac,
     struct link *link = mem_zeroed(sizeof *link);
     *link = (struct link){
         .ac = ac, .loop = loop, .on_failed = on_failed, .write_task.run = wait_to_write};
-    link->socket = h2o_evloop_socket_create(loop->h2o, ac->c.fd, H2O_SOCKET_FLAG_DONT_READ);
+    link->socket = readiness_create(loop->h2o, ac->c.fd);
     link->socket->data = link;
     ac->ev.data = link;
     ac->ev.addRead = add_read;

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <hiredis/hiredis.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,7 @@ enum { FIRST_BYTES = 512, MOST_BYTES = 64 << 10, ALIGNMENT = _Alignof(redisReply
 /* In its own first chunk. */
 struct whole_reply {
     struct chunk *chunks; /* the one that has room is first */
+    bool is_kept;         /* hiredis does not free it */
     redisReply reply;     /* what belongs to it follows */
 };
 static_assert(offsetof(struct whole_reply, reply) + sizeof(redisReply) ==
@@ -82,6 +84,7 @@ static redisReply *begin_whole(size_t more)
         return NULL;
     struct whole_reply *whole = take_from(chunk, n);
     whole->chunks = chunk;
+    whole->is_kept = false;
     return &whole->reply;
 }
 
@@ -125,9 +128,12 @@ static void *make_array(const redisReadTask *task, elements_n n)
     return reply;
 }
 
+/* With its digits as text. */
 static void *make_integer(const redisReadTask *task, long long value)
 {
-    redisReply *reply = make(task, 0);
+    char digits[24];
+    redisReply *reply =
+        make_string(task, digits, (size_t)snprintf(digits, sizeof digits, "%lld", value));
     if (reply != NULL)
         reply->integer = value;
     return reply;
@@ -143,12 +149,26 @@ static void *make_nil(const redisReadTask *task)
 
 static void free_whole(void *reply)
 {
-    if (reply == NULL)
+    if (reply == NULL || whole_of(reply)->is_kept)
         return;
     for (struct chunk *chunk = whole_of(reply)->chunks, *next; chunk != NULL; chunk = next) {
         next = chunk->next;
         free(chunk);
     }
+}
+
+struct redisReply *redis_reply_keep(const struct redisReply *reply)
+{
+    redisReply *kept = (redisReply *)reply;
+    whole_of(kept)->is_kept = true;
+    return kept;
+}
+
+void redis_reply_free(struct redisReply *reply)
+{
+    if (reply != NULL)
+        whole_of(reply)->is_kept = false;
+    free_whole(reply);
 }
 
 /* Doubles and booleans are of RESP 3, which nobody here asks for: hiredis refuses them then. */

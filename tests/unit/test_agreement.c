@@ -384,6 +384,45 @@ static void a_connection_that_meets_another_data_version_is_not_used(void **stat
         strstr(agreement_explain_data(text, data_version), "has data version " OTHER ", "));
 }
 
+/* What a connection that belongs to `map` says of a server. */
+static const char *meet(const struct shard_map *map, unsigned server)
+{
+    static char error[256];
+    struct str words[] = {STR("PING")};
+    struct blocking_answer answer;
+    struct blocking *blocking =
+        blocking_create(&(struct blocking_config){.address = &map->servers[server],
+                                                  .prefix = map->prefixes[server],
+                                                  .name = "test",
+                                                  .patience_ms = 1,
+                                                  .is_quiet = true,
+                                                  .map = map,
+                                                  .server = server});
+    enum err met = blocking_command(blocking, words, 1, 0, &answer);
+    snprintf(error, sizeof error, "%s", met == ERR_OK ? "fine" : blocking_error(blocking));
+    blocking_destroy(blocking);
+    return error;
+}
+
+static void a_connection_is_used_only_if_its_server_has_the_record_of_the_cluster(void **state)
+{
+    struct shard_map map = map_of(2, 2, false), one = map_of(1, 1, false);
+    assert_int_equal(start(&map), AGREED);
+    assert_string_equal(meet(&map, 0), "fine");
+    assert_string_equal(meet(&map, 1), "fine");
+    empty(1);
+    assert_non_null(strstr(meet(&map, 1), "EMPTIED"));
+    set(1, "parley:{0}:cluster", V " 0123456789abcdef 1 2 2 whole");
+    assert_non_null(strstr(meet(&map, 1), "FOREIGN"));
+    assert_string_equal(meet(&map, 0), "fine");
+    /* An only server may have lost its data, and nobody else has to know what it was. */
+    (void)empty_all(state);
+    assert_int_equal(start(&one), AGREED);
+    empty(0);
+    assert_string_equal(meet(&one, 0), "fine");
+    assert_string_equal(get(0, "parley:{0}:cluster"), "");
+}
+
 static int set_up(void **state)
 {
     log_setup(LOG_ERROR, false);
@@ -422,6 +461,7 @@ int main(void)
         AGREEMENT_TEST(another_data_version_is_refused_and_left_as_it_is),
         AGREEMENT_TEST(another_data_version_on_any_server_is_refused),
         AGREEMENT_TEST(a_connection_that_meets_another_data_version_is_not_used),
+        AGREEMENT_TEST(a_connection_is_used_only_if_its_server_has_the_record_of_the_cluster),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

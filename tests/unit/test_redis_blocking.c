@@ -183,6 +183,24 @@ a_call_outlives_a_connection_that_was_killed_and_a_redis_that_was_restarted(void
     blocking_destroy(blocking);
 }
 
+static void *ping(void *arg)
+{
+    struct blocking_answer answer;
+    assert_int_equal(command(arg, &answer, 1, "PING"), ERR_OK);
+    return NULL;
+}
+
+/* As that of an indexer, which a thread uses that ends before it. */
+static void a_connection_outlives_the_thread_that_made_it(void **state)
+{
+    struct blocking *blocking = make(READY_MS);
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, ping, blocking), 0);
+    pthread_join(thread, NULL);
+    (void)ping(blocking);
+    blocking_destroy(blocking);
+}
+
 static void patience_ends_and_the_error_says_what_is_wrong(void **state)
 {
     struct redis_address nowhere = {.path = "/nowhere/socket"};
@@ -205,6 +223,7 @@ int main(void)
         cmocka_unit_test(what_was_stopped_before_it_connected_does_not_connect),
         cmocka_unit_test(
             a_call_outlives_a_connection_that_was_killed_and_a_redis_that_was_restarted),
+        cmocka_unit_test(a_connection_outlives_the_thread_that_made_it),
         cmocka_unit_test(patience_ends_and_the_error_says_what_is_wrong),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
