@@ -97,7 +97,8 @@ static int print_text(const char *path)
     if (fd < 0 || !read_all(fd, &bytes)) {
         reason = strerror(errno);
     } else {
-        enum extract_fault fault = extract_sniff(kind, buf_str(&bytes));
+        enum extract_fault fault = kind == EXTRACT_NONE ? extract_refusal(str_of(path))
+                                                        : extract_sniff(kind, buf_str(&bytes));
         if (fault == EXTRACT_FAULT_NONE)
             fault = extract_text(kind, buf_str(&bytes), NULL, &text, &pages);
         if (fault != EXTRACT_FAULT_NONE)

@@ -55,67 +55,7 @@ void extract_set_program(const char *path)
     own_program = path;
 }
 
-/* ---- names ---- */
-
-static const char *const kind_names[EXTRACT_KIND_NR] = {
-    [EXTRACT_NONE] = "none", [EXTRACT_TEXT] = "text", [EXTRACT_HTML] = "html",
-    [EXTRACT_DOCX] = "docx", [EXTRACT_PDF] = "pdf",
-};
-
-struct ending {
-    const char *text;
-    enum extract_kind kind;
-    const char *content_type;
-};
-
-static const struct ending endings[] = {
-    {".txt", EXTRACT_TEXT, "text/plain"},
-    {".text", EXTRACT_TEXT, "text/plain"},
-    {".md", EXTRACT_TEXT, "text/markdown"},
-    {".markdown", EXTRACT_TEXT, "text/markdown"},
-    {".html", EXTRACT_HTML, "text/html"},
-    {".htm", EXTRACT_HTML, "text/html"},
-    {".xhtml", EXTRACT_HTML, "text/html"},
-    {".docx", EXTRACT_DOCX,
-     "application/vnd.openxmlformats-officedocument.wordprocessingml.document"},
-    {".pdf", EXTRACT_PDF, "application/pdf"},
-};
-
-static const struct ending *find_ending(struct str name)
-{
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        struct str ending = str_of(endings[i].text);
-        if (name.n > ending.n &&
-            str_eq_nocase((struct str){name.at + name.n - ending.n, ending.n}, ending))
-            return &endings[i];
-    }
-    return NULL;
-}
-
-enum extract_kind extract_kind_of(struct str name)
-{
-    const struct ending *ending = find_ending(name);
-    return ending == NULL ? EXTRACT_NONE : ending->kind;
-}
-
-const char *extract_content_type(struct str name)
-{
-    const struct ending *ending = find_ending(name);
-    return ending == NULL ? NULL : ending->content_type;
-}
-
-const char *extract_kind_name(enum extract_kind kind)
-{
-    return kind_names[kind < EXTRACT_KIND_NR ? kind : EXTRACT_NONE];
-}
-
-enum extract_kind extract_kind_named(struct str word)
-{
-    for (int kind = EXTRACT_NONE + 1; kind < EXTRACT_KIND_NR; kind++)
-        if (str_eq(word, str_of(kind_names[kind])))
-            return (enum extract_kind)kind;
-    return EXTRACT_NONE;
-}
+/* ---- faults ---- */
 
 const char *extract_fault_text(enum extract_fault fault)
 {
@@ -181,7 +121,7 @@ enum extract_fault extract_sniff(enum extract_kind kind, struct str bytes)
         return holds(front, STR("%PDF-")) ? EXTRACT_FAULT_NONE : EXTRACT_FAULT_NOT_PDF;
     case EXTRACT_DOCX:
         if (str_has_prefix(bytes, ole))
-            return EXTRACT_FAULT_OLD_WORD;
+            return EXTRACT_FAULT_OLD_OFFICE;
         return str_has_prefix(bytes, STR("PK\x03\x04")) && holds(bytes, STR("word/document"))
                    ? EXTRACT_FAULT_NONE
                    : EXTRACT_FAULT_NOT_DOCX;

@@ -43,20 +43,24 @@ enum extract_kind extract_kind_named(struct str word);
 #define EXTRACT_FAULTS(X)                                                                         \
     X(NONE,           "")                                                                         \
     X(KIND,           "Unsupported file type: send PDF, DOCX, HTML, Markdown or plain text.")     \
+    X(KIND_OFFICE,    "Unsupported file type: save the document as DOCX or PDF and send that.")   \
+    X(KIND_IMAGE,     "Text in images is not read: run OCR on the image and send the text, or a PDF that has it.") \
+    X(KIND_ARCHIVE,   "Archives are not read: unpack the file and send what is in it.")            \
+    X(KIND_MEDIA,     "Sound and video are not read: send a transcript as text.")                  \
     X(EMPTY,          "The file is empty.")                                                       \
     X(NOT_TEXT,       "The file has the extension of a text file but contains binary data: save it as UTF-8, or as UTF-16 with a byte order mark.") \
     X(NOT_HTML,       "The file has the extension of a web page but contains binary data.")       \
     X(NOT_PDF,        "The file has the extension .pdf but is not a PDF.")                        \
     X(NOT_DOCX,       "The file has the extension .docx but is not a DOCX document.")             \
-    X(OLD_WORD,       "The file is a Word document in the old format or is password-protected: save it as DOCX without a password.") \
+    X(OLD_OFFICE,     "The file is an Office document in the old format or is password-protected: save it as DOCX without a password.") \
     X(NO_TEXT,        "The document contains no text.")                                           \
     X(SCANNED,        "The PDF contains no text. It is probably a scan: run OCR on it first.")    \
     X(TOO_MUCH_TEXT,  "The document contains too much text: split it.")                           \
     X(PDF_ENCRYPTED,  "The PDF is encrypted: save it without a password and upload it again.")    \
     X(PDF_BROKEN,     "The PDF is damaged and cannot be read.")                                   \
-    X(DOCX_ENCRYPTED, "The DOCX document is encrypted: save it without a password and upload it again.") \
-    X(DOCX_BROKEN,    "The DOCX document is damaged and cannot be read.")                         \
-    X(DOCX_BOMB,      "The DOCX document decompresses to more data than is allowed.")             \
+    X(ENCRYPTED,      "The document is encrypted: save it without a password and upload it again.") \
+    X(BROKEN,         "The document is damaged and cannot be read.")                              \
+    X(BOMB,           "The document decompresses to more data than is allowed.")                  \
     X(SLOW,           "Reading the document took too long for its size: simplify it or split it.") \
     X(CRASHED,        "The program that reads this document crashed: the document is damaged or needs too much memory.") \
     X(STOPPED,        "Reading was cancelled.")                                                   \
@@ -77,8 +81,12 @@ const char *extract_fault_text(enum extract_fault fault);
 /* The exit status with which a child reports it. */
 int extract_fault_status(enum extract_fault fault);
 
-/* Compares the content with the kind that the name claims: EMPTY, NOT_..., OLD_WORD, KIND, or NONE
- * when nothing speaks against it. Looks at signatures only; any bytes are safe. */
+/* Says of a name whose kind is EXTRACT_NONE what to send instead: KIND or KIND_.... OLD_OFFICE for
+ * the formats of Office before 2007. */
+enum extract_fault extract_refusal(struct str name) must_check;
+
+/* Compares the content with the kind that the name claims: EMPTY, NOT_..., OLD_OFFICE, KIND, or
+ * NONE when nothing speaks against it. Looks at signatures only; any bytes are safe. */
 enum extract_fault extract_sniff(enum extract_kind kind, struct str bytes) must_check;
 
 /* Puts the text of a document into the empty `text`, whose maximum counts, and adds its pages to
@@ -114,7 +122,8 @@ enum extract_fault extract_put_text(struct buf *text, struct str bytes) must_che
 /* Puts the visible text of the page: its title, without tags, scripts, styles or navigation; blocks
  * become lines, table cells are separated by " | ". NONE or NOT_HTML. */
 enum extract_fault extract_put_html(struct buf *text, struct str html) must_check;
-/* Puts the paragraphs, tables and notes of a DOCX file. NONE, DOCX_... or TOO_MUCH_TEXT. */
+/* Puts the paragraphs, tables and notes of a DOCX file. NONE, NOT_DOCX, ENCRYPTED, BROKEN, BOMB or
+ * TOO_MUCH_TEXT. */
 enum extract_fault extract_put_docx(struct buf *text, struct str bytes) must_check;
 /* The same for the XML of its main part alone. */
 enum extract_fault extract_put_docx_xml(struct buf *text, struct str xml) must_check;

@@ -311,7 +311,7 @@ enum extract_fault extract_put_docx_xml(struct buf *text, struct str xml)
     buf_fini(&rough);
     return is_over   ? EXTRACT_FAULT_TOO_MUCH_TEXT
            : is_good ? EXTRACT_FAULT_NONE
-                     : EXTRACT_FAULT_DOCX_BROKEN;
+                     : EXTRACT_FAULT_BROKEN;
 }
 
 /* ---- the zip file ---- */
@@ -322,14 +322,14 @@ static enum extract_fault check_entry(const zip_stat_t *entry)
     const zip_uint64_t needed =
         ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
     if ((entry->valid & needed) != needed)
-        return EXTRACT_FAULT_DOCX_BROKEN;
+        return EXTRACT_FAULT_BROKEN;
     if (entry->encryption_method != ZIP_EM_NONE)
-        return EXTRACT_FAULT_DOCX_ENCRYPTED;
+        return EXTRACT_FAULT_ENCRYPTED;
     if (entry->comp_method != ZIP_CM_STORE && entry->comp_method != ZIP_CM_DEFLATE)
-        return EXTRACT_FAULT_DOCX_BROKEN;
+        return EXTRACT_FAULT_BROKEN;
     if (entry->size > PART_MAX_BYTES ||
         (entry->size > RATIO_FROM_BYTES && entry->size / RATIO_MAX > entry->comp_size))
-        return EXTRACT_FAULT_DOCX_BOMB;
+        return EXTRACT_FAULT_BOMB;
     return EXTRACT_FAULT_NONE;
 }
 
@@ -338,11 +338,11 @@ static enum extract_fault read_entry(zip_t *zip, zip_uint64_t index, struct buf 
     zip_stat_t entry;
     struct part part;
     if (zip_stat_index(zip, index, 0, &entry) != 0)
-        return EXTRACT_FAULT_DOCX_BROKEN;
+        return EXTRACT_FAULT_BROKEN;
     enum extract_fault fault = check_entry(&entry);
     zip_file_t *file = fault == EXTRACT_FAULT_NONE ? zip_fopen_index(zip, index, 0) : NULL;
     if (file == NULL)
-        return fault == EXTRACT_FAULT_NONE ? EXTRACT_FAULT_DOCX_BROKEN : fault;
+        return fault == EXTRACT_FAULT_NONE ? EXTRACT_FAULT_BROKEN : fault;
     begin_part(&part, rough);
     char bytes[STEP_BYTES];
     zip_int64_t n;
@@ -352,13 +352,13 @@ static enum extract_fault read_entry(zip_t *zip, zip_uint64_t index, struct buf 
         /* More comes out than was declared. */
         total += (zip_uint64_t)n;
         if (total > entry.size) {
-            fault = EXTRACT_FAULT_DOCX_BOMB;
+            fault = EXTRACT_FAULT_BOMB;
             break;
         }
         is_good = feed(&part, (struct str){bytes, (size_t)n}, false);
     }
     if (fault == EXTRACT_FAULT_NONE && !(is_good && n == 0 && feed(&part, STR(""), true)))
-        fault = EXTRACT_FAULT_DOCX_BROKEN;
+        fault = EXTRACT_FAULT_BROKEN;
     end_part(&part);
     zip_fclose(file);
     return fault;
@@ -381,14 +381,14 @@ static enum extract_fault check_all(zip_t *zip, zip_int64_t entry_n)
 {
     zip_uint64_t total = 0;
     if (entry_n > ENTRIES_MAX)
-        return EXTRACT_FAULT_DOCX_BOMB;
+        return EXTRACT_FAULT_BOMB;
     for (zip_int64_t i = 0; i < entry_n; i++) {
         zip_stat_t entry;
         if (zip_stat_index(zip, (zip_uint64_t)i, 0, &entry) != 0 ||
             (entry.valid & ZIP_STAT_SIZE) == 0)
-            return EXTRACT_FAULT_DOCX_BROKEN;
+            return EXTRACT_FAULT_BROKEN;
         if (entry.size > total_max_bytes || (total += entry.size) > total_max_bytes)
-            return EXTRACT_FAULT_DOCX_BOMB;
+            return EXTRACT_FAULT_BOMB;
     }
     return EXTRACT_FAULT_NONE;
 }
@@ -426,7 +426,7 @@ enum extract_fault extract_put_docx(struct buf *text, struct str bytes)
     zip_error_fini(&error);
     if (zip == NULL) {
         zip_source_free(source);
-        return EXTRACT_FAULT_DOCX_BROKEN;
+        return EXTRACT_FAULT_BROKEN;
     }
     buf_init(&rough, EXTRACT_TEXT_MAX_BYTES);
     enum extract_fault fault = read_zip(zip, &rough);

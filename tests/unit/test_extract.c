@@ -83,6 +83,27 @@ static void a_kind_is_known_by_the_ending_of_a_name(void **state)
     assert_null(extract_content_type(STR("a.doc")));
 }
 
+static void a_file_that_is_not_read_says_what_to_send_instead(void **state)
+{
+    static const struct {
+        const char *name;
+        enum extract_fault fault;
+    } names[] = {{"a.doc", EXTRACT_FAULT_OLD_OFFICE},
+                 {"a.b.XLS", EXTRACT_FAULT_OLD_OFFICE},
+                 {"scan.JPEG", EXTRACT_FAULT_KIND_IMAGE},
+                 {"a.tar.gz", EXTRACT_FAULT_KIND_ARCHIVE},
+                 {"a.pages", EXTRACT_FAULT_KIND_OFFICE},
+                 {"a.mp4", EXTRACT_FAULT_KIND_MEDIA},
+                 {"a.exe", EXTRACT_FAULT_KIND},
+                 {"zip", EXTRACT_FAULT_KIND},
+                 {"", EXTRACT_FAULT_KIND},
+                 {".", EXTRACT_FAULT_KIND},
+                 {"a.", EXTRACT_FAULT_KIND},
+                 {"a.z,7z", EXTRACT_FAULT_KIND}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        assert_int_equal(extract_refusal(str_of(names[i].name)), names[i].fault);
+}
+
 static void a_file_with_a_lying_ending_is_found_out(void **state)
 {
     static const struct {
@@ -113,7 +134,7 @@ static void a_file_with_a_lying_ending_is_found_out(void **state)
         {EXTRACT_DOCX, {"PK\x03\x04 word/document.xml", 22}, EXTRACT_FAULT_NONE},
         {EXTRACT_DOCX, {"PK\x03\x04 xl/workbook.xml", 20}, EXTRACT_FAULT_NOT_DOCX},
         {EXTRACT_DOCX, {"%PDF-1.7\n", 9}, EXTRACT_FAULT_NOT_DOCX},
-        {EXTRACT_DOCX, {"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", 8}, EXTRACT_FAULT_OLD_WORD},
+        {EXTRACT_DOCX, {"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", 8}, EXTRACT_FAULT_OLD_OFFICE},
         {EXTRACT_NONE, {"x", 1}, EXTRACT_FAULT_KIND},
         {EXTRACT_NONE, {"", 0}, EXTRACT_FAULT_KIND},
     };
@@ -444,6 +465,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_kind_is_known_by_the_ending_of_a_name),
+        cmocka_unit_test(a_file_that_is_not_read_says_what_to_send_instead),
         cmocka_unit_test(a_file_with_a_lying_ending_is_found_out),
         cmocka_unit_test(every_fault_has_a_sentence_for_people),
         cmocka_unit_test(text_becomes_clean_utf8),

@@ -96,7 +96,7 @@ static bool read_file(struct upload *upload, const struct multipart_part *part)
         return refuse(r, ERR_MISSING_FILE, "The file name contains no printable character.");
     enum extract_kind kind = extract_kind_of(filename);
     enum extract_fault fault =
-        kind == EXTRACT_NONE ? EXTRACT_FAULT_KIND : extract_sniff(kind, part->bytes);
+        kind == EXTRACT_NONE ? extract_refusal(filename) : extract_sniff(kind, part->bytes);
     if (fault != EXTRACT_FAULT_NONE) {
         explain(r, ERR_FILE_TYPE, "%s (The file is called %s.)", extract_fault_text(fault),
                 explain_quoted(r, filename));
