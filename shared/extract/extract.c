@@ -107,6 +107,14 @@ static bool is_binary(struct str s)
     return nul_n > 1 + s.n / NUL_PER_BYTES || control_n > 1 + s.n / CONTROL_PER_BYTES;
 }
 
+/* A zip file with a part for its text, wherever that is: only relationships say so. */
+static bool is_docx(struct str s)
+{
+    return str_has_prefix(s, STR("PK\x03\x04")) &&
+           (holds(s, STR("word/")) ||
+            (holds(s, STR("_rels/.rels")) && !holds(s, STR("xl/")) && !holds(s, STR("ppt/"))));
+}
+
 enum extract_fault extract_sniff(enum extract_kind kind, struct str bytes)
 {
     static const struct str ole = {"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", 8};
@@ -122,9 +130,7 @@ enum extract_fault extract_sniff(enum extract_kind kind, struct str bytes)
     case EXTRACT_DOCX:
         if (str_has_prefix(bytes, ole))
             return EXTRACT_FAULT_OLD_OFFICE;
-        return str_has_prefix(bytes, STR("PK\x03\x04")) && holds(bytes, STR("word/document"))
-                   ? EXTRACT_FAULT_NONE
-                   : EXTRACT_FAULT_NOT_DOCX;
+        return is_docx(bytes) ? EXTRACT_FAULT_NONE : EXTRACT_FAULT_NOT_DOCX;
     default: return EXTRACT_FAULT_KIND;
     }
 }

@@ -79,6 +79,14 @@ void flow_put(struct flow *flow, struct str s)
     }
 }
 
+void flow_put_line(struct flow *flow, struct str line)
+{
+    flow_break(flow, 1);
+    begin_piece(flow);
+    buf_put(flow->out, line);
+    flow_break(flow, 1);
+}
+
 void flow_break(struct flow *flow, unsigned newlines)
 {
     if (newlines == 0)

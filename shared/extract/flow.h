@@ -23,6 +23,8 @@ struct flow {
 
 /* Puts characters. */
 void flow_put(struct flow *flow, struct str s);
+/* Puts a line of a table as it is, with its blanks, on a line of its own. Not within cells. */
+void flow_put_line(struct flow *flow, struct str line);
 /* Begins a line (1), a paragraph (2), or nothing new (0) with the next text. Within a cell, only a
  * space parts it from the text before. */
 void flow_break(struct flow *flow, unsigned newlines);

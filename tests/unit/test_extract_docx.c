@@ -156,7 +156,7 @@ static void tables_keep_their_rows_and_cells(void **state)
                                                                                           "tbl>" P(
                                                                                               "Afte"
                                                                                               "r"))),
-        "Before\n\na b | c\nd | e f\n\nAfter");
+        "Before\n\na b | c\nd | e | f\n\nAfter");
 }
 
 static void what_is_deleted_moved_or_hidden_is_left_out(void **state)
@@ -204,6 +204,193 @@ static void notes_follow_the_text(void **state)
     assert_int_equal(extract(&docx), EXTRACT_FAULT_NONE);
     assert_string_equal(text.at, "The text.\n\nA note.");
     buf_fini(&docx);
+}
+
+/* ---- parts ---- */
+
+/* A document of a body and other parts, which have their usual names. */
+static void expect_parts(const char *body, struct entry *others, size_t other_n,
+                         const char *expected)
+{
+    struct entry entries[8] = {{"word/document.xml", str_of(body)}};
+    struct buf docx;
+    assert_in_range(other_n, 0, 7);
+    memcpy(entries + 1, others, other_n * sizeof *others);
+    buf_init(&docx, 8 << 20);
+    put_zip(&docx, entries, other_n + 1);
+    enum extract_fault fault = extract(&docx);
+    if (fault != EXTRACT_FAULT_NONE)
+        fail_msg("%s: %s", body, extract_fault_text(fault));
+    assert_string_equal(text.at, expected);
+    buf_fini(&docx);
+}
+
+#define LEVEL(number, form, sign)                                                                  \
+    "<w:lvl w:ilvl=\"" number "\"><w:start w:val=\"1\"/><w:numFmt w:val=\"" form                   \
+    "\"/><w:lvlText w:val=\"" sign "\"/></w:lvl>"
+#define SCHEME(id, levels) "<w:abstractNum w:abstractNumId=\"" id "\">" levels "</w:abstractNum>"
+#define LIST(id, scheme, more)                                                                     \
+    "<w:num w:numId=\"" id "\"><w:abstractNumId w:val=\"" scheme "\"/>" more "</w:num>"
+#define NUMBERING(schemes) STR("<w:numbering " W ">" schemes "</w:numbering>")
+#define ITEM(list, level, words)                                                                   \
+    "<w:p><w:pPr><w:numPr><w:ilvl w:val=\"" level "\"/><w:numId w:val=\"" list                     \
+    "\"/></w:numPr></w:pPr>" R(words) "</w:p>"
+#define STYLED(style, words) "<w:p><w:pPr><w:pStyle w:val=\"" style "\"/></w:pPr>" R(words) "</w:p>"
+
+static void lists_are_numbered_as_printed(void **state)
+{
+    struct entry numbering = {
+        "word/numbering.xml",
+        NUMBERING(
+            SCHEME("7", LEVEL("0", "upperRoman", "%1.") LEVEL("1", "lowerLetter", "%2)")
+                            LEVEL("2", "decimalZero", "%1-%3") LEVEL("3", "bullet", "\xef\x82\xb7"))
+                LIST("1", "7", "") LIST("2", "7",
+                                        "<w:lvlOverride w:ilvl=\"0\"><w:startOverride w:val=\"4\"/>"
+                                        "</w:lvlOverride>"))};
+    expect_parts(DOCUMENT(ITEM("1", "0", "a") ITEM("1", "1", "b") ITEM("1", "1", "c") ITEM(
+                     "1", "2", "d") ITEM("1", "3", "e") ITEM("1", "0", "f") ITEM("1", "1", "g")
+                              ITEM("2", "0", "h") ITEM("2", "0", "i") ITEM("9", "0", "j")),
+                 &numbering, 1, "I. a\na) b\nb) c\nI-01 d\n- e\nII. f\na) g\nIV. h\nV. i\n- j");
+}
+
+static void letters_and_numerals_count_on(void **state)
+{
+    struct buf body, expected;
+    struct entry numbering = {
+        "word/numbering.xml",
+        NUMBERING(SCHEME("1", LEVEL("0", "lowerLetter", "%1.")) LIST("1", "1", ""))};
+    buf_init(&body, 1 << 20);
+    buf_init(&expected, 1 << 16);
+    buf_lit(&body, "<w:document " W "><w:body>");
+    for (int i = 0; i < 28; i++) {
+        buf_lit(&body, ITEM("1", "0", "x"));
+        buf_printf(&expected, "%s%c%s. x", i == 0 ? "" : "\n", 'a' + i % 26,
+                   i == 26   ? "a"
+                   : i == 27 ? "b"
+                             : "");
+    }
+    buf_lit(&body, "</w:body></w:document>");
+    buf_terminate(&body);
+    buf_terminate(&expected);
+    expect_parts(body.at, &numbering, 1, expected.at);
+    buf_fini(&body);
+    buf_fini(&expected);
+}
+
+static void styles_number_and_head_their_paragraphs(void **state)
+{
+    struct entry parts[] = {
+        {"word/styles.xml",
+         STR("<w:styles " W "><w:style w:styleId=\"berschrift1\"><w:name w:val=\"heading 1\"/>"
+             "<w:pPr><w:numPr><w:numId w:val=\"1\"/></w:numPr></w:pPr></w:style>"
+             "<w:style w:styleId=\"Clause\"><w:name w:val=\"Clause\"/>"
+             "<w:basedOn w:val=\"berschrift1\"/></w:style>"
+             "<w:style w:styleId=\"Body\"><w:name w:val=\"Body\"/><w:basedOn "
+             "w:val=\"berschrift1\"/><w:pPr><w:outlineLvl w:val=\"9\"/><w:numPr><w:numId "
+             "w:val=\"0\"/></w:numPr></w:pPr></w:style>"
+             "<w:style w:styleId=\"Loop\"><w:name w:val=\"Loop\"/><w:basedOn w:val=\"Pool\"/>"
+             "</w:style><w:style w:styleId=\"Pool\"><w:name w:val=\"Pool\"/><w:basedOn "
+             "w:val=\"Loop\"/></w:style></w:styles>")},
+        {"word/numbering.xml",
+         NUMBERING(SCHEME("1", LEVEL("0", "decimal", "§ %1")) LIST("1", "1", ""))}};
+    expect_parts(DOCUMENT(STYLED("berschrift1", "One") STYLED("Clause", "Two") STYLED(
+                     "Body", "Text") STYLED("Loop", "Round") STYLED("Unknown", "End")),
+                 parts, 2, "# § 1 One\n\n# § 2 Two\n\nText\n\nRound\n\nEnd");
+}
+
+static void cells_span_rows_and_columns(void **state)
+{
+#define CELL(properties, words) "<w:tc><w:tcPr>" properties "</w:tcPr>" P(words) "</w:tc>"
+    expect(STR(DOCUMENT("<w:tbl><w:tr>" CELL("", "Type") CELL(
+               "<w:gridSpan w:val=\"2\"/>",
+               "bar") "</w:tr><w:tr>" CELL("<w:vMerge w:val=\"restart\"/>", "A") CELL("", "min")
+                            CELL("", "10") "</w:tr><w:tr>" CELL("<w:vMerge/>", "") CELL("", "max")
+                                CELL("", "20") "</w:tr><w:tr>" CELL(
+                                    "<w:gridSpan w:val=\"3\"/>", "All three") "</w:tr></w:tbl>")),
+           "Type | bar | bar\nA | min | 10\nA | max | 20\nAll three");
+#undef CELL
+}
+
+#define M "xmlns:m=\"http://schemas.openxmlformats.org/officeDocument/2006/math\""
+#define MR(words) "<m:r><m:t>" words "</m:t></m:r>"
+
+static void equations_are_one_line(void **state)
+{
+    static const char *const equations[][2] = {
+        {"<m:f><m:num>" MR("a+b") "</m:num><m:den>" MR("2c") "</m:den></m:f>", "(a+b)/2c"},
+        {"<m:sSup><m:e>" MR("e") "</m:e><m:sup>" MR("-x") "</m:sup></m:sSup>", "e^-x"},
+        {"<m:sSubSup><m:e>" MR("x") "</m:e><m:sub>" MR("i") "</m:sub><m:sup>" MR(
+             "n+1") "</m:sup></m:sSubSup>",
+         "x_i^(n+1)"},
+        {"<m:rad><m:radPr/><m:deg/><m:e>" MR("x+1") "</m:e></m:rad>", "√(x+1)"},
+        {"<m:rad><m:deg>" MR("3") "</m:deg><m:e>" MR("8") "</m:e></m:rad>", "√[3]8"},
+        {"<m:nary><m:naryPr><m:chr m:val=\"∑\"/></m:naryPr><m:sub>" MR("i=1") "</m:sub><m:sup>" MR(
+             "n") "</m:sup><m:e>" MR("i") "</m:e></m:nary>",
+         "∑_(i=1)^n i"},
+        {"<m:d><m:dPr><m:begChr m:val=\"[\"/><m:endChr m:val=\"]\"/></m:dPr><m:e>" MR(
+             "a") "</m:e><m:e>" MR("b") "</m:e></m:d>",
+         "[a,b]"},
+        {"<m:m><m:mr><m:e>" MR("1") "</m:e><m:e>" MR("2") "</m:e></m:mr><m:mr><m:e>" MR(
+             "3") "</m:e><m:e>" MR("4") "</m:e></m:mr></m:m>",
+         "[1, 2; 3, 4]"},
+        {"<m:func><m:fName>" MR("sin") "</m:fName><m:e>" MR("x") "</m:e></m:func>", "sin x"},
+    };
+    for (size_t i = 0; i < sizeof equations / sizeof *equations; i++) {
+        struct buf xml;
+        buf_init(&xml, 1 << 16);
+        buf_printf(&xml,
+                   "<w:document " W " " M "><w:body><w:p><m:oMath>%s</m:oMath></w:p>"
+                   "</w:body></w:document>",
+                   equations[i][0]);
+        expect(buf_str(&xml), equations[i][1]);
+        buf_fini(&xml);
+    }
+}
+
+static void signs_of_symbol_fonts_are_characters(void **state)
+{
+    expect(STR(DOCUMENT("<w:p><w:r><w:sym w:font=\"Symbol\" w:char=\"F061\"/><w:t> </w:t>"
+                        "<w:sym w:font=\"Wingdings\" w:char=\"F0FC\"/><w:sym "
+                        "w:font=\"Wingdings\" w:char=\"F000\"/><w:sym w:font=\"Arial\" "
+                        "w:char=\"00B5\"/><w:sym w:font=\"Arial\" w:char=\"x\"/></w:r></w:p>")),
+           "α ✓µ");
+}
+
+static void a_power_is_no_ordinal(void **state)
+{
+#define RAISED(words)                                                                              \
+    "<w:r><w:rPr><w:vertAlign w:val=\"superscript\"/></w:rPr><w:t>" words "</w:t></w:r>"
+    expect(STR(DOCUMENT("<w:p>" R("The 1") RAISED("st") R(" of 10") RAISED("-") RAISED("6")
+                            R(" parts, ") RAISED("x") "</w:p>")),
+           "The 1st of 10^-6 parts, x");
+#undef RAISED
+}
+
+static void headers_are_read_once_and_page_numbers_never(void **state)
+{
+#define FIELD(code)                                                                                \
+    "<w:r><w:fldChar w:fldCharType=\"begin\"/></w:r><w:r><w:instrText> " code                      \
+    " </w:instrText></w:r><w:r><w:fldChar w:fldCharType=\"separate\"/></w:r>" R(                   \
+        "7") "<w:r><w:fldChar w:fldCharType=\"end\"/></w:r>"
+#define HEADER(body) STR("<w:hdr " W ">" body "</w:hdr>")
+#define RELATION(id, type, target)                                                                 \
+    "<Relationship Id=\"" id "\" Type=\"http://x/relationships/" type "\" Target=\"" target "\"/>"
+    struct entry parts[] = {
+        {"word/_rels/document.xml.rels",
+         STR("<Relationships "
+             "xmlns=\"http://schemas.openxmlformats.org/package/2006/relationships\">" RELATION(
+                 "a", "header", "h1.xml") RELATION("b", "header", "../word/h2.xml")
+                 RELATION("c", "header", "h1.xml") RELATION("d", "footer", "/word/f.xml")
+                     RELATION("e", "header", "document.xml") "</Relationships>")},
+        {"word/h1.xml", HEADER(P("Contract 4711"))},
+        {"word/h2.xml", HEADER(P("Contract 4711"))},
+        {"word/f.xml",
+         HEADER("<w:p>" R("Page ") FIELD("PAGE") R(" of ") FIELD("NUMPAGES \\* "
+                                                                 "ARABIC") "</w:p>" P("ACME"))}};
+    expect_parts(DOCUMENT(P("Text")), parts, 4, "Contract 4711\n\nText\n\nACME");
+#undef FIELD
+#undef HEADER
+#undef RELATION
 }
 
 /* ---- traps ---- */
@@ -398,6 +585,14 @@ int main(void)
         cmocka_unit_test(what_is_deleted_moved_or_hidden_is_left_out),
         cmocka_unit_test(other_spellings_of_the_format_are_read),
         cmocka_unit_test(notes_follow_the_text),
+        cmocka_unit_test(lists_are_numbered_as_printed),
+        cmocka_unit_test(letters_and_numerals_count_on),
+        cmocka_unit_test(styles_number_and_head_their_paragraphs),
+        cmocka_unit_test(cells_span_rows_and_columns),
+        cmocka_unit_test(equations_are_one_line),
+        cmocka_unit_test(signs_of_symbol_fonts_are_characters),
+        cmocka_unit_test(a_power_is_no_ordinal),
+        cmocka_unit_test(headers_are_read_once_and_page_numbers_never),
         cmocka_unit_test(a_document_without_words_says_so),
         cmocka_unit_test(broken_xml_is_refused),
         cmocka_unit_test(entities_are_never_declared),
