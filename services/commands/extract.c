@@ -23,7 +23,7 @@ static const struct config_group extract_options = {
     (const struct config_option[]){
         {.name = "parse",
          .kind = CONFIG_TEXT,
-         .choices = "text|html|docx|pdf",
+         .choices = "text|html|docx|pdf|pptx|xlsx|odt|ods|odp|epub|rtf|csv|json|xml|eml",
          .metavar = "KIND",
          .help =
              "Reads a document of this kind, or what `pdftotext -tsv` printed of a PDF, from "
@@ -134,7 +134,9 @@ const struct command extract_command = {
     .about =
         "usage: parley extract FILE\n"
         "\n"
-        "Prints the text of a document as it is indexed: PDF, DOCX, HTML, Markdown or plain text.\n"
+        "Prints the text of a document as it is indexed: PDF, DOCX, PPTX, XLSX, OpenDocument, "
+        "EPUB,\n"
+        "RTF, HTML, mail (EML), CSV, JSON, XML, Markdown, source code and other plain text.\n"
         "The file extension determines the type and must match the content. The document is read\n"
         "in a child process with limits on time, memory and files.\n"
         "\n",

@@ -10,6 +10,7 @@
 #include "shared/extract/extract.h"
 
 #include "shared/extract/encoding.h"
+#include "shared/extract/office.h"
 #include "shared/extract/pdf_text.h"
 #include "shared/extract/sandbox.h"
 #include "shared/text/text.h"
@@ -131,7 +132,7 @@ enum extract_fault extract_sniff(enum extract_kind kind, struct str bytes)
         if (str_has_prefix(bytes, ole))
             return EXTRACT_FAULT_OLD_OFFICE;
         return is_docx(bytes) ? EXTRACT_FAULT_NONE : EXTRACT_FAULT_NOT_DOCX;
-    default: return EXTRACT_FAULT_KIND;
+    default: return office_sniff(kind, bytes, is_binary(bytes));
     }
 }
 
@@ -261,14 +262,15 @@ static unsigned cpu_seconds(enum extract_kind kind, size_t bytes)
     switch (kind) {
     case EXTRACT_TEXT:
     case EXTRACT_HTML: seconds = (HTML_CPU_S + MIB_CPU_S * mib) * OWN_CPU_FACTOR; break;
-    case EXTRACT_DOCX: seconds = (DOCX_CPU_S + MIB_CPU_S * mib) * OWN_CPU_FACTOR; break;
-    default: seconds = PDF_CPU_S + PDF_MIB_CPU_S * mib; break;
+    case EXTRACT_PDF: seconds = PDF_CPU_S + PDF_MIB_CPU_S * mib; break;
+    default: seconds = (DOCX_CPU_S + MIB_CPU_S * mib) * OWN_CPU_FACTOR; break;
     }
     return seconds < CPU_MAX_S ? seconds : CPU_MAX_S;
 }
 
 /* Formats whose readers put form feeds between pages. */
-static const bool has_pages[EXTRACT_KIND_NR] = {[EXTRACT_PDF] = true};
+static const bool has_pages[EXTRACT_KIND_NR] = {
+    [EXTRACT_PDF] = true, [EXTRACT_PPTX] = true, [EXTRACT_ODP] = true};
 
 static enum extract_fault parse_in_child(enum extract_kind kind, const struct memory_file *file,
                                          const atomic_bool *is_stopping, struct buf *text,
@@ -374,7 +376,7 @@ enum extract_fault extract_parse(enum extract_kind kind, struct str bytes, struc
     case EXTRACT_HTML: fault = extract_put_html(text, bytes); break;
     case EXTRACT_DOCX: fault = extract_put_docx(text, bytes); break;
     case EXTRACT_PDF: pdf_put_text(text, bytes); break;
-    default: return EXTRACT_FAULT_KIND;
+    default: fault = office_put(kind, text, bytes); break;
     }
     if (fault == EXTRACT_FAULT_NONE && text->is_over)
         return EXTRACT_FAULT_TOO_MUCH_TEXT;
@@ -384,9 +386,8 @@ enum extract_fault extract_parse(enum extract_kind kind, struct str bytes, struc
 /* Text that is UTF-8 is only copied; other encodings take libraries. */
 static bool needs_child(enum extract_kind kind, struct str bytes)
 {
-    return kind == EXTRACT_PDF ||
-           (own_program != NULL && (kind == EXTRACT_HTML || kind == EXTRACT_DOCX ||
-                                    (kind == EXTRACT_TEXT && !encoding_is_plain(bytes))));
+    return kind == EXTRACT_PDF || (own_program != NULL && kind != EXTRACT_NONE &&
+                                   !(kind == EXTRACT_TEXT && encoding_is_plain(bytes)));
 }
 
 enum extract_fault extract_file_text(enum extract_kind kind, const struct memory_file *file,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * extract: extracts plain text from documents: TXT, MD, HTML, DOCX and PDF. The result is valid
- * UTF-8 without control characters except newline and tab. Blocking; any thread.
+ * extract: extracts plain text from documents: texts, HTML, PDF, office documents, books, mail and
+ * data (enum extract_kind has all). The result is valid UTF-8 without control characters except
+ * newline and tab. Blocking; any thread.
  *
  * Parsers of formats that hostile files attack run in a child process (shared/extract/sandbox.h):
  * PDF in poppler's pdftotext, what that prints, HTML and DOCX in this very program, started as a
@@ -25,6 +26,17 @@ enum extract_kind {
     EXTRACT_HTML,
     EXTRACT_DOCX,
     EXTRACT_PDF,
+    EXTRACT_PPTX,
+    EXTRACT_XLSX,
+    EXTRACT_ODT,
+    EXTRACT_ODS,
+    EXTRACT_ODP,
+    EXTRACT_EPUB,
+    EXTRACT_RTF,
+    EXTRACT_CSV,
+    EXTRACT_JSON,
+    EXTRACT_XML,
+    EXTRACT_EML,
     EXTRACT_KIND_NR
 };
 
@@ -32,7 +44,7 @@ enum extract_kind {
 enum extract_kind extract_kind_of(struct str name);
 /* The media type of such a file, by the same ending; NULL for all that is not read here. */
 const char *extract_content_type(struct str name);
-/* "text", "html", "docx", "pdf"; "none" for all else. */
+/* "text", "html", "docx", "pdf", "xlsx" and so on; "none" for all else. */
 const char *extract_kind_name(enum extract_kind kind);
 /* The inverse; EXTRACT_NONE for an unknown word. */
 enum extract_kind extract_kind_named(struct str word);
@@ -42,7 +54,7 @@ enum extract_kind extract_kind_named(struct str word);
 /* clang-format off */
 #define EXTRACT_FAULTS(X)                                                                         \
     X(NONE,           "")                                                                         \
-    X(KIND,           "Unsupported file type: send PDF, DOCX, HTML, Markdown or plain text.")     \
+    X(KIND,           "Unsupported file type: send PDF, DOCX, PPTX, XLSX, OpenDocument, EPUB, RTF, HTML, mail (EML), data (CSV, JSON, XML), Markdown or plain text.") \
     X(KIND_OFFICE,    "Unsupported file type: save the document as DOCX or PDF and send that.")   \
     X(KIND_IMAGE,     "Text in images is not read: run OCR on the image and send the text, or a PDF that has it.") \
     X(KIND_ARCHIVE,   "Archives are not read: unpack the file and send what is in it.")            \
@@ -52,7 +64,8 @@ enum extract_kind extract_kind_named(struct str word);
     X(NOT_HTML,       "The file has the extension of a web page but contains binary data.")       \
     X(NOT_PDF,        "The file has the extension .pdf but is not a PDF.")                        \
     X(NOT_DOCX,       "The file has the extension .docx but is not a DOCX document.")             \
-    X(OLD_OFFICE,     "The file is an Office document in the old format or is password-protected: save it as DOCX without a password.") \
+    X(NOT_KIND,       "The content of the file is not what its extension says: save it again in that format.") \
+    X(OLD_OFFICE,     "The file is an Office document in the old format or is password-protected: save it as DOCX, XLSX or PPTX without a password.") \
     X(NO_TEXT,        "The document contains no text.")                                           \
     X(SCANNED,        "The PDF contains no text. It is probably a scan: run OCR on it first.")    \
     X(TOO_MUCH_TEXT,  "The document contains too much text: split it.")                           \

@@ -11,6 +11,7 @@
  * memory whole. */
 #include "shared/extract/docx_body.h"
 #include "shared/extract/drawing_texts.h"
+#include "shared/extract/office_finish.h"
 
 enum { HEADERS_MAX = 64 };
 
@@ -146,15 +147,6 @@ static void docx_fini(struct docx *docx)
     docx_notes_fini(&docx->notes);
 }
 
-static enum extract_fault finish(struct buf *text, const struct buf *rough,
-                                 enum extract_fault fault)
-{
-    if (fault == EXTRACT_FAULT_NONE)
-        extract_put_clean(text, str_trim(buf_str(rough)));
-    bool is_over = rough->is_over || text->is_over;
-    return fault == EXTRACT_FAULT_NONE && is_over ? EXTRACT_FAULT_TOO_MUCH_TEXT : fault;
-}
-
 enum extract_fault extract_put_docx(struct buf *text, struct str bytes)
 {
     struct parts parts = {0};
@@ -163,7 +155,7 @@ enum extract_fault extract_put_docx(struct buf *text, struct str bytes)
     if (fault != EXTRACT_FAULT_NONE)
         return fault;
     buf_init(&rough, EXTRACT_TEXT_MAX_BYTES);
-    fault = finish(text, &rough, read_parts(&parts, &rough));
+    fault = office_finish(text, &rough, read_parts(&parts, &rough));
     docx_fini(&parts.docx);
     relations_fini(&parts.relations);
     package_close(&parts.package);
@@ -178,7 +170,7 @@ enum extract_fault extract_put_docx_xml(struct buf *text, struct str xml)
     buf_init(&rough, EXTRACT_TEXT_MAX_BYTES);
     bool is_good = docx_body_read_xml(xml, &docx, &rough);
     enum extract_fault fault =
-        finish(text, &rough, is_good ? EXTRACT_FAULT_NONE : EXTRACT_FAULT_BROKEN);
+        office_finish(text, &rough, is_good ? EXTRACT_FAULT_NONE : EXTRACT_FAULT_BROKEN);
     docx_fini(&docx);
     buf_fini(&rough);
     return fault;

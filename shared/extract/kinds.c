@@ -3,10 +3,18 @@
  * of a file that is not read. */
 #include "shared/extract/extract.h"
 
+enum { ENDING_MAX_BYTES = 16 };
+
 static const char *const kind_names[EXTRACT_KIND_NR] = {
     [EXTRACT_NONE] = "none", [EXTRACT_TEXT] = "text", [EXTRACT_HTML] = "html",
-    [EXTRACT_DOCX] = "docx", [EXTRACT_PDF] = "pdf",
+    [EXTRACT_DOCX] = "docx", [EXTRACT_PDF] = "pdf",   [EXTRACT_PPTX] = "pptx",
+    [EXTRACT_XLSX] = "xlsx", [EXTRACT_ODT] = "odt",   [EXTRACT_ODS] = "ods",
+    [EXTRACT_ODP] = "odp",   [EXTRACT_EPUB] = "epub", [EXTRACT_RTF] = "rtf",
+    [EXTRACT_CSV] = "csv",   [EXTRACT_JSON] = "json", [EXTRACT_XML] = "xml",
+    [EXTRACT_EML] = "eml",
 };
+
+#define OPEN_XML "application/vnd.openxmlformats-officedocument."
 
 struct ending {
     const char *text;
@@ -22,10 +30,35 @@ static const struct ending endings[] = {
     {".html", EXTRACT_HTML, "text/html"},
     {".htm", EXTRACT_HTML, "text/html"},
     {".xhtml", EXTRACT_HTML, "text/html"},
-    {".docx", EXTRACT_DOCX,
-     "application/vnd.openxmlformats-officedocument.wordprocessingml.document"},
+    {".docx", EXTRACT_DOCX, OPEN_XML "wordprocessingml.document"},
+    {".docm", EXTRACT_DOCX, "application/vnd.ms-word.document.macroEnabled.12"},
     {".pdf", EXTRACT_PDF, "application/pdf"},
+    {".pptx", EXTRACT_PPTX, OPEN_XML "presentationml.presentation"},
+    {".pptm", EXTRACT_PPTX, "application/vnd.ms-powerpoint.presentation.macroEnabled.12"},
+    {".ppsx", EXTRACT_PPTX, OPEN_XML "presentationml.slideshow"},
+    {".xlsx", EXTRACT_XLSX, OPEN_XML "spreadsheetml.sheet"},
+    {".xlsm", EXTRACT_XLSX, "application/vnd.ms-excel.sheet.macroEnabled.12"},
+    {".odt", EXTRACT_ODT, "application/vnd.oasis.opendocument.text"},
+    {".ods", EXTRACT_ODS, "application/vnd.oasis.opendocument.spreadsheet"},
+    {".odp", EXTRACT_ODP, "application/vnd.oasis.opendocument.presentation"},
+    {".epub", EXTRACT_EPUB, "application/epub+zip"},
+    {".rtf", EXTRACT_RTF, "application/rtf"},
+    {".csv", EXTRACT_CSV, "text/csv"},
+    {".tsv", EXTRACT_CSV, "text/tab-separated-values"},
+    {".json", EXTRACT_JSON, "application/json"},
+    {".jsonl", EXTRACT_JSON, "application/jsonl"},
+    {".ndjson", EXTRACT_JSON, "application/x-ndjson"},
+    {".xml", EXTRACT_XML, "application/xml"},
+    {".eml", EXTRACT_EML, "message/rfc822"},
 };
+
+/* Logs, settings, source code and other texts, which are text/plain; separated by commas. */
+static const char text_endings[] =
+    "log,ini,conf,cfg,toml,yaml,yml,properties,tex,bib,rst,adoc,asciidoc,org,srt,vtt,ics,vcf,diff,"
+    "patch,c,h,cc,cpp,cxx,hh,hpp,cs,java,kt,kts,scala,groovy,gradle,go,rs,swift,m,mm,py,rb,pl,pm,"
+    "php,js,mjs,cjs,jsx,ts,tsx,vue,svelte,lua,sh,bash,zsh,fish,ps1,bat,cmd,sql,r,jl,hs,ml,erl,ex,"
+    "exs,"
+    "clj,lisp,el,dart,zig,nim,f90,pas,asm,s,v,vhd,css,scss,less,cmake,mk,proto,graphql,tf,nix";
 
 static const struct ending *find_ending(struct str name)
 {
@@ -38,16 +71,36 @@ static const struct ending *find_ending(struct str name)
     return NULL;
 }
 
+/* Returns whether the ending of a name, in any case, is one of a list. */
+static bool ends_in_one_of(struct str name, const char *endings_listed)
+{
+    size_t n = 0;
+    char lower[ENDING_MAX_BYTES];
+    while (n < name.n && name.at[name.n - n - 1] != '.')
+        n++;
+    if (n == 0 || n + 1 >= name.n || n > sizeof lower)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        char c = name.at[name.n - n + i];
+        lower[i] = (char)(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
+    }
+    return str_is_listed(str_of(endings_listed), (struct str){lower, n});
+}
+
 enum extract_kind extract_kind_of(struct str name)
 {
     const struct ending *ending = find_ending(name);
-    return ending == NULL ? EXTRACT_NONE : ending->kind;
+    if (ending != NULL)
+        return ending->kind;
+    return ends_in_one_of(name, text_endings) ? EXTRACT_TEXT : EXTRACT_NONE;
 }
 
 const char *extract_content_type(struct str name)
 {
     const struct ending *ending = find_ending(name);
-    return ending == NULL ? NULL : ending->content_type;
+    if (ending != NULL)
+        return ending->content_type;
+    return ends_in_one_of(name, text_endings) ? "text/plain" : NULL;
 }
 
 const char *extract_kind_name(enum extract_kind kind)
@@ -79,17 +132,8 @@ static const struct refused refused[] = {
 
 enum extract_fault extract_refusal(struct str name)
 {
-    struct str ending = name;
-    char lower[8];
-    for (size_t i = 0; i < name.n; i++)
-        if (name.at[i] == '.')
-            ending = (struct str){name.at + i + 1, name.n - i - 1};
-    if (ending.n == 0 || ending.n >= sizeof lower || ending.n == name.n)
-        return EXTRACT_FAULT_KIND;
-    for (size_t i = 0; i < ending.n; i++)
-        lower[i] = (char)(ending.at[i] | 0x20);
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
-        if (str_is_listed(str_of(refused[i].endings), (struct str){lower, ending.n}))
+        if (ends_in_one_of(name, refused[i].endings))
             return refused[i].fault;
     return EXTRACT_FAULT_KIND;
 }

@@ -53,7 +53,10 @@ void table_rows_put(struct table_rows *rows, struct str text, unsigned column_n,
     struct str repeated = text.n <= TABLE_REPEATED_MAX_BYTES ? text : STR("");
     put_from_above(rows);
     rows->cell_n++;
-    rows->first_bytes = rows->cell_n == 1 ? text.n : rows->first_bytes;
+    if (rows->cell_n == 1) {
+        rows->first_bytes = text.n;
+        rows->first_columns = column_n;
+    }
     for (unsigned i = 0; i < column_n && rows->at < TABLE_COLUMNS_MAX; i++) {
         struct table_column *column = &rows->columns[rows->at];
         free(column->text);
@@ -76,7 +79,7 @@ void table_rows_repeat(struct table_rows *rows, unsigned column_n)
 
 struct str table_rows_end(struct table_rows *rows)
 {
-    bool is_whole = rows->cell_n == 1 && rows->at > 1;
+    bool is_whole = rows->cell_n == 1 && rows->at == rows->first_columns && rows->at > 1;
     put_from_above(rows);
     if (!rows->has_text)
         return STR("");

@@ -20,9 +20,10 @@ struct table_column {
 struct table_rows {
     struct buf line;
     struct table_column columns[TABLE_COLUMNS_MAX];
-    unsigned at;        /* the next column */
-    unsigned cell_n;    /* of this row, without those from above */
-    size_t first_bytes; /* of its first cell */
+    unsigned at;            /* the next column */
+    unsigned cell_n;        /* of this row, without those from above */
+    unsigned first_columns; /* that its first cell spans */
+    size_t first_bytes;     /* of its first cell */
     bool has_text;
 };
 

@@ -189,6 +189,13 @@ static bool has_huge_tag(struct xml_reader *reader, struct str bytes)
     return false;
 }
 
+/* An entity that a document type may have declared, which was passed over. */
+static bool is_unknown_entity(const struct xml_reader *reader, int error)
+{
+    return reader->handler->allows_document_type &&
+           (error == XML_ERR_UNDECLARED_ENTITY || error == XML_WAR_UNDECLARED_ENTITY);
+}
+
 static bool feed(struct xml_reader *reader, struct str bytes, bool is_last)
 {
     if (reader->is_refused || has_huge_tag(reader, bytes))
@@ -196,7 +203,8 @@ static bool feed(struct xml_reader *reader, struct str bytes, bool is_last)
     if (reader->is_stopped)
         return true;
     int error = xmlParseChunk(reader->parser, bytes.at, (int)bytes.n, is_last);
-    return !reader->is_refused && (error == 0 || reader->is_stopped);
+    return !reader->is_refused &&
+           (error == 0 || reader->is_stopped || is_unknown_entity(reader, error));
 }
 
 bool xml_reader_feed(struct xml_reader *reader, struct str bytes)

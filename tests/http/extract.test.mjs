@@ -73,7 +73,7 @@ describe('parley extract', () => {
     for (const [args, pattern] of [
       [[], /which file/],
       [['a.txt', 'b.txt'], /one file/],
-      [['--parse', 'pdf'], /text, html or docx/],
+      [['--parse', 'pdf'], /text, html, docx, .* or eml/],
       [['--parse', 'html', 'a.html'], /standard input/],
     ]) {
       const { code, stdout, stderr } = await runParley(['extract', ...args]);
@@ -87,6 +87,6 @@ describe('parley extract', () => {
   it('--help says what it reads', async () => {
     const { code, stdout } = await runParley(['extract', '--help']);
     assert.equal(code, 0);
-    assert.match(stdout, /PDF, DOCX, HTML/);
+    assert.match(stdout, /PDF, DOCX, PPTX/);
   });
 });

@@ -36,7 +36,8 @@ my @known = (
     'shared/base: config config_environment',
     'shared/corpus: corpus corpus_file',
     'shared/embed: embed embed_read embed_server',
-    'shared/extract: extract extract_docx extract_html docx_body',
+    'shared/extract: extract extract_csv extract_docx extract_eml extract_epub extract_html extract_json extract_odf '
+        . 'extract_pptx extract_rtf extract_xlsx extract_xml office office_finish docx_body',
     'shared/http/client: client client_call',
     'shared/http/websocket: websocket websocket_messages websocket_pump',
     'shared/http/wire: connection connection_head connection_read connection_room connection_tls streams',

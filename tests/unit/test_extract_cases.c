@@ -99,12 +99,14 @@ static void every_file_gives_what_it_says(void **state)
 {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         read_file(cases[i].name);
+        struct text_pages pages = {0};
         buf_clear(&text);
         enum extract_kind kind = extract_kind_of(str_of(cases[i].name));
         enum extract_fault fault = extract_sniff(kind, buf_str(&bytes));
         if (fault == EXTRACT_FAULT_NONE)
-            fault = extract_text(kind, buf_str(&bytes), NULL, &text);
+            fault = extract_text(kind, buf_str(&bytes), NULL, &text, &pages);
         buf_terminate(&text);
+        text_pages_fini(&pages);
         if (fault != cases[i].fault)
             fail_msg("%s: '%s'", cases[i].name, extract_fault_text(fault));
         if (fault == EXTRACT_FAULT_NONE && strcmp(text.at, cases[i].right) != 0)
