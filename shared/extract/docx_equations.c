@@ -3,6 +3,7 @@
  * end; a part that is more than one number or word is put in parentheses when it has ended. */
 #include "shared/extract/docx_equations.h"
 
+#include "shared/text/fold.h"
 #include "shared/text/text.h"
 
 #include <stdio.h>
@@ -77,7 +78,7 @@ static bool is_simple(struct str s)
     while (s.n > 0) {
         uint32_t code;
         size_t n = text_char(s, &code);
-        if (!text_is_word_char(code) && code != '.' && code != ',')
+        if (!fold_is_word(code) && code != '.' && code != ',')
             return false;
         s = (struct str){s.at + n, s.n - n};
     }

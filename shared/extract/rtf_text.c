@@ -3,6 +3,7 @@
  * open. */
 #include "shared/extract/rtf_text.h"
 
+#include "shared/text/fold.h"
 #include "shared/text/text.h"
 
 #include <stdio.h>
@@ -149,7 +150,7 @@ static bool has_word(struct str s)
     while (s.n > 0) {
         uint32_t code;
         size_t n = text_char(s, &code);
-        if (code != MIDDLE_DOT && text_is_word_char(code))
+        if (code != MIDDLE_DOT && fold_is_word(code))
             return true;
         s = (struct str){s.at + n, s.n - n};
     }
