@@ -25,6 +25,7 @@ struct once {
     struct str rest, boundary; /* of the body; boundary.n == 0: it is no form */
     struct str key;            /* n == 0: not all is read yet */
     bool is_bound;             /* to this request, on the key's shard */
+    handler *then;             /* once it is */
 };
 
 /* --- what was asked --------------------------------------------------------------------------- */
@@ -143,12 +144,13 @@ static void on_bound(struct request *r, enum err error, struct str reply)
         respond_error(r, ERR_IDEMPOTENCY, NULL);
     } else {
         r->once->is_bound = true;
-        request_handle(r);
+        r->once->then(r);
     }
 }
 
-void once_bind(struct request *r)
+void once_bind(struct request *r, handler *then)
 {
+    r->once->then = then;
     struct str name = r->once->key, digest = str_cut(&name, ' ');
     call_bind_key(request_call(r, on_bound), .key = name, .digest = digest);
 }

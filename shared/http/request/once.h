@@ -25,14 +25,14 @@ struct str once_key(const struct request *r);
  * or under a key always the same: what is created may be where its id says. */
 void once_id(struct str key, size_t bytes, char *ret_hex);
 
-/* --- for handle.c and respond.c --- */
+/* --- for handle.c and start.c --- */
 
 /* Reads a part of the request for its key. True if there is more of it; then the key is known. */
 bool once_read_some(struct request *r);
 /* Returns whether the key must be bound before the handler runs. */
 bool once_must_bind(const struct request *r);
-/* Binds it, then the request is handled again; a key of a different request gets 422. */
-void once_bind(struct request *r);
+/* Binds it, then runs `then`; a key of a different request gets 422. */
+void once_bind(struct request *r, handler *then);
 /* Frees the key of a refused request, so that another one may use it. */
 void once_unbind(struct request *r);
 void once_fini(struct request *r);

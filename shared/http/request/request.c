@@ -1,67 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * request.c - see request.h.
- *
- * A small shared chunk hangs on the request's pool; its destructor notifies us that libh2o has
- * finished with the request. */
+ * request.c - what a request has and what came with it (request.h). It knows none of the files that
+ * work on requests. */
 #include "shared/http/request/request.h"
 
-#include "generated/verbs.h"
-#include "shared/base/clock.h"
-#include "shared/base/hash.h"
 #include "shared/base/trace.h"
-#include "shared/http/request/explain.h"
-#include "shared/http/request/gather.h"
-#include "shared/http/request/handle.h"
-#include "shared/http/request/once.h"
-#include "shared/http/request/peer.h"
-#include "shared/http/request/respond.h"
 #include "shared/http/request/router.h"
-#include "shared/http/request/stream.h"
-#include "shared/http/wire/connection.h"
 #include "shared/http/wire/leave.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-
-/* In the request's pool. */
-struct request_call {
-    struct call call;
-    struct request *request;
-    request_reply_cb *on_reply;
-    unsigned shard;            /* of request_call_at */
-    struct request_call *next; /* of all of the request */
-};
-
-void request_detach(struct request *r)
-{
-    for (struct request_call *call = r->calls; call != NULL; call = call->next)
-        call_detach(&call->call);
-}
-
-/* --- life ----------------------------------------------------------------------------------- */
-
-/* Requests that have an account are listed: it may lose its right while they run. */
-static void list(struct request *r)
-{
-    list_prepend(&r->server->requests.with_account, &r->link);
-}
-
-static void on_disposed(void *chunk)
-{
-    struct request *r = *(struct request **)chunk;
-    r->server->requests.open_n--;
-    r->server->hooks->gone(r);
-    list_remove(&r->link);
-    leave_unwatch(&r->exchange);
-    handle_cancel(r);
-    r->exchange.is_proven = r->account != NULL;
-    connection_end(&r->exchange);
-    request_detach(r);
-    if (r->on_gone != NULL)
-        r->on_gone(r);
-    once_fini(r);
-    gather_fini(r->gather);
-}
 
 static struct str own_id(const struct server *server, h2o_mem_pool_t *pool)
 {
@@ -108,45 +54,6 @@ void request_split_target(struct str target, struct str *ret_path, struct str *r
     *ret_query = query;
 }
 
-static void on_left(struct exchange *x)
-{
-    struct request *r = container_of(x, struct request, exchange);
-    r->server->hooks->left(r);
-}
-
-struct request *request_create(struct server *server, h2o_req_t *h2o)
-{
-    struct request *r = h2o_mem_alloc_pool(&h2o->pool, sizeof *r);
-    *r = (struct request){.exchange = {.h2o = h2o, .on_left = on_left},
-                          .server = server,
-                          .start_us = clock_mono_us()};
-    struct request **chunk = h2o_mem_alloc_shared(&h2o->pool, sizeof *chunk, on_disposed);
-    *chunk = r;
-    server->requests.open_n++;
-    connection_begin(&r->exchange);
-    leave_watch(&r->exchange);
-    request_split_target((struct str){h2o->path.base, h2o->path.len}, &r->path, &r->query);
-    r->id = request_id_of(server, h2o);
-    if (server->is_draining)
-        h2o->http1_is_persistent = 0;
-    return r;
-}
-
-void request_admit(struct request *r)
-{
-    if (r->account != NULL) {
-        list(r);
-        r->exchange.is_proven = true;
-        connection_proves(&r->exchange);
-    }
-    if (r->objection != ERR_OK)
-        respond_error(r, r->objection, r->objection_detail);
-    else if (r->nonce.is_set && r->server->shards->n > 1 && !r->route->uses_nonce_itself)
-        request_handle_after_nonce(r);
-    else
-        request_handle(r);
-}
-
 void request_park(struct request *r)
 {
     r->was_parked = true;
@@ -159,8 +66,8 @@ void request_revoke(struct request *r, enum err why)
         r->revoked = why;
     if (r->exchange.is_answered && !r->exchange.is_stream)
         return;
-    if (r->stream != NULL)
-        stream_revoke(r->stream);
+    if (r->on_revoked != NULL)
+        r->on_revoked(r);
     leave_notify(&r->exchange);
 }
 
@@ -274,97 +181,36 @@ struct str request_path_param(struct request *r, const char *name)
     return decode_param(r, segment, false);
 }
 
-bool request_param_u64(struct request *r, const char *name, uint64_t min, uint64_t max,
-                       uint64_t fallback, uint64_t *ret_value)
-{
-    struct str text = request_param(r, name);
-    uint64_t value = fallback;
-    if (text.at != NULL && (!str_parse_u64(text, &value) || value < min || value > max)) {
-        char expected[80];
-        snprintf(expected, sizeof expected, "a whole number from %llu to %llu",
-                 (unsigned long long)min, (unsigned long long)max);
-        return explain_param(r, name, expected);
-    }
-    *ret_value = value;
-    return true;
-}
-
 bool request_param_is_true(struct request *r, const char *name)
 {
     struct str text = request_param(r, name);
     return text.at != NULL && (str_eq_nocase(text, STR("true")) || str_eq(text, STR("1")));
 }
 
-/* --- verbs ---------------------------------------------------------------------------------- */
-
-void request_on_replay(struct request *r)
+const struct json_span *request_member(struct request *r, const char *name)
 {
-    request_detach(r);
-    if (r->server->hooks->replayed(r))
-        return;
-    metrics_add(r->server->metrics, METRIC_NONCES_REUSED, 1);
-    if (!r->exchange.is_answered || r->held != NULL)
-        respond_instead(r, ERR_NONCE_USED);
+    struct str wanted = str_of(name);
+    for (size_t i = r->member_n; i-- > 0 && r->members != NULL;)
+        if (str_eq(r->members[i].name.raw, wanted))
+            return r->members[i].value.kind == JSON_SPAN_NULL ? NULL : &r->members[i].value;
+    return NULL;
 }
 
-static void on_call_reply(struct call *handle, enum err error, struct str reply)
+static struct str span_text(struct request *r, const struct json_span *span)
 {
-    struct request_call *call = container_of(handle, struct request_call, call);
-    struct request *r = call->request;
-    if (error == ERR_OK && str_eq(reply, STR("replay"))) {
-        request_on_replay(r);
-        return;
-    }
-    r->replied_shard = call->shard;
-    call->on_reply(r, error, reply);
+    if (span == NULL || span->kind != JSON_SPAN_TEXT)
+        return (struct str){NULL, 0};
+    if (!span->has_escape)
+        return span->raw;
+    struct buf plain;
+    buf_init(&plain, span->raw.n);
+    buf_put_span_text(&plain, span);
+    struct str copy = request_copy(r, buf_str(&plain));
+    buf_fini(&plain);
+    return copy;
 }
 
-static struct request_call *free_call(struct request *r)
+struct str request_member_text(struct request *r, const char *name)
 {
-    struct request_call *call = r->calls;
-    while (call != NULL && call_is_under_way(&call->call))
-        call = call->next;
-    if (call == NULL) {
-        call = request_alloc(r, sizeof *call);
-        *call = (struct request_call){.request = r, .next = r->calls};
-        r->calls = call;
-    }
-    return call;
-}
-
-/* Accounts take turns at slow verbs, those without one by their addresses, and then the users for
- * whom they act. A provider's users are accounts, too. */
-static void set_owner(struct request *r, struct call_start *start)
-{
-    struct str user = request_param(r, "OnBehalfOf");
-    start->owner = hash_fnv64(r->account != NULL ? r->account->name_token : peer_address(r), 0);
-    start->user = user.n == 0 ? 0 : hash_fnv64(user, 0);
-}
-
-struct call_start request_call(struct request *r, request_reply_cb *on_reply)
-{
-    struct request_call *call = free_call(r);
-    call->on_reply = on_reply;
-    struct call_start start = shards_call(r->server->shards, &call->call, on_call_reply);
-    start.nonce = &r->nonce;
-    set_owner(r, &start);
-    return start;
-}
-
-struct call_start request_call_at(struct request *r, unsigned shard, request_reply_cb *on_reply)
-{
-    struct request_call *call = free_call(r);
-    call->on_reply = on_reply;
-    call->shard = shard;
-    struct call_start start =
-        turn_call(r->server->shards->turns[shard], &call->call, on_call_reply);
-    start.nonce = &r->nonce;
-    set_owner(r, &start);
-    return start;
-}
-
-void request_use_nonce(struct request *r, request_reply_cb *on_reply)
-{
-    request_detach(r);
-    call_nonce(request_call(r, on_reply));
+    return span_text(r, request_member(r, name));
 }

@@ -81,7 +81,9 @@ struct request {
     struct gather *gather;      /* gather.h; NULL: nothing was gathered */
     struct once *once;          /* once.h; NULL: it has no key, or was not handled yet */
     struct held_answer *held;   /* an answer that waits for the nonce (respond.c) */
-    struct stream *stream;      /* once it has started */
+    struct stream *stream;      /* that has started; valid inside on_revoked */
+    /* Ends the stream when the right has ended (request_revoke); NULL: there is none. */
+    void (*on_revoked)(struct request *r);
     /* Runs once when libh2o disposes of the request, answered or not; may be NULL. The request's
      * memory is still valid inside it. */
     void (*on_gone)(struct request *r);

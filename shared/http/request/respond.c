@@ -10,7 +10,6 @@
 
 #include "shared/base/clock.h"
 #include "shared/base/trace.h"
-#include "shared/http/request/once.h"
 #include "shared/http/wire/connection.h"
 
 #include <stdio.h>
@@ -119,8 +118,6 @@ static void count(struct request *r, int status)
     uint64_t took_us = clock_mono_us() - r->start_us;
     metrics_count_request(r->server->metrics, status, took_us, r->was_parked);
     r->server->hooks->answered(r, status);
-    if (status >= 400 && status < 500)
-        once_unbind(r);
     if (request_is_logged(r))
         log_request(r, status, took_us);
 }

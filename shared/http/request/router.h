@@ -9,7 +9,7 @@
 #ifndef PARLEY_HTTP_ROUTER_H
 #define PARLEY_HTTP_ROUTER_H
 
-#include "shared/http/request/request.h"
+#include "shared/http/request/route.h"
 
 struct router;
 

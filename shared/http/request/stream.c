@@ -165,11 +165,13 @@ void stream_put_error(struct buf *b, struct request *r, enum err error, const ch
     buf_printf(b, ",\"retry_after\":%u}", retry_after_s);
 }
 
-void stream_revoke(struct stream *s)
+/* Sends why the request's right has ended (rights.h) and ends. */
+static void on_revoked(struct request *r)
 {
+    struct stream *s = r->stream;
     struct buf data;
     buf_init(&data, 1024);
-    stream_put_error(&data, s->r, s->r->revoked, NULL, NULL, 0);
+    stream_put_error(&data, r, r->revoked, NULL, NULL, 0);
     if (!stream_is_over(s)) {
         stream_put_buf(s, "error", STR(""), &data);
         stream_end(s);
@@ -182,6 +184,7 @@ void stream_start(struct stream *s)
     respond_start_stream(s->r, &s->generator);
     s->is_started = true;
     s->r->stream = s;
+    s->r->on_revoked = on_revoked;
     bool is_revoked = s->r->revoked != ERR_OK;
     if (is_revoked || s->r->expires_s > 0)
         loop_set_deadline(s->r->server->loop, &s->right,
@@ -205,7 +208,7 @@ void stream_fini(struct stream *s)
         return;
     loop_cancel_deadline(s->r->server->loop, &s->comment);
     loop_cancel_deadline(s->r->server->loop, &s->right);
-    s->r->stream = NULL;
+    s->r->on_revoked = NULL;
     buf_fini(&s->out);
     buf_fini(&s->sending);
     s->is_ended = true;

@@ -58,8 +58,6 @@ void stream_put_error(struct buf *b, struct request *r, enum err error, const ch
                       const char *members, unsigned retry_after_s);
 /* Sends what was put as soon as the previous write is done. */
 void stream_flush(struct stream *stream);
-/* Sends why the request's right has ended (rights.h) and ends. */
-void stream_revoke(struct stream *stream);
 /* Sends what was put, then ends the answer. */
 void stream_end(struct stream *stream);
 

@@ -174,6 +174,8 @@ static void on_answered(struct request *r, int status)
 {
     if (r->route != NULL && r->route->audit != AUDIT_NONE)
         audit_request(r, status);
+    if (status >= 400 && status < 500)
+        once_unbind(r);
 }
 
 static void on_left(struct request *r)

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * request_body.c - the JSON body of a request (request.h): one object, scanned in place, whose
- * members are looked at as handlers ask for them. Its last member of a name counts. */
-#include "shared/base/buf.h"
+ * request_input.c - input that is checked for handlers, which answers 400 itself (request.h): the
+ * JSON body, one object that is scanned in place, and numbers. The last member of a name counts. */
 #include "shared/http/request/explain.h"
-#include "shared/http/request/respond.h"
 
 #include <stdio.h>
 
@@ -36,34 +34,6 @@ bool request_body(struct request *r)
     else
         explain(r, ERR_BAD_JSON, "The body is not valid JSON: %s (at byte %zu).", reason, at);
     return false;
-}
-
-const struct json_span *request_member(struct request *r, const char *name)
-{
-    struct str wanted = str_of(name);
-    for (size_t i = r->member_n; i-- > 0 && r->members != NULL;)
-        if (str_eq(r->members[i].name.raw, wanted))
-            return r->members[i].value.kind == JSON_SPAN_NULL ? NULL : &r->members[i].value;
-    return NULL;
-}
-
-static struct str span_text(struct request *r, const struct json_span *span)
-{
-    if (span == NULL || span->kind != JSON_SPAN_TEXT)
-        return (struct str){NULL, 0};
-    if (!span->has_escape)
-        return span->raw;
-    struct buf plain;
-    buf_init(&plain, span->raw.n);
-    buf_put_span_text(&plain, span);
-    struct str copy = request_copy(r, buf_str(&plain));
-    buf_fini(&plain);
-    return copy;
-}
-
-struct str request_member_text(struct request *r, const char *name)
-{
-    return span_text(r, request_member(r, name));
 }
 
 static bool refuse_member(struct request *r, const char *name, const char *what, long long min,
@@ -122,5 +92,20 @@ bool request_optional_bool(struct request *r, const char *name, bool fallback, b
     if (span != NULL && span->kind != JSON_SPAN_BOOL)
         return explain_member(r, name, "true or false");
     *ret_value = span == NULL ? fallback : span->raw.at[0] == 't';
+    return true;
+}
+
+bool request_param_u64(struct request *r, const char *name, uint64_t min, uint64_t max,
+                       uint64_t fallback, uint64_t *ret_value)
+{
+    struct str text = request_param(r, name);
+    uint64_t value = fallback;
+    if (text.at != NULL && (!str_parse_u64(text, &value) || value < min || value > max)) {
+        char expected[80];
+        snprintf(expected, sizeof expected, "a whole number from %llu to %llu",
+                 (unsigned long long)min, (unsigned long long)max);
+        return explain_param(r, name, expected);
+    }
+    *ret_value = value;
     return true;
 }
