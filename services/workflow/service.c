@@ -4,8 +4,8 @@
 #include "services/workflow/approvals/approvals.h"
 #include "services/workflow/workflow.h"
 
+#include "services/workflow/run/runs.h"
 #include "services/workflow/run/socket.h"
-#include "services/workflow/run/supervisor.h"
 #include "services/workflow/sql/sql.h"
 #include "services/workflow/trees/trees.h"
 #include "shared/base/log.h"

@@ -3,7 +3,7 @@
  * workflow: runs of decision trees whose agents are models, tools and people (/openapi.yaml,
  * ADR 46). One per thread (service.h). A run is in Redis; a node
  * holds sockets that watch sessions (run/socket.h), and the runs that it drives under a fence
- * (run/supervisor.h).
+ * (run/runs.h).
  */
 #ifndef PARLEY_SERVICES_WORKFLOW_WORKFLOW_H
 #define PARLEY_SERVICES_WORKFLOW_WORKFLOW_H

@@ -42,7 +42,7 @@ const ELSEWHERE = {
 
 // Numbers of the table are in the code: [file, constant, its unit if that is not the table's].
 const CODE = {
-  'runs that a thread drives': [['services/workflow/run/supervisor.h', 'RUNS_MAX'], ['services/workflow/run/supervisor.h', 'RUNS_WAITING_MAX']],
+  'runs that a thread drives': [['services/workflow/run/runs.h', 'RUNS_MAX'], ['services/workflow/run/runs.h', 'RUNS_WAITING_MAX']],
   'runs that one socket': [['services/workflow/run/socket.h', 'SOCKET_FOLLOWS_MAX']],
   'statements for the workflows': [['services/workflow/sql/statement.h', 'SQL_WAITING_MAX'], ['services/workflow/sql/statement.h', 'SQL_LIMIT_MS', 's'], ['services/workflow/sql/sql.c', 'BUSY_MS', 's']],
   'unfinished workflow runs': [['lua/workflow/runs.lua', 'OPEN_MAX']],
@@ -54,7 +54,7 @@ const CODE = {
   'calls of a bot for one message': [['lua/bots/deliveries.lua', 'ATTEMPTS'], ['lua/bots/deliveries.lua', 'CALL_MS', 's']],
   'unfinished deliveries': [['lua/bots/deliveries.lua', 'BUSY']],
   'calls of bots under way': [['services/bots/dispatch/delivery.h', 'DISPATCH_CALLS_MAX'], ['services/bots/dispatch/delivery.h', 'DISPATCH_CALLS_OF_BOT'], ['services/bots/dispatch/delivery.h', 'DISPATCH_HELD_MAX']],
-  'deliveries of a thread that rest': [['services/bots/dispatch/delivery.h', 'DISPATCH_HELD_MAX'], ['services/bots/evaluate/run.h', 'EVALUATIONS_RESTING_MAX'], ['services/workflow/run/turns.c', 'CROWDED_MAX']],
+  'deliveries of a thread that rest': [['services/bots/dispatch/delivery.h', 'DISPATCH_HELD_MAX'], ['services/bots/evaluate/run.h', 'EVALUATIONS_RESTING_MAX'], ['services/workflow/run/run.c', 'CROWDED_MAX']],
   'hops from bot to bot': [['lua/bots/messages.lua', 'HOPS_MAX']],
   'a conversation to evaluate': [['services/bots/evaluate/conversation.h', 'CONVERSATION_MAX_BYTES'], ['services/bots/evaluate/conversation.h', 'CONVERSATION_TURNS_MAX']],
   'evaluations of an account and user': [['lua/bots/evaluations.lua', 'OPEN_MAX'], ['lua/bots/evaluations.lua', 'KEPT_MAX']],

@@ -43,11 +43,6 @@ my @known = (
     'shared/http/wire: connection connection_head connection_read connection_room connection_tls streams',
     'shared/redis: turn turn_hold turn_library',
     'shared/search: index index_entries',
-
-    # To be opened.
-    'services/workflow/run: run step supervisor takeover turns',
-
-    # To be opened.
 );
 
 sub text_of {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * agent: what runs in one step of a workflow, as a table of functions for each kind of agent. The
- * supervisor (run/supervisor.h) owns the order of steps, deadlines, retries and what is stored; a
+ * supervisor (run/runs.h) owns the order of steps, deadlines, retries and what is stored; a
  * kind only tries once and says what came of it.
  *
  * An attempt that another node repeats, because the first one died, has the same session, run, step

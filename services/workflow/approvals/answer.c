@@ -12,7 +12,7 @@
 
 #include "generated/verbs.h"
 #include "services/workflow/approvals/form_post.h"
-#include "services/workflow/run/supervisor.h"
+#include "services/workflow/run/runs.h"
 #include "services/workflow/trees/form.h"
 #include "shared/base/sm.h"
 

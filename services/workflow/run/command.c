@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * command.c - what clients say on their sockets (see socket.h).
  *
- *   request --> BEGINNING --> the run is this node's (supervisor.h)
+ *   request --> BEGINNING --> the run is this node's (runs.h)
  *   request that continues where a person was asked --> ECHOING --> FINDING --> ANSWERING
  *   response with hitl_response ------------------------------> FINDING --> ANSWERING
  *   resume ---------------------------------------------------> FINDING --> frames (follow.c)
@@ -13,7 +13,7 @@
 
 #include "generated/verbs.h"
 #include "services/workflow/agents/agent.h"
-#include "services/workflow/run/supervisor.h"
+#include "services/workflow/run/runs.h"
 #include "services/workflow/trees/trees.h"
 #include "shared/base/nearest.h"
 #include "shared/base/shown.h"

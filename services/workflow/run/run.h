@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * run: one run as its driver holds it, between what is stored. For run/ only: supervisor.c moves
- * it, step.c stores what it decided, corrections.c takes what people correct, takeover.c brings it
- * here and keeps it, turns.c says when it may continue. On the loop's thread.
+ * run: one run as its driver holds it, between what is stored. For run/ only: run.c has its states
+ * and says when it may continue, supervisor.c drives it, step.c stores what it decided,
+ * corrections.c takes what people correct, takeover.c brings it here and keeps it. On the loop's
+ * thread.
  */
 #ifndef PARLEY_SERVICES_WORKFLOW_RUN_H
 #define PARLEY_SERVICES_WORKFLOW_RUN_H
 
 #include "services/workflow/agents/agent.h"
-#include "services/workflow/run/supervisor.h"
+#include "services/workflow/run/runs.h"
 #include "services/workflow/trees/trees.h"
 #include "shared/lease/leases.h"
 #include "shared/op/fair_slots.h"
@@ -89,35 +90,28 @@ struct runs {
     size_t crowded_n;
     bool is_filling;    /* inside runs_fill */
     struct trees *read; /* the last version that was read from Redis; NULL: none */
+    /* Set by supervisor.c: it is the run's turn, or it is read; carries on where it is. */
+    void (*go_on)(struct run *run);
+    /* Its step is stored: goes to the next agent. */
+    void (*enter)(struct run *run, const struct tree_node *node);
 };
 
-/* --- supervisor.c --- */
+/* --- run.c --- */
 
 void run_move(struct run *run, enum run_state to);
 /* A new one in that state, with nothing but its ids. Replaces one that is driven here under a
  * former fence. */
 struct run *run_create(struct runs *runs, struct str session, uint64_t n, uint64_t fence,
                        enum run_state state);
-/* Drops it. `is_final`: nobody needs its agent's answer any more. */
+/* Ends what its agent does. `is_final`: nobody needs that agent's answer any more. */
+void run_stop_agent(struct run *run, bool is_final);
+/* Drops it, and ends what its agent does. */
 void run_drop(struct run *run, bool is_final);
-/* Everything is read: carries on where it is. */
-void run_go_on(struct run *run);
-/* Its step is stored: goes to the next agent. */
-void run_enter(struct run *run, const struct tree_node *node);
-/* Asks the current agent, from the first attempt on. */
-void run_work(struct run *run);
-
-/* --- turns.c --- */
-
 void turns_init(struct runs *runs);
 void turns_fini(struct runs *runs);
-/* One more in that state, or one less. */
-void turns_count(enum run_state state, int delta);
 /* It continues when it is its turn, possibly inside this function; or it is given to another node.
  */
 void run_wait_for_turn(struct run *run);
-/* Neither for its turn nor for room does it wait any more. */
-void run_leave_turn(struct run *run);
 /* Continues the runs whose turn it is. */
 void runs_fill(struct runs *runs);
 /* Counts what its agent works on now. */
@@ -157,6 +151,8 @@ bool run_correct(struct run *run, bool *ret_fits);
 /* --- takeover.c --- */
 
 void run_load(struct run *run);
+/* The user of a name as engines see it, in own memory. */
+char *run_plain_user(struct str user_name);
 extern const struct lease_kind run_leases;
 
 #endif

@@ -169,7 +169,7 @@ static void on_stored(struct call *call, enum err error, struct str reply)
     run->step++;
     run->seq = lines_next_u64(&lines);
     run->is_verb_new = false;
-    run_enter(run, run->after);
+    run->runs->enter(run, run->after);
 }
 
 /* Returns the agent that is stored: for a run that waits, the one that asks. */

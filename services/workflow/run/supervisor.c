@@ -1,22 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * supervisor.c - see supervisor.h: what happens in a run, and when.
+ * supervisor.c - what happens in a run, and when (see runs.h; its states are in run.c).
  *
- *   runs_start, _carry_on --> WAITING ----> WORKING <----+ the next agent, or a retry
- *                              ^  | not read | |  ^  |   |
- *                  there is    |  v          | |  +--+   |
- *                    room   CROWDED <-- no --+ |         |
- *                       LOADING        room    v         |
- *                        |  | +----------> STORING ------+
- *                        |  |                 |  (the step is stored, then its frame is sent)
- *                        v  v                 v
- *                   READING CLOSING   ENDED: over, waiting for a person, or no longer ours
- *
- * WAITING: for its turn, and CROWDED: for room in the queue (turns.c); then it is read again.
- * READING: the workflows file has a version other than this node's. CLOSING: nobody has answered in
- * time, which is recorded as an answer; then it is read again. A decision of a person is what was
- * read: with corrections its agent is asked again, without them it counts as that agent's yes.
- * Corrections replace members of messageBody, except for the words of the deployed chat: these, and
- * the objection that they answer, are kept beside the request, for this agent and all that follow.
+ * A decision of a person is what was read: with corrections its agent is asked again, without them
+ * it counts as that agent's yes. Corrections replace members of messageBody, except for the words
+ * of the deployed chat: these, and the objection that they answer, are kept beside the request, for
+ * this agent and all that follow.
  *
  * An agent's step takes one verb, and the next agent is asked in its reply. */
 #include "services/workflow/run/run.h"
@@ -24,7 +12,6 @@
 #include "services/workflow/run/envelope.h"
 #include "shared/auth/accounts.h"
 #include "shared/base/mem.h"
-#include "shared/base/sm.h"
 #include "shared/http/access/gate.h"
 #include "shared/queue/lines.h"
 
@@ -38,73 +25,6 @@ enum {
     SILENCE_MS = 60000,
     STRANGERS_MAX_WAITING = 100,
 };
-
-static const struct sm_state states[] = {
-    [RUN_WAITING] = {"WAITING",
-                     SM(RUN_LOADING) | SM(RUN_WORKING) | SM(RUN_STORING) | SM(RUN_ENDED)},
-    [RUN_CROWDED] = {"CROWDED", SM(RUN_WAITING) | SM(RUN_ENDED)},
-    [RUN_LOADING] = {"LOADING", SM(RUN_WAITING) | SM(RUN_READING) | SM(RUN_CLOSING) |
-                                    SM(RUN_WORKING) | SM(RUN_STORING) | SM(RUN_ENDED)},
-    [RUN_READING] = {"READING", SM(RUN_WAITING) | SM(RUN_CLOSING) | SM(RUN_WORKING) |
-                                    SM(RUN_STORING) | SM(RUN_ENDED)},
-    [RUN_CLOSING] = {"CLOSING", SM(RUN_ENDED)},
-    [RUN_WORKING] = {"WORKING",
-                     SM(RUN_WORKING) | SM(RUN_CROWDED) | SM(RUN_STORING) | SM(RUN_ENDED)},
-    [RUN_STORING] = {"STORING", SM(RUN_WORKING) | SM(RUN_ENDED)},
-    [RUN_ENDED] = {"ENDED", 0},
-};
-static const struct sm sm = SM_OF("run", states);
-
-void run_move(struct run *run, enum run_state to)
-{
-    turns_count(run->state, -1);
-    run->state = sm_move(&sm, run->number, run->state, to);
-    turns_count(run->state, 1);
-}
-
-/* --- runs of this node ------------------------------------------------------------------------ */
-
-struct run *run_create(struct runs *runs, struct str session, uint64_t n, uint64_t fence,
-                       enum run_state state)
-{
-    char id[LEASE_ID_MAX_BYTES + 1];
-    struct run *run = mem_zeroed(sizeof *run);
-    *run = (struct run){.runs = runs, .state = state, .number = sm_number(), .n = n};
-    turns_count(state, 1);
-    snprintf(id, sizeof id, "%.*s.%llu", STR_ARG(session), (unsigned long long)n);
-    lease_hold(&runs->leases, &run->lease, str_of(id), fence);
-    run->session = lease_home(&run->lease);
-    return run;
-}
-
-static void stop_agent(struct run *run, bool is_final)
-{
-    loop_cancel_deadline(run->runs->workflow->server->loop, &run->deadline);
-    if (run->running != NULL)
-        run->kind->cancel(run->running, is_final);
-    run->running = NULL;
-}
-
-void run_drop(struct run *run, bool is_final)
-{
-    struct runs *runs = run->runs;
-    char *texts[] = {run->account,    run->user_name,  run->user,           run->session_id,
-                     run->request_id, run->verb,       run->verbs,          run->traceparent,
-                     run->version,    run->agent_name, run->question_status};
-    stop_agent(run, is_final);
-    run_leave_turn(run);
-    run_move(run, RUN_ENDED);
-    call_detach(&run->call);
-    lease_let_go(&run->lease);
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        free(texts[i]);
-    trees_unref(run->trees);
-    json_decref(run->body);
-    json_decref(run->asked);
-    json_decref(run->answers);
-    free(run);
-    runs_fill(runs);
-}
 
 /* --- agents ----------------------------------------------------------------------------------- */
 
@@ -203,7 +123,7 @@ static void time_out(struct run *run)
 static void on_late(struct deadline *deadline)
 {
     struct run *run = container_of(deadline, struct run, deadline);
-    stop_agent(run, true);
+    run_stop_agent(run, true);
     time_out(run);
 }
 
@@ -277,7 +197,7 @@ static void begin_attempt(struct run *run)
     attempt(run);
 }
 
-void run_work(struct run *run)
+static void work(struct run *run)
 {
     run->attempt = 1;
     run->complaint[0] = 0;
@@ -285,11 +205,11 @@ void run_work(struct run *run)
     begin_attempt(run);
 }
 
-void run_enter(struct run *run, const struct tree_node *node)
+static void enter(struct run *run, const struct tree_node *node)
 {
     run->node = node;
     run->agent = node->agent;
-    run_work(run);
+    work(run);
 }
 
 /* --- carrying on ------------------------------------------------------------------------------ */
@@ -322,13 +242,13 @@ static void go_on_approved(struct run *run, struct buf *reason)
     run->was_approved = true;
     if (run_correct(run, &fits)) {
         if (fits)
-            run_work(run);
+            work(run);
         else
             run_fail(run, STR("The corrections make messageBody larger than 192 KiB."));
         return;
     }
     if (run->node == NULL) { /* a yes names no verb */
-        run_work(run);
+        work(run);
         return;
     }
     buf_lit(reason, "Approved");
@@ -372,7 +292,7 @@ static void go_on_again(struct run *run)
     time_out(run);
 }
 
-void run_go_on(struct run *run)
+static void go_on_read(struct run *run)
 {
     struct buf reason;
     if (!find_agent(run)) {
@@ -384,7 +304,7 @@ void run_go_on(struct run *run)
         return;
     }
     if (run->question == 0 || run->question != run->step) {
-        run_work(run);
+        work(run);
         return;
     }
     buf_init(&reason, REASON_MAX_BYTES);
@@ -401,16 +321,19 @@ void run_go_on(struct run *run)
     buf_fini(&reason);
 }
 
-/* --- life ------------------------------------------------------------------------------------- */
-
-/* As engines see the user of a name. */
-static char *plain_user(struct str user_name)
+static void go_on(struct run *run)
 {
-    char bytes[NAME_MAX_BYTES];
-    struct buf b = {.at = bytes, .cap = sizeof bytes, .max = sizeof bytes};
-    bool is_name = buf_put_unnamed(&b, lines_name_within(user_name));
-    return str_copy(is_name ? buf_str(&b) : user_name);
+    if (run->body == NULL) {
+        run_move(run, RUN_LOADING);
+        run_load(run);
+    } else if (run->version != NULL) { /* it was read */
+        go_on_read(run);
+    } else {
+        work(run);
+    }
 }
+
+/* --- life ------------------------------------------------------------------------------------- */
 
 void runs_start(struct runs *runs, const struct run_start *start)
 {
@@ -418,7 +341,7 @@ void runs_start(struct runs *runs, const struct run_start *start)
     const struct tree *tree = trees_tree(start->trees, start->verb);
     run->account = str_copy(start->account);
     run->user_name = str_copy(start->user_name);
-    run->user = plain_user(start->user_name);
+    run->user = run_plain_user(start->user_name);
     run->session_id = str_copy(start->session_id);
     run->request_id = str_copy(start->request_id);
     run->verb = str_copy(start->verb);
@@ -433,23 +356,12 @@ void runs_start(struct runs *runs, const struct run_start *start)
     run_wait_for_turn(run);
 }
 
-void runs_carry_on(struct runs *runs, const struct run_lease *lease)
-{
-    char *account = str_copy(lease->account), *user_name = str_copy(lease->user_name);
-    struct run *run = run_create(runs, lease->session, lease->run, lease->fence,
-                                 lease->is_asking ? RUN_LOADING : RUN_WAITING);
-    run->account = account;
-    run->user_name = user_name;
-    if (lease->is_asking)
-        run_load(run);
-    else
-        run_wait_for_turn(run);
-}
-
 struct runs *runs_create(struct workflow *workflow)
 {
     struct runs *runs = mem_zeroed(sizeof *runs);
     runs->workflow = workflow;
+    runs->go_on = go_on;
+    runs->enter = enter;
     turns_init(runs);
     leases_init(&runs->leases, &run_leases, workflow->server->loop, workflow->server->shards,
                 &workflow->server->is_draining);

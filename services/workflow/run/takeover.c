@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * takeover.c - how runs come to a node and stay with it (see run.h): the verbs for that
+ * takeover.c - how runs come to a node and stay with it (see runs.h and run.h): the verbs for that
  * (shared/lease/leases.h), and reading one that this node has not begun, or has put aside. Those
  * are taken that nobody renews: runs of nodes that died, and questions past their deadline. */
 #include "services/workflow/run/run.h"
@@ -38,7 +38,7 @@ static json_t *next_json(struct lines *lines, bool is_array)
     return is_array ? json_array() : json_object();
 }
 
-static char *plain_user(struct str user_name)
+char *run_plain_user(struct str user_name)
 {
     struct lines lines = lines_of(lines_name_within(user_name));
     return next_unnamed(&lines);
@@ -61,7 +61,7 @@ static void read_run(struct run *run, struct lines *lines)
     free(run->user_name);
     run->account = next_text(lines);
     run->user_name = next_text(lines);
-    run->user = plain_user(str_of(run->user_name));
+    run->user = run_plain_user(str_of(run->user_name));
     run->session_id = next_unnamed(lines);
     run->request_id = next_unnamed(lines);
     if (run->traceparent == NULL)
@@ -133,7 +133,7 @@ static void go_on(struct run *run)
     if (run->is_waiting)
         close_question(run);
     else if (run->entry.has_slot)
-        run_go_on(run);
+        run->runs->go_on(run);
     else /* it was read to be closed, and is answered by now */
         run_wait_for_turn(run);
 }
@@ -186,6 +186,19 @@ void run_load(struct run *run)
 {
     call_workflow_load(shards_call(run->runs->workflow->server->shards, &run->call, on_loaded),
                        .session = run->session, .run = run->n);
+}
+
+void runs_carry_on(struct runs *runs, const struct run_lease *lease)
+{
+    char *account = str_copy(lease->account), *user_name = str_copy(lease->user_name);
+    struct run *run = run_create(runs, lease->session, lease->run, lease->fence,
+                                 lease->is_asking ? RUN_LOADING : RUN_WAITING);
+    run->account = account;
+    run->user_name = user_name;
+    if (lease->is_asking)
+        run_load(run);
+    else
+        run_wait_for_turn(run);
 }
 
 /* --- leases ----------------------------------------------------------------------------------- */

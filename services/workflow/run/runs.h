@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * supervisor: drives runs, one state machine each (the diagram is in supervisor.c). A run belongs
+ * runs: drives runs, one state machine each (the diagram is in run.c). A run belongs
  * to the node that holds its fence; each step is stored with its frame before anybody sees it, and
  * the fence is compared in that same step. A node that cannot store, or has lost the fence, drops
  * the run without a word: whichever node takes it (takeover.c) carries on from what is stored.
  *
  * One per node, on its loop's thread.
  */
-#ifndef PARLEY_SERVICES_WORKFLOW_SUPERVISOR_H
-#define PARLEY_SERVICES_WORKFLOW_SUPERVISOR_H
+#ifndef PARLEY_SERVICES_WORKFLOW_RUNS_H
+#define PARLEY_SERVICES_WORKFLOW_RUNS_H
 
 #include "services/workflow/workflow.h"
 #include "shared/base/json.h"

@@ -1,11 +1,30 @@
 /* SPDX-License-Identifier: MIT
- * turns.c - which runs this node works on (see run.h). Those who begin runs take turns (ADR 77). A
- * slot is a byte: what runs hold in memory is bounded by --body-memory-mib, apart from the bodies
- * of requests. A run that waits, for its turn or for room in the queue, is a few names; its state
- * is read from Redis when it continues. */
+ * run.c - the states of runs, and which of them this node works on (see run.h).
+ *
+ *   runs_start, _carry_on --> WAITING ----> WORKING <----+ the next agent, or a retry
+ *                              ^  | not read | |  ^  |   |
+ *                  there is    |  v          | |  +--+   |
+ *                    room   CROWDED <-- no --+ |         |
+ *                       LOADING        room    v         |
+ *                        |  | +----------> STORING ------+
+ *                        |  |                 |  (the step is stored, then its frame is sent)
+ *                        v  v                 v
+ *                   READING CLOSING   ENDED: over, waiting for a person, or no longer ours
+ *
+ * WAITING: for its turn, and CROWDED: for room in the queue; then it is read again. READING: the
+ * workflows file has a version other than this node's. CLOSING: nobody has answered in time, which
+ * is recorded as an answer; then it is read again.
+ *
+ * Those who begin runs take turns (ADR 77). A slot is a byte: what runs hold in memory is bounded
+ * by --body-memory-mib, apart from the bodies of requests. A run that waits, for its turn or for
+ * room in the queue, is a few names; its state is read from Redis when it continues. */
 #include "services/workflow/run/run.h"
 
+#include "shared/base/mem.h"
+#include "shared/base/sm.h"
+
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 enum {
@@ -27,6 +46,36 @@ static struct loop *loop_of(const struct run *run)
 
 /* Counts of all nodes of the process. */
 static _Atomic int64_t state_counts[RUN_ENDED + 1], held_bytes;
+
+/* --- states ----------------------------------------------------------------------------------- */
+
+static const struct sm_state states[] = {
+    [RUN_WAITING] = {"WAITING",
+                     SM(RUN_LOADING) | SM(RUN_WORKING) | SM(RUN_STORING) | SM(RUN_ENDED)},
+    [RUN_CROWDED] = {"CROWDED", SM(RUN_WAITING) | SM(RUN_ENDED)},
+    [RUN_LOADING] = {"LOADING", SM(RUN_WAITING) | SM(RUN_READING) | SM(RUN_CLOSING) |
+                                    SM(RUN_WORKING) | SM(RUN_STORING) | SM(RUN_ENDED)},
+    [RUN_READING] = {"READING", SM(RUN_WAITING) | SM(RUN_CLOSING) | SM(RUN_WORKING) |
+                                    SM(RUN_STORING) | SM(RUN_ENDED)},
+    [RUN_CLOSING] = {"CLOSING", SM(RUN_ENDED)},
+    [RUN_WORKING] = {"WORKING",
+                     SM(RUN_WORKING) | SM(RUN_CROWDED) | SM(RUN_STORING) | SM(RUN_ENDED)},
+    [RUN_STORING] = {"STORING", SM(RUN_WORKING) | SM(RUN_ENDED)},
+    [RUN_ENDED] = {"ENDED", 0},
+};
+static const struct sm sm = SM_OF("run", states);
+
+static void count(enum run_state state, int delta)
+{
+    atomic_fetch_add(&state_counts[state], delta);
+}
+
+void run_move(struct run *run, enum run_state to)
+{
+    count(run->state, -1);
+    run->state = sm_move(&sm, run->number, run->state, to);
+    count(run->state, 1);
+}
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
@@ -87,18 +136,6 @@ static void forget(struct run *run)
 
 /* --- turns ------------------------------------------------------------------------------------ */
 
-static void go_on(struct run *run)
-{
-    if (run->body == NULL) {
-        run_move(run, RUN_LOADING);
-        run_load(run);
-    } else if (run->version != NULL) { /* it was read */
-        run_go_on(run);
-    } else {
-        run_work(run);
-    }
-}
-
 void runs_fill(struct runs *runs)
 {
     struct fair_entry *entry;
@@ -106,7 +143,7 @@ void runs_fill(struct runs *runs)
         return;
     runs->is_filling = true;
     while ((entry = fair_slots_next(runs->turns)) != NULL)
-        go_on(run_of(entry));
+        runs->go_on(run_of(entry));
     while ((entry = fair_slots_surplus(runs->turns)) != NULL)
         lease_give_back(&run_of(entry)->lease, 0);
     runs->is_filling = false;
@@ -127,7 +164,8 @@ void run_wait_for_turn(struct run *run)
     runs_fill(runs);
 }
 
-void run_leave_turn(struct run *run)
+/* Neither for its turn nor for room does it wait any more. */
+static void leave_turn(struct run *run)
 {
     run->runs->crowded_n -= run->state == RUN_CROWDED;
     vacancy_wait_cancel(&run->vacancy);
@@ -189,11 +227,6 @@ void run_wait_for_room(struct run *run, const struct agent_result *result)
 
 /* --- metrics ---------------------------------------------------------------------------------- */
 
-void turns_count(enum run_state state, int delta)
-{
-    atomic_fetch_add(&state_counts[state], delta);
-}
-
 void runs_put_metrics(struct buf *b)
 {
     int64_t driven = 0;
@@ -216,6 +249,43 @@ void runs_put_metrics(struct buf *b)
 }
 
 /* --- life ------------------------------------------------------------------------------------- */
+
+struct run *run_create(struct runs *runs, struct str session, uint64_t n, uint64_t fence,
+                       enum run_state state)
+{
+    char id[LEASE_ID_MAX_BYTES + 1];
+    struct run *run = mem_zeroed(sizeof *run);
+    *run = (struct run){.runs = runs, .state = state, .number = sm_number(), .n = n};
+    count(state, 1);
+    snprintf(id, sizeof id, "%.*s.%llu", STR_ARG(session), (unsigned long long)n);
+    lease_hold(&runs->leases, &run->lease, str_of(id), fence);
+    run->session = lease_home(&run->lease);
+    return run;
+}
+
+void run_stop_agent(struct run *run, bool is_final)
+{
+    loop_cancel_deadline(run->runs->workflow->server->loop, &run->deadline);
+    if (run->running != NULL)
+        run->kind->cancel(run->running, is_final);
+    run->running = NULL;
+}
+
+void run_drop(struct run *run, bool is_final)
+{
+    struct runs *runs = run->runs;
+    run_stop_agent(run, is_final);
+    leave_turn(run);
+    run_move(run, RUN_ENDED);
+    call_detach(&run->call);
+    lease_let_go(&run->lease);
+    forget(run);
+    free(run->account);
+    free(run->user_name);
+    free(run->traceparent);
+    free(run);
+    runs_fill(runs);
+}
 
 void turns_init(struct runs *runs)
 {
