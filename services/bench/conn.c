@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <netinet/tcp.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <time.h>
@@ -30,6 +31,21 @@ enum {
     UNREACHABLE_US = 2000000,
     TURN_MAX_US = 1000000
 };
+
+static volatile sig_atomic_t is_interrupted;
+
+static void on_signal(int number)
+{
+    (void)number;
+    is_interrupted = 1;
+}
+
+void bench_conn_stop_on_signals(void)
+{
+    const struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
 
 bool bench_conn_loop_init(struct bench_conn_loop *loop)
 {
@@ -271,6 +287,10 @@ void bench_conn_loop_run(struct bench_conn_loop *loop, uint64_t until_us)
 {
     struct epoll_event events[EVENTS];
     while (!loop->is_stopped) {
+        if (is_interrupted) {
+            loop->is_stopped = true;
+            return;
+        }
         uint64_t now_us = clock_mono_us();
         if (now_us >= until_us)
             return;

@@ -55,6 +55,9 @@ struct bench_conn {
 bool bench_conn_loop_init(struct bench_conn_loop *loop) must_check;
 void bench_conn_loop_fini(struct bench_conn_loop *loop);
 
+/* From now on SIGINT and SIGTERM stop all loops, within a second, so that what was measured is
+ * reported. A second signal ends the process. */
+void bench_conn_stop_on_signals(void);
 /* Turns until `until_us`, or until somebody sets `is_stopped`. All callbacks run in here. */
 void bench_conn_loop_run(struct bench_conn_loop *loop, uint64_t until_us);
 

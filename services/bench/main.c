@@ -2,6 +2,7 @@
  * main.c - `parley bench`: the load generator. Reads flags, finds the processes to look at, runs
  * the modes one after the other and prints the report. One thread, because it shares the machine
  * that it measures; README.md says how to read the figures. */
+#include "services/bench/conn.h"
 #include "services/bench/report.h"
 #include "services/commands/commands.h"
 #include "shared/auth/token.h"
@@ -253,6 +254,7 @@ static int run_bench(const struct config *config)
     bench.query_json = buf_str(&query);
     bench.answer_json = buf_str(&answer);
     status = EXIT_FAILED;
+    bench_conn_stop_on_signals();
     if (config_number(config, "tokens") == 0 || bench_login(&bench))
         status = run(&bench, config_text(config, "mode"), config_number(config, "json") != 0);
 out:

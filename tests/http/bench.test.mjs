@@ -2,7 +2,7 @@
 //
 // `parley bench`: that each mode does what it says that it measures, and leaves nothing open. What is measured is nobody's test.
 import assert from 'node:assert/strict';
-import { runParley, suite } from '../support/harness.mjs';
+import { eventually, runParley, startProcess, suite } from '../support/harness.mjs';
 import { ownShards } from '../support/shards.mjs';
 
 ownShards(); // a client: the same on any number of shards
@@ -72,6 +72,28 @@ suite('parley bench', {}, ({ test, cluster }) => {
     assert.ok(cycles > 0);
     assert.equal(errors, 0);
     assert.equal((await used()) - before, 2);
+  });
+
+  for (const mode of ['wake', 'wakecheck']) {
+    test(`${mode}: as many wakes as were asked for, without errors`, async () => {
+      const { code, stdout, stderr } = await bench('--mode', mode, '--samples', 10, '--json');
+      assert.equal(code, 0, stderr);
+      const { samples, errors, sent_p50_us: sent } = JSON.parse(stdout)[mode];
+      assert.deepEqual({ samples, errors }, { samples: 10, errors: 0 });
+      assert.ok(sent > 0);
+    });
+  }
+
+  // The first second of wakes does not count: about fourteen of them.
+  test('a run that is ended by a signal reports what it has measured', async () => {
+    const running = startProcess(['bench', '--url', cluster.nodes[0].url, '--accounts', cluster.accountsFile, '--mode', 'wake', '--samples', 100_000, '--json']);
+    const topics = async () => (await cluster.redis.cmd('KEYS', 'parley:*t:bench-*')).length;
+    const before = await topics();
+    await eventually(async () => (await topics()) > before + 30, { what: 'thirty wakes' });
+    running.child.kill('SIGTERM');
+    assert.deepEqual(await running.exit(), { code: 0, signal: null }, running.stderr);
+    const { samples } = JSON.parse(running.stdout).wake;
+    assert.ok(samples > 0 && samples < 100_000, `${samples} samples`);
   });
 
   test('the table has a row for compact', async () => {
