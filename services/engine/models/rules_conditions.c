@@ -79,6 +79,11 @@ static bool put_contains(struct rules_select *r, const char *column, struct str 
 
 /* ---- the parts of a request ---- */
 
+bool rules_is_one(const struct rules_select *r, size_t i, const char *word)
+{
+    return rules_is(r->words, i, (const char *const[]){word, NULL});
+}
+
 const char *rules_column_at(const struct rules_select *r, size_t i, size_t *ret_n)
 {
     const char *column = rules_match_column(r->columns, r->words, i, ret_n);

@@ -22,11 +22,8 @@ struct rules_select {
     uint64_t limit;
 };
 
-static inline bool rules_is_one(const struct rules_select *r, size_t i, const char *word)
-{
-    return rules_is(r->words, i, (const char *const[]){word, NULL});
-}
-
+/* Returns whether word `i` is that one. */
+bool rules_is_one(const struct rules_select *r, size_t i, const char *word);
 /* The column at word `i`, by its name or by what it usually is: "date", "name". NULL: none. */
 const char *rules_column_at(const struct rules_select *r, size_t i, size_t *ret_n);
 

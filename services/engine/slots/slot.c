@@ -74,6 +74,24 @@ void slot_go_idle(struct slot *slot, uint64_t after_ms)
     slot_poll_after(slot, after_ms);
 }
 
+void slot_next_query(struct slot *slot)
+{
+    struct claim_query *query = claim_next(&slot->hold.claim);
+    if (query == NULL)
+        slot_go_idle(slot, 0);
+    else if (slot->is_stopping)
+        slot_release_unused(slot, "the engine is stopping");
+    else
+        slot_work_begin(slot, query);
+}
+
+void slot_finish_query(struct slot *slot, enum query_state state)
+{
+    slot_hold_end_query(slot, slot->work.query, state);
+    slot_end_work(slot);
+    slot_next_query(slot);
+}
+
 void slot_take_claim(struct slot *slot, const struct claim *claim)
 {
     char ids[CLAIM_IDS_BYTES];
@@ -82,7 +100,7 @@ void slot_take_claim(struct slot *slot, const struct claim *claim)
     slot_hold_take(slot, claim);
     slot_hold_start_beats(slot);
     slot_text_new_claim(slot);
-    slot_work_next_query(slot);
+    slot_next_query(slot);
 }
 
 void slot_drop_query(struct slot *slot, struct claim_query *query, const char *why)
@@ -92,7 +110,7 @@ void slot_drop_query(struct slot *slot, struct claim_query *query, const char *w
     log_write(LOG_INFO, "query no longer needs an answer", LOG_STR("topic", slot->hold.claim.topic),
               LOG_U("seq", query->seq), LOG_S("why", why), claim_log_id(query));
     if (query == slot->work.query)
-        slot_work_finish_query(slot, QUERY_GONE);
+        slot_finish_query(slot, QUERY_GONE);
     else
         slot_hold_end_query(slot, query, QUERY_GONE);
 }
@@ -104,6 +122,13 @@ void slot_drop_claim(struct slot *slot, const char *why)
               LOG_STR("topic", slot->hold.claim.topic), LOG_S("why", why),
               claim_log_ids(&slot->hold.claim, ids));
     slot_go_idle(slot, 0);
+}
+
+void slot_put_engine(struct slot *slot, struct buf *query)
+{
+    buf_lit(query, "Engine=");
+    buf_put_url_encoded(query, str_of(slot->engine->engine_id));
+    buf_printf(query, "-%u", slot->number + 1);
 }
 
 /* ---- for the engine ---- */

@@ -10,8 +10,9 @@
  *   slot_answer   gives the answer
  *   slot_release  gives the claim back
  *
- * slot.c has the state with its diagram and everything that involves several parts. Only files of
- * this folder include it. Single thread: the engine's loop.
+ * slot.c has the state with its diagram and everything that involves several parts; a part that is
+ * done calls it. One part calls another in this order only: work, answer, poll, release or text,
+ * hold. Only files of this folder include it. Single thread: the engine's loop.
  */
 #ifndef PARLEY_SERVICES_ENGINE_SLOTS_SLOT_H
 #define PARLEY_SERVICES_ENGINE_SLOTS_SLOT_H
@@ -57,11 +58,17 @@ void slot_end_work(struct slot *slot);
 void slot_end_claim(struct slot *slot);
 /* Forgets the claim and pulls the next after a pause; or stops. */
 void slot_go_idle(struct slot *slot, uint64_t after_ms);
+/* Starts on the first query of the claim that is open; without one the claim ends. */
+void slot_next_query(struct slot *slot);
+/* Ends the query at work and continues with the next. */
+void slot_finish_query(struct slot *slot, enum query_state state);
 /* Takes over a claim and starts on it; the slot holds none. */
 void slot_take_claim(struct slot *slot, const struct claim *claim);
 /* The claim is no longer ours: forgets it and pulls the next. */
 void slot_drop_claim(struct slot *slot, const char *why);
 /* That query needs no answer any more; ends the work on it if it is the one at work. */
 void slot_drop_query(struct slot *slot, struct claim_query *query, const char *why);
+/* Puts the parameter Engine: who this slot is. */
+void slot_put_engine(struct slot *slot, struct buf *query);
 
 #endif

@@ -32,7 +32,7 @@ static void note_accepted(struct slot *slot, const struct link_reply *reply)
     const json_t *next_json = json_object_get(reply->json, "Next");
     bool has_next = next_json != NULL && claim_read(&next, next_json) && next.root != NULL;
     if (!has_next) {
-        slot_work_finish_query(slot, QUERY_ANSWERED);
+        slot_finish_query(slot, QUERY_ANSWERED);
         return;
     }
     slot_end_claim(slot);
@@ -65,7 +65,7 @@ static void on_answered(void *context, const struct link_reply *reply)
     if (strcmp(reply->code, "lease_lost") == 0) {
         slot_drop_claim(slot, reply->reason);
     } else if (reply->status == 409 || reply->status == 404) {
-        slot_work_finish_query(slot, QUERY_GONE);
+        slot_finish_query(slot, QUERY_GONE);
     } else {
         char refusal[RELEASE_REASON_BYTES];
         snprintf(refusal, sizeof refusal, "the answer was refused: %.300s", reply->reason);

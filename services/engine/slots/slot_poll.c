@@ -17,13 +17,6 @@ static void set_timer(struct slot *slot, uint64_t after_ms)
     timer_set(&slot->engine->timers, &slot->poll.timer, after_ms);
 }
 
-void slot_put_engine(struct slot *slot, struct buf *query)
-{
-    buf_lit(query, "Engine=");
-    buf_put_url_encoded(query, str_of(slot->engine->engine_id));
-    buf_printf(query, "-%u", slot->number + 1);
-}
-
 void slot_poll_put_query(struct slot *slot, struct buf *query)
 {
     buf_lit(query, "Detail=true&History=true&");

@@ -36,8 +36,6 @@ void slot_poll_end_soon(struct slot *slot);
 void slot_poll_say_away(struct slot *slot);
 /* A claim is kept while the engine rests: its node gets to know, when that is worth a request. */
 void slot_poll_say_rest(struct slot *slot, uint64_t after_ms);
-/* The parameter Engine: who this slot is. */
-void slot_put_engine(struct slot *slot, struct buf *query);
 /* Puts the parameters that get-new-queries and Next have in common. */
 void slot_poll_put_query(struct slot *slot, struct buf *query);
 

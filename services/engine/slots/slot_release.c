@@ -17,7 +17,7 @@ static bool is_of_one(const struct slot_release *release)
 static void end(struct slot *slot)
 {
     if (is_of_one(&slot->release)) {
-        slot_work_next_query(slot);
+        slot_next_query(slot);
         return;
     }
     bool has_failed = slot->release.is_retry && !slot->release.is_away && !slot->is_stopping;

@@ -155,7 +155,7 @@ static void on_found(void *context, const struct rag_index *index, const struct 
 
 /* ---- a query ---- */
 
-static void begin(struct slot *slot, struct claim_query *query)
+void slot_work_begin(struct slot *slot, struct claim_query *query)
 {
     struct slot_work *work = &slot->work;
     work->query = query;
@@ -171,25 +171,6 @@ static void begin(struct slot *slot, struct claim_query *query)
     }
     slot_move(slot, SLOT_SEARCHING);
     work->lookup = library_start(slot->engine->library, work->prompt.question, on_found, slot);
-}
-
-void slot_work_next_query(struct slot *slot)
-{
-    const struct claim *claim = &slot->hold.claim;
-    struct claim_query *query = claim_next(claim);
-    if (query == NULL)
-        slot_go_idle(slot, 0);
-    else if (slot->is_stopping)
-        slot_release_unused(slot, "the engine is stopping");
-    else
-        begin(slot, query);
-}
-
-void slot_work_finish_query(struct slot *slot, enum query_state state)
-{
-    slot_hold_end_query(slot, slot->work.query, state);
-    slot_end_work(slot);
-    slot_work_next_query(slot);
 }
 
 void slot_work_end(struct slot *slot)

@@ -24,10 +24,8 @@ struct slot_work {
 };
 
 void slot_work_init(struct slot *slot);
-/* Starts on the first query that is open; without one the claim ends. */
-void slot_work_next_query(struct slot *slot);
-/* Ends the current query and continues with the next. */
-void slot_work_finish_query(struct slot *slot, enum query_state state);
+/* Starts on a query of the claim; there is none at work. */
+void slot_work_begin(struct slot *slot, struct claim_query *query);
 /* Ends what is under way and forgets the query. */
 void slot_work_end(struct slot *slot);
 

@@ -99,6 +99,15 @@ void websocket_begin_closing(struct websocket *ws)
     loop_set_deadline(ws->server->loop, &ws->look, CLOSE_WAIT_MS);
 }
 
+void websocket_note_fault(struct websocket *ws)
+{
+    if (ws->code != 0)
+        return;
+    ws->code = WSLAY_CODE_PROTOCOL_ERROR;
+    ws->reason = str_copy(STR(""));
+    websocket_begin_closing(ws);
+}
+
 /* --- signs of life ---------------------------------------------------------------------------- */
 
 static void on_pump_soon(struct deadline *deadline)

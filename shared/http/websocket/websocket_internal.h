@@ -56,6 +56,9 @@ void websocket_move(struct websocket *ws, enum websocket_state to);
 /* Frees it. Called from the loop only. */
 void websocket_end(struct websocket *ws);
 void websocket_begin_closing(struct websocket *ws);
+/* The peer sent what no peer may, and wslay answers it with a close frame without a code: the code
+ * is put in on its way out. */
+void websocket_note_fault(struct websocket *ws);
 
 /* Moves bytes both ways, and may end the socket. Called from the loop only. */
 void websocket_pump(struct websocket *ws);
@@ -67,18 +70,15 @@ void websocket_count_queued(struct websocket *ws);
 void websocket_drop_message(struct websocket *ws);
 /* Queues the close frame with ws->code. */
 void websocket_queue_close(struct websocket *ws);
+
+/* wslay's callbacks. */
+extern const struct wslay_event_callbacks websocket_callbacks;
 /* Frees libh2o's buffer, which only holds what came along with the handshake. */
 void websocket_drop_empty_input(struct websocket *ws);
 /* Returns the bytes that were read, or 0: nothing for now, or the peer's end (has_ended). */
 ssize_t websocket_read(struct websocket *ws, void *bytes, size_t n);
-/* The peer sent what no peer may, and wslay answers it with a close frame without a code: the code
- * is put in on its way out. */
-void websocket_note_fault(struct websocket *ws);
 /* Returns whether nothing more is to be read for now. */
 bool websocket_is_behind(const struct websocket *ws);
-
-/* wslay's callbacks. */
-extern const struct wslay_event_callbacks websocket_callbacks;
 /* Delivers messages that were held. */
 void websocket_deliver_held(struct websocket *ws);
 

@@ -15,10 +15,13 @@
 #include "shared/http/websocket/websocket_internal.h"
 #include "shared/http/wire/connection_internal.h"
 
+#include <errno.h>
+
 enum {
     SLOWED_MS = 100,
     MESSAGE_WITHIN_MS = 60000,
-    LONG_BYTES = 16 << 10 /* a message whose reading takes a millisecond or more */
+    LONG_BYTES = 16 << 10, /* a message whose reading takes a millisecond or more */
+    BEHIND_MESSAGES = 256  /* with so many waiting nothing more is read */
 };
 
 /* --- receiving -------------------------------------------------------------------------------- */
@@ -149,6 +152,49 @@ static void on_frame(wslay_event_context_ptr wslay, const struct wslay_event_on_
 }
 
 /* --- bytes ------------------------------------------------------------------------------------ */
+
+/* Answers to pings wait with the rest: a peer that sends them and reads nothing is not read. */
+bool websocket_is_behind(const struct websocket *ws)
+{
+    if (ws->state == WEBSOCKET_OPEN && (ws->is_paused || ws->slowed_ms != 0 || ws->held.n > 0))
+        return true;
+    return !wslay_event_get_close_sent(ws->wslay) &&
+           wslay_event_get_queued_msg_count(ws->wslay) >= BEHIND_MESSAGES;
+}
+
+void websocket_drop_empty_input(struct websocket *ws)
+{
+    h2o_buffer_t **input = &ws->socket->input;
+    if ((*input)->size > 0)
+        return;
+    h2o_buffer_dispose(input);
+    h2o_buffer_init(input, &h2o_socket_buffer_prototype);
+}
+
+ssize_t websocket_read(struct websocket *ws, void *bytes, size_t n)
+{
+    h2o_buffer_t *input = ws->socket->input;
+    if (input->size > 0) {
+        n = n < input->size ? n : input->size;
+        memcpy(bytes, input->bytes, n);
+        h2o_buffer_consume(&ws->socket->input, n);
+        websocket_drop_empty_input(ws);
+        return (ssize_t)n;
+    }
+    if (ws->is_dry || ws->has_ended || ws->read_left == 0)
+        return 0;
+    n = n < ws->read_left ? n : ws->read_left;
+    ssize_t got = connection_receive(ws->socket, bytes, n);
+    if (got > 0) {
+        ws->was_heard = true;
+        ws->read_left -= (size_t)got;
+        ws->is_dry = (size_t)got < n;
+        return got;
+    }
+    ws->is_dry = true;
+    ws->has_ended = got == 0 || (errno != EAGAIN && errno != EINTR);
+    return 0;
+}
 
 /* Gives what came along with the handshake first, then from the socket into wslay's own buffer. */
 static ssize_t on_wants_bytes(wslay_event_context_ptr wslay, uint8_t *bytes, size_t n, int flags,

@@ -15,22 +15,10 @@
 #include "shared/http/websocket/websocket_internal.h"
 #include "shared/http/wire/connection.h"
 
-#include <errno.h>
-
 enum {
     READ_BYTES = 64 << 10, /* of a socket in one turn of the loop */
-    SCRATCH_BYTES = 4 << 10,
-    BEHIND_MESSAGES = 256 /* with so many waiting nothing more is read */
+    SCRATCH_BYTES = 4 << 10
 };
-
-/* Answers to pings wait with the rest: a peer that sends them and reads nothing is not read. */
-bool websocket_is_behind(const struct websocket *ws)
-{
-    if (ws->state == WEBSOCKET_OPEN && (ws->is_paused || ws->slowed_ms != 0 || ws->held.n > 0))
-        return true;
-    return !wslay_event_get_close_sent(ws->wslay) &&
-           wslay_event_get_queued_msg_count(ws->wslay) >= BEHIND_MESSAGES;
-}
 
 void websocket_count_queued(struct websocket *ws)
 {
@@ -46,49 +34,6 @@ void websocket_queue_close(struct websocket *ws)
 }
 
 /* --- in --------------------------------------------------------------------------------------- */
-
-void websocket_drop_empty_input(struct websocket *ws)
-{
-    h2o_buffer_t **input = &ws->socket->input;
-    if ((*input)->size > 0)
-        return;
-    h2o_buffer_dispose(input);
-    h2o_buffer_init(input, &h2o_socket_buffer_prototype);
-}
-
-ssize_t websocket_read(struct websocket *ws, void *bytes, size_t n)
-{
-    h2o_buffer_t *input = ws->socket->input;
-    if (input->size > 0) {
-        n = n < input->size ? n : input->size;
-        memcpy(bytes, input->bytes, n);
-        h2o_buffer_consume(&ws->socket->input, n);
-        websocket_drop_empty_input(ws);
-        return (ssize_t)n;
-    }
-    if (ws->is_dry || ws->has_ended || ws->read_left == 0)
-        return 0;
-    n = n < ws->read_left ? n : ws->read_left;
-    ssize_t got = connection_receive(ws->socket, bytes, n);
-    if (got > 0) {
-        ws->was_heard = true;
-        ws->read_left -= (size_t)got;
-        ws->is_dry = (size_t)got < n;
-        return got;
-    }
-    ws->is_dry = true;
-    ws->has_ended = got == 0 || (errno != EAGAIN && errno != EINTR);
-    return 0;
-}
-
-void websocket_note_fault(struct websocket *ws)
-{
-    if (ws->code != 0)
-        return;
-    ws->code = WSLAY_CODE_PROTOCOL_ERROR;
-    ws->reason = str_copy(STR(""));
-    websocket_begin_closing(ws);
-}
 
 static void take_input(struct websocket *ws)
 {
