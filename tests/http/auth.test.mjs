@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { assertMembers, assertOk, assertProblem, newNonce, newTopic, sign, suite } from '../support/harness.mjs';
+import { ACCOUNT_OF, allRoutes, filled } from '../support/routes.mjs';
 
 // An address of 127.1.0.0/16 that nobody failed from before.
 let lastHost = 1;
@@ -262,63 +263,17 @@ suite('bearer tokens', {}, ({ test, cluster }) => {
   });
 });
 
-// Every route of sections 2 and 3 with a request that is complete except for the role.
-const ROUTES = {
-  frontend: [
-    ['POST', '/api/add-query', {}, { Topic: 't', User: 'alice', Query: 'Why?' }],
-    ['GET', '/api/check-query', { Topic: 't', Seq: 1, Wait: 0 }],
-    ['GET', '/api/get-topic-thread', { Topic: 't' }],
-    ['GET', '/api/user-topics', { OnBehalfOf: 'alice' }],
-    ['GET', '/api/find-topics', { OnBehalfOf: 'alice', Text: 'x' }],
-    ['DELETE', '/api/topic', { OnBehalfOf: 'alice', Topic: 't' }],
-    ['PUT', '/api/rename-topic', { OnBehalfOf: 'alice', Topic: 't', Description: 'd' }],
-    ['POST', '/api/cancel-query', {}, { Topic: 't', Seq: 1 }],
-    ['POST', '/api/add-lookup', {}, { Topic: 't', Seq: 1, Fragment: 'f' }],
-    ['GET', '/api/get-lookups', { Topic: 't' }],
-    ['GET', '/api/workflows', {}],
-    [
-      'POST',
-      '/api/recommend',
-      {},
-      { Topic: 't', OnBehalfOf: 'alice', Query: 'q', Fragment: 'f', Comment: 'c', Type: 'Promote Answer' },
-    ],
-  ],
-  engine: [
-    ['GET', '/api/get-new-queries', { Wait: 0 }],
-    ['POST', '/api/give-new-answer', {}, { Query: 'q', Topic: 't', Seq: 1, Answer: ['a'] }],
-    ['POST', '/api/give-partial', {}, { Topic: 't', Seq: 1, Lease: '1', Offset: 0, Answer: 'a' }],
-    ['POST', '/api/extend-claim', {}, { Topic: 't', Lease: '1' }],
-    ['POST', '/api/release-claim', {}, { Topic: 't', Lease: '1', Reason: 'r' }],
-    ['GET', '/api/get-new-lookup', { Wait: 0 }],
-    ['POST', '/api/give-new-matches', {}, { Fingerprint: '7b33f9588431', Matches: [] }],
-    ['GET', '/api/get-recommendations', {}],
-  ],
-  operator: [
-    ['GET', '/api/status', {}],
-    ['GET', '/api/depth', {}],
-    ['GET', '/api/queue', {}],
-    ['GET', '/api/recommendations', {}],
-    ['DELETE', '/api/recommendations', { Id: '1-0' }],
-    ['POST', '/api/retry-query', {}, { Topic: 't', Seq: 1 }],
-    ['POST', '/api/drain-engine', {}, { User: 'Inference_1' }],
-  ],
-};
-
 suite('roles', { sweep: false }, ({ test, cluster }) => {
-  const wrong = {
-    frontend: ['Inference_1', 'Operator_1'],
-    engine: ['Frontend_1', 'User_1', 'Operator_1'],
-    operator: ['Frontend_1', 'User_1', 'Inference_1'],
-  };
-  for (const [role, routes] of Object.entries(ROUTES)) {
-    for (const [method, path, query, body] of routes) {
-      test(`${method} ${path} is for ${role === 'frontend' ? 'frontends and users' : `${role}s`}`, async () => {
-        for (const as of wrong[role]) {
-          assertProblem(await cluster.request(method, path, { as, query, body }), 403, 'forbidden');
-        }
-        assertRefused(await cluster.request(method, path, { query, body, localAddress: newAddress() }));
-      });
-    }
+  // A link of an approver is open to everybody.
+  for (const { method, path, roles } of allRoutes().filter((route) => route.roles.length > 0 && !route.path.includes('{link}'))) {
+    test(`${method} ${path} is for the roles ${roles.join(', ')}`, async () => {
+      for (const [role, as] of Object.entries(ACCOUNT_OF)) {
+        if (!roles.includes(role)) assertProblem(await cluster.request(method, filled(path), { as }), 403, 'forbidden');
+      }
+      const refused = await cluster.request(method, filled(path), { localAddress: newAddress() });
+      if (refused.json?.message && path.startsWith('/api/bots/')) assert.equal(refused.status, 401); // as its first clients read it
+      else assertRefused(refused);
+    });
   }
 
   test('a user acts only for itself', async () => {

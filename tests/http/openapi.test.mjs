@@ -13,12 +13,11 @@ import Ajv from 'ajv/dist/2020.js';
 import { assertOk, assertProblem, suite } from '../support/harness.mjs';
 import { assertAllFitted, assertResponse, eventCheck, loadOpenapi, messageCheck } from '../support/openapi.mjs';
 import { redocly, spectral } from '../support/openapi_linters.mjs';
-import { allRoutes, openapiText } from '../support/routes.mjs';
+import { ACCOUNT_OF, allRoutes, openapiText } from '../support/routes.mjs';
 import { ownShards } from '../support/shards.mjs';
 
 ownShards(); // a text and what refuses requests before Redis is asked: the same on any number of shards
 
-const ACCOUNT_OF = { frontend: 'Frontend_1', engine: 'Inference_1', operator: 'Operator_1' };
 const METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'];
 const openapi = loadOpenapi();
 const read = (file) => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');

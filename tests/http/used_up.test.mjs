@@ -6,12 +6,11 @@
 import assert from 'node:assert/strict';
 import { ready } from '../cluster/watch.mjs';
 import { assertOk, assertProblem, eventually, newNonce, sign, suite } from '../support/harness.mjs';
-import { allRoutes } from '../support/routes.mjs';
+import { ACCOUNT_OF, allRoutes } from '../support/routes.mjs';
 import { keyOf } from '../support/shards.mjs';
 
 // A link of an approver is open to everybody: credentials that come with it are looked at only if they can be read.
 const ROUTES = allRoutes().filter(({ roles, path }) => roles.length > 0 && !path.includes('{link}'));
-const NAMES = { frontend: 'Frontend_1', user: 'User_1', engine: 'Inference_1', operator: 'Operator_1' };
 const MIB = 1 << 20;
 const pathOf = ({ path }) => path.replace('docs/{id}', 'docs/01234567-89ab-4cde-8f01-23456789abcd').replace('{id}', '0123456789abcdef01234567').replace('{user}', '0123456789').replace('{index}', '0');
 // Where 200 is answered without another look, for each role.
@@ -24,7 +23,7 @@ const LATER = {
 
 suite('a signed query that was answered', { sweep: false }, ({ test, cluster }) => {
   let turn = 0;
-  const signed = (role) => sign(NAMES[role], cluster.accounts[NAMES[role]].secret);
+  const signed = (role) => sign(ACCOUNT_OF[role], cluster.accounts[ACCOUNT_OF[role]].secret);
 
   // The same proof on another route, on both nodes.
   async function assertUsedUp(proof, role, what) {
@@ -54,7 +53,7 @@ suite('a signed query that was answered', { sweep: false }, ({ test, cluster }) 
     const { method } = route;
     const hasBody = method !== 'GET';
     test(`${method} ${route.path} uses it up with every refusal`, async () => {
-      for (const other of Object.keys(NAMES)) {
+      for (const other of Object.keys(ACCOUNT_OF)) {
         if (!route.roles.includes(other)) await refused(route, other, 403);
       }
       await refused(route, role, 400, `${pathOf(route)}?x=%zz`);

@@ -49,8 +49,9 @@ find({no_chdir => 1, wanted => sub {
 
 # What a verb costs is measured nightly, in a flow that gives it something to find.
 my $played = join('', map {Verbs::slurp("tests/lua/$_")} 'cost_flows.mjs', 'cost.test.mjs');
+find({no_chdir => 1, wanted => sub { $played .= join('', Verbs::slurp($_) =~ /^flow\(.*?^\}\);$/msg) if /\.test\.mjs$/ }}, 'tests/lua');
 for my $verb (@{$library->{verbs}}) {
-    complain($verb->{path}, "no flow of tests/lua/cost_flows.mjs plays $verb->{name}")
+    complain($verb->{path}, "no flow(...) in tests/lua plays $verb->{name}")
         unless $played =~ /'$verb->{name}'|^  $verb->{name}: '/m;
 }
 die "lua_headers: found no file to look at\n" unless $n;

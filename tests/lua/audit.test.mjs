@@ -2,7 +2,7 @@
 //
 // audit_note, audit_list, and what failure puts into the audit log.
 import assert from 'node:assert/strict';
-import { lines, scripts } from '../support/lua.mjs';
+import { flow, lines, scripts } from '../support/lua.mjs';
 
 const HOUR_MS = 3_600_000;
 const event = (name) => JSON.stringify({ Event: name });
@@ -17,6 +17,15 @@ async function listing(shard, { after = '', since = '', limit = 100 } = {}) {
   for (let i = 0; i + 4 < rest.length; i += 5) entries.push({ id: rest[i], ms: Number(rest[i + 1]), kind: rest[i + 2], n: rest[i + 3], row: JSON.parse(rest[i + 4]).Event });
   return { more: more === '1', entries };
 }
+
+flow('the audit log', async (m) => {
+  await m.call('audit_note', 'operator', '', m.json(4000));
+  await m.call('audit_note', 'account', 'a'.repeat(500), m.json(4000));
+  for (const name of ['account', 'operator', 'deletion', 'refused']) {
+    for (let i = 0; i < m.n(300); i += 50) await m.shard.turn(Array.from({ length: 50 }, () => ['audit_note', name === 'refused' ? 'account' : name, '', m.json(4000)]));
+  }
+  await m.expect(/^ok/, 'audit_list', 0, '', '', 250);
+});
 
 scripts('audit_note', ({ test }) => {
   test('an entry is in the stream of its class, with the time of Redis', async (shard) => {

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: MIT
 //
-// What a verb costs grows at most linearly with what clients sent. Each flow (cost_flows.mjs) is played twice: with the largest
-// input that is taken, and with half of it. Of each call Redis's own microseconds are compared, the least of several
-// tries: with twice the input they may grow by less than 3 times.
+// What a verb costs grows at most linearly with what clients sent. Each flow (cost_flows.mjs, and flow(…) beside the tests
+// of a verb) is played twice: with the largest input that is taken, and with half of it. Of each call Redis's own
+// microseconds are compared, the least of several tries: with twice the input they may grow by less than 3 times.
 //
 // Each verb is called with arguments made from its header, as large as it allows, and with a quarter of that, on an empty
 // keyspace: so a new verb is looked at without a line here. (4 MiB cost an allocator more than twice what 2 MiB do: a
 // quarter distinguishes that from a square.) What a verb costs that finds something, the flows say: they prepare it. A verb that
 // is in neither, or that its header's arguments break, fails.
 import assert from 'node:assert/strict';
-import { scripts, tailOf, VERBS } from '../support/lua.mjs';
+import { fileURLToPath } from 'node:url';
+import { flowsOf, scripts, tailOf, VERBS } from '../support/lua.mjs';
 import { knowsVectorSets } from '../support/lua_documents.mjs';
 import { Data } from './cost_data.mjs';
 import { flows } from './cost_flows.mjs';
+
+const FLOWS = { ...flows, ...(await flowsOf(fileURLToPath(new URL('.', import.meta.url)))) };
 
 const TRIES = 2;
 const MOST_TRIES = 24; // on a machine that does other things, too
@@ -174,7 +177,7 @@ const playedHere = ([name]) => !isElsewhere || name === 'a restore' || name.ends
 
 scripts('what a verb costs is linear in what clients sent', ({ test }) => {
   const testHere = isElsewhere ? () => {} : test;
-  for (const [name, flow] of Object.entries(flows).filter(playedHere)) {
+  for (const [name, flow] of Object.entries(FLOWS).filter(playedHere)) {
     test(name, async (shard) => {
       for (const verb of await compare(shard, flow)) seen.add(verb);
     });

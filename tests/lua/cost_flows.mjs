@@ -506,12 +506,6 @@ export const flows = {
 
   async 'names and ids'(m) {
     await m.call('failure', 65_535, 131_071, 1, m.json(4000));
-    await m.call('audit_note', 'operator', '', m.json(4000));
-    await m.call('audit_note', 'account', 'a'.repeat(500), m.json(4000));
-    for (const name of ['account', 'operator', 'deletion', 'refused']) {
-      for (let i = 0; i < m.n(300); i += 50) await m.shard.turn(Array.from({ length: 50 }, () => ['audit_note', name === 'refused' ? 'account' : name, '', m.json(4000)]));
-    }
-    await m.expect(/^ok/, 'audit_list', 0, '', '', 250);
     const accounts = Array.from({ length: m.n(300) }, (_, i) => [`${'a'.repeat(500)}${i}`, 100, 1]).flat();
     for (let node = 0; node < 16; node++) await m.shard.turn([['rates', ...accounts]], { node: `n${node}` });
     await m.call('rates', ...accounts);

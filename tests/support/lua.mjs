@@ -17,7 +17,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import net from 'node:net';
 import { dirname, join } from 'node:path';
 import { after, before, beforeEach, describe, it } from 'node:test';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { assertDueOfLookups, assertQueuesOfDue, dueOfLookups, isDueOfLookups, isQueueOfDue, queuesOfDue } from './due.mjs';
 import { kept } from './kept.mjs';
 import { parseReply, startRedis } from './redis.mjs';
@@ -457,6 +457,7 @@ async function runCase(shard, one) {
 // A suite on one Redis, emptied before each test. define({shard, cases, test}). options: as startRedis has, and `library`, which
 // makes of the library's text the one that is loaded.
 export function scripts(name, define, options) {
+  if (found) return;
   describe(name, () => {
     const shard = new Shard(options);
     before(() => shard.start());
@@ -468,6 +469,25 @@ export function scripts(name, define, options) {
     };
     define({ shard, cases, test });
   });
+}
+
+// What a verb costs that finds something, for tests/lua/cost.test.mjs, which plays it (cost_flows.mjs). In the file of the
+// verb's own tests:
+//
+//   flow('the audit log', async (m) => {…});
+let found;
+export function flow(name, play) {
+  if (found) found[name] = play;
+}
+
+// The flows of such files. Their tests stay undefined meanwhile.
+export async function flowsOf(dir) {
+  const flows = (found = {});
+  for (const name of readdirSync(dir, { recursive: true }).filter((one) => one.endsWith('.test.mjs'))) {
+    if (/^flow\(/m.test(readFileSync(join(dir, name), 'utf8'))) await import(pathToFileURL(join(dir, name)));
+  }
+  found = undefined;
+  return flows;
 }
 
 // --- rows --------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@
 //
 //   allRoutes()              [{service, method, path, roles: ['frontend', 'user'], takesToken, takesKey, takesApiKey, takesBasic, takesCallerKey}]
 //   routesOf('documents')    those of one service
+//   filled('/api/docs/{id}')  such a path with something in place of each name
 //   openapiText()            the description of all of them, as nodes serve it
 import { execFileSync } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
@@ -22,6 +23,11 @@ function generated(what) {
 }
 
 export const openapiText = () => generated('--openapi');
+
+// An account of each role.
+export const ACCOUNT_OF = { frontend: 'Frontend_1', user: 'User_1', engine: 'Inference_1', operator: 'Operator_1' };
+const PARTS = { id: '0'.repeat(24), user: 'alice', username: 'bot', index: '0', page: 'engines', link: 'none' };
+export const filled = (path) => path.replace(/\{(\w+)\}/g, (_, name) => PARTS[name]);
 
 export function allRoutes() {
   return JSON.parse(generated('--json')).map(({ service, method, path, roles, flags, checks }) => {
