@@ -111,14 +111,6 @@ void flow_join(struct flow *flow)
     flow->is_joined = true;
 }
 
-void flow_line(struct flow *flow, struct str line)
-{
-    flow_break(flow, 1);
-    begin_piece(flow);
-    buf_put(flow->out, line);
-    flow_break(flow, 1);
-}
-
 void flow_row(struct flow *flow)
 {
     if (flow->cell_depth == 0)

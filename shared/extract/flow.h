@@ -34,8 +34,6 @@ void flow_mark(struct flow *flow, struct str mark);
 /* The next text continues the line of a term as its description, after a colon; not a text with a
  * mark. */
 void flow_join(struct flow *flow);
-/* Puts a line whose white space counts: a row of a table. */
-void flow_line(struct flow *flow, struct str line);
 /* A row of a table begins. */
 void flow_row(struct flow *flow);
 /* A cell begins, and ends: cells are separated by " | ", those of a table within a cell by

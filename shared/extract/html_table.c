@@ -140,7 +140,7 @@ static void put_row(struct grid *grid, uint32_t row)
         put_covered(grid);
     }
     if (grid->is_text_in)
-        flow_line(grid->flow, buf_str(&grid->line));
+        flow_put_line(grid->flow, buf_str(&grid->line));
 }
 
 void html_table_put(struct flow *flow, const struct html_tree *tree, uint32_t table,
@@ -165,7 +165,7 @@ void html_table_put(struct flow *flow, const struct html_tree *tree, uint32_t ta
             } else {
                 buf_clear(&grid.line);
                 put_line(&grid.line, tree, i);
-                flow_line(flow, buf_str(&grid.line));
+                flow_put_line(flow, buf_str(&grid.line));
             }
             i = nodes[i].end;
         } else {
