@@ -10,6 +10,7 @@
 #include "shared/base/config.h"
 #include "shared/extract/extract.h"
 #include "shared/extract/sandbox_filter.h"
+#include "shared/extract/scan.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -125,7 +126,7 @@ static int run_extract(const struct config *config)
         return refuse("--parse reads standard input and takes no file");
     if (config->argument_n != 1)
         return refuse(config->argument_n == 0 ? "which file?" : "give one file at a time");
-    return print_text(config->arguments[0]);
+    return scan_read_options(config) ? print_text(config->arguments[0]) : EXIT_USAGE;
 }
 
 const struct command extract_command = {
@@ -147,6 +148,6 @@ const struct command extract_command = {
             "\n"
             "Exit status: 0 printed; 1 no text could be read, standard error says why; 2 wrong "
             "usage.\n",
-    .groups = (const struct config_group *const[]){&extract_options, NULL},
+    .groups = (const struct config_group *const[]){&extract_options, &scan_options, NULL},
     .run = run_extract,
 };

@@ -17,6 +17,7 @@
 #include "shared/base/shown.h"
 #include "shared/embed/embed_options.h"
 #include "shared/extract/extract.h"
+#include "shared/extract/scan.h"
 #include "shared/http/client/endpoint.h"
 #include "shared/redis/start.h"
 
@@ -131,7 +132,7 @@ static bool read_settings(struct ingest *in)
     if (!check_settings(in) || !redis_read_options(c, &in->map))
         return false;
     log_read_options(c);
-    in->settings.embedder = embed_read_options(c);
+    in->settings.embedder = scan_read_options(c) ? embed_read_options(c) : NULL;
     if (in->settings.embedder == NULL)
         return false;
     in->settings.map = &in->map;

@@ -7,6 +7,7 @@
 #include "shared/base/log_options.h"
 #include "shared/base/trust.h"
 #include "shared/embed/embed_options.h"
+#include "shared/extract/scan.h"
 #include "shared/redis/start.h"
 #include "shared/search/space_settings.h"
 
@@ -102,7 +103,7 @@ const struct command ingest_command = {
         "      --base-url https://example.org/handbook docs/\n"
         "      keeps it identical to the folder: run this in the job that publishes the pages.\n",
     .groups = (const struct config_group *const[]){&ingest_options, &embed_options, &space_options,
-                                                   &job_options, &redis_options, &trust_options,
-                                                   &log_tool_options, NULL},
+                                                   &scan_options, &job_options, &redis_options,
+                                                   &trust_options, &log_tool_options, NULL},
     .run = ingest_run,
 };

@@ -8,6 +8,7 @@
 #include "shared/base/mem.h"
 #include "shared/embed/embed_options.h"
 #include "shared/extract/extract.h"
+#include "shared/extract/scan.h"
 
 #include <stdio.h>
 
@@ -29,6 +30,8 @@ static const struct config_group options = {
 static bool read_settings(const struct service_process *process, void **ret_settings)
 {
     const struct config *c = process->config;
+    if (!scan_read_options(c))
+        return false;
     struct embedder *embedder = embed_read_options(c);
     if (embedder == NULL)
         return false;
@@ -87,8 +90,8 @@ static void finish(void *work)
 const struct service indexer_service = {
     .name = "indexer",
     .summary = "makes uploads searchable, in its own threads",
-    .groups = (const struct config_group *const[]){&embed_options, &space_options, &options,
-                                                   &job_options, NULL},
+    .groups = (const struct config_group *const[]){&embed_options, &space_options, &scan_options,
+                                                   &options, &job_options, NULL},
     .read = read_settings,
     .free_settings = free_settings,
     .print = print,

@@ -13,6 +13,7 @@
 #include "shared/extract/office.h"
 #include "shared/extract/pdf_text.h"
 #include "shared/extract/sandbox.h"
+#include "shared/extract/scan.h"
 #include "shared/text/text.h"
 
 #include <stdlib.h>
@@ -226,10 +227,9 @@ static bool is_blank(const struct buf *text)
     return str_trim(buf_str(text)).n == 0;
 }
 
-/* Collects what a child writes, as it is. */
-static enum extract_fault run(const struct sandbox_job *job, struct buf *out, int *ret_status)
+static enum extract_fault fault_of(enum sandbox_end end)
 {
-    switch (sandbox_run(job, out, ret_status)) {
+    switch (end) {
     case SANDBOX_EXITED: break;
     case SANDBOX_SLOW: return EXTRACT_FAULT_SLOW;
     case SANDBOX_FULL: return EXTRACT_FAULT_TOO_MUCH_TEXT;
@@ -246,7 +246,7 @@ static enum extract_fault run_reader(const struct sandbox_job *job, struct buf *
 {
     struct buf out;
     buf_init(&out, EXTRACT_TEXT_MAX_BYTES);
-    enum extract_fault fault = run(job, &out, ret_status);
+    enum extract_fault fault = fault_of(sandbox_run(job, &out, ret_status));
     bool has_text = fault == EXTRACT_FAULT_NONE && *ret_status == 0;
     if (has_text && pages != NULL)
         extract_put_paged(text, buf_str(&out), pages);
@@ -322,6 +322,23 @@ static enum extract_fault put_words(struct str words, const atomic_bool *is_stop
     return fault;
 }
 
+/* Makes text of the pictures of a PDF whose pages `words` lists. */
+static enum extract_fault read_scan(const struct sandbox_job *job, struct buf *words,
+                                    struct buf *text, struct text_pages *pages)
+{
+    uint32_t page_n = 0;
+    for (struct str rest = buf_str(words); rest.n > 0;)
+        page_n += str_has_prefix(str_cut(&rest, '\n'), STR("1\t"));
+    buf_clear(words);
+    int status = 0;
+    enum extract_fault fault =
+        fault_of(scan_put_words(job->input, page_n, job->is_stopping, words, &status));
+    if (fault == EXTRACT_FAULT_NONE && status != 0)
+        return EXTRACT_FAULT_NO_OCR;
+    return fault == EXTRACT_FAULT_NONE ? put_words(buf_str(words), job->is_stopping, text, pages)
+                                       : fault;
+}
+
 /* Runs pdftotext and makes text of its words; or of what it calls text, where there are so many
  * words that their places would take too much memory. */
 static enum extract_fault run_pdftotext(struct sandbox_job *job, struct buf *text,
@@ -330,9 +347,11 @@ static enum extract_fault run_pdftotext(struct sandbox_job *job, struct buf *tex
     const char *const plain[] = {job->argv[0], "-q", "-enc", "UTF-8", "-", "-", NULL};
     struct buf words;
     buf_init(&words, MEMORY_FILE_MAX_BYTES);
-    enum extract_fault fault = run(job, &words, ret_status);
+    enum extract_fault fault = fault_of(sandbox_run(job, &words, ret_status));
     if (fault == EXTRACT_FAULT_NONE && *ret_status == 0)
         fault = put_words(buf_str(&words), job->is_stopping, text, pages);
+    if (fault == EXTRACT_FAULT_NO_TEXT && scan_is_on())
+        fault = read_scan(job, &words, text, pages);
     buf_fini(&words);
     if (fault != EXTRACT_FAULT_TOO_MUCH_TEXT)
         return fault;
@@ -363,7 +382,9 @@ static enum extract_fault extract_pdf(const struct memory_file *file,
                    ? EXTRACT_FAULT_PDF_ENCRYPTED
                    : EXTRACT_FAULT_PDF_BROKEN;
     bool is_empty = fault == EXTRACT_FAULT_NONE && is_blank(text);
-    return is_empty || fault == EXTRACT_FAULT_NO_TEXT ? EXTRACT_FAULT_SCANNED : fault;
+    if (!is_empty && fault != EXTRACT_FAULT_NO_TEXT)
+        return fault;
+    return scan_is_on() ? EXTRACT_FAULT_NO_TEXT : EXTRACT_FAULT_SCANNED;
 }
 
 /* ---- documents ---- */

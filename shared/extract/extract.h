@@ -67,7 +67,7 @@ enum extract_kind extract_kind_named(struct str word);
     X(NOT_KIND,       "The content of the file is not what its extension says: save it again in that format.") \
     X(OLD_OFFICE,     "The file is an Office document in the old format or is password-protected: save it as DOCX, XLSX or PPTX without a password.") \
     X(NO_TEXT,        "The document contains no text.")                                           \
-    X(SCANNED,        "The PDF contains no text. It is probably a scan: run OCR on it first.")    \
+    X(SCANNED,        "The PDF contains no text. It is probably a scan: run OCR on it first, or start Parley with --ocr.")    \
     X(TOO_MUCH_TEXT,  "The document contains too much text: split it.")                           \
     X(PDF_ENCRYPTED,  "The PDF is encrypted: save it without a password and upload it again.")    \
     X(PDF_BROKEN,     "The PDF is damaged and cannot be read.")                                   \
@@ -78,6 +78,7 @@ enum extract_kind extract_kind_named(struct str word);
     X(CRASHED,        "The program that reads this document crashed: the document is damaged or needs too much memory.") \
     X(STOPPED,        "Reading was cancelled.")                                                   \
     X(NO_PDFTOTEXT,   "This machine cannot read PDF: install pdftotext (package poppler-utils).") \
+    X(NO_OCR,         "This machine cannot read scans: install pdftoppm (package poppler-utils), tesseract-ocr and the languages of --ocr.") \
     X(NO_CHILD,       "The document cannot be read at the moment because no process could be started. Parley retries automatically.")
 /* clang-format on */
 

@@ -106,7 +106,8 @@ static _Noreturn void become(const struct sandbox_job *job, const struct bounds 
         _exit(EXIT_NO_PROGRAM);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    execve(job->argv[0], (char *const *)job->argv, no_environment);
+    execve(job->argv[0], (char *const *)job->argv,
+           job->environment != NULL ? (char *const *)job->environment : no_environment);
     _exit(EXIT_NO_PROGRAM);
 }
 

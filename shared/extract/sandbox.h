@@ -4,8 +4,8 @@
  * memory, files and descriptors, a wall clock, no new privileges, no sockets, no further processes,
  * no files to write (shared/extract/sandbox_filter.h), few to read
  * (shared/extract/sandbox_files.h), an empty network of its own (where the kernel allows it), no
- * environment, no descriptors but its input, output and a silent standard error. Blocking; any
- * thread, also of a process with many.
+ * environment but what its job names, no descriptors but its input, output and a silent standard
+ * error. Blocking; any thread, also of a process with many.
  */
 #ifndef PARLEY_EXTRACT_SANDBOX_H
 #define PARLEY_EXTRACT_SANDBOX_H
@@ -15,7 +15,8 @@
 #include <stdatomic.h>
 
 struct sandbox_job {
-    const char *const *argv; /* ends with NULL; argv[0] is a path */
+    const char *const *argv;        /* ends with NULL; argv[0] is a path */
+    const char *const *environment; /* the same; NULL: none */
     int input; /* a file, which the child reads from its start as standard input; borrowed.
                 * -1: there is none, and no child (SANDBOX_UNBORN) */
     unsigned cpu_s, wall_ms;

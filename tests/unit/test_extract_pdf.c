@@ -3,6 +3,7 @@
  * readers of PDF get wrong: what is on the page, and what is read. */
 #include "shared/extract/extract.h"
 #include "shared/extract/sandbox.h"
+#include "shared/extract/scan.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -131,6 +132,29 @@ static void columns_are_read_one_after_the_other(void **state)
     assert_null(strchr(text.at, '|'));
 }
 
+static void a_scan_is_read_only_with_ocr(void **state)
+{
+    char *program = sandbox_find_program("tesseract");
+    assert_int_equal(read_file("scan"), EXTRACT_FAULT_SCANNED);
+    assert_non_null(strstr(extract_fault_text(EXTRACT_FAULT_SCANNED), "--ocr"));
+    scan_set_languages("no_such_language");
+    assert_int_equal(read_file("scan"), EXTRACT_FAULT_NO_OCR);
+    scan_set_languages("eng");
+    enum extract_fault fault = read_file("scan");
+    scan_set_languages(NULL);
+    if (program == NULL) {
+        assert_int_equal(fault, EXTRACT_FAULT_NO_OCR);
+        return;
+    }
+    free(program);
+    assert_int_equal(fault, EXTRACT_FAULT_NONE);
+    assert_non_null(strstr(text.at, "The pump runs at 40 bar."));
+    const char *second = strstr(strstr(text.at, "90 hours.") + 1, "90 hours.");
+    assert_non_null(second);
+    assert_int_equal(paged.n, 2);
+    assert_int_equal(text_pages_find(&paged, (size_t)(second - text.at)), 2);
+}
+
 static void control_characters_are_no_text(void **state)
 {
     assert_int_equal(read_file("pdf-c1-garbage"), EXTRACT_FAULT_SCANNED);
@@ -144,6 +168,7 @@ int main(void)
         cmocka_unit_test(heads_and_numbers_of_pages_are_left_out),
         cmocka_unit_test(a_sentence_over_two_pages_has_a_page_for_each_half),
         cmocka_unit_test(columns_are_read_one_after_the_other),
+        cmocka_unit_test(a_scan_is_read_only_with_ocr),
         cmocka_unit_test(control_characters_are_no_text),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
