@@ -7,7 +7,7 @@ local format, match = string.format, string.match
 local CLASSES = {'account', 'operator', 'deletion', 'refused'}
 local MAX = {account = 10000, operator = 20000, deletion = 20000, refused = 10000}
 local AGE_MS = 90 * 86400000
-local REFUSED_A_MINUTE = 60 -- of the whole cluster: strangers can cause them
+local REFUSED_A_MINUTE = 60 -- of the whole cluster: anybody can cause them
 
 local function key_of(turn, class)
     return turn.prefix .. 'audit:' .. class

@@ -9,14 +9,14 @@
 -- Repeatable: yes, with the same id: ok.
 -- Arguments:
 --   bot        name      its name, with its namespace
---   look       name      what it looks like, in the namespace
+--   skeleton   name      what it looks like, in the namespace
 --   is_asked   flag      bots may not be called that: only whether the name is taken
 --   namespace  name      of all of its bots a list is kept; `%` for none
 --   id         name      16 hex digits, random: what keys of a former bot of that name do not have
 --   username   json 1k
 --   emulates   json? 2k  the person that it emulates
 --   endpoint   text? 2k  '': it pulls
---   body_format  words annex|zulip  how its requests and answers look
+--   body_format  words annex|zulip  how its requests and answers are written
 --   account    name      of the registrant
 --   user       name      of the registrant, in the namespace
 --   role       name      of that account
@@ -37,17 +37,17 @@ local function verb(turn, a)
     local P, whose = turn.prefix, account .. ' ' .. user
     local known = registry.read(turn, bot)
     if known and known.id == id then return 'ok\n' .. known.generation end
-    if names.kind_of(turn, bot) ~= 'n' or names.is_look_taken(turn, look) then return 'taken' end
+    if names.kind_of(turn, bot) ~= 'n' or names.is_skeleton_taken(turn, skeleton) then return 'taken' end
     if is_asked then return 'free' end
     local all = P .. 'bots:' .. namespace
     local full = share.refusal(P .. 'bots_n', account, call('ZCARD', all), registry.NAMESPACE_MAX)
     if full then return 'full\n' .. full end
     if tonumber(call('HGET', P .. 'bots_n', whose) or 0) >= registry.REGISTRANT_MAX then return 'full\nregistrant' end
     local created = order.next_ms(turn, all)
-    names.give(turn, bot, look, endpoint == '' and 'p' or 'b')
+    names.give(turn, bot, skeleton, endpoint == '' and 'p' or 'b')
     call('HSET', registry.key_of(turn, bot), 'id', id, 'namespace', namespace, 'username', username,
          'emulates', emulates, 'endpoint', endpoint, 'format', body_format, 'account', account, 'user', user,
-         'role', role, 'look', look, 'generation', 1, 'rotated', turn.now_text, 'created', created, 'failures', 0,
+         'role', role, 'look', skeleton, 'generation', 1, 'rotated', turn.now_text, 'created', created, 'failures', 0,
          'open_until', '', 'trial_until', '')
     call('ZADD', all, created, bot)
     call('ZADD', P .. 'bots_of:' .. user, created, bot)

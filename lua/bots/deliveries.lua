@@ -20,7 +20,7 @@ local BUSY = 100             -- unfinished deliveries of a bot, on this shard; o
 local CALL_MS = 70000        -- until then an attempt may begin
 local ATTEMPTS = 5
 local OF_MESSAGE = 10        -- a message calls no more bots
-local LOOK, DROP = 1, 16      -- commands for a delivery that may be there, and for one that is dropped
+local FIND, DROP = 1, 16      -- commands for a delivery that may be there, and for one that is dropped
 local OVERDUE_MS = 60000     -- when the room learns that a bot that pulls has not answered yet
 local ANSWER_MS = 900000     -- how long an accepted or a pulled delivery may take
 local PULLS, PULL_MS = 5, 30000 -- how often a bot may take a delivery, and how long it then has it alone
@@ -134,7 +134,7 @@ end
 local function drop_of(turn, room, message)
     for k = 1, OF_MESSAGE do
         local d = read(turn, 'dlv_' .. room .. '_' .. message .. '_' .. format('%d', k))
-        bounds.note_read(turn, d and DROP or LOOK, 0)
+        bounds.note_read(turn, d and DROP or FIND, 0)
         if d then
             if not OVER[d.state] then finish(turn, d, 'failed', '') end
             call('UNLINK', d.key)

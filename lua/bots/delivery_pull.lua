@@ -3,7 +3,7 @@
 -- no delivery is missed in between; one that comes back since its 30 s are over causes no event: ask again then.
 -- KEYS: dlv_pull:<bot>, dlv:<delivery>, dlv_polls:<bot>.
 -- Wakes: nobody.
--- Bound: LOOK_MAX deliveries.
+-- Bound: SCAN_MAX deliveries.
 -- Lane: first.  Home: every.  Nonce: no.  Full: runs.
 -- Repeatable: gives another one.
 -- Arguments:
@@ -16,7 +16,7 @@ local order = require('turn/order')
 local call = redis.call
 local format = string.format
 
-local LOOK_MAX = 20
+local SCAN_MAX = 20
 
 -- Takes this node into account when the bot's next delivery comes.
 local function park(turn, bot)
@@ -30,7 +30,7 @@ local function verb(turn, a)
     --- arguments
     local key = turn.prefix .. 'dlv_pull:' .. bot
     instants.pull_in(turn, key, deliveries.PULL_MS)
-    for _, id in ipairs(call('ZRANGEBYSCORE', key, '-inf', order.score_of(turn.now_us), 'LIMIT', 0, LOOK_MAX)) do
+    for _, id in ipairs(call('ZRANGEBYSCORE', key, '-inf', order.score_of(turn.now_us), 'LIMIT', 0, SCAN_MAX)) do
         local d = deliveries.read(turn, id)
         if d and not deliveries.OVER[d.state] and tonumber(d.pulls or 0) < deliveries.PULLS then
             call('HINCRBY', d.key, 'pulls', 1)

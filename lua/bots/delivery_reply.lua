@@ -17,7 +17,7 @@
 --   lease_n   number
 --   each mention 50:
 --     tag_name  name
---     tag_look  name?
+--     tag_skeleton  name?
 --     tag_json  json 1k
 --     tag_kind  words x|u|b|p|a|n
 -- Replies: missing | lost | answered/id | resolve/1/names, a line each | ok/id/tagged (JSON)/n/n times

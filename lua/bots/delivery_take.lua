@@ -5,7 +5,7 @@
 -- takes it is taken less and less often, and is dropped after half an hour.
 -- KEYS: turn/due.lua with dlv_due, dlv_done, dlv:<delivery>, rooms_empty, rooms_going; of a room as room_delete.
 -- Wakes: nobody.
--- Bound: as many deliveries as its argument says, TAKE_MAX at most; removes DROP_MAX, ROOMS_MAX rooms, and LOOK_MAX
+-- Bound: as many deliveries as its argument says, TAKE_MAX at most; removes DROP_MAX, ROOMS_MAX rooms, and SCAN_MAX
 --   messages of one.
 -- Lane: slow.  Home: every.  Nonce: no.  Full: runs.
 -- Repeatable: takes more.
@@ -24,7 +24,7 @@ local concat = table.concat
 local max, min = math.max, math.min
 
 local TAKE_MAX, DROP_MAX = 100, 200
-local ROOMS_MAX, LOOK_MAX = 20, 200
+local ROOMS_MAX, SCAN_MAX = 20, 200
 
 local function drop_old(turn)
     local P, keys = turn.prefix, {}
@@ -50,7 +50,7 @@ local function verb(turn, a)
     end)
     drop_old(turn)
     rooms.age(turn, ROOMS_MAX)
-    removal.go_on(turn, LOOK_MAX)
+    removal.go_on(turn, SCAN_MAX)
     return taken
 end
 

@@ -4,7 +4,7 @@
 -- KEYS: evaluation_last:<evaluation>, evaluation:<id>, evaluation_text:<id>, evaluation_due, evaluations_of:<user>,
 --   evaluations_open, stored; of the oldest run, if the user has too many: as evaluation_forget_user; turn/made.lua.
 -- Wakes: nobody.
--- Bound: one run: 4 MiB; of runs that are over LOOK_MAX are looked at.
+-- Bound: one run: 4 MiB; of runs that are over SCAN_MAX are looked at.
 -- Lane: add.  Home: evaluation.  Nonce: yes.  Full: refused.  Durable: yes.
 -- Repeatable: yes: known.
 -- Arguments:
@@ -30,13 +30,13 @@ local order = require('turn/order')
 local call = redis.call
 local format = string.format
 
-local LOOK_MAX = 200
+local SCAN_MAX = 200
 
 -- Is there room for one more run of that user? Of 1,000 the oldest one that is over is deleted.
 local function make_room(turn, user)
     local key = turn.prefix .. 'evaluations_of:' .. user
     if call('ZCARD', key) < evaluations.KEPT_MAX then return true end
-    for _, id in ipairs(call('ZRANGE', key, 0, LOOK_MAX - 1)) do
+    for _, id in ipairs(call('ZRANGE', key, 0, SCAN_MAX - 1)) do
         local status = evaluations.field_of(turn, id, 'status')
         if status and status ~= 'running' then
             evaluations.drop(turn, evaluations.read(turn, id))

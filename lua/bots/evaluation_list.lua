@@ -1,7 +1,7 @@
 -- evaluation_list: returns a page of the runs of a user, newest first.
 -- KEYS: evaluations_of:<user>, evaluation:<id>.
 -- Wakes: nobody.
--- Bound: REPLY_BYTES, but one run at least; RUNS_PAGE runs; LOOK_RUNS that are looked at.
+-- Bound: REPLY_BYTES, but one run at least; RUNS_PAGE runs; SCAN_RUNS that are looked at.
 -- Lane: read.  Home: every.  Nonce: yes.  Full: runs.
 -- Repeatable: yes.
 -- Arguments:
@@ -18,13 +18,13 @@ local concat = table.concat
 local min = math.min
 local REPLY_BYTES = bounds.REPLY_BYTES
 
-local RUNS_PAGE, LOOK_RUNS = 100, 1000
+local RUNS_PAGE, SCAN_RUNS = 100, 1000
 
 local function verb(turn, a)
     --- arguments
     local text, bytes, n = {'ok', ''}, 0, 0
     local most = min(limit or RUNS_PAGE, RUNS_PAGE)
-    text[2] = newest.walk(turn, {'evaluations_of:' .. user}, after, LOOK_RUNS, function(id, cursor)
+    text[2] = newest.walk(turn, {'evaluations_of:' .. user}, after, SCAN_RUNS, function(id, cursor)
         if n == most then return false end
         if account ~= '' and evaluations.field_of(turn, id, 'account') ~= account then return true end
         local e = evaluations.read(turn, id)

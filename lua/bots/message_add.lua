@@ -13,7 +13,7 @@
 --   namespace   name
 --   kind        words user|annex
 --   name        name         of the author, in the namespace
---   look        name?        of a user: what the name looks like
+--   skeleton    name?        of a user: what the name looks like
 --   from        json 1k      its plain name
 --   text        json 400k
 --   reply_to    text? 64     id
@@ -29,7 +29,7 @@
 --   key         text? 2k     turn/made.lua
 --   each mention 70:
 --     tag_name  name
---     tag_look  name?        what it looks like: bots are found by that, too
+--     tag_skeleton  name?    what it looks like: bots are found by that, too
 --     tag_json  json 1k      its plain name
 --     must      flag         it must exist
 --     tag_kind  name         x: not known yet, u: a user, b: a bot, p: one that pulls, a: the main bot, n: nobody
@@ -59,10 +59,10 @@ local function verb(turn, a)
     if reply_to ~= '' and not original then return 'reply' end
     local missing, tags, tagged, bots, seen, seen_tags = {}, {}, {}, {}, {[name] = true}, {}
     -- Its kind, and whose name it is; nil: it is asked for.
-    local function resolve(one, one_look, known)
+    local function resolve(one, one_skeleton, known)
         if one == name and kind == 'user' then known = 'u' end
         if known ~= 'x' then return known, one end
-        if is_here then return names.mentioned(turn, one, one_look) end
+        if is_here then return names.mentioned(turn, one, one_skeleton) end
         missing[#missing + 1] = one
     end
     local function tag(found, one, json)
@@ -77,7 +77,7 @@ local function verb(turn, a)
     end
     local has_name = kind == 'annex' or is_claimed
     if not has_name and is_here then
-        local refusal = names.refusal_of(turn, name, look, namespace, account)
+        local refusal = names.refusal_of(turn, name, skeleton, namespace, account)
         if refusal then return refusal end
         has_name = true
     elseif not has_name then
@@ -114,7 +114,7 @@ local function verb(turn, a)
     if kind == 'user' then
         rooms.join(turn, name, room, turn.now_text)
         if is_here then
-            names.claim(turn, name, look, namespace, account)
+            names.claim(turn, name, skeleton, namespace, account)
         else
             call('SADD', P .. 'names_known', name)
         end

@@ -15,7 +15,7 @@ local MESSAGES_MAX, BYTES_MAX = 100000, 67108864 -- of a room
 local TRIM = 1500                                -- with one message, at most: more than fit into the longest one
 local REMOVAL, DELIVERY = 4, 10                  -- commands for a message that is removed, and for a delivery
 local AT_ONCE = 16                               -- messages
-local LOOK_BYTES = 16384                         -- that are looked at as one message
+local SCAN_BYTES = 16384                         -- that are looked at as one message
 local HOPS_MAX = 4                               -- a message of that hop calls no bot
 local CALLS_OF_BOT = 3                           -- bots that a bot's message calls: no more of those that it mentions
 local OVERHEAD = 300                             -- of an entry, besides its texts
@@ -140,24 +140,24 @@ local function trim(turn, room, n, bytes)
 end
 
 -- Calls visit(m) for the messages of a user in a room after an id ('': from the oldest on), until it returns false.
--- Looks at `most` messages, where one longer than LOOK_BYTES counts as several. Returns the id to continue
+-- Looks at `most` messages, where one longer than SCAN_BYTES counts as several. Returns the id to continue
 -- after ('': that was all), and how many were looked at.
 local function walk_of(turn, room, user, after, most, visit)
-    local looked = 0
-    local is_all = walk(turn, room, after, false, most * LOOK_BYTES, function(m)
-        if looked >= most or (m.name == user and m.kind == 'u' and not visit(m)) then return false end
-        after, looked = m.id, looked + 1 + floor(m.bytes / LOOK_BYTES)
+    local scanned = 0
+    local is_all = walk(turn, room, after, false, most * SCAN_BYTES, function(m)
+        if scanned >= most or (m.name == user and m.kind == 'u' and not visit(m)) then return false end
+        after, scanned = m.id, scanned + 1 + floor(m.bytes / SCAN_BYTES)
         return true
     end)
-    if is_all then return '', looked end
-    return after == '' and '0-0' or after, looked
+    if is_all then return '', scanned end
+    return after == '' and '0-0' or after, scanned
 end
 
 -- Removes the messages of a user from a room, as walk_of goes through them. Returns how many are gone, how many were
 -- looked at, and the id to continue after. Calls visit(m) for each.
 local function remove_of(turn, room, user, from, most, visit)
     local ids, bytes = {}, 0
-    local after, looked = walk_of(turn, room, user, from, most, function(m)
+    local after, scanned = walk_of(turn, room, user, from, most, function(m)
         visit(m)
         release(turn, m)
         ids[#ids + 1], bytes = m.id, bytes + m.bytes
@@ -168,18 +168,18 @@ local function remove_of(turn, room, user, from, most, visit)
         call('HINCRBY', rooms.key_of(turn, room), 'bytes', -bytes)
         if call('XLEN', key_of(turn, room)) == 0 then rooms.note_empty(turn, room, turn.now_text) end
     end
-    return #ids, looked, after
+    return #ids, scanned, after
 end
 
 -- Removes the oldest messages of a room and calls visit(m) for each. Looks at `most` of them, as walk_of does. Returns
 -- whether that were all.
 local function remove_oldest(turn, room, most, visit)
-    local ids, looked = {}, 0
-    local is_all = walk(turn, room, '', false, most * LOOK_BYTES, function(m)
-        if looked >= most then return false end
+    local ids, scanned = {}, 0
+    local is_all = walk(turn, room, '', false, most * SCAN_BYTES, function(m)
+        if scanned >= most then return false end
         visit(m)
         release(turn, m)
-        ids[#ids + 1], looked = m.id, looked + 1 + floor(m.bytes / LOOK_BYTES)
+        ids[#ids + 1], scanned = m.id, scanned + 1 + floor(m.bytes / SCAN_BYTES)
         return true
     end)
     if #ids > 0 then call('XDEL', key_of(turn, room), unpack(ids)) end

@@ -6,7 +6,7 @@
 -- Repeatable: yes.
 -- Arguments:
 --   name       name
---   look       name  what it looks like, in the namespace
+--   skeleton   name  what it looks like, in the namespace
 --   namespace  name
 --   account    name  for which it is claimed
 -- Replies: ok | taken | full/`account` (it has half of the 100,000 names) or `namespace`
@@ -14,7 +14,7 @@ local names = require('bots/names')
 
 local function verb(turn, a)
     --- arguments
-    return names.claim(turn, name, look, namespace, account) or 'ok'
+    return names.claim(turn, name, skeleton, namespace, account) or 'ok'
 end
 
 return {name_claim = verb}

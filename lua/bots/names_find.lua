@@ -7,7 +7,7 @@
 -- Arguments:
 --   each wanted 80:
 --     wanted_name  name
---     wanted_look  name?  what it looks like, in the namespace; without it bots are not found by their look
+--     wanted_skeleton  name?  what it looks like, in the namespace; without it bots are not found by their skeleton
 -- Replies: ok, then per name a line: u, b, p or n (nobody's); of a bot that it only looks like, its name after that
 local names = require('bots/names')
 local concat = table.concat

@@ -1,7 +1,7 @@
 -- rooms_of_user: returns a page of a user's messages, room by room, the oldest first.
 -- KEYS: rooms_of:<user>, room:<room>, room_messages:<room>.
 -- Wakes: nobody.
--- Bound: REPLY_BYTES, but one message at least; looks at ROOMS_MAX rooms and LOOK_MAX messages, where a long one
+-- Bound: REPLY_BYTES, but one message at least; looks at ROOMS_MAX rooms and SCAN_MAX messages, where a long one
 --   counts as one per 16 KiB.
 -- Lane: slow.  Home: every.  Nonce: no.  Full: runs.
 -- Repeatable: yes.
@@ -17,11 +17,11 @@ local bounds = require('turn/bounds')
 local call = redis.call
 local format = string.format
 
-local LOOK_MAX, ROOMS_MAX = 1000, 100
+local SCAN_MAX, ROOMS_MAX = 1000, 100
 
 local function verb(turn, a)
     --- arguments
-    local parts, bytes, left = {''}, 0, LOOK_MAX
+    local parts, bytes, left = {''}, 0, SCAN_MAX
     for _ = 1, ROOMS_MAX do
         local room = call('ZRANGE', turn.prefix .. 'rooms_of:' .. user, from, from)[1]
         if not room then
@@ -30,15 +30,15 @@ local function verb(turn, a)
         end
         bounds.note_read(turn, 2, 0)
         local name = call('HGET', rooms.key_of(turn, room), 'name') or 'null'
-        local looked
-        after, looked = messages.walk_of(turn, room, user, after, left, function(m)
+        local scanned
+        after, scanned = messages.walk_of(turn, room, user, after, left, function(m)
             if bytes > 0 and bytes + m.bytes > bounds.REPLY_BYTES then return false end
             bytes = bytes + m.bytes
             parts[#parts + 1] = '\n' .. room .. '\n' .. name .. '\n'
             parts[#parts + 1] = messages.lines(m)
             return true
         end)
-        left = left - looked
+        left = left - scanned
         if after == '' then from = from + 1 end
         if after ~= '' or left <= 0 then break end
     end

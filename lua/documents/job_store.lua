@@ -39,7 +39,7 @@ local function is_mismatch(turn, j, d, s, model, dimension, backend)
 end
 
 -- Keeps what the job has in a vector set; forgets it if the pack holds the vectors itself.
-local function settle_elements(turn, j, backend)
+local function finish_elements(turn, j, backend)
     if backend ~= 'set' then
         jobs.trash_job_elements(turn, j)
         j.digest, j.vectors_n = '', '0'
@@ -74,7 +74,7 @@ local function verb(turn, a)
         + storage.elements_bytes(d.vectors_n, d.dimension)
     local coming = #pack + (backend == 'set' and storage.elements_bytes(j.vectors_n, dimension) or 0)
     if s.bytes - going + coming > cap then return 'full\n' .. s.bytes .. '\n' .. format('%d', cap) end
-    settle_elements(turn, j, backend)
+    finish_elements(turn, j, backend)
     swap_pack(turn, j, d, pack, chunks, model, dimension)
     call('HSET', P .. 'space:' .. j.space, 'model', model, 'dimension', dimension, 'vectors', backend)
     call('HINCRBY', P .. 'space:' .. j.space, 'chunks', format('%d', chunks - d.chunks))

@@ -12,7 +12,7 @@
 -- Arguments:
 --   topic        name
 --   seq          digits
---   user         name?      must have a part in the topic
+--   user         name?      must have a tie to the topic
 --   fingerprint  name
 --   alias        name       the fingerprint without the newline
 --   fragment     json 512k
@@ -37,10 +37,10 @@ local function verb(turn, a)
     local again = made.again(turn, key)
     if again then return again end
     local P = turn.prefix
-    local had, refusal, row, record = listed.look(turn, topic, seq, user, fingerprint)
+    local had, refusal, row, record = listed.check(turn, topic, seq, user, fingerprint)
     if refusal then return refusal end
     local is_to_do
-    is_to_do, refusal = lookups.look(turn, fingerprint, count, threshold, account, max_open)
+    is_to_do, refusal = lookups.check(turn, fingerprint, count, threshold, account, max_open)
     if refusal then return refusal end
     if not had then
         refusal = noting.count(turn, topic, row, record, #fragment, max_stored, max_stored_per_user)

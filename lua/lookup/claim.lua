@@ -14,9 +14,9 @@ local idle = require('queue/idle')
 
 local function verb(turn, a)
     --- arguments
-    local entry, looks_before = idle.own_entry(turn, class), turn.looks
+    local entry, scans_before = idle.own_entry(turn, class), turn.scans
     local text = lookups.next_claim(turn, entry)
-    turn.looks = looks_before -- it was asked for
+    turn.scans = scans_before -- it was asked for
     if text then return text end
     if not is_parking then return 'empty' end
     idle.grant(entry)

@@ -7,7 +7,7 @@
 -- Repeatable: yes.
 -- Arguments:
 --   topic  name
---   user   name?    must have a part in the topic
+--   user   name?    must have a tie to the topic
 --   after  text 48  cursor: "<seq>" all up to that query, "<seq>.<n>" all before that query and n of its lookups; 0
 --                   from the first on
 --   limit  number?  queries at most; THREAD_PAGE without

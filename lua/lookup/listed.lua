@@ -12,7 +12,7 @@ local LISTED_MAX = 'waiting\n' .. LOOKUPS_PER_TOPIC .. '\n\ntopic'
 
 -- May a query need that lookup? When it was asked for, as lookups:<topic> has it (nil: it is new), and a refusal, or
 -- the query's row and the topic's field `stored`.
-local function look(turn, topic, seq, user, fingerprint)
+local function check(turn, topic, seq, user, fingerprint)
     local P = turn.prefix
     local got = call('HMGET', P .. 't:' .. topic, 'q:' .. seq, 'u:' .. user, 'stored')
     if not got[1] or (user ~= '' and not got[2]) then return nil, 'missing' end
@@ -72,4 +72,4 @@ local function page(turn, topic, user, after, limit, put)
     return '', number
 end
 
-return {look = look, page = page}
+return {check = check, page = page}

@@ -16,13 +16,13 @@ local call = redis.call
 local format, match = string.format, string.match
 local concat = table.concat
 local max, min = math.max, math.min
-local LOOKS_MAX, LOOKUPS = idle.LOOKS_MAX, idle.LOOKUPS
-local LOOK_BYTES = bounds.LOOK_BYTES
+local SCANS_MAX, LOOKUPS = idle.SCANS_MAX, idle.LOOKUPS
+local SCAN_BYTES = bounds.SCAN_BYTES
 
 local SET = 'lookup_due'
 local NOBODY = '%'
 local LOST_MOST = 20 -- claims of a lookup, lost on their way to engines; those after it last as long as others do
-local LOOKS_EACH = 5 -- what handing one over counts among the turn's looks: 1,000 a turn
+local SCANS_EACH = 5 -- what handing one over counts among the turn's scans: 1,000 a turn
 
 -- A time in ms as text; odd for a delivery lease, even for all else.
 local function time_text(at, is_delivery)
@@ -52,7 +52,7 @@ local function next_due(turn)
     local P, settings = turn.prefix, turn.settings
     -- Once in a turn it is looked whether the clock went back.
     local longest_ms = not turn.due_n and 2 * max(settings.lease_ms, settings.delivery_ms) or nil
-    local at = due.first(turn, SET, due.LOOKS_MAX, longest_ms)
+    local at = due.first(turn, SET, due.TRIES_MAX, longest_ms)
     local time = at and call('ZSCORE', P .. 'lookups', at.row)
     if time and time % 2 == 1 then
         local key = P .. 'lookup:' .. at.row
@@ -73,7 +73,7 @@ local function claim_of(turn, entry, at)
          'lease', lease .. ' ' .. entry.node)
     put(turn, fingerprint, at, time_text(turn.now_ms + ms, true))
     due.pass(turn, at)
-    turn.looks = turn.looks + LOOKS_EACH
+    turn.scans = turn.scans + SCANS_EACH
     return concat({'claim', entry.class, fingerprint, lease, 1, 1, got[1], got[2], got[3]}, '\n')
 end
 
@@ -87,7 +87,7 @@ end
 local function offer(turn)
     local at = next_due(turn)
     while at do
-        local is_over = turn.offered_bytes >= LOOK_BYTES or turn.looks >= LOOKS_MAX
+        local is_over = turn.offered_bytes >= SCAN_BYTES or turn.scans >= SCANS_MAX
         local entry = not is_over and idle.take_waiter(turn, LOOKUPS, '?')
         if not entry then return end
         local text = claim_of(turn, entry, at)
@@ -144,7 +144,7 @@ local function reopen(turn, fingerprint, lease, sent)
 end
 
 -- For that Count and Threshold: is it to be looked up (again)? And what refuses that.
-local function look(turn, fingerprint, count, threshold, account, max_open)
+local function check(turn, fingerprint, count, threshold, account, max_open)
     local P = turn.prefix
     local had = call('HMGET', P .. 'lookup:' .. fingerprint, 'count', 'threshold')
     if had[1] and tonumber(had[1]) >= tonumber(count) and had[2] == threshold then return false end
@@ -206,6 +206,6 @@ end
 
 return {
     put = put, owner_of = owner_of, next_claim = next_claim, offer = offer, next_end = next_end, keep = keep,
-    reopen = reopen, look = look, begin = begin, close = close, count_matches = count_matches, drop = drop,
+    reopen = reopen, check = check, begin = begin, close = close, count_matches = count_matches, drop = drop,
     forget = forget,
 }

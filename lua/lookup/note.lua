@@ -9,7 +9,7 @@
 -- Arguments:
 --   topic        name
 --   seq          digits
---   user         name?   must have a part in the topic
+--   user         name?   must have a tie to the topic
 --   fingerprint  name
 --   bytes        number?  of its fragment as JSON; without: they are not counted
 --   max_stored   number?  that the query's account may have on this shard
@@ -25,7 +25,7 @@ local match = string.match
 
 local function verb(turn, a)
     --- arguments
-    local had, refusal, row, record = listed.look(turn, topic, seq, user, fingerprint)
+    local had, refusal, row, record = listed.check(turn, topic, seq, user, fingerprint)
     if not had and not refusal and bytes then
         refusal = noting.count(turn, topic, row, record, bytes, max_stored, max_stored_per_user)
     end

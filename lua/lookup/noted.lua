@@ -7,7 +7,7 @@
 -- Repeatable: yes.
 -- Arguments:
 --   topic  name
---   user   name?    must have a part in the topic
+--   user   name?    must have a tie to the topic
 --   after  text 48  cursor, as of list_lookups
 --   limit  number?  queries at most; THREAD_PAGE without
 -- Replies: missing | ok/number of the topic (0: it needs none)/cursor of the next page ('' when there is none), then

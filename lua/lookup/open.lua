@@ -30,7 +30,7 @@ local function verb(turn, a)
     if again then return again end
     local P = turn.prefix
     if call('EXISTS', needs.released_key(turn, need)) == 1 then return 'missing' end
-    local is_to_do, refusal = lookups.look(turn, fingerprint, count, threshold, account, max_open)
+    local is_to_do, refusal = lookups.check(turn, fingerprint, count, threshold, account, max_open)
     if refusal then return refusal end
     call('SADD', P .. 'needs:' .. fingerprint, need)
     if is_to_do then lookups.begin(turn, fingerprint, alias, fragment, count, threshold, account, is_counted) end

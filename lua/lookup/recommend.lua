@@ -16,7 +16,7 @@
 --   recommendation  json 4m
 --   account         name
 --   user            name     who recommends
---   is_known        flag     topic_part has confirmed the access, on the topic's shard
+--   is_known        flag     topic_tie has confirmed the access, on the topic's shard
 --   max_stored      number?  bytes that the account may store on this shard; absent: bytes are not counted
 --   max_stored_per_user  number?  bytes that each of its users may store; absent: no limit
 --   digest          name?    of the fragment that is promoted or flagged
@@ -37,7 +37,7 @@ local function verb(turn, a)
     local again = made.again(turn, key)
     if again then return again end
     local P = turn.prefix
-    if not is_known and not records.has_part(turn, topic, viewer) then return 'missing' end
+    if not is_known and not records.has_tie(turn, topic, viewer) then return 'missing' end
     local all = P .. 'recommendations'
     local more, undone_n, kind, judged = {}, 0, is_flag and 'F' or 'P', nil
     if max_stored then

@@ -5,7 +5,7 @@ local bounds = require('turn/bounds')
 local call = redis.call
 local match, sub = string.match, string.sub
 local max = math.max
-local LOOK_BYTES = bounds.LOOK_BYTES
+local SCAN_BYTES = bounds.SCAN_BYTES
 
 local REMOVED_KEPT = 10000 -- an engine that has missed more reads everything again
 local COMMANDS = 8 -- to delete one
@@ -104,12 +104,12 @@ local function drop(turn)
     delete(turn, id, account, user)
 end
 
--- Drops a user's entries, at most n per account and LOOK_BYTES in total. Returns how many it dropped.
+-- Drops a user's entries, at most n per account and SCAN_BYTES in total. Returns how many it dropped.
 local function drop_of(turn, user, n)
     local P, gone_n, bytes = turn.prefix, 0, 0
     for _, account in ipairs(call('ZRANGE', P .. 'recommenders', 0, -1)) do
         local mine, went = P .. 'recommended:' .. account .. ':' .. user, 0
-        while went < n and bytes < LOOK_BYTES do
+        while went < n and bytes < SCAN_BYTES do
             local id = call('LPOP', mine)
             if not id then break end
             went, bytes = went + 1, bytes + delete(turn, id, account, user)

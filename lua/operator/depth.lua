@@ -48,8 +48,8 @@ local function put_models(turn, models, text)
     for i = 1, #models do
         local n = models[i] == 'default' and max(0, depth - others) or counts[i]
         -- Each model has its part of the users, or the first would leave nothing to the others.
-        local at, looked = oldest_of(turn, models[i], max(1, floor(users_left / (#models - i + 1))))
-        users_left = users_left - looked
+        local at, scanned = oldest_of(turn, models[i], max(1, floor(users_left / (#models - i + 1))))
+        users_left = users_left - scanned
         if at and (not oldest or at < oldest) then oldest = at end
         text[#text + 1], text[#text + 2], text[#text + 3] = models[i], format('%d', n), age_of(turn, at)
     end
@@ -87,15 +87,15 @@ local function verb(turn, a)
     local models = call('SMEMBERS', P .. 'models')
     sort(models)
     local text, of_models, parked = {}, {}, 0
-    local oldest, looks = put_models(turn, models, of_models)
+    local oldest, scanned = put_models(turn, models, of_models)
     local credits = call('ZRANGE', P .. 'idle', 0, -1, 'WITHSCORES')
     for i = 2, #credits, 2 do parked = parked + floor(credits[i]) end
     text[1], text[2], text[3] = 'ok', format('%d', max(counters.load(turn).depth, 0)), call('ZCARD', P .. 'leases')
     text[4], text[5], text[6] = call('ZCARD', P .. 'lookups'), format('%d', parked), oldest
-    looks = looks + put_engines(turn, text) + #credits / 2
+    scanned = scanned + put_engines(turn, text) + #credits / 2
     for i = 1, #of_models do text[#text + 1] = of_models[i] end
     local reply = concat(text, '\n')
-    if looks > CHEAP and not turn.is_full then call('SET', P .. 'depth', reply, 'PX', KEPT_MS) end
+    if scanned > CHEAP and not turn.is_full then call('SET', P .. 'depth', reply, 'PX', KEPT_MS) end
     return reply
 end
 

@@ -1,7 +1,7 @@
 -- list: returns a page of queries in one state, for operators.
 -- KEYS: models, turns:<model>, open:<model>:<user>, leases, lease:<id>, failed, t:<topic>.
 -- Wakes: nobody.
--- Bound: REPLY_BYTES, but one query at least; LOOK_BYTES of rows, LIST_SCAN_MAX queries looked at.
+-- Bound: REPLY_BYTES, but one query at least; SCAN_BYTES of rows, LIST_SCAN_MAX queries looked at.
 -- Lane: slow.  Home: every.  Nonce: yes.  Full: runs.
 -- Repeatable: yes.
 -- Arguments:
@@ -21,7 +21,7 @@ local call = redis.call
 local byte, format, gmatch, match = string.byte, string.format, string.gmatch, string.match
 local concat = table.concat
 local USERS_MAX = fair.USERS_MAX
-local LOOK_BYTES, REPLY_BYTES = bounds.LOOK_BYTES, bounds.REPLY_BYTES
+local SCAN_BYTES, REPLY_BYTES = bounds.SCAN_BYTES, bounds.REPLY_BYTES
 
 local LIST_SCAN_MAX = 20000 -- what comes after is not listed
 
@@ -77,16 +77,16 @@ end
 local function verb(turn, a)
     --- arguments
     local each = ({Open = each_open, Pending = each_pending, Failed = each_failed})[state]
-    local text, looked, taken, read, bytes = {'ok', ''}, 0, 0, 0, 0
+    local text, scanned, taken, read, bytes = {'ok', ''}, 0, 0, 0, 0
     each(turn, function(topic, seq, of_user, ms)
-        looked = looked + 1
+        scanned = scanned + 1
         bounds.note_read(turn, 1, 0)
-        if looked > LIST_SCAN_MAX then return true end
-        if looked <= skip or (of_user and user ~= '' and of_user ~= user) then return false end
+        if scanned > LIST_SCAN_MAX then return true end
+        if scanned <= skip or (of_user and user ~= '' and of_user ~= user) then return false end
         local key = turn.prefix .. 't:' .. topic
         local size = hashes.bytes_of(key, 'q:' .. seq)
-        if taken == page or (taken > 0 and bytes + size > REPLY_BYTES) or read > LOOK_BYTES then
-            text[2] = format('%d', looked - 1)
+        if taken == page or (taken > 0 and bytes + size > REPLY_BYTES) or read > SCAN_BYTES then
+            text[2] = format('%d', scanned - 1)
             return true
         end
         local got = call('HMGET', key, 'q:' .. seq, 's:' .. seq)
@@ -96,7 +96,7 @@ local function verb(turn, a)
         if not row or (user ~= '' and match(row, '^%d+\n%S+ (%S+)') ~= user) then return false end
         taken, bytes = taken + 1, bytes + size
         text[#text + 1] = ms or match(row, '^%d+')
-        text[#text + 1] = format('%d', looked)
+        text[#text + 1] = format('%d', scanned)
         text[#text + 1] = topic
         text[#text + 1] = seq
         local first = got[2] and byte(got[2])

@@ -21,7 +21,7 @@
 --   tail         text 2m  lines 3 to 7 of a row
 --   key          name?    the idempotency key
 --   digest       name?    of the body (hex); with a key only
---   is_own       flag     the user must have a part in the topic, if it exists
+--   is_own       flag     the user must have a tie to the topic, if it exists
 --   mark         name?    of account, nonce and body (12 hex digits); of a signed request only. With a `+` its nonce
 --                         was used before, on the shard of that
 --   is_waiting   flag     this node waits for its outcome

@@ -17,7 +17,7 @@
 --   weight       text 24
 --   tail         text 4m  lines 3 to 7 of a row
 --   max_waiting  number?  no limit without
---   max_of_all   number?  of an account that many strangers share: its Open queries; no limit without
+--   max_of_all   number?  of an account that many clients share: its Open queries; no limit without
 -- Replies: ok/topic (made) | joined/topic | done/topic/outcome as text | no_engine[/seconds until the first one has
 --   rested] | full/depth/eta | waiting/depth/eta. After the topic of the first two a line `maybe`: no engine is there
 --   now, but one was recently and did not say that it leaves: ask again with `engines` a moment later; or a line
@@ -57,7 +57,7 @@ local function join(turn, topic)
     return with_doubt('joined\n' .. topic, there)
 end
 
--- The places of strangers. One may have as many as are free, so however many somebody asks, there is room for another.
+-- The places of clients that share an account. One may have as many as are free, so there is always room for another.
 local function refusal_of_crowd(turn, account, user, most)
     local all = shares.open_of_account(turn, account)
     if shares.open_count(turn, account, user) < most - all then return nil end

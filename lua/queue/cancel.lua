@@ -8,7 +8,7 @@
 -- Arguments:
 --   topic   name
 --   seq     digits
---   user    name?    must have a part in the topic
+--   user    name?    must have a tie to the topic
 --   reason  json 8k
 -- Replies: ok | ok/ended (its claim's lease ended with it) | done | failed | missing | replay
 local outcomes = require('queue/outcomes')

@@ -8,8 +8,8 @@
 -- Arguments:
 --   topic  name
 --   seq    digits
---   user   name?                      must have a part in the topic
---   look   words wait|position|brief  position: of what is before it, which costs a look at the queue
+--   user   name?                      must have a tie to the topic
+--   mode   words wait|position|brief  position: of what is before it, which costs a look at the queue
 -- Replies: missing | replay | wait (nothing yet, registered) | Open/… | Pending/… | <the outcome's status>/…, each as
 --   queue/outcomes.lua has it, then position/eta ('' unless Open and asked for)
 local outcomes = require('queue/outcomes')
@@ -34,14 +34,14 @@ end
 local function verb(turn, a)
     --- arguments
     local key = turn.prefix .. 't:' .. topic
-    if look == 'wait' then return wait(turn, key, topic, seq, user) end
+    if mode == 'wait' then return wait(turn, key, topic, seq, user) end
     local got = call('HMGET', key, 'q:' .. seq, 's:' .. seq, 'a:' .. seq, 'u:' .. user)
     local row, state = got[1], got[2]
     if not row or (user ~= '' and not got[4]) then return 'missing' end
     local first = state and byte(state)
     if first and first ~= 80 then return outcomes.as_text(row, state, got[3], nil, '\n\n') end
     if first then return 'Pending\n' .. row .. '\n\n\n\n\n\n\n' end
-    if look == 'brief' then return 'Open\n' .. row .. '\n\n\n\n\n\n\n' end
+    if mode == 'brief' then return 'Open\n' .. row .. '\n\n\n\n\n\n\n' end
     local position, eta = positions.position_of(turn, topic, seq, call('HGET', key, 'open') or '')
     return 'Open\n' .. row .. '\n\n\n\n\n\n' .. position .. '\n' .. eta
 end

@@ -17,9 +17,9 @@ local call = redis.call
 local format, match, sub = string.format, string.match, string.sub
 local concat, sort = table.concat, table.sort
 local floor, max, min = math.floor, math.max, math.min
-local LOOK_BACK = held.LOOK_BACK
-local LOOKS_MAX, QUERIES = idle.LOOKS_MAX, idle.QUERIES
-local LOOK_BYTES, REPLY_BYTES = bounds.LOOK_BYTES, bounds.REPLY_BYTES
+local LOOKBACK = held.LOOKBACK
+local SCANS_MAX, QUERIES = idle.SCANS_MAX, idle.QUERIES
+local SCAN_BYTES, REPLY_BYTES = bounds.SCAN_BYTES, bounds.REPLY_BYTES
 
 local COMMANDS, ENQUEUE = 6, 8 -- for a query of many, and for each user and model of those that come back
 local CLAIM_MAX = 1000 -- queries of a claim, of REPLY_BYTES but one at least; the rest is the next claim's
@@ -82,13 +82,13 @@ local function claim_topic(turn, topic, entry, turn_of)
         at = last + 1
     end
     if #seqs > 0 and at <= #open then at = note_left(open, at, taken, left, rest) end
-    turn.looks = turn.looks + floor(at / 24) -- about so many bytes is one
+    turn.scans = turn.scans + floor(at / 24) -- about so many bytes is one
     if #seqs == 0 then return nil end
     rows = call('HMGET', key, unpack(rows))
     if #seqs > 1 then bounds.note_read(turn, COMMANDS * #seqs, 0) end
     local n, list = #seqs, concat(seqs, ' ')
     local lease = leases.start(turn, topic)
-    if n == 1 and tonumber(seqs[1]) < got[2] - LOOK_BACK then n = 2 end
+    if n == 1 and tonumber(seqs[1]) < got[2] - LOOKBACK then n = 2 end
     local set, to = {'open', concat(rest)}, records.handed_to(turn, entry)
     local text = {'claim\n' .. entry.class .. '\n' .. topic .. '\n' .. lease .. '\n' .. attempt .. '\n' .. #seqs}
     for i = 1, #seqs do
@@ -125,9 +125,9 @@ local function next_claim(turn, entry)
 end
 
 -- Hands claims to parked polls while there are both. Called after a verb made work claimable. What comes after
--- LOOK_BYTES or LOOKS_MAX a turn, the nodes' next sync hands over.
+-- SCAN_BYTES or SCANS_MAX a turn, the nodes' next sync hands over.
 local function offer(turn, model)
-    while turn.offered_bytes < LOOK_BYTES and turn.looks < LOOKS_MAX do
+    while turn.offered_bytes < SCAN_BYTES and turn.scans < SCANS_MAX do
         local entry = idle.take_waiter(turn, QUERIES, model)
         if not entry then
             hints.call_for(turn, model, '', 0)

@@ -8,7 +8,7 @@
 --   with a class those of queue/claim.lua.
 -- Wakes: every node that waits for the query, with the answer; with a class, those that queue/claim.lua wakes.
 -- Bound: one query; the states of its claim (CLAIM_MAX) when the last Seq is answered first; the rows of its claim
---   (REPLY_BYTES), TEXT_LOOK_BACK states and twice LOOK_BYTES of rows, when the text decides; with a class one claim.
+--   (REPLY_BYTES), TEXT_LOOKBACK states and twice SCAN_BYTES of rows, when the text decides; with a class one claim.
 -- Lane: first.  Home: topic.  Nonce: yes.  Full: runs.  Durable: yes.
 -- Repeatable: yes.
 -- Arguments:

@@ -14,7 +14,7 @@ local counters = require('turn/counters')
 local events = require('turn/events')
 local call = redis.call
 local format = string.format
-local LOOK_BACK = held.LOOK_BACK
+local LOOKBACK = held.LOOKBACK
 
 local TOPIC_OPEN_MAX, TOPIC_OPEN_BYTES = 1000, 262144
 
@@ -54,7 +54,7 @@ end
 -- it.
 local function put(turn, key, topic, seq, open, user, account, model, weight, max_waiting, row, ...)
     local has_open = open and open ~= ''
-    if #seq > 2 and tonumber(seq) > LOOK_BACK + 1 then held.list_passed(key, seq) end
+    if #seq > 2 and tonumber(seq) > LOOKBACK + 1 then held.list_passed(key, seq) end
     local waiter = not has_open and idle.take_waiter(turn, idle.QUERIES, model)
     if waiter then
         -- '1' as text: to write a number out costs more than most commands do.

@@ -1,7 +1,7 @@
 -- extend: a heartbeat: restarts the lease and its key if the engine still holds it.
 -- KEYS: t:<topic>, leases, lease:<id>.
 -- Wakes: nobody.
--- Bound: the states of one claim; without its key of LOOK_BACK rows.
+-- Bound: the states of one claim; without its key of LOOKBACK rows.
 -- Lane: first.  Home: topic.  Nonce: yes.  Full: runs.
 -- Repeatable: yes.
 -- Arguments:

@@ -97,7 +97,7 @@ local function next_topic(turn, models)
     local P = turn.prefix
     local best_vt, best_model, best_user
     local models_now = models_with_work(turn)
-    turn.looks = turn.looks + #models_now
+    turn.scans = turn.scans + #models_now
     note_models(turn, models_now, 1)
     for i = 1, #models_now do
         local model = models_now[i]

@@ -9,18 +9,18 @@ local byte, find, format, gmatch = string.byte, string.find, string.format, stri
 local match, reverse, sub = string.match, string.reverse, string.sub
 local concat = table.concat
 local max, min = math.max, math.min
-local LOOK_BYTES = bounds.LOOK_BYTES
+local SCAN_BYTES = bounds.SCAN_BYTES
 
-local LOOK_BACK = 100  -- a claim of one query older than that is listed in its topic
+local LOOKBACK = 100  -- a claim of one query older than that is listed in its topic
 local NEWEST = 8       -- rows where one that is not listed is looked for first
 local STATES = 500     -- states read with one call
 local STATES_AS_COMMAND = 4 -- that cost as much as one command
 local SEQ_MOST_BYTES = 20
 
--- Lists the claim of one query that falls out of LOOK_BACK with a topic's new row `seq`: whatever is added to a topic,
+-- Lists the claim of one query that falls out of LOOKBACK with a topic's new row `seq`: whatever is added to a topic,
 -- a claim is found without its key, and without a search through all that came later.
 local function list_passed(key, seq)
-    local passed = format('%d', seq - LOOK_BACK - 1)
+    local passed = format('%d', seq - LOOKBACK - 1)
     local lease, attempt, by, n, to = records.parse_pending(call('HGET', key, 's:' .. passed))
     if n ~= 1 then return end
     call('HSET', key, 'l:' .. lease, passed, 's:' .. passed, records.pending(lease, attempt, by, 2, to))
@@ -59,7 +59,7 @@ end
 local function held_by(turn, topic, lease, holder)
     local key = turn.prefix .. 't:' .. topic
     local seqs, attempts, node = {}, {}, nil
-    local function look(list)
+    local function search(list)
         each_state(key, list, function(seq, state)
             local holding, attempt, by, _, to = records.parse_pending(state)
             if holding ~= lease or (holder and by ~= holder) then return end
@@ -68,14 +68,14 @@ local function held_by(turn, topic, lease, holder)
     end
     local by, taken = leases.read_key(turn, lease)
     if by and holder and by ~= holder then return seqs, attempts end
-    if by then look(listed(taken)) end
+    if by then search(listed(taken)) end
     if #seqs > 0 then return seqs, attempts, node end
     local got = call('HMGET', key, 'l:' .. lease, 'seq')
     if got[1] then
-        look(listed(got[1]))
+        search(listed(got[1]))
     elseif got[2] and leases.lives(turn, lease, topic) then
-        for _, n in ipairs({NEWEST, LOOK_BACK + 1}) do
-            if #seqs == 0 then look(newest(tonumber(got[2]), n)) end
+        for _, n in ipairs({NEWEST, LOOKBACK + 1}) do
+            if #seqs == 0 then search(newest(tonumber(got[2]), n)) end
         end
     end
     return seqs, attempts, node
@@ -98,7 +98,7 @@ local function holds_last(turn, topic, lease)
     return last and records.parse_pending(call('HGET', key, 's:' .. last)) == lease
 end
 
-local TEXT_LOOK_BACK = 10000
+local TEXT_LOOKBACK = 10000
 
 -- Does a row end with that query? Looks in place: every string that is made costs a hash of all its bytes.
 local function ends_with(row, query)
@@ -117,8 +117,8 @@ local function find_held_text(turn, topic, lease, holder, query, answer)
     end
     local last = tonumber(call('HGET', key, 'seq')) or 0
     local found, answered = nil, nil
-    local left = {held = LOOK_BYTES, done = LOOK_BYTES} -- to be read, of rows that it holds and of ended ones
-    bounds.note_read(turn, min(last, TEXT_LOOK_BACK) / STATES_AS_COMMAND, 0)
+    local left = {held = SCAN_BYTES, done = SCAN_BYTES} -- to be read, of rows that it holds and of ended ones
+    bounds.note_read(turn, min(last, TEXT_LOOKBACK) / STATES_AS_COMMAND, 0)
     local function has_text(seq, kind)
         local bytes = hashes.bytes_of(key, 'q:' .. seq)
         left[kind] = left[kind] - bytes
@@ -131,7 +131,7 @@ local function find_held_text(turn, topic, lease, holder, query, answer)
         bounds.note_read(turn, 2, bytes)
         return left.done >= 0 and records.answer_bytes(call('HGET', key, 'a:' .. seq), answer)
     end
-    each_state(key, newest(last, TEXT_LOOK_BACK), function(seq, state)
+    each_state(key, newest(last, TEXT_LOOKBACK), function(seq, state)
         local _, _, by = records.parse_pending(state)
         if by == holder and has_text(seq, 'held') then
             found = seq
@@ -145,6 +145,6 @@ local function find_held_text(turn, topic, lease, holder, query, answer)
 end
 
 return {
-    LOOK_BACK = LOOK_BACK, list_passed = list_passed, held_by = held_by, renew = renew, holds_last = holds_last,
+    LOOKBACK = LOOKBACK, list_passed = list_passed, held_by = held_by, renew = renew, holds_last = holds_last,
     ends_with = ends_with, find_held_text = find_held_text,
 }

@@ -16,7 +16,7 @@ local floor, min = math.floor, math.min
 
 local QUERIES, LOOKUPS = 'idle', 'idle_lookups' -- keys, and what the turn has read of each
 local IDLE_MAX = 128 -- entries looked at a turn; the slow rescan serves those after them
-local LOOKS_MAX = 5000 -- at models and Open queries, for what a turn hands over unasked; the next sync continues
+local SCANS_MAX = 5000 -- of models and Open queries, for what a turn hands over unasked; the next sync continues
 local DUE_UNIT, DUE_MAX = 1000000, 999999
 
 local function is_for_lookups(class)
@@ -252,7 +252,7 @@ local function flush(turn)
 end
 
 return {
-    QUERIES = QUERIES, LOOKUPS = LOOKUPS, LOOKS_MAX = LOOKS_MAX, is_for_lookups = is_for_lookups, own_entry = own_entry,
+    QUERIES = QUERIES, LOOKUPS = LOOKUPS, SCANS_MAX = SCANS_MAX, is_for_lookups = is_for_lookups, own_entry = own_entry,
     credits_of = credits_of, set_credits = set_credits, grant = grant, take = take, put_back = put_back,
     has_credit = has_credit, is_listed = is_listed, names_model = names_model, takes_model = takes_model,
     is_alive = is_alive, take_waiter = take_waiter, strike_off = strike_off, flush = flush,

@@ -5,9 +5,9 @@ local presence = require('queue/presence')
 
 -- The claim whose turn it is, for a poll of that class; nil when there is none.
 local function next_claim(turn, entry)
-    local looks_before = turn.looks
+    local scans_before = turn.scans
     local text = claims.next_claim(turn, entry)
-    turn.looks = looks_before -- it was asked for; what this turn hands over unasked is counted alone
+    turn.scans = scans_before -- it was asked for; what this turn hands over unasked is counted alone
     return text
 end
 

@@ -3,7 +3,7 @@
 -- the turns of all users, by weight, in all models of that engine; topics are claimed whole. The simulated engine takes
 -- the models of all recently seen engines that take this model, or every model if none was seen or there are too many.
 -- With several shards, each knows some of the engines by name, and by its hints all that have waited. It simulates at
--- most LOOK_CLAIMS claims (fewer with many models) and LOOK_QUERIES queries. Beyond that the position is estimated from
+-- most SCAN_CLAIMS claims (fewer with many models) and SCAN_QUERIES queries. Beyond that the position is estimated from
 -- the virtual times, one query per topic, and is never less than the simulated count.
 local claims = require('queue/claims')
 local fair = require('queue/fair')
@@ -21,19 +21,19 @@ local ceil, floor, max, min = math.ceil, math.floor, math.max, math.min
 local CLAIM_MAX = claims.CLAIM_MAX
 local FRONT = fair.FRONT
 
-local LOOK_CLAIMS, LOOK_QUERIES = 50, 1000
-local LOOK_STEPS = 200  -- of playing, with users who turn out to have no topic left
-local LOOK_MODELS = 30  -- the wanted query's own and so many others
-local LOOK_LANES = 1500 -- models looked at while playing, counted again in each step
-local LOOK_USERS = 100  -- of the estimate, in all models; of the users after them one topic each is counted
+local SCAN_CLAIMS, SCAN_QUERIES = 50, 1000
+local SCAN_STEPS = 200  -- of playing, with users who turn out to have no topic left
+local SCAN_MODELS = 30  -- the wanted query's own and so many others
+local SCAN_LANES = 1500 -- models looked at while playing, counted again in each step
+local SCAN_USERS = 100  -- of the estimate, in all models; of the users after them one topic each is counted
 local PAGE = 10         -- users, or topics of one, read with one call
-local LOOK_OPEN = 262144 -- bytes of topics' `open` fields: what one may hold (TOPIC_OPEN_BYTES)
-local LOOK_ENGINES, SEEN_MS = 50, 600000
+local SCAN_OPEN = 262144 -- bytes of topics' `open` fields: what one may hold (TOPIC_OPEN_BYTES)
+local SCAN_ENGINES, SEEN_MS = 50, 600000
 
 -- The models of the engine to come, as claims name them.
 local function models_of_engine(turn, model)
     local engines, all = turn.prefix .. 'engines', {}
-    if call('HLEN', engines) > LOOK_ENGINES then return '*' end
+    if call('HLEN', engines) > SCAN_ENGINES then return '*' end
     for _, info in ipairs(call('HVALS', engines)) do
         local at, models = match(info, '^(%d+) {"Models":"([^"]*)"')
         if at and instants.is_near(turn, at, SEEN_MS) and idle.takes_model(turn, models, model) then
@@ -50,12 +50,12 @@ local function models_of_engine(turn, model)
     return all[1] and concat(all, ',') or '*'
 end
 
-local function models_to_look_at(turn, model, engine)
+local function models_to_scan(turn, model, engine)
     local found, others, models = {}, 0, fair.models_with_work(turn) -- in the order in which claims look at them
     for i = 1, #models do
         if models[i] == model then
             found[#found + 1] = model
-        elseif others < LOOK_MODELS and idle.takes_model(turn, engine, models[i]) then
+        elseif others < SCAN_MODELS and idle.takes_model(turn, engine, models[i]) then
             others = others + 1
             found[#found + 1] = models[i]
         end
@@ -134,16 +134,16 @@ end
 
 -- Returns what a claim of this topic takes: how many queries, with which weight its payer pays (nil: it has none
 -- there), and how many of them are before `seq`. What comes after the first CLAIM_MAX is only counted.
-local function look_into(turn, open, engine, model, user, seq)
-    local at, n, looked, weight = 1, 0, 0, nil
+local function measure(turn, open, engine, model, user, seq)
+    local at, n, scanned, weight = 1, 0, 0, nil
     local till = seq and open_list.place_after(open, tonumber(seq) - 1, 1) or #open + 1
-    while at < till and looked < CLAIM_MAX do
+    while at < till and scanned < CLAIM_MAX do
         local last, _, _, its_model, its_user, _, w = open_list.item_at(open, at)
         if its_model == model and its_user == user then weight = tonumber(w) end
         if engine == '*' or idle.takes_model(turn, engine, its_model) then n = n + 1 end
-        at, looked = last + 1, looked + 1
+        at, scanned = last + 1, scanned + 1
     end
-    if at < till then n = n + open_list.count(open, till, #open) - looked end
+    if at < till then n = n + open_list.count(open, till, #open) - scanned end
     return n, weight, seq and n
 end
 
@@ -165,7 +165,7 @@ end
 local function play(turn, engine, models, topic, seq, own_open, weights)
     local lanes, ends, is_gone, vt, before, played, bytes = {}, {}, {}, counters.load(turn).vt, 0, 0, 0
     for i = 1, #models do lanes[i] = {model = models[i], line = {}, at = 1, moved = {}, by_name = {}, read = 0} end
-    local steps = min(LOOK_STEPS, floor(LOOK_LANES / max(1, #models)))
+    local steps = min(SCAN_STEPS, floor(SCAN_LANES / max(1, #models)))
     for step = 1, steps do
         local lane, one
         for i = 1, #lanes do
@@ -173,7 +173,7 @@ local function play(turn, engine, models, topic, seq, own_open, weights)
             if first and (not one or first.vt < one.vt) then lane, one = lanes[i], first end
         end
         bounds.note_read(turn, step == 1 and #models or 1, 0)
-        if not one or played == LOOK_CLAIMS or before >= LOOK_QUERIES or bytes > LOOK_OPEN then break end
+        if not one or played == SCAN_CLAIMS or before >= SCAN_QUERIES or bytes > SCAN_OPEN then break end
         local served = topic_of(turn, lane, one, is_gone)
         if not served then
             take_out(lane, one)
@@ -181,7 +181,7 @@ local function play(turn, engine, models, topic, seq, own_open, weights)
             local open = served == topic and own_open or call('HGET', turn.prefix .. 't:' .. served, 'open') or ''
             bytes = bytes + #open
             bounds.note_read(turn, 0, #open)
-            local n, weight, ahead = look_into(turn, open, engine, lane.model, one.name,
+            local n, weight, ahead = measure(turn, open, engine, lane.model, one.name,
                                                served == topic and seq)
             if ahead then return before + ahead, true end
             is_gone[served], before, played = true, before + n, played + 1
@@ -200,7 +200,7 @@ local function estimate(turn, models, model, user, rank, weight, weights)
     local P = turn.prefix
     local vt = counters.load(turn).vt
     local mine = max(tonumber(call('ZSCORE', P .. 'turns:' .. model, user)) or vt, vt) + rank / weight
-    local users_n = max(1, floor(LOOK_USERS / max(1, #models)))
+    local users_n = max(1, floor(SCAN_USERS / max(1, #models)))
     local has, begins, before = {}, {}, rank
     for i = 1, #models do
         local turns = P .. 'turns:' .. models[i]
@@ -234,7 +234,7 @@ local function position_of(turn, topic, seq, open)
     local _, found, _, model, user, _, weight = open_list.item_at(open, at)
     if found ~= seq then return '', '' end
     local engine, weights = models_of_engine(turn, model), {}
-    local models = models_to_look_at(turn, model, engine)
+    local models = models_to_scan(turn, model, engine)
     local position, is_reached = play(turn, engine, models, topic, seq, open, weights)
     if not is_reached then
         local rank = call('ZRANK', turn.prefix .. 'open:' .. model .. ':' .. user, topic) or 0

@@ -6,8 +6,8 @@
 -- Lookups whose lease has ended need not be returned: they are handed to parked polls.
 -- KEYS: leases zset, lease:<id>, t:<topic>, falls zset, lookup/lookups.lua.
 -- Wakes: one parked poll a claim, by hand-over; waiters of what failed.
--- Bound: REAP_MAX leases, ending with the one that reaches REAP_ROWS rows or LOOK_BYTES of them; for each that has no
---   key and no list any more the states of LOOK_BACK rows. What comes back to
+-- Bound: REAP_MAX leases, ending with the one that reaches REAP_ROWS rows or SCAN_BYTES of them; for each that has no
+--   key and no list any more the states of LOOKBACK rows. What comes back to
 --   one topic comes back at once: its field `open` is written once, whatever the number of claims.
 -- Lane: first.  Home: every.  Nonce: no.  Full: runs.
 -- Repeatable: yes.
@@ -26,7 +26,7 @@ local bounds = require('turn/bounds')
 local hashes = require('turn/hashes')
 local call = redis.call
 local match = string.match
-local LOOK_BYTES = bounds.LOOK_BYTES
+local SCAN_BYTES = bounds.SCAN_BYTES
 
 local REAP_MAX, REAP_ROWS = 100, 1000
 local COMMANDS = 3 -- for a row
@@ -53,7 +53,7 @@ local function verb(turn, a)
     local bytes, rows, of_topic, topics = 0, 0, {}, {}
     local expired, undelivered = 0, 0
     for i = 1, #due, 2 do
-        if bytes > LOOK_BYTES or rows >= REAP_ROWS then break end
+        if bytes > SCAN_BYTES or rows >= REAP_ROWS then break end
         local lease, topic = match(due[i], '^(%d+) (%S+)$')
         local is_undelivered = due[i + 1] % 2 == 1
         local seqs, attempts, its_bytes = end_due(turn, lease, topic, is_undelivered)

@@ -10,7 +10,7 @@
 --                after a space the JSON members FinishReason and Usage
 --   m:<seq>      the lease of its last claim by an engine of other models, which served it as `default`
 --   w:<seq>      ids of the nodes waiting for it
---   l:<lease>    the Seqs of a claim that took more than one, or one that more than LOOK_BACK rows came after, ' '
+--   l:<lease>    the Seqs of a claim that took more than one, or one that more than LOOKBACK rows came after, ' '
 --   c:<lease>    the Seqs of a claim that were cancelled under it, ','
 --   u:<user>     that user's tie to the topic
 --   open         the Open queries by Seq (queue/open_list.lua)
@@ -35,7 +35,7 @@ local function query_of(row)
     return after_lines(row, 6)
 end
 
--- Whose query a row is, as a name; '%' where it was blanked with the data of its user (topic/part.lua).
+-- Whose query a row is, as a name; '%' where it was blanked with the data of its user (topic/blank.lua).
 local function user_of(row)
     return match(row, '^%d+\n%S+ (%S+) ')
 end
@@ -97,14 +97,14 @@ local function handed_to(turn, entry)
     return entry.node == turn.node and '' or entry.node
 end
 
--- Is the topic there, and has the user a part in it? '': of anybody.
-local function has_part(turn, topic, user)
+-- Is the topic there, and has the user a tie to it? '': of anybody.
+local function has_tie(turn, topic, user)
     local got = call('HMGET', turn.prefix .. 't:' .. topic, 'seq', 'u:' .. user)
     return got[1] and (user == '' or got[2])
 end
 
 return {
     after_lines = after_lines, query_of = query_of, user_of = user_of, title_of = title_of,
-    parse_pending = parse_pending, claim_of = claim_of, pending = pending, handed_to = handed_to, has_part = has_part,
+    parse_pending = parse_pending, claim_of = claim_of, pending = pending, handed_to = handed_to, has_tie = has_tie,
     as_default = as_default, answer_bytes = answer_bytes,
 }

@@ -1,7 +1,7 @@
 -- release: an engine gives a claim back, to be retried or to fail.
 -- KEYS: t:<topic>, leases, lease:<id>.
 -- Wakes: one parked poll a claim, by hand-over; waiters of what failed.
--- Bound: one claim (CLAIM_MAX queries, REPLY_BYTES); of one found by its text LOOK_BYTES are read.
+-- Bound: one claim (CLAIM_MAX queries, REPLY_BYTES); of one found by its text SCAN_BYTES are read.
 -- Lane: first.  Home: topic.  Nonce: yes.  Full: runs.
 -- Repeatable: the second time it is lost.
 -- Arguments:

@@ -4,7 +4,7 @@
 --   drained set, settings hash, stat:<minute>, nonces:<day> set, nonce_marks:<minute> set, models set,
 --   queue/nodes.lua, queue/fallback.lua, queue/claims.lua, lookup/lookups.lua.
 -- Wakes: this node's polls only, SYNC_CLAIMS_MAX at most.
--- Bound: SYNC_CLAIMS_MAX claims, ending with the one that reaches LOOK_BYTES (the node then syncs again) or LOOKS_MAX;
+-- Bound: SYNC_CLAIMS_MAX claims, ending with the one that reaches SCAN_BYTES (the node then syncs again) or SCANS_MAX;
 --   ENGINES_MAX engines and those named.
 -- Lane: first.  Home: every.  Nonce: no.  Full: runs.
 -- Repeatable: yes.
@@ -43,10 +43,10 @@ local call = redis.call
 local find, gsub, match, sub = string.find, string.gsub, string.match, string.sub
 local concat = table.concat
 local floor, max, min = math.floor, math.max, math.min
-local LOOKS_MAX = idle.LOOKS_MAX
+local SCANS_MAX = idle.SCANS_MAX
 local AWAY = presence.AWAY
 local STAT_S = rate.STAT_S
-local LOOK_BYTES = bounds.LOOK_BYTES
+local SCAN_BYTES = bounds.SCAN_BYTES
 
 local NODE_GONE_MS, SYNC_CLAIMS_MAX = nodes.GONE_MS, 1000
 local LEFT_MS = 3000 -- an engine whose connection broke is back by then, or has gone
@@ -59,7 +59,7 @@ local function serve_class(turn, class, parked, claiming, elsewhere, claims_left
     local entry, kind = idle.own_entry(turn, class), idle.is_for_lookups(class) and lookups or claims
     idle.set_credits(entry, max(parked, min(idle.credits_of(turn, entry), parked + claiming)))
     if turn.is_sharded and kind == claims and parked + claiming + elsewhere > 0 then hints.state(turn, class) end
-    while entry.credits + elsewhere > 0 and claims_left > 0 and bytes_left > 0 and turn.looks < LOOKS_MAX do
+    while entry.credits + elsewhere > 0 and claims_left > 0 and bytes_left > 0 and turn.scans < SCANS_MAX do
         local text = kind.next_claim(turn, entry)
         if not text then break end
         local bytes = parts.bytes_of(text)
@@ -157,7 +157,7 @@ local function verb(turn, a)
         end
     end
     nonces.sweep(turn)
-    local claims_left, bytes_left, seen = SYNC_CLAIMS_MAX, LOOK_BYTES, {}
+    local claims_left, bytes_left, seen = SYNC_CLAIMS_MAX, SCAN_BYTES, {}
     for i = class_from, class_to, 5 do
         if not idle.is_for_lookups(args[i]) then fallback.note_class(turn, seen, args[i], args[i + 4]) end
     end

@@ -1,7 +1,7 @@
 -- purge: retention. Deletes topics whose last query is older than the cut-off, some rows per call.
 -- KEYS: users set, topics:<user>, names:<user>, t:<topic>.
 -- Wakes: as delete.
--- Bound: PURGE_ROWS rows and topics, ending with the topic that reaches LOOK_BYTES; PURGE_USERS users.
+-- Bound: PURGE_ROWS rows and topics, ending with the topic that reaches SCAN_BYTES; PURGE_USERS users.
 -- Lane: first.  Home: every.  Nonce: no.  Full: runs.
 -- Repeatable: yes.
 -- Arguments:
@@ -15,12 +15,12 @@ local bounds = require('turn/bounds')
 local call = redis.call
 local format, match, sub = string.format, string.match, string.sub
 local max, min = math.max, math.min
-local LOOK_BYTES = bounds.LOOK_BYTES
+local SCAN_BYTES = bounds.SCAN_BYTES
 
 local COMMANDS = 12 -- for a topic
 local PURGE_USERS, PURGE_TOPICS, PURGE_ROWS = 10, 100, 5000
 
--- Drops a topic for all who have a part in it, or some rows of one with very many. Returns how many rows went,
+-- Drops a topic for all who have a tie to it, or some rows of one with very many. Returns how many rows went,
 -- nil when it is not old, and how many bytes were read; a third value: it is still there.
 local function purge_topic(turn, topic, cutoff)
     local P = turn.prefix
@@ -45,7 +45,7 @@ end
 local function verb(turn, a)
     --- arguments
     local P = turn.prefix
-    local cutoff, rows_left, bytes_left = turn.now_ms - max_age_s * 1000, PURGE_ROWS, LOOK_BYTES
+    local cutoff, rows_left, bytes_left = turn.now_ms - max_age_s * 1000, PURGE_ROWS, SCAN_BYTES
     local scanned, skip = match(cursor, '^(%d+)%.?(%d*)$')
     skip = tonumber(skip) or 0
     local scan, kept_n = call('SSCAN', P .. 'users', scanned, 'COUNT', PURGE_USERS), 0

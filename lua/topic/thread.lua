@@ -6,7 +6,7 @@
 -- Repeatable: yes.
 -- Arguments:
 --   topic   name
---   user    name?     must have a part in the topic
+--   user    name?     must have a tie to the topic
 --   after   text? 20  Seq: only later ones, the oldest first; none with `before`
 --   before  text? 20  Seq: only earlier ones, a page of the newest; none with `after`
 --   limit   number?   queries at most; THREAD_PAGE without

@@ -55,15 +55,15 @@ local function verb(turn, a)
     local n = min(limit or TOPICS_PAGE, TOPICS_PAGE)
     local mine, names = P .. 'topics:' .. user, P .. 'names:' .. user
     local renamed = call('EXISTS', names) == 1
-    local text, from, bytes, topics, looked = {'ok', ''}, rank_after(mine, after), 0, 0, 0
+    local text, from, bytes, topics, scanned = {'ok', ''}, rank_after(mine, after), 0, 0, 0
     local page = call('ZRANGE', mine, from, from + n, 'WITHSCORES') -- one more than fits: is there a next page?
     for i = 1, #page, 2 do
-        if i > 1 and (i > 2 * n or bytes > REPLY_BYTES or topics * COMMANDS * ROW_BYTES + looked > READ_BYTES) then
+        if i > 1 and (i > 2 * n or bytes > REPLY_BYTES or topics * COMMANDS * ROW_BYTES + scanned > READ_BYTES) then
             text[2] = order.text_of(page[i - 1]) .. '.' .. page[i - 2]
             break
         end
         local name, read = name_of(turn, page[i], renamed and call('HGET', names, page[i]), is_whole)
-        topics, looked = topics + 1, looked + read
+        topics, scanned = topics + 1, scanned + read
         if name then
             text[#text + 1] = order.text_of(page[i + 1]) .. '.' .. page[i]
             text[#text + 1] = page[i]
@@ -71,7 +71,7 @@ local function verb(turn, a)
             bytes = bytes + #page[i] + #name
         end
     end
-    bounds.note_read(turn, topics * COMMANDS, looked)
+    bounds.note_read(turn, topics * COMMANDS, scanned)
     return concat(text, '\n')
 end
 

@@ -1,9 +1,9 @@
--- users: the set `users` of all who have a part in a topic, which topic/purge.lua walks through. A turn adds its new
+-- users: the set `users` of all who have a tie to a topic, which topic/purge.lua walks through. A turn adds its new
 -- ones with one command at its end.
 local bounds = require('turn/bounds')
 local call = redis.call
 
--- A user has a part in one more topic.
+-- A user has a tie to one more topic.
 local function note(turn, user)
     local noted = turn.users_noted or {}
     turn.users_noted = noted

@@ -4,7 +4,7 @@
 local min = math.min
 
 local REPLY_BYTES = 1048576 -- of a page; its first item may be larger alone
-local LOOK_BYTES = 8388608  -- of rows that are read only to look for something in them
+local SCAN_BYTES = 8388608  -- of rows that are read only to look for something in them
 local READ_BYTES = 3145728  -- that a page of a list of topics reads; a command counts ROW_BYTES
 local TURN_BYTES = 4194304  -- that a call replies and reads; its other verbs then run in the next one (turn/frame.lua)
 local ROW_BYTES = 1024      -- that a command counts as: it takes Redis about as long as reading so many bytes
@@ -29,7 +29,7 @@ local function note_read(turn, commands, bytes)
 end
 
 return {
-    REPLY_BYTES = REPLY_BYTES, LOOK_BYTES = LOOK_BYTES, READ_BYTES = READ_BYTES, TURN_BYTES = TURN_BYTES,
+    REPLY_BYTES = REPLY_BYTES, SCAN_BYTES = SCAN_BYTES, READ_BYTES = READ_BYTES, TURN_BYTES = TURN_BYTES,
     ROW_BYTES = ROW_BYTES, THREAD_PAGE = THREAD_PAGE, LOOKUPS_PER_TOPIC = LOOKUPS_PER_TOPIC, in_parts = in_parts,
     note_read = note_read,
 }

@@ -12,10 +12,10 @@ local call = redis.call
 local format = string.format
 local max = math.max
 
-local LOOKS_MAX = 200 -- of a call that takes
+local TRIES_MAX = 200 -- of a call that takes
 local EARLY_US = 2000 -- what is due that soon is due: turns of one call are a microsecond apart, to be in order
 local COMMANDS = 10   -- for one of them, besides what is done with the row
-local FEW = 20        -- looks of a call that only wants to know
+local FEW = 20        -- tries of a call that only wants to know
 
 -- whose: a table with its account and user.
 local function keys_of(turn, set, whose)
@@ -63,7 +63,7 @@ end
 
 -- Whose turn it is, with the row that is due; without one when the turn came too early. nil: nobody's. longest_ms: no
 -- row is put further away than that; nil: it may be.
-local function look(turn, set, longest_ms)
+local function peek(turn, set, longest_ms)
     local now, accounts = order.score_of(turn.now_us + EARLY_US), turn.prefix .. set
     bounds.note_read(turn, COMMANDS, 0)
     if longest_ms then instants.bring_here(turn, accounts, longest_ms) end
@@ -85,17 +85,17 @@ local function pass_to(at, least_us)
     pass_turn(at.accounts, at.account, at.users, least_us)
 end
 
--- at: of `look`. Those who wait come first from now on.
+-- at: of `peek`. Those who wait come first from now on.
 local function pass(turn, at)
     turn.due_n = (turn.due_n or 0) + 1
     pass_to(at, turn.now_us + turn.due_n)
 end
 
--- The first row that is due, as `look` has it; nil if there is none, and nil and true after `looks` turns that came too
+-- The first row that is due, as `peek` has it; nil if there is none, and nil and true after `tries` turns that came too
 -- early.
-local function first(turn, set, looks, longest_ms)
-    for _ = 1, looks do
-        local at = look(turn, set, longest_ms)
+local function first(turn, set, tries, longest_ms)
+    for _ = 1, tries do
+        local at = peek(turn, set, longest_ms)
         if not at or at.row then return at, false end
         pass_to(at, 0)
     end
@@ -106,8 +106,8 @@ end
 -- one for which it returns false is dropped.
 local function take(turn, set, most, longest_ms, use)
     local n = 0
-    for _ = 1, LOOKS_MAX do
-        local at = n < most and look(turn, set, longest_ms)
+    for _ = 1, TRIES_MAX do
+        local at = n < most and peek(turn, set, longest_ms)
         if not at then return end
         if at.row then
             if use(at.row) then n = n + 1 else call('ZREM', at.rows, at.row) end
@@ -123,6 +123,6 @@ local function is_any(turn, set, longest_ms)
 end
 
 return {
-    LOOKS_MAX = LOOKS_MAX, has_until = has_until, put = put, drop = drop, first = first, pass = pass, take = take,
+    TRIES_MAX = TRIES_MAX, has_until = has_until, put = put, drop = drop, first = first, pass = pass, take = take,
     is_any = is_any,
 }

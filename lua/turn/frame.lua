@@ -111,7 +111,7 @@ local function begin(prefix, argv, nonce_n, is_full)
         replied_bytes = 0, -- of what the verbs returned
         read_bytes = 0,    -- of what they read, where that may be much (bounds.note_read)
         offered_bytes = 0, -- of claims that were handed over because of work that came (queue/claims.lua)
-        looks = 0,         -- for claims: models and Open queries that were looked at
+        scans = 0,         -- for claims: models and Open queries that were scanned
         at = nil,          -- the place of the verb that runs
         -- With more than 16 fields named here, Lua makes room for 32 at once.
         meta = nil, events = nil,

@@ -36,16 +36,16 @@ local function move(source, ms, member)
 end
 
 -- Calls visit(member, its cursor) for each member that is older than the cursor ('': from the newest on), until it
--- returns false, but `look_n` times at most. Returns the cursor of the last one for which it returned true, or '' at
+-- returns false, but `most` times at most. Returns the cursor of the last one for which it returned true, or '' at
 -- the end.
-local function walk(turn, keys, cursor, look_n, visit)
+local function walk(turn, keys, cursor, most, visit)
     local ms, member = match(cursor, '^(%d+)%.(.+)$')
     local sources = {}
     for i = 1, #keys do
         sources[i] = begin(turn.prefix .. keys[i], ms)
         move(sources[i], tonumber(ms), member)
     end
-    for n = 0, look_n do
+    for n = 0, most do
         local best
         for i = 1, #sources do
             local one = sources[i]
@@ -54,7 +54,7 @@ local function walk(turn, keys, cursor, look_n, visit)
         if not best then return '' end
         local place = format('%d', best.ms) .. '.' .. best.member
         bounds.note_read(turn, 1, 0)
-        if n == look_n or not visit(best.member, place) then return cursor end
+        if n == most or not visit(best.member, place) then return cursor end
         ms, member, cursor = best.ms, best.member, place
         -- A member of several zsets comes once.
         for i = 1, #sources do

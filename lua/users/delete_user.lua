@@ -9,7 +9,7 @@
 --   job:<job>, trash; limit:<what>:<user>, limit:forget:<digest>; tokens:<user>; wf_of:<user> and of its runs as
 --   workflow_delete.
 -- Wakes: nodes that wait for its queries, nodes that watch its documents.
--- Bound: ROWS_MAX rows, where a topic counts as 10, a document as 250; ends with the row that reaches LOOK_BYTES; what
+-- Bound: ROWS_MAX rows, where a topic counts as 10, a document as 250; ends with the row that reaches SCAN_BYTES; what
 --   one step of delete takes more; RECOMMENDATIONS_N of an account, JOBS_SHOWN jobs, TRASH_N vectors.
 -- Lane: slow.  Home: every.  Nonce: yes.  Full: runs.  Durable: yes.
 -- Repeatable: yes.
@@ -25,14 +25,14 @@ local removal = require('documents/removal')
 local run_removal = require('workflow/removal')
 local recommended = require('lookup/recommended')
 local leaving = require('topic/leave')
-local part = require('topic/part')
+local blank = require('topic/blank')
 local users = require('topic/users')
 local bounds = require('turn/bounds')
 local tokens = require('users/tokens')
 local call = redis.call
 local format, match, sub = string.format, string.match, string.sub
 local concat = table.concat
-local LOOK_BYTES = bounds.LOOK_BYTES
+local SCAN_BYTES = bounds.SCAN_BYTES
 
 local ROWS_MAX, TOPIC_ROWS, DOC_ROWS = 5000, 10, 250
 local RECOMMENDATIONS_N = 500
@@ -40,7 +40,7 @@ local LIMITS = {'upload', 'ask'}
 local FORGET_N, FORGET_S = 3, 3600 -- deletions of a user that take its limits along, else they would be none
 local PLACE_S = 3600
 
--- One step of the end of the user's part in a topic. Returns where to continue in it, nil when that is over.
+-- One step of the end of the user's tie to a topic. Returns where to continue in it, nil when that is over.
 local function leave_topic(turn, user, topic, step, left, gone)
     local key = turn.prefix .. 't:' .. topic
     if call('HEXISTS', key, 'u:' .. user) == 0 then -- the topic is gone, by purge
@@ -59,7 +59,7 @@ local function leave_topic(turn, user, topic, step, left, gone)
         end
         from = 1
     end
-    local seq = part.blank_rows(turn, user, topic, tonumber(from), left, gone)
+    local seq = blank.blank_rows(turn, user, topic, tonumber(from), left, gone)
     if seq then return 'p' .. format('%d', seq) end
     leaving.untie(turn, user, topic)
     gone.parts = gone.parts + 1
@@ -133,7 +133,7 @@ end
 local function verb(turn, a)
     --- arguments
     local P = turn.prefix
-    local left = {rows = ROWS_MAX, bytes = LOOK_BYTES}
+    local left = {rows = ROWS_MAX, bytes = SCAN_BYTES}
     local gone = {topics = 0, parts = 0, queries = 0, lookups = 0, recommendations = 0, documents = 0, jobs = 0,
         limits = 0, runs = 0}
     leave_topics(turn, user, left, gone)
@@ -143,7 +143,7 @@ local function verb(turn, a)
         drop_documents(turn, space, left, gone)
         drop_runs(turn, user, left, gone)
     end
-    bounds.note_read(turn, ROWS_MAX - left.rows, LOOK_BYTES - left.bytes)
+    bounds.note_read(turn, ROWS_MAX - left.rows, SCAN_BYTES - left.bytes)
     local is_more = left.rows <= 0 or left.bytes <= 0 or gone.recommendations > 0 or elements.sweep_space(turn, space)
         or call('EXISTS', P .. 'topics:' .. user, P .. 'docs:' .. space, P .. 'wf_of:' .. user) > 0
     if not is_more then

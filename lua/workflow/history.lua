@@ -1,7 +1,7 @@
 -- workflow_history: returns a page of the runs of a user, newest first, with their steps and answers.
 -- KEYS: wf_of:<user>, wfr:<session>.<run>, wfs:<session>.<run>, wfa:<session>.<run>, wf:<session>.
 -- Wakes: nobody.
--- Bound: REPLY_BYTES, but one run at least; RUNS_PAGE runs; LOOK_RUNS that are looked at, of one session LOOK_IDS ids.
+-- Bound: REPLY_BYTES, but one run at least; RUNS_PAGE runs; SCAN_RUNS that are looked at, of one session SCAN_IDS ids.
 -- Lane: slow.  Home: every.  Nonce: yes.  Full: runs.
 -- Repeatable: yes.
 -- Arguments:
@@ -24,9 +24,9 @@ local concat = table.concat
 local min = math.min
 local REPLY_BYTES = bounds.REPLY_BYTES
 
-local RUNS_PAGE, LOOK_RUNS = 100, 1000
+local RUNS_PAGE, SCAN_RUNS = 100, 1000
 local COMMANDS = 2 -- for one that is looked at
-local LOOK_IDS = 10000 -- of which those of other sessions are not read
+local SCAN_IDS = 10000 -- of which those of other sessions are not read
 
 local function verb(turn, a)
     --- arguments
@@ -55,7 +55,7 @@ local function verb(turn, a)
         arrays.put(parts, call('LRANGE', P .. 'wfa:' .. id, 0, -1))
         return true
     end
-    parts[1] = 'ok\n' .. newest.walk(turn, {'wf_of:' .. user}, after, session ~= '' and LOOK_IDS or LOOK_RUNS, put)
+    parts[1] = 'ok\n' .. newest.walk(turn, {'wf_of:' .. user}, after, session ~= '' and SCAN_IDS or SCAN_RUNS, put)
     return parts
 end
 

@@ -113,13 +113,13 @@ static bool open_place(struct tool *tool, bool may_replace, struct place *ret_pl
 }
 
 /* The file gets its name; without --force only if nobody else took that meanwhile. */
-static bool settle(struct tool *tool, struct place *place)
+static bool commit(struct tool *tool, struct place *place)
 {
     if (place->file == stdout)
         return fflush(stdout) == 0 || tool_complain(tool, "standard output: %s", strerror(errno));
     bool is_written = fclose(place->file) == 0;
     place->file = NULL;
-    return (is_written && whole_file_settle(&place->whole)) ||
+    return (is_written && whole_file_commit(&place->whole)) ||
            tool_complain(tool, "%s: %s", tool->path, strerror(errno));
 }
 
@@ -163,7 +163,7 @@ static int run(struct tool *tool)
     if (is_good) {
         (void)setvbuf(place.file, NULL, _IOFBF, WRITE_BUFFER_BYTES);
         archive_init(&archive, place.file);
-        is_good = tool_connect(tool) && read_all(&units) && settle(tool, &place);
+        is_good = tool_connect(tool) && read_all(&units) && commit(tool, &place);
         archive_fini(&archive);
     }
     if (is_good)

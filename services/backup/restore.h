@@ -50,7 +50,7 @@ bool restore_put_record(struct restore *x, const struct str *parts, size_t n) mu
 
 /* --- restore_target.c --- */
 
-/* Settles the number of shards, looks whether the servers are empty, writes the cluster's record
+/* Chooses the number of shards, checks that the servers are empty, writes the cluster's record
  * and marks all shards as being restored. */
 bool restore_begin(struct restore *x) must_check;
 /* Checks that everything written is there, then removes the marks. */

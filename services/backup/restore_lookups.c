@@ -175,7 +175,7 @@ static bool drop_unknown(struct counting *c, struct str key, struct str fields)
     return is_good;
 }
 
-static bool look_at_topic(struct counting *c, struct str topic)
+static bool check_topic(struct counting *c, struct str topic)
 {
     struct restore *x = c->restore;
     struct buf key, known, unknown;
@@ -198,7 +198,7 @@ static bool count_all(struct counting *c)
     bool is_good = true;
     make_table(c);
     for (size_t i = 0; is_good && i < n; i++)
-        is_good = look_at_topic(c, topics[i]);
+        is_good = check_topic(c, topics[i]);
     free(topics);
     tool_use(&c->restore->tool, 0);
     bool has_refs = c->restore->tool.map.n == 1;

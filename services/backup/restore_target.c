@@ -53,7 +53,7 @@ static bool agree(struct restore *x)
     return redis_await_agreement(map, true, PATIENCE_MS);
 }
 
-static bool look_for_sets(struct restore *x)
+static bool find_sets(struct restore *x)
 {
     struct blocking_answer answer;
     struct str words[] = {STR("COMMAND"), STR("INFO"), STR("VADD")};
@@ -104,7 +104,7 @@ bool restore_begin(struct restore *x)
     str_random_hex(8, x->id);
     for (unsigned i = 0; is_good && i < x->tool.map.server_n; i++) {
         tool_use(&x->tool, i);
-        is_good = look_for_sets(x) && read_run_id(x, x->run_ids[i]);
+        is_good = find_sets(x) && read_run_id(x, x->run_ids[i]);
     }
     for (unsigned i = 0; is_good && i < x->tool.map.n; i++) {
         tool_use(&x->tool, i);

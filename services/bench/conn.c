@@ -305,7 +305,7 @@ void bench_conn_loop_run(struct bench_conn_loop *loop, uint64_t until_us)
         for (int i = 0; i < n && !loop->is_stopped; i++) {
             struct bench_conn *conn = events[i].data.ptr;
             if (conn->fd < 0)
-                continue; /* closed by a handler earlier in this turn */
+                continue; /* closed by a handler earlier in this pass */
             if (conn->is_connecting)
                 finish_connect(conn);
             else if (conn->is_writing && (events[i].events & EPOLLOUT) != 0)

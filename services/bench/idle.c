@@ -21,7 +21,7 @@
 #include <sys/resource.h>
 
 enum { POLLS_PER_ADDRESS = 8000, FIRST_SOURCE = 0x7f000102, OPENING_MAX = 256, WAIT_S = 120 };
-enum { OPEN_LIMIT_US = 60000000, SETTLE_LIMIT_US = 15000000, SLICE_US = 500000, STEP_US = 2000 };
+enum { OPEN_LIMIT_US = 60000000, IDLE_LIMIT_US = 15000000, SLICE_US = 500000, STEP_US = 2000 };
 enum { SPARE_DESCRIPTORS = 64 };
 
 /* Less than this share of a core is rest. */
@@ -89,9 +89,9 @@ static void open_polls(struct idle_run *run)
 }
 
 /* Turns until the node's processes rest. */
-static void settle(struct idle_run *run)
+static void wait_until_idle(struct idle_run *run)
 {
-    uint64_t now_us = clock_mono_us(), end_us = now_us + SETTLE_LIMIT_US;
+    uint64_t now_us = clock_mono_us(), end_us = now_us + IDLE_LIMIT_US;
     double last_s = bench_proc_cpu_s(&run->bench->nodes), next_s, share = 1;
     while (now_us < end_us && share > REST_CPU && !run->loop.is_stopped) {
         bench_conn_loop_run(&run->loop, now_us + SLICE_US);
@@ -99,7 +99,7 @@ static void settle(struct idle_run *run)
         share = (next_s - last_s) * 1e6 / SLICE_US;
         last_s = next_s;
         now_us = clock_mono_us();
-        bench_show_progress(run->bench, "idle: %llu %s open, waiting for the node to settle",
+        bench_show_progress(run->bench, "idle: %llu %s open, waiting until the node is idle",
                             COUNTED(run->loop.sent_n, "poll"));
     }
 }
@@ -108,11 +108,11 @@ static void measure(struct idle_run *run)
 {
     const struct bench *bench = run->bench;
     struct bench_idle_result *result = run->result;
-    settle(run);
+    wait_until_idle(run);
     result->node_before_bytes = bench_proc_resident_bytes(&bench->nodes);
     result->redis_before_bytes = bench_proc_resident_bytes(&bench->redis);
     open_polls(run);
-    settle(run);
+    wait_until_idle(run);
     result->node_after_bytes = bench_proc_resident_bytes(&bench->nodes);
     result->redis_after_bytes = bench_proc_resident_bytes(&bench->redis);
     uint64_t begun_us = clock_mono_us();

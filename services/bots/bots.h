@@ -4,10 +4,10 @@
  * (/openapi.yaml). One per thread (service.h). Rooms, messages, deliveries and evaluations are
  * in Redis; a node holds sockets that follow rooms (rooms/), deliveries that it dispatches under a
  * lease (dispatch/), parked polls of bots that pull (pull/), and evaluations that it drives under a
- * fence (evaluate/).
+ * lease (evaluate/).
  *
- * Each of these is a part: a struct of hooks (struct bots_part), listed in parts.c. service.c,
- * which iterates over them, names none.
+ * Each of these is a component: a struct of hooks (struct bots_component), listed in components.c.
+ * service.c, which iterates over them, names none.
  */
 #ifndef PARLEY_SERVICES_BOTS_BOTS_H
 #define PARLEY_SERVICES_BOTS_BOTS_H
@@ -46,24 +46,25 @@ struct bots_settings {
     struct embedder *embedder;   /* compares answers; owned */
 };
 
-struct bots_part;
+struct bots_component;
 
-/* The state of a node. A part sets its own pointer in `create`; the others may be read by all. */
+/* The state of a node. A component sets its own pointer in `create`; the others may be read by
+ * all. */
 struct bots {
     struct server *server;
     struct queue *queue;
     const struct bots_settings *settings;
-    const struct bots_part *const *parts; /* ends with NULL */
-    struct http_client *client;           /* for bots' endpoints */
+    const struct bots_component *const *components; /* ends with NULL */
+    struct http_client *client;                     /* for bots' endpoints */
     struct rooms *rooms;
     struct dispatcher *dispatcher;
     struct pulls *pulls;
     struct evaluations *evaluations;
 };
 
-/* The hooks of a part in the life of a node. An unused hook is NULL. The order is that of struct
- * service, whose comments hold here. Parts end in the reverse order of the table. */
-struct bots_part {
+/* The hooks of a component in the life of a node. An unused hook is NULL. The order is that of
+ * struct service, whose comments hold here. Components end in the reverse order of the table. */
+struct bots_component {
     void (*create)(struct bots *bots);
     void (*end)(struct bots *bots);
     void (*destroy)(struct bots *bots);
@@ -81,13 +82,13 @@ struct bots_part {
 
     /* How many more deliveries this node takes. A message that is stored here asks for that many of
      * its own deliveries to be leased in the same step. */
-    unsigned (*count_room)(struct bots *bots);
+    unsigned (*count_capacity)(struct bots *bots);
     /* A delivery of a message that was stored here, leased to this node. */
     void (*on_delivery)(struct bots *bots, const struct bots_delivery *delivery);
 };
 
-/* All parts; ends with NULL (parts.c). */
-extern const struct bots_part *const bots_parts[];
+/* All components; ends with NULL (components.c). */
+extern const struct bots_component *const bots_components[];
 
 static inline struct bots *bots_of(const struct request *r)
 {
@@ -115,7 +116,7 @@ char *bots_who_copy(const struct bots_who *who, struct bots_who *ret_copy) must_
 struct str bots_namespace_of(struct request *r);
 /* Puts the name, for keys, of a user or bot `plain` in a namespace (as in struct bots_who). */
 void bots_put_name(struct buf *b, struct str namespace, struct str plain);
-/* The same of what it looks like (looks.h). */
-void bots_put_look(struct buf *b, struct str namespace, struct str plain);
+/* The same of its skeleton (skeleton.h). */
+void bots_put_skeleton(struct buf *b, struct str namespace, struct str plain);
 
 #endif

@@ -41,81 +41,88 @@ static void *create(struct server *server, struct queue *queue, const void *cont
     *bots = (struct bots){.server = server,
                           .queue = queue,
                           .settings = settings,
-                          .parts = bots_parts,
+                          .components = bots_components,
                           .client = http_client_create(&outside)};
     http_client_attach(bots->client, server->loop);
-    for (const struct bots_part *const *part = bots_parts; *part != NULL; part++)
-        if ((*part)->create != NULL)
-            (*part)->create(bots);
+    for (const struct bots_component *const *component = bots_components; *component != NULL;
+         component++)
+        if ((*component)->create != NULL)
+            (*component)->create(bots);
     return bots;
 }
 
 static size_t count_parts(void)
 {
     size_t n = 0;
-    while (bots_parts[n] != NULL)
+    while (bots_components[n] != NULL)
         n++;
     return n;
 }
 
-/* The last part first: each uses those before it. */
+/* The last component first: each uses those before it. */
 static void end(void *state)
 {
     for (size_t i = count_parts(); i-- > 0;)
-        if (bots_parts[i]->end != NULL)
-            bots_parts[i]->end(state);
+        if (bots_components[i]->end != NULL)
+            bots_components[i]->end(state);
 }
 
 static void destroy(void *state)
 {
     struct bots *bots = state;
     for (size_t i = count_parts(); i-- > 0;)
-        if (bots_parts[i]->destroy != NULL)
-            bots_parts[i]->destroy(bots);
+        if (bots_components[i]->destroy != NULL)
+            bots_components[i]->destroy(bots);
     http_client_destroy(bots->client);
     free(bots);
 }
 
 static void on_event(void *state, struct str kind, struct lines *rest)
 {
-    for (const struct bots_part *const *part = bots_parts; *part != NULL; part++)
-        if ((*part)->event != NULL && str_eq(str_of((*part)->event), kind))
-            (*part)->on_event(state, rest);
+    for (const struct bots_component *const *component = bots_components; *component != NULL;
+         component++)
+        if ((*component)->event != NULL && str_eq(str_of((*component)->event), kind))
+            (*component)->on_event(state, rest);
 }
 
 static void on_up(void *state, unsigned shard)
 {
-    for (const struct bots_part *const *part = bots_parts; *part != NULL; part++)
-        if ((*part)->on_up != NULL)
-            (*part)->on_up(state, shard);
+    for (const struct bots_component *const *component = bots_components; *component != NULL;
+         component++)
+        if ((*component)->on_up != NULL)
+            (*component)->on_up(state, shard);
 }
 
 static void before_flush(void *state)
 {
-    for (const struct bots_part *const *part = bots_parts; *part != NULL; part++)
-        if ((*part)->before_flush != NULL)
-            (*part)->before_flush(state);
+    for (const struct bots_component *const *component = bots_components; *component != NULL;
+         component++)
+        if ((*component)->before_flush != NULL)
+            (*component)->before_flush(state);
 }
 
 static void drain(void *state)
 {
-    for (const struct bots_part *const *part = bots_parts; *part != NULL; part++)
-        if ((*part)->drain != NULL)
-            (*part)->drain(state);
+    for (const struct bots_component *const *component = bots_components; *component != NULL;
+         component++)
+        if ((*component)->drain != NULL)
+            (*component)->drain(state);
 }
 
 static void put_metrics(struct buf *b)
 {
-    for (const struct bots_part *const *part = bots_parts; *part != NULL; part++)
-        if ((*part)->put_metrics != NULL)
-            (*part)->put_metrics(b);
+    for (const struct bots_component *const *component = bots_components; *component != NULL;
+         component++)
+        if ((*component)->put_metrics != NULL)
+            (*component)->put_metrics(b);
 }
 
 static void put_health(void *state, struct health_report *report)
 {
-    for (const struct bots_part *const *part = bots_parts; *part != NULL; part++)
-        if ((*part)->put_health != NULL)
-            (*part)->put_health(state, report);
+    for (const struct bots_component *const *component = bots_components; *component != NULL;
+         component++)
+        if ((*component)->put_health != NULL)
+            (*component)->put_health(state, report);
 }
 
 const struct service bots_service = {

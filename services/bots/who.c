@@ -2,7 +2,7 @@
  * who.c - for whom a request acts, and names for keys (see bots.h). */
 #include "services/bots/bots.h"
 
-#include "services/bots/looks.h"
+#include "services/bots/skeleton.h"
 #include "shared/http/request/respond.h"
 
 #include "shared/base/mem.h"
@@ -29,7 +29,7 @@ bool bots_speaker_of(struct request *r, struct bots_who *ret_who)
 {
     if (!bots_who_of(r, ret_who))
         return false;
-    if (looks_same(ret_who->user, BOTS_ANNEX)) {
+    if (skeleton_is_same(ret_who->user, BOTS_ANNEX)) {
         respond_error(r, ERR_NAME_TAKEN, BOTS_TAKEN_BY_ANNEX);
         return false;
     }
@@ -67,9 +67,9 @@ void bots_put_name(struct buf *b, struct str namespace, struct str plain)
     buf_put_name(b, plain);
 }
 
-void bots_put_look(struct buf *b, struct str namespace, struct str plain)
+void bots_put_skeleton(struct buf *b, struct str namespace, struct str plain)
 {
-    char look[LOOK_CHARS + 1];
-    looks_of(plain, look);
-    bots_put_name(b, namespace, str_of(look));
+    char skeleton[SKELETON_CHARS + 1];
+    skeleton_of(plain, skeleton);
+    bots_put_name(b, namespace, str_of(skeleton));
 }

@@ -13,7 +13,7 @@
 #include "services/broker/handlers.h"
 
 #include "generated/verbs.h"
-#include "shared/ask/room.h"
+#include "shared/ask/storage_limit.h"
 #include "shared/http/request/explain.h"
 #include "shared/http/request/stream.h"
 #include "shared/text/text.h"
@@ -85,8 +85,8 @@ static void add(struct request *r, const struct adding *adding)
              .weight = r->account->weight_text, .max_waiting = r->account->max_waiting,
              .tail = buf_str(row), .key = adding->key, .digest = str_of(adding->digest),
              .is_own = r->account->role == ROLE_USER, .mark = str_of(adding->mark),
-             .is_waiting = on_reply == check_on_added, .max_stored = room_of_account(r),
-             .max_stored_per_user = room_of_user(r));
+             .is_waiting = on_reply == check_on_added, .max_stored = storage_limit_of_account(r),
+             .max_stored_per_user = storage_limit_of_user(r));
 }
 
 /* --- of several shards ------------------------------------------------------------------------ */

@@ -113,7 +113,7 @@ bool claim_reply_put_history(struct buf *b, struct request *r, struct delivery *
 void delivery_note(struct delivery *delivery, struct request *r, const struct claim *claim);
 /* When the request is gone: confirms the claim if its bytes reached the client's socket, otherwise
  * gives it back. */
-void delivery_settle(struct delivery *delivery, struct request *r);
+void claim_reply_finish(struct delivery *delivery, struct request *r);
 
 /* --- engine_poll.c ---------------------------------------------------------------------------- */
 

@@ -8,12 +8,12 @@
  *                        PARKED ------------------------------------------------+
  *                          ^  | changed: check again (after a lost connection)   |
  *                          |  +--------------------------------------------------+
- *                          |  v deadline: look once more without waiting, answer with nulls
+ *                          |  v deadline: check once more without waiting, answer with nulls
  *   add-query?Wait= --add--+
  *
  * The watch is set before the verb is sent, and the verb registers this node in the same atomic
- * step in which it looks or adds, so no outcome is lost in between. Of a query that is being added
- * the watch does not know the Seq: what it hears before the verb's reply makes it look again. */
+ * step in which it checks or adds, so no outcome is lost in between. Of a query that is being added
+ * the watch does not know the Seq: what it hears before the verb's reply makes it check again. */
 #include "services/broker/added.h"
 #include "services/broker/handlers.h"
 #include "shared/http/request/explain.h"
@@ -29,12 +29,12 @@ struct check {
     struct deadline deadline;
     struct left_listener left;
     struct str topic;
-    uint64_t seq;          /* 0: it is being added */
-    uint64_t added_ms;     /* when this request has added it, or an equal one before; 0: it looks */
-    struct nonce_id nonce; /* for a look that has to be sent again */
-    bool is_detail, is_last, is_again, is_looking;
-    bool is_proven; /* a look has come back: the nonce was not used before */
-    bool was_up;    /* Redis was there when the request came: a loss from then on is waited out */
+    uint64_t seq;      /* 0: it is being added */
+    uint64_t added_ms; /* when this request has added it, or an equal one before; 0: it checks */
+    struct nonce_id nonce; /* for a check that has to be sent again */
+    bool is_detail, is_last, is_again, is_asking;
+    bool is_nonce_fresh; /* a check has come back: the nonce was not used before */
+    bool was_up; /* Redis was there when the request came: a loss from then on is waited out */
 };
 
 static void ask(struct check *check);
@@ -88,11 +88,11 @@ static void on_checked(struct request *r, enum err error, struct str reply)
     struct check *check = r->state;
     struct lines lines = lines_of(reply);
     struct str tag = lines_next(&lines);
-    check->is_looking = false;
+    check->is_asking = false;
     if (r->exchange.is_answered)
         return;
     if (err_is_outage(error) && check->was_up && !check->is_last) {
-        /* It stays parked: looked at again once the connection is up. Whether its nonce was stored
+        /* It stays parked: checked again once the connection is up. Whether its nonce was stored
          * is not known, so it is stored then. */
         if (!r->was_parked) {
             r->nonce = check->nonce;
@@ -105,7 +105,7 @@ static void on_checked(struct request *r, enum err error, struct str reply)
         answer_as_added(check);
         return;
     }
-    check->is_proven |= error == ERR_OK;
+    check->is_nonce_fresh |= error == ERR_OK;
     if (error == ERR_OK && str_eq(tag, STR("wait"))) {
         request_park(r);
         if (check->is_again || check->is_last)
@@ -123,10 +123,10 @@ static void ask(struct check *check)
 {
     struct request *r = check->r;
     check->is_again = false;
-    check->is_looking = true;
+    check->is_asking = true;
     call_check(request_call(r, on_checked), .topic = check->topic, .seq = check->seq,
                .user = names_viewer(r),
-               .look = !check->is_last    ? CHECK_WAIT
+               .mode = !check->is_last    ? CHECK_WAIT
                        : check->is_detail ? CHECK_POSITION
                                           : CHECK_BRIEF);
 }
@@ -135,20 +135,20 @@ static void on_changed(struct watch *watch)
 {
     struct check *check = container_of(watch, struct check, watch);
     check->is_last |= check->r->server->is_draining;
-    if (check->is_looking)
+    if (check->is_asking)
         check->is_again = true;
     else
         ask(check);
 }
 
-/* An outcome may come before the first look has: a client that sent a used nonce must not get it.
+/* An outcome may come before the first check has: a client that sent a used nonce must not get it.
  */
 static void on_outcome(struct watch *watch, struct str outcome)
 {
     struct check *check = container_of(watch, struct check, watch);
     if (check->r->exchange.is_answered)
         return;
-    if (check->is_proven)
+    if (check->is_nonce_fresh)
         answer(check, outcome);
     else
         on_changed(watch);
@@ -158,7 +158,7 @@ static void on_deadline(struct deadline *deadline)
 {
     struct check *check = container_of(deadline, struct check, deadline);
     check->is_last = true;
-    if (!check->is_looking)
+    if (!check->is_asking)
         ask(check);
 }
 
@@ -202,7 +202,7 @@ static struct check *create(struct request *r, struct str topic, uint64_t seq, u
 
 void check_begin_add(struct request *r, struct str topic, uint64_t wait_s)
 {
-    create(r, topic, 0, wait_s)->is_looking = true;
+    create(r, topic, 0, wait_s)->is_asking = true;
 }
 
 void check_on_added(struct request *r, enum err error, struct str reply)
@@ -210,12 +210,12 @@ void check_on_added(struct request *r, enum err error, struct str reply)
     struct check *check = r->state;
     struct queue *queue = broker_of(r)->queue;
     struct added added;
-    check->is_looking = false;
+    check->is_asking = false;
     if (!added_read(r, error, reply, &added)) {
         end(check);
         return;
     }
-    r->was_parked = check->is_proven = true;
+    r->was_parked = check->is_nonce_fresh = true;
     check->seq = added.seq;
     check->added_ms = added.ms;
     if (list_is_linked(&check->watch.link)) {

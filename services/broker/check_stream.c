@@ -58,7 +58,7 @@ void check_stream_start(struct request *r, struct str topic, uint64_t seq)
     struct follow_sse *s = create(r);
     follow_watch(&s->follow, topic, seq);
     call_check(request_call(r, on_checked), .topic = topic, .seq = seq, .user = names_viewer(r),
-               .look = CHECK_WAIT);
+               .mode = CHECK_WAIT);
 }
 
 void check_stream_begin_add(struct request *r, struct str topic)

@@ -218,7 +218,7 @@ static void confirm(struct delivery *delivery, struct request *r)
                     connection, stream);
 }
 
-void delivery_settle(struct delivery *delivery, struct request *r)
+void claim_reply_finish(struct delivery *delivery, struct request *r)
 {
     if (delivery->topic.at == NULL)
         return;

@@ -130,5 +130,5 @@ void engine_poll_fini(struct engine_poll *p)
         queue_note_left(broker_of(p->r)->queue, &p->poll);
     queue_poll_cancel(broker_of(p->r)->queue, &p->poll);
     loop_cancel_deadline(p->r->server->loop, &p->deadline);
-    delivery_settle(&p->delivery, p->r);
+    claim_reply_finish(&p->delivery, p->r);
 }

@@ -2,7 +2,7 @@
  * find_topics.c - GET /api/find-topics: finds a user's topics that contain a text. Shards are
  * searched one after the other, each from its newest topic on. Redis returns pages of texts
  * (lua/topic/user_texts.lua), and the node looks for the text in them, in steps between which it
- * serves others. After LOOK_MAX_BYTES or LOOK_MAX_ROWS the client gets what was found, possibly
+ * serves others. After SCAN_MAX_BYTES or SCAN_MAX_ROWS the client gets what was found, possibly
  * nothing, and a cursor to continue.
  *
  *   waits for its turn --> reads a page --> searches it --> is answered
@@ -25,8 +25,8 @@ enum {
     LIMIT_MAX = 100,
     SHOWN_CHARACTERS = 200,
     AFTER_MAX_BYTES = 640,
-    LOOK_MAX_BYTES = 64 << 20, /* of one request */
-    LOOK_MAX_ROWS = 40000,
+    SCAN_MAX_BYTES = 64 << 20, /* of one request */
+    SCAN_MAX_ROWS = 40000,
     SEARCHES_MAX = 4,       /* one reads while another one searches */
     STEP_BYTES = 256 << 10, /* about half a millisecond */
     REPLY_MAX_BYTES = 32 << 20,
@@ -38,7 +38,7 @@ struct search {
     struct str user, after;
     unsigned shard;
     uint64_t left; /* topics that may still be found */
-    uint64_t looked_bytes, looked_rows;
+    uint64_t scanned_bytes, scanned_rows;
     struct text_wanted wanted;
     struct fair_entry entry;
     struct left_listener left_listener;
@@ -108,7 +108,7 @@ static void note_cursor(struct search *search)
     buf_fini(&next);
 }
 
-static void look(struct request *r);
+static void fetch(struct request *r);
 
 static void go_on(struct search *search)
 {
@@ -116,7 +116,7 @@ static void go_on(struct search *search)
     if (search->r->server->is_draining)
         answer(search);
     else if (fair_slots_yield(broker->searches, &search->entry))
-        look(search->r);
+        fetch(search->r);
     else
         begin_next(broker);
 }
@@ -124,13 +124,13 @@ static void go_on(struct search *search)
 static void end_page(struct search *search)
 {
     note_cursor(search);
-    search->looked_bytes += search->reply.n;
-    search->looked_rows += search->page.rows_n;
+    search->scanned_bytes += search->reply.n;
+    search->scanned_rows += search->page.rows_n;
     connection_ungather(&search->r->exchange, search->reply_bytes);
     search->reply_bytes = 0;
     buf_fini(&search->reply);
     if (search->left > 0 && search->shard < search->r->server->shards->n &&
-        search->looked_bytes < LOOK_MAX_BYTES && search->looked_rows < LOOK_MAX_ROWS)
+        search->scanned_bytes < SCAN_MAX_BYTES && search->scanned_rows < SCAN_MAX_ROWS)
         go_on(search);
     else
         answer(search);
@@ -178,7 +178,7 @@ static void on_texts(struct request *r, enum err error, struct str reply)
     loop_begin_steps(r->server->loop, &search->steps);
 }
 
-static void look(struct request *r)
+static void fetch(struct request *r)
 {
     const struct search *search = r->state;
     call_user_texts(request_call_at(r, search->shard, on_texts), .user = search->user,
@@ -196,7 +196,7 @@ static void begin_next(struct broker *broker)
 {
     struct fair_entry *entry;
     while ((entry = fair_slots_next(broker->searches)) != NULL)
-        look(container_of(entry, struct search, entry)->r);
+        fetch(container_of(entry, struct search, entry)->r);
 }
 
 static void wait_for_turn(struct search *search)

@@ -4,7 +4,7 @@
 #include "services/broker/handlers.h"
 
 #include "generated/verbs.h"
-#include "shared/ask/room.h"
+#include "shared/ask/storage_limit.h"
 #include "shared/http/request/explain.h"
 #include "shared/http/request/once.h"
 
@@ -55,7 +55,7 @@ struct adding {
 static void answer_added(struct request *r, struct lines *rest)
 {
     const struct adding *adding = r->state;
-    queue_look_after_delivery(broker_of(r)->queue);
+    queue_cover_delivery(broker_of(r)->queue);
     struct buf *b = &r->server->scratch;
     buf_clear(b);
     buf_printf(b, "{\"Fingerprint\":\"%s\",\"Timestamp\":", adding->print);
@@ -105,12 +105,13 @@ static void on_noted(struct request *r, enum err error, struct str reply)
         return;
     adding->number = request_copy(r, lines_next(&lines));
     adding->stamp = request_copy(r, lines_next(&lines));
-    call_open_lookup(
-        request_call(r, on_opened), .need = lookup_need(r, adding->topic, adding->number),
-        .fingerprint = str_of(adding->print), .alias = str_of(adding->alias),
-        .fragment = put_fragment(r), .count = (uint64_t)adding->count,
-        .threshold = str_of(adding->threshold), .account = r->account->name_token,
-        .max_open = max_open(r), .is_counted = room_of_account(r) != NO_NUMBER, .key = once_key(r));
+    call_open_lookup(request_call(r, on_opened),
+                     .need = lookup_need(r, adding->topic, adding->number),
+                     .fingerprint = str_of(adding->print), .alias = str_of(adding->alias),
+                     .fragment = put_fragment(r), .count = (uint64_t)adding->count,
+                     .threshold = str_of(adding->threshold), .account = r->account->name_token,
+                     .max_open = max_open(r),
+                     .is_counted = storage_limit_of_account(r) != NO_NUMBER, .key = once_key(r));
 }
 
 static bool read_threshold(struct request *r, char ret_text[32])
@@ -144,14 +145,14 @@ void broker_add_lookup(struct request *r)
     if (r->server->shards->n > 1)
         call_note_lookup(request_call(r, on_noted), .topic = adding->topic, .seq = adding->seq,
                          .user = names_viewer(r), .fingerprint = str_of(adding->print),
-                         .bytes = adding->bytes, .max_stored = room_of_account(r),
-                         .max_stored_per_user = room_of_user(r));
+                         .bytes = adding->bytes, .max_stored = storage_limit_of_account(r),
+                         .max_stored_per_user = storage_limit_of_user(r));
     else
         call_add_lookup(request_call(r, on_added), .topic = adding->topic, .seq = adding->seq,
                         .user = names_viewer(r), .fingerprint = str_of(adding->print),
                         .alias = str_of(adding->alias), .fragment = json,
                         .count = (uint64_t)adding->count, .threshold = str_of(adding->threshold),
                         .account = r->account->name_token, .max_open = max_open(r),
-                        .max_stored = room_of_account(r), .max_stored_per_user = room_of_user(r),
-                        .key = once_key(r));
+                        .max_stored = storage_limit_of_account(r),
+                        .max_stored_per_user = storage_limit_of_user(r), .key = once_key(r));
 }

@@ -15,7 +15,7 @@ enum { PAGE = 100, PAGE_BYTES = 1 << 20 };
 struct listing {
     enum verb_list_state state;
     struct str user;
-    uint64_t looked_n[SHARDS_MAX];
+    uint64_t scanned_n[SHARDS_MAX];
 };
 
 /* Reads up to its next query's topic; what follows is of that query. */
@@ -52,9 +52,9 @@ static void put_query(struct buf *b, struct str topic, struct lines *lines)
 /* Its next page begins at `place`; "": where this one began. */
 static void move_to(struct listing *listing, unsigned shard, struct str place)
 {
-    uint64_t looked_n;
-    if (str_parse_u64(place, &looked_n))
-        listing->looked_n[shard] = looked_n;
+    uint64_t scanned_n;
+    if (str_parse_u64(place, &scanned_n))
+        listing->scanned_n[shard] = scanned_n;
 }
 
 /* Puts the queries that come first, and moves the shards that they are from on. */
@@ -81,7 +81,7 @@ static void put_next(struct buf *b, const struct listing *listing, unsigned shar
     }
     for (unsigned i = 0; i < shard_n; i++) {
         buf_put_char(b, i == 0 ? '"' : '.');
-        buf_put_u64(b, listing->looked_n[i]);
+        buf_put_u64(b, listing->scanned_n[i]);
     }
     buf_put_char(b, '"');
 }
@@ -141,11 +141,11 @@ static bool read_after(struct request *r, struct listing *listing)
     if (after.at == NULL || str_eq(after, STR("0")))
         return true;
     for (; after.at != NULL; n++) {
-        uint64_t looked_n;
-        if (n == shard_n || !str_parse_u64(str_cut(&after, '.'), &looked_n) ||
-            looked_n > UINT32_MAX)
+        uint64_t scanned_n;
+        if (n == shard_n || !str_parse_u64(str_cut(&after, '.'), &scanned_n) ||
+            scanned_n > UINT32_MAX)
             return false;
-        listing->looked_n[n] = looked_n;
+        listing->scanned_n[n] = scanned_n;
     }
     return n == shard_n;
 }
@@ -174,5 +174,5 @@ void broker_queue(struct request *r)
     struct gather *all = gather_begin_partial(r, on_list);
     for (unsigned i = 0; i < all->n; i++)
         call_list(gather_call(r, i), .state = listing->state, .user = listing->user,
-                  .skip = listing->looked_n[i], .page = PAGE);
+                  .skip = listing->scanned_n[i], .page = PAGE);
 }

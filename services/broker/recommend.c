@@ -4,7 +4,7 @@
 #include "services/broker/handlers.h"
 
 #include "generated/verbs.h"
-#include "shared/ask/room.h"
+#include "shared/ask/storage_limit.h"
 #include "shared/http/request/explain.h"
 #include "shared/http/request/once.h"
 #include "shared/text/marks.h"
@@ -75,11 +75,12 @@ static void store(struct request *r, const struct recommend *op, bool is_known)
     call_recommend(request_call(r, on_recommended), .topic = op->topic, .viewer = names_viewer(r),
                    .is_known = is_known, .recommendation = op->text,
                    .account = r->account->name_token, .user = op->user_name,
-                   .max_stored = room_of_account(r), .max_stored_per_user = room_of_user(r),
-                   .digest = str_of(op->digest), .is_flag = op->is_flag, .key = once_key(r));
+                   .max_stored = storage_limit_of_account(r),
+                   .max_stored_per_user = storage_limit_of_user(r), .digest = str_of(op->digest),
+                   .is_flag = op->is_flag, .key = once_key(r));
 }
 
-static void on_part(struct request *r, enum err error, struct str reply)
+static void on_tie(struct request *r, enum err error, struct str reply)
 {
     struct lines lines = lines_of(reply);
     if (!reply_refuse(r, error, lines_next(&lines), &lines))
@@ -87,13 +88,13 @@ static void on_part(struct request *r, enum err error, struct str reply)
 }
 
 /* With several shards the topic is looked at on its own. */
-static void look_first(struct request *r, const struct recommend *op)
+static void check_topic(struct request *r, const struct recommend *op)
 {
     struct recommend *kept = request_alloc(r, sizeof *kept);
     *kept = *op;
     kept->text = request_copy(r, op->text);
     r->state = kept;
-    call_topic_part(request_call(r, on_part), .topic = op->topic, .viewer = names_viewer(r));
+    call_topic_tie(request_call(r, on_tie), .topic = op->topic, .viewer = names_viewer(r));
 }
 
 void broker_recommend(struct request *r)
@@ -140,7 +141,7 @@ void broker_recommend(struct request *r)
     if (r->server->shards->n == 1)
         store(r, &op, false);
     else
-        look_first(r, &op);
+        check_topic(r, &op);
 }
 
 /* The item, which is a JSON object, with its id as the first member. */

@@ -143,7 +143,7 @@ static void put_status(struct buf *b, struct request *r, const struct gather *al
 
 /* Its nonce may not be used up, so it is 503, which may be sent again, and says as much as 200
  * would. */
-static void respond_unproven(struct request *r, const struct gather *all)
+static void respond_unavailable(struct request *r, const struct gather *all)
 {
     enum redis_trouble trouble = trouble_of(broker_of(r)->queue);
     struct buf members;
@@ -163,7 +163,7 @@ static void on_status(struct request *r, enum err error, const struct gather *al
     if (reply_refuse(r, error, STR("ok"), &none))
         return;
     if (is_alone && r->is_signed) {
-        respond_unproven(r, all);
+        respond_unavailable(r, all);
         return;
     }
     struct buf *b = &r->server->scratch;

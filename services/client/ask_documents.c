@@ -18,7 +18,7 @@ enum {
     ID_MAX_BYTES = 64,
     NAME_SHOWN_BYTES = 512,
     UPLOAD_MS = 600000,
-    LOOK_MS = 300
+    POLL_MS = 300
 };
 
 /* --- a file ----------------------------------------------------------------------------------- */
@@ -156,7 +156,7 @@ static int wait_for(struct ask *x, const char *path, struct str id)
             break;
         indexing = judge(x, path, document);
         json_decref(document);
-        if (indexing == INDEXING_GOES_ON && !node_calls_wait(&x->calls, NULL, LOOK_MS))
+        if (indexing == INDEXING_GOES_ON && !node_calls_wait(&x->calls, NULL, POLL_MS))
             break;
     }
     buf_fini(&route);

@@ -171,7 +171,7 @@ static bool write_file(const char *path)
     login_put_file(&text);
     whole_file_make_folders(path);
     bool is_good = whole_file_open(&file, path, true) && whole_file_write(&file, buf_str(&text)) &&
-                   whole_file_settle(&file);
+                   whole_file_commit(&file);
     const char *reason = errno == ENOTSUP ? "exists and is not a regular file" : strerror(errno);
     whole_file_leave(&file);
     OPENSSL_cleanse(text.at, text.n);

@@ -176,8 +176,8 @@ static bool save(struct account_run *x, bool may_replace_secret)
     bool ok = secret_path == NULL || x->secret == NULL ||
               secret_file_write(&secret_file, secret_path, may_replace_secret, x->secret);
     ok = ok && account_file_write(&x->file, buf_str(&x->out), &new_file) &&
-         account_file_settle(&x->file, &new_file);
-    if (ok && secret_file.temporary != NULL && !whole_file_settle(&secret_file)) {
+         account_file_commit(&x->file, &new_file);
+    if (ok && secret_file.temporary != NULL && !whole_file_commit(&secret_file)) {
         fprintf(stderr, "parley: %s: the secret cannot be written: it is shown instead\n",
                 secret_path);
         printf("%s\n", x->secret);
@@ -320,7 +320,7 @@ static bool run_remove(struct account_run *x)
         !accounts_edit_remove(buf_str(&x->file.text), x->name, &x->out, reason))
         return complain(x, reason);
     bool ok = account_file_write(&x->file, buf_str(&x->out), &new_file) &&
-              account_file_settle(&x->file, &new_file);
+              account_file_commit(&x->file, &new_file);
     whole_file_leave(&new_file);
     if (ok)
         print_result(x, "removed", NULL);

@@ -15,7 +15,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-enum { LOCK_WAIT_MS = 10000, LOCK_LOOK_NS = 10000000 };
+enum { LOCK_WAIT_MS = 10000, LOCK_RETRY_NS = 10000000 };
 
 static bool complain(const char *path, const char *why)
 {
@@ -31,7 +31,7 @@ static bool complain_errno(const char *path, const char *what)
 
 static bool lock(struct account_file *file)
 {
-    const struct timespec look = {.tv_nsec = LOCK_LOOK_NS};
+    const struct timespec pause = {.tv_nsec = LOCK_RETRY_NS};
     uint64_t end_ms = clock_mono_ms() + LOCK_WAIT_MS;
     while (flock(file->fd, LOCK_EX | LOCK_NB) != 0) {
         if (errno != EWOULDBLOCK && errno != EINTR)
@@ -39,7 +39,7 @@ static bool lock(struct account_file *file)
         if (clock_mono_ms() >= end_ms)
             return complain(file->given, "another parley account has kept the file locked for 10 "
                                          "seconds: try again when it has ended");
-        nanosleep(&look, NULL);
+        nanosleep(&pause, NULL);
     }
     return true;
 }
@@ -145,9 +145,9 @@ bool account_file_write(struct account_file *file, struct str text, struct whole
     return keep_owner(file, ret_new->fd);
 }
 
-bool account_file_settle(struct account_file *file, struct whole_file *new_file)
+bool account_file_commit(struct account_file *file, struct whole_file *new_file)
 {
-    if (whole_file_settle(new_file)) {
+    if (whole_file_commit(new_file)) {
         file->is_made = false;
         return true;
     }

@@ -30,10 +30,10 @@ bool account_file_open(struct account_file *file, const char *path, bool may_mak
 bool account_file_write(struct account_file *file, struct str text,
                         struct whole_file *ret_new) must_check;
 /* Puts it in the file's place. */
-bool account_file_settle(struct account_file *file, struct whole_file *new_file) must_check;
+bool account_file_commit(struct account_file *file, struct whole_file *new_file) must_check;
 void account_file_close(struct account_file *file);
 
-/* Writes a secret and a newline beside `path`, mode 0600. whole_file_settle puts it in place. */
+/* Writes a secret and a newline beside `path`, mode 0600. whole_file_commit puts it in place. */
 bool secret_file_write(struct whole_file *ret_file, const char *path, bool may_replace,
                        const char *secret) must_check;
 

@@ -35,7 +35,7 @@ static void put_shards(const struct shard_map *map, unsigned server)
         printf("%s%u", i == server ? "shards " : ", ", i);
 }
 
-static int look(struct shard_map *map)
+static int show(struct shard_map *map)
 {
     static const char *const words[] = {[AGREEMENT_AWAY] = "unreachable",
                                         [AGREEMENT_NONE] = "emptied: it has no cluster record",
@@ -43,7 +43,7 @@ static int look(struct shard_map *map)
     struct agreement_server servers[SHARDS_MAX];
     char reason[REASON_BYTES] = "no server in --redis has a cluster record";
     bool is_whole = true;
-    if (agreement_look(map, servers, reason, sizeof reason) != AGREED)
+    if (agreement_read(map, servers, reason, sizeof reason) != AGREED)
         return complain(reason);
     for (unsigned i = 0; i < map->server_n; i++) {
         char place[REDIS_PLACE_BYTES], unknown[REASON_BYTES];
@@ -61,17 +61,17 @@ static int look(struct shard_map *map)
 static int run(const struct config *config)
 {
     struct shard_map map = {.n = 1};
-    unsigned adopted = (unsigned)config_number(config, "adopt");
+    unsigned emptied = (unsigned)config_number(config, "adopt");
     char reason[REASON_BYTES];
     if (!redis_read_options(config, &map))
         return EXIT_USAGE;
     signal(SIGPIPE, SIG_IGN);
-    if (adopted == 0)
-        return look(&map);
-    if (agreement_adopt(&map, adopted - 1, reason, sizeof reason) != AGREED)
+    if (emptied == 0)
+        return show(&map);
+    if (agreement_rewrite(&map, emptied - 1, reason, sizeof reason) != AGREED)
         return complain(reason);
-    printf("server %u is part of the cluster again: ", adopted);
-    put_shards(&map, adopted - 1);
+    printf("server %u is part of the cluster again: ", emptied);
+    put_shards(&map, emptied - 1);
     putchar('\n');
     return 0;
 }
@@ -79,7 +79,7 @@ static int run(const struct config *config)
 const struct command servers_command = {
     .name = "servers",
     .is_flags_only = true,
-    .summary = "show the Redis servers of a cluster and their shards, or adopt an emptied one",
+    .summary = "show the Redis servers of a cluster and their shards, or use an emptied one again",
     .about = "usage: parley servers [FLAGS]\n"
              "\n"
              "Shows for each server in --redis whether it is reachable, which shards it has, and\n"
@@ -87,9 +87,10 @@ const struct command servers_command = {
              "without its\n"
              "data, and nodes then do not use it. Restore its data, or use it as it is with "
              "--adopt.\n\n",
-    .more = "\nExit codes: 0 all servers are reachable, or the server was adopted; 1 otherwise; 2 "
-            "wrong\n"
-            "usage\n",
+    .more =
+        "\nExit codes: 0 all servers are reachable, or the server is used again; 1 otherwise; 2 "
+        "wrong\n"
+        "usage\n",
     .groups = (const struct config_group *const[]){&servers_options, &redis_options, &trust_options,
                                                    NULL},
     .run = run};

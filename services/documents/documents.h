@@ -42,9 +42,10 @@ struct documents_settings {
     uint64_t cache_max_bytes;  /* of search indexes, per thread */
     struct space_settings space;
     const char *public_collection;
-    unsigned public_max_waiting; /* questions of all strangers that may wait for an engine */
-    uint64_t ask_ms;             /* how long a question may wait for its answer */
-    uint64_t agent_ms;           /* how long a run of the agent may take */
+    unsigned
+        public_max_waiting; /* questions of all anonymous clients that may wait for an engine */
+    uint64_t ask_ms;        /* how long a question may wait for its answer */
+    uint64_t agent_ms;      /* how long a run of the agent may take */
 };
 
 struct documents {

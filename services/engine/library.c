@@ -418,7 +418,7 @@ static void finish(struct library_lookup *lookup, const float *vector, uint32_t 
     free(lookup);
 }
 
-static void on_turn(void *context)
+static void on_pass(void *context)
 {
     struct library_lookup *lookup = context;
     struct embedder *embedder = lookup->library->settings.embedder;
@@ -447,7 +447,7 @@ struct library_lookup *library_start(struct library *library, struct str questio
 {
     struct library_lookup *lookup = mem_zeroed(sizeof *lookup);
     *lookup = (struct library_lookup){.library = library,
-                                      .timer = {.fire = on_turn, .context = lookup},
+                                      .timer = {.fire = on_pass, .context = lookup},
                                       .question = str_copy(question),
                                       .callback = callback,
                                       .context = context};

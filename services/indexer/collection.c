@@ -112,7 +112,7 @@ enum err collection_compare(struct collection *c, const struct collection_entry 
 /* --- putting -------------------------------------------------------------------------------- */
 
 /* A job that is not ours to run: how far is it? */
-static enum put_outcome look_at_job(struct collection *c, const char *job, struct buf *reason)
+static enum put_outcome check_job(struct collection *c, const char *job, struct buf *reason)
 {
     struct buf key;
     struct blocking_answer answer;
@@ -151,7 +151,7 @@ static enum put_outcome run_job(struct collection *c, const char *job, struct bu
             return PUT_FAILED;
         }
         bool must_end = ran == PIPELINE_CUT || atomic_load(&p->is_stopping);
-        enum put_outcome ended = must_end ? PUT_STOPPED : look_at_job(c, job, reason);
+        enum put_outcome ended = must_end ? PUT_STOPPED : check_job(c, job, reason);
         if (ended != PUT_NR)
             return ended;
         blocking_pause(p->blocking, wait_ms);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * indexer.c - see indexer.h.
  *
- * One round: is it time to look at a shard for jobs of the dead, and for such as no other indexer
- * could read, then take a job if there is one; else wait for a new one, but not past the next look.
- * So a look is not put off by streams that are never empty, nor a stream by what a look finds: a
- * job of each in turn. Which shard, rounds.h says. */
+ * One round: is it time to check a shard for jobs of the dead, and for such as no other indexer
+ * could read, then take a job if there is one; else wait for a new one, but not past the next
+ * check. So a check is not put off by streams that are never empty, nor a stream by what a check
+ * finds: a job of each in turn. Which shard, rounds.h says. */
 #include "services/indexer/indexer.h"
 
 #include "generated/verbs.h"
@@ -20,7 +20,7 @@
 
 enum {
     BLOCK_MS = 2000,
-    LOOK_MAX_MS = 5000,
+    CHECK_MAX_MS = 5000,
     SWEEP_N = 200,
     PAUSE_MS = 200,
     DELAYED_PAUSE_MS = 1000,
@@ -31,7 +31,7 @@ struct worker {
     pthread_t thread;
     struct pipeline pipeline;
     struct indexer *indexer;
-    bool has_begun[SHARDS_MAX]; /* it has looked at that shard */
+    bool has_begun[SHARDS_MAX]; /* it has checked that shard */
 };
 
 struct indexer {
@@ -117,7 +117,7 @@ static void sweep(struct worker *w)
     }
 }
 
-static void look(struct worker *w, struct rounds *rounds, unsigned shard)
+static void check_shard(struct worker *w, struct rounds *rounds, unsigned shard)
 {
     enum err error;
     use(w, shard);
@@ -127,7 +127,7 @@ static void look(struct worker *w, struct rounds *rounds, unsigned shard)
     }
     w->has_begun[shard] = true;
     if (steal(w, &error) || (error == ERR_OK && take_waiting(w)))
-        rounds_look_again(rounds, shard);
+        rounds_check_soon(rounds, shard);
     else if (error == ERR_OK)
         sweep(w);
     else if (!is_stopping(w))
@@ -137,10 +137,10 @@ static void look(struct worker *w, struct rounds *rounds, unsigned shard)
 /* Waits, with one shard, in its stream. */
 static enum err read_one(struct worker *w, struct rounds *rounds, struct stream_entry *ret_entry)
 {
-    uint64_t now_ms = clock_mono_ms(), look_ms = rounds_look_ms(rounds);
-    unsigned block_ms = look_ms > now_ms + BLOCK_MS ? BLOCK_MS
-                        : look_ms > now_ms          ? (unsigned)(look_ms - now_ms)
-                                                    : 1;
+    uint64_t now_ms = clock_mono_ms(), check_ms = rounds_check_ms(rounds);
+    unsigned block_ms = check_ms > now_ms + BLOCK_MS ? BLOCK_MS
+                        : check_ms > now_ms          ? (unsigned)(check_ms - now_ms)
+                                                     : 1;
     use(w, 0);
     return stream_read(&w->pipeline, block_ms, ret_entry);
 }
@@ -178,7 +178,8 @@ static struct rounds *find_rounds(struct worker *w)
 {
     struct indexer *indexer = w->indexer;
     const struct pipeline_settings *settings = &indexer->settings;
-    uint64_t every_ms = settings->lease_ms / 3 < LOOK_MAX_MS ? settings->lease_ms / 3 : LOOK_MAX_MS;
+    uint64_t every_ms =
+        settings->lease_ms / 3 < CHECK_MAX_MS ? settings->lease_ms / 3 : CHECK_MAX_MS;
     while (!atomic_load(&settings->map->is_agreed) && !is_stopping(w))
         blocking_pause(w->pipeline.blocking, PAUSE_MS);
     pthread_mutex_lock(&indexer->lock);
@@ -194,8 +195,8 @@ static void *work(void *arg)
     struct rounds *rounds = find_rounds(w);
     unsigned shard;
     while (rounds != NULL && !is_stopping(w)) {
-        if (rounds_look(rounds, &shard))
-            look(w, rounds, shard);
+        if (rounds_next_check(rounds, &shard))
+            check_shard(w, rounds, shard);
         take(w, rounds);
     }
     return NULL;

@@ -286,7 +286,7 @@ static bool prune(struct ingest *in)
 }
 
 /* Which dimension the model gives, so that a change of it alone is seen too. */
-static bool look_at_model(struct ingest *in)
+static bool find_dimension(struct ingest *in)
 {
     const struct str text = STR("dimension");
     float *vector = NULL;
@@ -358,7 +358,7 @@ static int run(struct ingest *in)
     signal(SIGPIPE, SIG_IGN);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    bool has_model = look_at_model(in), is_whole = has_model && run_all(in);
+    bool has_model = find_dimension(in), is_whole = has_model && run_all(in);
     in->is_interrupted = is_stopping(in);
     if (has_model || in->is_interrupted)
         sum_up(in, is_whole);

@@ -70,7 +70,7 @@ static bool read_settings(struct reindex *x)
     return x->embedder != NULL;
 }
 
-static bool look_at_model(struct reindex *x)
+static bool find_dimension(struct reindex *x)
 {
     const struct str text = STR("dimension");
     float *vector = NULL;
@@ -110,7 +110,7 @@ static enum err queue(struct reindex *x, struct str space, struct str doc)
     return ERR_OK;
 }
 
-static enum err look_at_document(struct reindex *x, struct str space, struct str doc)
+static enum err check_document(struct reindex *x, struct str space, struct str doc)
 {
     struct buf key;
     struct blocking_answer answer;
@@ -158,7 +158,7 @@ static enum err read_page(struct reindex *x, struct str space, size_t from, stru
     return error;
 }
 
-static enum err look_at_space(struct reindex *x, struct str space)
+static enum err check_space(struct reindex *x, struct str space)
 {
     struct buf docs;
     enum err error = ERR_OK;
@@ -168,7 +168,7 @@ static enum err look_at_space(struct reindex *x, struct str space)
         error = read_page(x, space, from, &docs);
         struct str rest = buf_str(&docs), doc;
         for (n = 0; error == ERR_OK && (doc = str_cut(&rest, '\n')).n > 0; n++)
-            error = look_at_document(x, space, doc);
+            error = check_document(x, space, doc);
     }
     buf_fini(&docs);
     return error;
@@ -238,7 +238,7 @@ static void use_shard(struct reindex *x, unsigned shard)
     blocking_use(x->blocking, x->prefix);
 }
 
-static enum err look_at_owner(struct reindex *x, const char *owner)
+static enum err check_owner(struct reindex *x, const char *owner)
 {
     struct buf space;
     const char *namespace = config_text(x->config, "namespace");
@@ -250,12 +250,12 @@ static enum err look_at_owner(struct reindex *x, const char *owner)
     }
     buf_put_name(&space, str_of(owner));
     use_shard(x, shard_of(buf_str(&space), x->map.n));
-    enum err error = look_at_space(x, buf_str(&space));
+    enum err error = check_space(x, buf_str(&space));
     buf_fini(&space);
     return error;
 }
 
-static enum err look_at_shard(struct reindex *x, unsigned shard)
+static enum err check_shard(struct reindex *x, unsigned shard)
 {
     struct buf spaces;
     use_shard(x, shard);
@@ -265,7 +265,7 @@ static enum err look_at_shard(struct reindex *x, unsigned shard)
         error = ERR_INTERNAL;
     struct str rest = buf_str(&spaces), space;
     while (error == ERR_OK && !redis_is_interrupted() && (space = str_cut(&rest, '\n')).n > 0)
-        error = look_at_space(x, space);
+        error = check_space(x, space);
     buf_fini(&spaces);
     return error;
 }
@@ -275,9 +275,9 @@ static enum err run_all(struct reindex *x)
     const char *owner = config_text(x->config, "owner");
     enum err error = ERR_OK;
     if (owner != NULL)
-        return look_at_owner(x, owner);
+        return check_owner(x, owner);
     for (unsigned i = 0; error == ERR_OK && i < x->map.n && !redis_is_interrupted(); i++)
-        error = look_at_shard(x, i);
+        error = check_shard(x, i);
     return error;
 }
 
@@ -309,7 +309,7 @@ static int run_reindex(const struct config *config)
     int code = 2;
     if (read_settings(&x))
         code = redis_check_start(&x.map) && redis_await_agreement(&x.map, true, PATIENCE_MS) &&
-                       look_at_model(&x)
+                       find_dimension(&x)
                    ? run(&x)
                    : 1;
     embed_destroy(x.embedder);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * rounds.c - see rounds.h.
  *
- *   a shard:  quiet --its server's thread saw an entry, or a look is made--> may have a job
+ *   a shard:  quiet --its server's thread saw an entry, or a check is made--> may have a job
  *               ^                                                                  |
  *               '------------------- an indexer reads its stream ------------------'
  *
@@ -30,7 +30,7 @@ enum {
 
 struct shard_round {
     bool may_have;
-    uint64_t look_ms;
+    uint64_t check_ms;
     char last_id[ID_BYTES]; /* of its stream, for its server's thread alone */
 };
 
@@ -48,7 +48,7 @@ struct rounds {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct shard_round shards[SHARDS_MAX];
-    unsigned next_take, next_look;
+    unsigned next_take, next_check;
     atomic_bool is_stopping;
     struct watch watches[SHARDS_MAX];
     unsigned watch_n;
@@ -68,25 +68,25 @@ static void locked_note(struct rounds *rounds, unsigned shard)
 }
 
 /* The first from `from` on whose turn it is; map->n when there is none. */
-static unsigned locked_find(const struct rounds *rounds, unsigned from, bool is_look)
+static unsigned locked_find(const struct rounds *rounds, unsigned from, bool is_check)
 {
     unsigned n = rounds->map->n;
     uint64_t now_ms = clock_mono_ms();
     for (unsigned i = 0; i < n; i++) {
         unsigned shard = (from + i) % n;
         const struct shard_round *at = &rounds->shards[shard];
-        if (!locked_is_away(rounds, shard) && (is_look ? now_ms >= at->look_ms : at->may_have))
+        if (!locked_is_away(rounds, shard) && (is_check ? now_ms >= at->check_ms : at->may_have))
             return shard;
     }
     return n;
 }
 
-static uint64_t locked_look_ms(const struct rounds *rounds)
+static uint64_t locked_check_ms(const struct rounds *rounds)
 {
     uint64_t at_ms = clock_mono_ms() + rounds->every_ms;
     for (unsigned i = 0; i < rounds->map->n; i++)
-        if (!locked_is_away(rounds, i) && rounds->shards[i].look_ms < at_ms)
-            at_ms = rounds->shards[i].look_ms;
+        if (!locked_is_away(rounds, i) && rounds->shards[i].check_ms < at_ms)
+            at_ms = rounds->shards[i].check_ms;
     return at_ms;
 }
 
@@ -192,14 +192,14 @@ static void start_watch(struct rounds *rounds, unsigned server)
 
 /* --- for indexers ----------------------------------------------------------------------------- */
 
-bool rounds_look(struct rounds *rounds, unsigned *ret_shard)
+bool rounds_next_check(struct rounds *rounds, unsigned *ret_shard)
 {
     pthread_mutex_lock(&rounds->lock);
-    unsigned shard = locked_find(rounds, rounds->next_look, true);
+    unsigned shard = locked_find(rounds, rounds->next_check, true);
     bool is_due = shard < rounds->map->n;
     if (is_due) {
-        rounds->next_look = shard + 1;
-        rounds->shards[shard].look_ms = clock_mono_ms() + rounds->every_ms;
+        rounds->next_check = shard + 1;
+        rounds->shards[shard].check_ms = clock_mono_ms() + rounds->every_ms;
         locked_note(rounds, shard);
         *ret_shard = shard;
     }
@@ -207,18 +207,18 @@ bool rounds_look(struct rounds *rounds, unsigned *ret_shard)
     return is_due;
 }
 
-void rounds_look_again(struct rounds *rounds, unsigned shard)
+void rounds_check_soon(struct rounds *rounds, unsigned shard)
 {
     pthread_mutex_lock(&rounds->lock);
-    rounds->shards[shard].look_ms = clock_mono_ms();
+    rounds->shards[shard].check_ms = clock_mono_ms();
     pthread_cond_signal(&rounds->changed);
     pthread_mutex_unlock(&rounds->lock);
 }
 
-uint64_t rounds_look_ms(struct rounds *rounds)
+uint64_t rounds_check_ms(struct rounds *rounds)
 {
     pthread_mutex_lock(&rounds->lock);
-    uint64_t at_ms = locked_look_ms(rounds);
+    uint64_t at_ms = locked_check_ms(rounds);
     pthread_mutex_unlock(&rounds->lock);
     return at_ms;
 }
@@ -228,7 +228,7 @@ bool rounds_wait(struct rounds *rounds, unsigned *ret_shard)
     pthread_mutex_lock(&rounds->lock);
     unsigned n = rounds->map->n, shard;
     while ((shard = locked_find(rounds, rounds->next_take, false)) == n && !is_stopping(rounds)) {
-        uint64_t at_ms = locked_look_ms(rounds);
+        uint64_t at_ms = locked_check_ms(rounds);
         struct timespec at = {.tv_sec = (time_t)(at_ms / 1000),
                               .tv_nsec = (long)(at_ms % 1000) * 1000000};
         if (clock_mono_ms() >= at_ms)
@@ -261,12 +261,12 @@ void rounds_lost(struct rounds *rounds, unsigned shard)
 
 /* --- life ------------------------------------------------------------------------------------- */
 
-struct rounds *rounds_create(const struct shard_map *map, uint64_t look_ms)
+struct rounds *rounds_create(const struct shard_map *map, uint64_t check_ms)
 {
     struct rounds *rounds = mem_zeroed(sizeof *rounds);
     pthread_condattr_t clock;
     rounds->map = map;
-    rounds->every_ms = look_ms;
+    rounds->every_ms = check_ms;
     pthread_mutex_init(&rounds->lock, NULL);
     pthread_condattr_init(&clock);
     pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);

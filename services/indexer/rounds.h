@@ -23,23 +23,23 @@
 struct rounds;
 
 /* `map` is borrowed, and agreed on by then (or its number of shards is the one that counts).
- * `look_ms`: how often a shard is looked at. */
-struct rounds *rounds_create(const struct shard_map *map, uint64_t look_ms) must_check;
+ * `check_ms`: how often a shard is checked. */
+struct rounds *rounds_create(const struct shard_map *map, uint64_t check_ms) must_check;
 /* Nobody waits any more, now or later. Any thread. */
 void rounds_stop(struct rounds *rounds);
 /* After rounds_stop; nobody else may be inside. Accepts NULL. */
 void rounds_destroy(struct rounds *rounds);
 
-/* A shard that is to be looked at now, by nobody else; its stream is read by then, too. False when
+/* A shard that is to be checked now, by nobody else; its stream is read by then, too. False when
  * there is none. */
-bool rounds_look(struct rounds *rounds, unsigned *ret_shard) must_check;
-/* Something was found there: it is looked at again soon, and not after `look_ms`. */
-void rounds_look_again(struct rounds *rounds, unsigned shard);
-/* When the next look is due (clock_mono_ms). */
-uint64_t rounds_look_ms(struct rounds *rounds);
+bool rounds_next_check(struct rounds *rounds, unsigned *ret_shard) must_check;
+/* Something was found there: it is checked again soon, and not after `check_ms`. */
+void rounds_check_soon(struct rounds *rounds, unsigned shard);
+/* When the next check is due (clock_mono_ms). */
+uint64_t rounds_check_ms(struct rounds *rounds);
 
 /* Waits, with several shards, for one whose stream may have a job, and takes the note of it off.
- * False: a look is due, or the process stops. */
+ * False: a check is due, or the process stops. */
 bool rounds_wait(struct rounds *rounds, unsigned *ret_shard) must_check;
 /* Its stream had one, so it may have another. */
 void rounds_found(struct rounds *rounds, unsigned shard);

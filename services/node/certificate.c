@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { LOOK_EVERY_S = 2, WARN_EVERY_S = 86400, WARN_BEFORE_S = 7 * 86400, REASON_MAX = 512 };
+enum { CHECK_EVERY_S = 2, WARN_EVERY_S = 86400, WARN_BEFORE_S = 7 * 86400, REASON_MAX = 512 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* one reload at a time */
 static bool is_over;                                     /* the certificate is gone */
@@ -45,9 +45,9 @@ static void warn_of_end(struct tls *tls)
 
 static void *watch(void *arg)
 {
-    const struct timespec pause = {.tv_sec = LOOK_EVERY_S};
-    for (unsigned look = 0;; look++) {
-        if (look % (WARN_EVERY_S / LOOK_EVERY_S) == 0)
+    const struct timespec pause = {.tv_sec = CHECK_EVERY_S};
+    for (unsigned round = 0;; round++) {
+        if (round % (WARN_EVERY_S / CHECK_EVERY_S) == 0)
             warn_of_end(arg);
         nanosleep(&pause, NULL);
         reload(arg, false);

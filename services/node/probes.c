@@ -97,7 +97,7 @@ static void put_settings(struct health_report *report, const struct queue *queue
 /* Broken when the last fetch of its keys failed. The keys at hand stay valid. */
 static void put_openid(struct health_report *report, const struct oidc *oidc)
 {
-    struct oidc_view view = oidc_look(oidc);
+    struct oidc_view view = oidc_read_view(oidc);
     char details[DETAILS_MAX];
     if (!view.has_ended)
         snprintf(details, sizeof details, "Fetching its keys.");

@@ -3,7 +3,7 @@
  * parked requests; threads share the listening port, the accounts and nothing else.
  *
  * The main thread waits for signals: SIGTERM and SIGINT drain, SIGHUP reloads the accounts, the
- * certificate and the files of services. Once a second it looks whether the accounts file has
+ * certificate and the files of services. Once a second it checks whether the accounts file has
  * changed, whether Redis came back with data of another version, and whether all threads still
  * turn, if the service manager wants to know. */
 #include "services/node/serve.h"
@@ -38,7 +38,7 @@
 #include <unistd.h>
 
 enum { DRAIN_CLOSE_MS = 1000, DRAIN_CLOSE_SHARE = 4 };
-enum { FILES_LOOK_S = 1, WATCHDOG_SHARE = 4 };
+enum { FILES_CHECK_S = 1, WATCHDOG_SHARE = 4 };
 enum { DRAIN_POLL_MS = 20, REDIS_MOMENT_MS = 3000, REASON_MAX = 512 };
 
 /* One thread: one node of the cluster. */
@@ -49,11 +49,11 @@ struct node {
     struct queue *queue;
     struct services services;
     struct metrics metrics;
-    struct deadline drain_look;
+    struct deadline drain_timer;
     uint64_t drain_end_ms, drain_close_ms; /* close: busy WebSockets too, in time to say so */
     int listen_fds[LISTENERS_MAX];         /* -1: none */
     atomic_uint heard;                     /* the last of process.asked that its loop saw */
-    uint64_t used_us;                      /* processor time of the thread at the last turn's end */
+    uint64_t used_us;                      /* processor time of the thread at the last pass's end */
     bool is_serving;                       /* start_serving */
     bool has_left;                         /* queue_leave */
     char id[24];
@@ -72,7 +72,7 @@ static struct process {
 
 /* --- one node --------------------------------------------------------------------------------- */
 
-static void on_turn_end(void *arg)
+static void on_pass_end(void *arg)
 {
     struct node *node = arg;
     server_turn_end(&node->server);
@@ -102,9 +102,9 @@ static void on_queue_up(void *arg, unsigned shard)
 
 /* Requests under way have answers and verbs have replies, or the time is over. Last of all the node
  * leaves the list of those that live. */
-static void on_drain_look(struct deadline *deadline)
+static void on_drain_timer(struct deadline *deadline)
 {
-    struct node *node = container_of(deadline, struct node, drain_look);
+    struct node *node = container_of(deadline, struct node, drain_timer);
     services_drain(&node->services);
     websocket_drain(&node->server, clock_mono_ms() >= node->drain_close_ms);
     bool is_done = server_is_drained(&node->server) && shards_pending_n(node->server.shards) == 0;
@@ -117,7 +117,7 @@ static void on_drain_look(struct deadline *deadline)
     if (is_late || (is_done && had_left))
         loop_finish(&node->loop);
     else
-        loop_set_deadline(&node->loop, &node->drain_look, DRAIN_POLL_MS);
+        loop_set_deadline(&node->loop, &node->drain_timer, DRAIN_POLL_MS);
 }
 
 /* That of the first address, or of --tls-listen. */
@@ -150,7 +150,7 @@ static void on_wake(void *arg)
     node->drain_close_ms =
         node->drain_end_ms - (close_ms < DRAIN_CLOSE_MS ? close_ms : DRAIN_CLOSE_MS);
     server_drain(&node->server);
-    on_drain_look(&node->drain_look);
+    on_drain_timer(&node->drain_timer);
 }
 
 /* With the routes of this process's targets. */
@@ -169,11 +169,11 @@ static void init_node(struct node *node, unsigned index)
     snprintf(node->id, sizeof node->id, "n%.12s%u", hex, index);
     loop_init(&node->loop);
     metrics_register(&node->metrics);
-    node->loop.on_turn_end = on_turn_end;
-    node->loop.turn_end_arg = node;
+    node->loop.on_pass_end = on_pass_end;
+    node->loop.pass_end_arg = node;
     node->loop.on_wake = on_wake;
     node->loop.wake_arg = node;
-    node->drain_look.on_expire = on_drain_look;
+    node->drain_timer.on_expire = on_drain_timer;
     struct queue_config queue = process.settings.queue;
     queue.node_id = node->id;
     queue.on_other_event = on_other_event;
@@ -286,10 +286,10 @@ static bool are_nodes_ready(void)
  * with 503. */
 static bool wait_for_redis(void)
 {
-    const struct timespec look = {.tv_nsec = 5000000};
+    const struct timespec pause = {.tv_nsec = 5000000};
     uint64_t end_us = clock_mono_us() + REDIS_MOMENT_MS * 1000;
     while (!are_nodes_ready() && clock_mono_us() < end_us)
-        nanosleep(&look, NULL);
+        nanosleep(&pause, NULL);
     return are_nodes_ready();
 }
 
@@ -323,7 +323,7 @@ static void reload_accounts(bool is_asked)
 }
 
 /* Between signals. A former secret ends at its time, whether the file has changed or not. */
-static void look_at_files(struct file_watch *accounts)
+static void check_files(struct file_watch *accounts)
 {
     if (file_watch_has_changed(accounts) || account_book_is_due(&process.settings.accounts))
         reload_accounts(false);
@@ -401,16 +401,16 @@ static bool has_met_other_data(void)
 
 static void wait_for_signals(const sigset_t *signals)
 {
-    const struct timespec look = {.tv_sec = FILES_LOOK_S};
+    const struct timespec pause = {.tv_sec = FILES_CHECK_S};
     struct file_watch accounts;
     file_watch_init(&accounts, process.settings.accounts.path);
     for (;;) {
         feed_watchdog();
-        int number = sigtimedwait(signals, NULL, &look);
+        int number = sigtimedwait(signals, NULL, &pause);
         if (number < 0) {
             if (has_met_other_data())
                 return;
-            look_at_files(&accounts);
+            check_files(&accounts);
             continue;
         }
         if (number != SIGHUP) {

@@ -6,7 +6,7 @@
 #include "services/node/services.h"
 #include "shared/http/websocket/websocket.h"
 #include "shared/http/wire/connection.h"
-#include "shared/queue/look.h"
+#include "shared/queue/view.h"
 
 #include <limits.h>
 #include <malloc.h>
@@ -94,7 +94,7 @@ static void show_nodes(struct show *show)
     end_row(show);
 }
 
-static void put_poll(void *arg, const struct look_poll *poll)
+static void put_poll(void *arg, const struct view_poll *poll)
 {
     struct show *show = arg;
     begin_row(show);
@@ -108,10 +108,10 @@ static void put_poll(void *arg, const struct look_poll *poll)
 
 static void show_polls(struct show *show)
 {
-    look_at_polls(show->queue, put_poll, show);
+    view_polls(show->queue, put_poll, show);
 }
 
-static void put_class(void *arg, const struct look_class *class)
+static void put_class(void *arg, const struct view_class *class)
 {
     struct show *show = arg;
     begin_row(show);
@@ -125,10 +125,10 @@ static void put_class(void *arg, const struct look_class *class)
 
 static void show_classes(struct show *show)
 {
-    look_at_classes(show->queue, put_class, show);
+    view_classes(show->queue, put_class, show);
 }
 
-static void put_claim(void *arg, const struct look_claim *claim)
+static void put_claim(void *arg, const struct view_claim *claim)
 {
     struct show *show = arg;
     begin_row(show);
@@ -140,10 +140,10 @@ static void put_claim(void *arg, const struct look_claim *claim)
 
 static void show_claims(struct show *show)
 {
-    look_at_claims(show->queue, put_claim, show);
+    view_claims(show->queue, put_claim, show);
 }
 
-static void put_watch(void *arg, const struct look_watch *watch)
+static void put_watch(void *arg, const struct view_watch *watch)
 {
     struct show *show = arg;
     begin_row(show);
@@ -155,20 +155,20 @@ static void put_watch(void *arg, const struct look_watch *watch)
 
 static void show_watches(struct show *show)
 {
-    look_at_watches(show->queue, put_watch, show);
+    view_watches(show->queue, put_watch, show);
 }
 
 static void show_connections(struct show *show)
 {
-    struct connections_view view = connections_look(show->server->wire.connections);
+    struct connections_view view = connections_read_view(show->server->wire.connections);
     begin_row(show);
     put_number(show, "open", view.open_n);
     put_number(show, "most", show->server->config->wire.connections_max);
     put_number(show, "idle", view.idle_n);
-    put_number(show, "idle_proven", view.idle_proven_n);
+    put_number(show, "idle_proven", view.idle_authenticated_n);
     put_number(show, "websockets", show->server->websockets->open_n);
     put_number(show, "held_bytes", view.held_bytes);
-    put_number(show, "unproven_bytes", view.unproven_bytes);
+    put_number(show, "unproven_bytes", view.anonymous_bytes);
     put_number(show, "stream_bytes", view.stream_bytes);
     end_row(show);
 }
@@ -176,7 +176,7 @@ static void show_connections(struct show *show)
 static void show_verbs(struct show *show)
 {
     struct verb_view view;
-    for (unsigned i = 0; metrics_look_at_verb(show->server->metrics, i, &view); i++) {
+    for (unsigned i = 0; metrics_read_verb(show->server->metrics, i, &view); i++) {
         if (view.calls == 0)
             continue;
         begin_row(show);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * openapi.c - GET /openapi.yaml: the description of all routes, for programs that make clients from
  * it. It is the same on every node of a version, whatever its targets. The build has compressed it
- * to a seventh, so requests of strangers cost the loop no compression. */
+ * to a seventh, so requests of anonymous clients cost the loop no compression. */
 #include "services/web/openapi.h"
 #include "services/web/web.h"
 #include "shared/http/request/accept.h"

@@ -80,7 +80,7 @@ static void on_changed(struct follow *follow)
     if (stream->r->server->is_draining)
         stream_end(stream);
     else
-        follow_look(follow);
+        follow_check(follow);
 }
 
 /* --- life ------------------------------------------------------------------------------------- */
@@ -123,7 +123,7 @@ void follow_sse_start(struct follow_sse *s)
 
 void follow_sse_read(struct follow_sse *s)
 {
-    follow_look(&s->follow);
+    follow_check(&s->follow);
 }
 
 void follow_sse_fail(struct follow_sse *s, const struct buf *data)

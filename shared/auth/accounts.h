@@ -46,8 +46,8 @@ struct account {
     struct str secret;
     bool is_hashed;
     /* While the secret is being rotated: the same account with its former secret, whose `former` is
-     * NULL. A request that was proven by the former secret has this one as its account, so that it
-     * loses its right with that secret. */
+     * NULL. A request that was authenticated by the former secret has this one as its account, so
+     * that it loses its right with that secret. */
     const struct account *former;
     uint64_t former_until_s; /* seconds since 1970, if there is a former one */
     enum role role;

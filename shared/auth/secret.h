@@ -7,7 +7,7 @@
  *
  * The hash is one salted SHA-256, which is only safe because `parley account` generates what it
  * hashes: 192 random bits cannot be guessed, however fast a guess is (ADR 15). A slow hash
- * would let strangers keep a node's loop busy. Pure functions except the random ones, any thread.
+ * would let anybody keep a node's loop busy. Pure functions except the random ones, any thread.
  */
 #ifndef PARLEY_AUTH_SECRET_H
 #define PARLEY_AUTH_SECRET_H

@@ -167,7 +167,7 @@ struct watch {
 };
 
 /* SANDBOX_EXITED while it may continue. */
-static enum sandbox_end look_around(const struct watch *watch)
+static enum sandbox_end check_limits(const struct watch *watch)
 {
     if (watch->is_stopping != NULL && atomic_load(watch->is_stopping))
         return SANDBOX_STOPPED;
@@ -180,7 +180,7 @@ static enum sandbox_end collect(int fd, const struct watch *watch, struct buf *o
     for (;;) {
         char bytes[READ_STEP_BYTES];
         struct pollfd ready = {.fd = fd, .events = POLLIN};
-        enum sandbox_end end = look_around(watch);
+        enum sandbox_end end = check_limits(watch);
         if (end != SANDBOX_EXITED)
             return end;
         if (poll(&ready, 1, POLL_MS) <= 0)
@@ -205,7 +205,7 @@ static enum sandbox_end reap(pid_t child, const struct watch *watch, int *ret_st
             return SANDBOX_EXITED;
         if (gone < 0 && errno != EINTR)
             return SANDBOX_UNBORN;
-        enum sandbox_end end = look_around(watch);
+        enum sandbox_end end = check_limits(watch);
         if (end != SANDBOX_EXITED)
             return end;
         poll(NULL, 0, REAP_MS);

@@ -43,7 +43,7 @@ static const struct {
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool is_possible;
 
-static void look_once(void)
+static void find_landlock(void)
 {
     is_possible =
         syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION) >= 1;
@@ -54,7 +54,7 @@ static void look_once(void)
 
 bool sandbox_files_are_confinable(void)
 {
-    pthread_once(&once, look_once);
+    pthread_once(&once, find_landlock);
     return is_possible;
 }
 

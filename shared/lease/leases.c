@@ -8,8 +8,8 @@
 struct lease_shard {
     struct leases *leases;
     struct turn *turn;
-    struct call look_call, take_call;
-    uint64_t looked_ms;
+    struct call check_call, take_call;
+    uint64_t checked_ms;
     struct renewal {
         struct call call;
         struct leases *leases;
@@ -137,19 +137,20 @@ static void on_taken(struct call *call, enum err error, struct str reply)
 }
 
 /* How many rows may be asked for now with `call`. */
-static unsigned room_for(const struct lease_shard *shard, const struct call *call)
+static unsigned capacity_for(const struct lease_shard *shard, const struct call *call)
 {
     struct leases *leases = shard->leases;
     const struct lease_kind *kind = leases->kind;
     if (*leases->is_draining || call_is_under_way(call) || !turn_is_up(shard->turn))
         return 0;
-    unsigned room = kind->count_room == NULL ? kind->take_max : kind->count_room(leases);
-    return room < kind->take_max ? room : kind->take_max;
+    unsigned capacity =
+        kind->count_capacity == NULL ? kind->take_max : kind->count_capacity(leases);
+    return capacity < kind->take_max ? capacity : kind->take_max;
 }
 
 static void take(struct lease_shard *shard)
 {
-    unsigned limit = room_for(shard, &shard->take_call);
+    unsigned limit = capacity_for(shard, &shard->take_call);
     if (limit > 0)
         shard->leases->kind->take(shard->leases,
                                   turn_call(shard->turn, &shard->take_call, on_taken), limit);
@@ -160,30 +161,31 @@ void leases_on_up(struct leases *leases, unsigned shard)
     take(leases->per_shard[shard]);
 }
 
-static void on_looked(struct call *call, enum err error, struct str reply)
+static void on_checked(struct call *call, enum err error, struct str reply)
 {
-    struct lease_shard *shard = container_of(call, struct lease_shard, look_call);
+    struct lease_shard *shard = container_of(call, struct lease_shard, check_call);
     const char *const *due = shard->leases->kind->due;
     for (unsigned i = 0; error == ERR_OK && i < LEASE_DUE_WORDS && due[i] != NULL; i++)
         if (str_eq(reply, str_of(due[i])))
             take(shard);
 }
 
-/* If the last look is that long ago. */
-static void look(struct lease_shard *shard, uint64_t after_ms)
+/* If the last check is that long ago. */
+static void check(struct lease_shard *shard, uint64_t after_ms)
 {
     uint64_t now_ms = clock_mono_ms();
-    if (now_ms < shard->looked_ms + after_ms || room_for(shard, &shard->look_call) == 0)
+    if (now_ms < shard->checked_ms + after_ms || capacity_for(shard, &shard->check_call) == 0)
         return;
-    shard->looked_ms = now_ms;
-    shard->leases->kind->look(shard->leases, turn_call(shard->turn, &shard->look_call, on_looked));
+    shard->checked_ms = now_ms;
+    shard->leases->kind->check(shard->leases,
+                               turn_call(shard->turn, &shard->check_call, on_checked));
 }
 
 void leases_before_flush(struct leases *leases)
 {
     for (unsigned i = 0; i < leases->shards->n; i++)
         if (turn_is_collecting(leases->shards->turns[i]))
-            look(leases->per_shard[i], leases->kind->look_ms);
+            check(leases->per_shard[i], leases->kind->check_ms);
 }
 
 /* --- life ------------------------------------------------------------------------------------- */
@@ -198,7 +200,7 @@ static void on_tick(struct deadline *deadline)
     for (unsigned i = 0; i < leases->shards->n; i++) {
         if (renews)
             renew(leases->per_shard[i]);
-        look(leases->per_shard[i], leases->kind->look_again_ms);
+        check(leases->per_shard[i], leases->kind->check_again_ms);
     }
     loop_set_deadline(leases->loop, &leases->tick, leases->kind->tick_ms);
 }
@@ -229,7 +231,7 @@ void leases_init(struct leases *leases, const struct lease_kind *kind, struct lo
 
 static void destroy_shard(struct lease_shard *shard)
 {
-    call_detach(&shard->look_call);
+    call_detach(&shard->check_call);
     call_detach(&shard->take_call);
     for (unsigned i = 0; i < renewals_max(shard->leases); i++)
         call_detach(&shard->renewals[i].call);

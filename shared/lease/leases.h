@@ -7,14 +7,14 @@
  * happens to a row that comes or goes.
  *
  *   taken      every few seconds, and when Redis is back, the node asks each shard whether rows are
- *              due (`look`), and takes them (`take`): rows that nobody has, of nodes that died, and
- *              whose deadline has passed
+ *              due (`check`), and takes them (`take`): rows that nobody has, of nodes that died,
+ *              and whose deadline has passed
  *   held       the user starts them; those that its own verbs have leased to this node as well
  *   renewed    all leases on a shard together; a row that another node has by now is dropped
  *   released   given back, because it finds no room here or the node drains; or dropped without a
  *              word, and taken by some node when its lease ends
  *
- * A look is sent with a turn that is sent anyway, so that idle nodes cost Redis no call of their
+ * A check is sent with a turn that is sent anyway, so that idle nodes cost Redis no call of their
  * own. One struct leases per node and kind, in its owner; a struct lease per row, in the row. On
  * the loop's thread. The functions of a kind are called inside the functions below, from replies
  * and from the tick.
@@ -54,16 +54,16 @@ struct lease_kind {
     uint64_t tick_ms;
     uint64_t renew_ms; /* at a tick, at most this often; three of them fit into a lease */
     /* With a turn that is sent anyway, at most this often; */
-    uint64_t look_ms;
-    /* or at a tick, if the last look is that long ago. */
-    uint64_t look_again_ms;
+    uint64_t check_ms;
+    /* or at a tick, if the last check is that long ago. */
+    uint64_t check_again_ms;
     unsigned home_at, home_bytes; /* the part of an id that decides on the row's shard */
     unsigned rows_max;            /* that a node may hold */
     unsigned renew_max, take_max; /* rows of one call */
 
     /* --- verbs --- */
 
-    void (*look)(struct leases *leases, struct call_start start);
+    void (*check)(struct leases *leases, struct call_start start);
     const char *due[LEASE_DUE_WORDS]; /* replies to it that mean yes; the second may be NULL */
     /* The reply has the lines of each row; the first two are its id and its fence. */
     void (*take)(struct leases *leases, struct call_start start, unsigned limit);
@@ -76,7 +76,7 @@ struct lease_kind {
     /* --- rows --- */
 
     /* How many more the node takes now; NULL: as many as take_max. */
-    unsigned (*count_room)(struct leases *leases);
+    unsigned (*count_capacity)(struct leases *leases);
     /* A row that was taken: reads the rest of its lines and starts it (lease_hold), or leaves it,
      * as one of a newer version. */
     void (*start)(struct leases *leases, struct str id, uint64_t fence, struct lines *rest);

@@ -81,7 +81,7 @@ void metrics_name_verbs(struct str (*name_of)(unsigned verb), unsigned n)
     verb_n = n < METRICS_VERBS_MAX ? n : METRICS_VERBS_MAX;
 }
 
-bool metrics_look_at_verb(const struct metrics *metrics, unsigned verb, struct verb_view *ret_view)
+bool metrics_read_verb(const struct metrics *metrics, unsigned verb, struct verb_view *ret_view)
 {
     if (verb >= verb_n)
         return false;

@@ -108,8 +108,8 @@ struct verb_view {
     struct str name;
     uint64_t calls, errors, took_us;
 };
-bool metrics_look_at_verb(const struct metrics *metrics, unsigned verb,
-                          struct verb_view *ret_view) must_check;
+bool metrics_read_verb(const struct metrics *metrics, unsigned verb,
+                       struct verb_view *ret_view) must_check;
 /* The same, of all threads. */
 bool metrics_sum_verb(unsigned verb, struct verb_view *ret_view) must_check;
 void metrics_count_verb(struct metrics *metrics, unsigned verb, bool is_error, uint64_t took_us);

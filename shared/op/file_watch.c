@@ -10,7 +10,7 @@ static uint64_t to_ns(struct timespec time)
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
-static struct file_state look(const char *path)
+static struct file_state read_state(const char *path)
 {
     struct stat found;
     if (stat(path, &found) != 0)
@@ -34,10 +34,10 @@ void file_watch_init(struct file_watch *watch, const char *path)
 
 bool file_watch_has_changed(struct file_watch *watch)
 {
-    struct file_state now = look(watch->path);
-    bool is_settled = is_same(&now, &watch->last);
+    struct file_state now = read_state(watch->path);
+    bool is_stable = is_same(&now, &watch->last);
     watch->last = now;
-    if (!is_settled || is_same(&now, &watch->known))
+    if (!is_stable || is_same(&now, &watch->known))
         return false;
     watch->known = now;
     return true;

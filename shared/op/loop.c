@@ -13,7 +13,7 @@
 
 enum {
     MOST_WAIT_MS = 60000,
-    LATE_MS = 50 /* how late a turn may be before the sockets are polled once more */
+    LATE_MS = 50 /* how late a pass may be before the sockets are polled once more */
 };
 
 static void on_wake_readable(h2o_socket_t *socket, const char *error)
@@ -86,9 +86,9 @@ static void run_tasks(struct loop *loop)
 }
 
 /* Reports the end of writes that were complete at once, outside of h2o_evloop_run: deadlines, work,
- * tasks and the end of a turn write, too. libh2o would report it after its next poll, for which it
+ * tasks and the end of a pass write, too. libh2o would report it after its next poll, for which it
  * would ask epoll whether such a socket can be written if what is read from it has changed in the
- * same turn. If more sockets are ready than one poll returns, libh2o would still be notified of
+ * same pass. If more sockets are ready than one poll returns, libh2o would still be notified of
  * that when nobody waits for it any more, and abort. Returns whether there were any. */
 static bool report_writes(struct loop *loop)
 {
@@ -102,7 +102,7 @@ void loop_run_once(struct loop *loop, uint64_t most_wait_ms)
 {
     run_tasks(loop);
     uint64_t before_ms = clock_mono_ms(), wait = 0;
-    /* What the end of a write begins is sent at the end of this turn. Of work more may be left. */
+    /* What the end of a write begins is sent at the end of this pass. Of work more may be left. */
     if (!report_writes(loop) && list_is_empty(&loop->passes.turns))
         wait = deadlines_wait_ms(&loop->deadlines, before_ms, most_wait_ms);
     h2o_evloop_run(loop->h2o, (int32_t)wait);
@@ -113,8 +113,8 @@ void loop_run_once(struct loop *loop, uint64_t most_wait_ms)
         h2o_evloop_run(loop->h2o, 0);
     deadlines_run(&loop->deadlines, now_ms);
     passes_run(&loop->passes);
-    if (loop->on_turn_end != NULL)
-        loop->on_turn_end(loop->turn_end_arg);
+    if (loop->on_pass_end != NULL)
+        loop->on_pass_end(loop->pass_end_arg);
     run_tasks(loop);
 }
 

@@ -70,7 +70,7 @@ static bool close_fd(struct whole_file *file)
     return close(fd) == 0;
 }
 
-bool whole_file_settle(struct whole_file *file)
+bool whole_file_commit(struct whole_file *file)
 {
     if (fsync(file->fd) != 0 || !close_fd(file) ||
         renameat2(AT_FDCWD, file->temporary, AT_FDCWD, file->path,

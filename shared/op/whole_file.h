@@ -28,9 +28,9 @@ bool whole_file_write(struct whole_file *file, struct str bytes)
 /* Syncs the file to disk and renames it to `path`; without `may_replace` only if `path` still does
  * not exist (EEXIST). On failure returns false with errno; nothing has changed, and the caller
  * calls whole_file_leave. */
-bool whole_file_settle(struct whole_file *file) __attribute__((warn_unused_result));
-/* Removes a file that was not settled. Accepts a zeroed, settled or unopened one. Preserves
- * errno. */
+bool whole_file_commit(struct whole_file *file) __attribute__((warn_unused_result));
+/* Removes a file that was not committed. Accepts a zeroed, committed or unopened one.
+ * Preserves errno. */
 void whole_file_leave(struct whole_file *file);
 
 /* Makes the folders of `path` that are missing, as `mkdir -p` does, with mode 0700. What fails is

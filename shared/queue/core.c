@@ -62,17 +62,17 @@ void queue_sync_soon(struct queue *queue, uint64_t after_ms)
         part_sync_by(&queue->parts[i], after_ms);
 }
 
-void part_look_after(struct queue_shard *part, uint64_t after_ms)
+void part_cover_leases(struct queue_shard *part, uint64_t after_ms)
 {
     uint64_t until_ms = clock_mono_ms() + after_ms + QUEUE_REAP_AFTER_MS;
-    if (part->look_after_until_ms < until_ms)
-        part->look_after_until_ms = until_ms;
+    if (part->covered_until_ms < until_ms)
+        part->covered_until_ms = until_ms;
     part_reap_by(part, after_ms + QUEUE_REAP_AFTER_MS);
 }
 
-void queue_look_after_delivery(struct queue *queue)
+void queue_cover_delivery(struct queue *queue)
 {
-    part_look_after(&queue->parts[0], queue->config.delivery_ms);
+    part_cover_leases(&queue->parts[0], queue->config.delivery_ms);
 }
 
 /* --- what is wrong with Redis ----------------------------------------------------------------- */
@@ -128,7 +128,7 @@ void queue_count_added(struct queue *queue, struct str topic)
 {
     struct queue_shard *part = queue_part(queue, topic);
     part->added_n++;
-    part_look_after(part, queue->config.delivery_ms);
+    part_cover_leases(part, queue->config.delivery_ms);
     metrics_add(queue->metrics, METRIC_QUERIES_ADDED, 1);
 }
 

@@ -17,7 +17,7 @@
  *     timers         sync, reap, purge
  *     events         life of the queue, and what scripts notify it of
  *
- * question, follow and look are users of the interface, queue.h.
+ * question, follow and view are users of the interface, queue.h.
  */
 #ifndef PARLEY_QUEUE_CORE_H
 #define PARLEY_QUEUE_CORE_H
@@ -37,7 +37,7 @@ struct queue_shard {
     bool was_up;                            /* once, since the node started */
     uint64_t added_n, done_n;               /* since the last sync */
     struct deadline sync_timer, reap_timer; /* set by the functions below; they run in timers.c */
-    uint64_t look_after_until_ms;           /* leases that end before this are already covered */
+    uint64_t covered_until_ms;              /* leases that end before this are already covered */
     unsigned sync_bucket;                   /* of classes: where the next sync begins */
     uint64_t open_n; /* queries that are Open there, as far as is known; of several shards only */
     /* It has requested a poll, none could move at once, and none has looked there since. The reply
@@ -88,6 +88,6 @@ void queue_sync_soon(struct queue *queue, uint64_t after_ms);
 void part_sync_by(struct queue_shard *part, uint64_t after_ms);
 void part_reap_by(struct queue_shard *part, uint64_t after_ms);
 /* Notes that a lease ends in that time, because no other node may be watching it. */
-void part_look_after(struct queue_shard *part, uint64_t after_ms);
+void part_cover_leases(struct queue_shard *part, uint64_t after_ms);
 
 #endif

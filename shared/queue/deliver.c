@@ -126,7 +126,7 @@ static void on_reported(struct call *handle, enum err error, struct str reply)
             free(call->claims[i]);
         }
     if (error == ERR_OK && work == WORK_LOOKUPS)
-        part_look_after(part, queue->config.lease_ms);
+        part_cover_leases(part, queue->config.lease_ms);
     else if (error == ERR_OK)
         part_reap_by(part, queue->config.lease_ms + QUEUE_REAP_AFTER_MS);
     else if (shard->n > 0 && !deadline_is_set(&shard->timer))

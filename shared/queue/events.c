@@ -41,7 +41,7 @@ void queue_on_event(struct queue *queue, unsigned shard, struct str event)
     else if (str_eq(kind, STR("supersede")))
         polls_on_supersede(queue, &lines);
     else if (str_eq(kind, STR("outbox")))
-        outbox_look(&queue->parts[shard]);
+        outbox_check(&queue->parts[shard]);
     else if (str_eq(kind, STR("vacancy")))
         vacancies_on_event(queue->vacancies, shard);
     else if (str_eq(kind, STR("drained")))
@@ -85,7 +85,7 @@ static void on_up(void *arg)
     count_connected(queue, are_all_up(queue));
     part_sync_by(part, 0);
     delivered_report(part);
-    watches_look_again(queue, part->number);
+    watches_recheck(queue, part->number);
     queue->config.on_up(queue->config.arg, part->number);
 }
 

@@ -7,7 +7,7 @@
  *   An outcome comes with the rest of the text. Its owner may stop it in any of them: OVER.
  *
  * What was given is kept, to see at the end whether it adds up to the stored answer; if it does
- * not, FOLLOW_RESET carries the whole. Looking registers this node as waiting in the same atomic
+ * not, FOLLOW_RESET carries the whole. Reading registers this node as waiting in the same atomic
  * step, so no outcome falls between. */
 #include "shared/queue/follow.h"
 
@@ -157,7 +157,7 @@ static void give_position(struct follow *f, struct lines *lines)
 struct follow_id follow_stop(struct follow *f)
 {
     queue_unwatch(f->queue, &f->watch);
-    call_detach(&f->look);
+    call_detach(&f->check);
     loop_cancel_deadline(f->queue->loop, &f->again);
     if (f->state != FOLLOW_OVER)
         move(f, FOLLOW_OVER);
@@ -203,25 +203,25 @@ static void read_reply(struct follow *f, struct str reply)
     follow_resume(f);
 }
 
-static void on_looked(struct call *call, enum err error, struct str reply)
+static void on_checked(struct call *call, enum err error, struct str reply)
 {
-    struct follow *f = container_of(call, struct follow, look);
+    struct follow *f = container_of(call, struct follow, check);
     move(f, FOLLOW_WAITING);
     if (error == ERR_OK) {
         read_reply(f, reply);
     } else {
         f->is_again = false;
-        if (!err_is_outage(error)) /* else it is looked at again once the connection is up */
+        if (!err_is_outage(error)) /* else it is read again once the connection is up */
             loop_set_deadline(f->queue->loop, &f->again, AGAIN_MS);
     }
 }
 
 static void on_again(struct deadline *deadline)
 {
-    follow_look(container_of(deadline, struct follow, again));
+    follow_check(container_of(deadline, struct follow, again));
 }
 
-void follow_look(struct follow *f)
+void follow_check(struct follow *f)
 {
     char after[FOLLOW_ID_BYTES];
     if (f->state == FOLLOW_OVER)
@@ -232,14 +232,15 @@ void follow_look(struct follow *f)
     }
     f->is_again = false;
     move(f, FOLLOW_READING);
-    call_partials(shards_call(queue_shards(f->queue), &f->look, on_looked), .topic = f->watch.topic,
-                  .seq = f->watch.seq, .after = follow_id_put(f->id, after));
+    call_partials(shards_call(queue_shards(f->queue), &f->check, on_checked),
+                  .topic = f->watch.topic, .seq = f->watch.seq,
+                  .after = follow_id_put(f->id, after));
 }
 
 void follow_resume(struct follow *f)
 {
     if (f->is_again && f->state != FOLLOW_FRESH)
-        follow_look(f);
+        follow_check(f);
 }
 
 static void on_changed(struct watch *watch)
@@ -250,7 +251,7 @@ static void on_changed(struct watch *watch)
     if (f->events->on_changed != NULL)
         f->events->on_changed(f);
     else
-        follow_look(f);
+        follow_check(f);
 }
 
 static void on_outcome(struct watch *watch, struct str outcome)
@@ -258,7 +259,7 @@ static void on_outcome(struct watch *watch, struct str outcome)
     (void)outcome; /* its last pieces come first */
     struct follow *f = container_of(watch, struct follow, watch);
     if (f->state != FOLLOW_FRESH)
-        follow_look(f);
+        follow_check(f);
 }
 
 /* --- life ------------------------------------------------------------------------------------- */
@@ -287,7 +288,7 @@ void follow_watch(struct follow *f, struct str topic, uint64_t seq)
 void follow_start(struct follow *f)
 {
     move(f, FOLLOW_WAITING);
-    follow_look(f);
+    follow_check(f);
 }
 
 bool follow_is_resumed(const struct follow *f)
@@ -306,6 +307,6 @@ void follow_fini(struct follow *f)
         queue_unwatch(f->queue, &f->watch);
         loop_cancel_deadline(f->queue->loop, &f->again);
     }
-    call_detach(&f->look);
+    call_detach(&f->check);
     buf_fini(&f->answer);
 }

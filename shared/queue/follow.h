@@ -67,7 +67,7 @@ struct follow_events {
     /* Returns whether the reader can take more. If not, the owner calls follow_resume later. NULL:
      * always. */
     bool (*is_ready)(struct follow *follow);
-    /* Something may have changed, or the node drains: the owner calls follow_look or ends. NULL:
+    /* Something may have changed, or the node drains: the owner calls follow_check or ends. NULL:
      * follow checks automatically. */
     void (*on_changed)(struct follow *follow);
 };
@@ -76,8 +76,8 @@ struct follow {
     const struct follow_events *events;
     struct queue *queue;
     struct watch watch;
-    struct call look;
-    struct deadline again; /* after a look that failed while Redis was there */
+    struct call check;
+    struct deadline again; /* after a check that failed while Redis was there */
     struct follow_id id;   /* of the last piece read */
     struct follow_id seen; /* what the reader has already */
     struct buf answer;     /* its text in this attempt so far */
@@ -103,7 +103,7 @@ void follow_start(struct follow *follow);
 /* Continues if data is waiting for the reader. */
 void follow_resume(struct follow *follow);
 /* Reads new data, if any, as soon as the reader is ready. */
-void follow_look(struct follow *follow);
+void follow_check(struct follow *follow);
 /* Ends it without on_end or further data. Returns the id for a final event that the owner sends
  * instead. */
 struct follow_id follow_stop(struct follow *follow);

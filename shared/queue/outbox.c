@@ -35,14 +35,14 @@ struct carried {
     struct str items; /* own memory */
 };
 
-static void look(struct outbox *outbox, const struct carried *done);
+static void fetch(struct outbox *outbox, const struct carried *done);
 
 static void on_carried(struct call *call, enum err error, struct str reply)
 {
     struct carried *carried = container_of(call, struct carried, call);
     (void)reply;
     if (error == ERR_OK)
-        look(carried->outbox, carried);
+        fetch(carried->outbox, carried);
     free((char *)carried->items.at);
     free(carried);
 }
@@ -70,11 +70,11 @@ static void on_outbox(struct call *call, enum err error, struct str reply)
     if (error == ERR_OK && reply.n > 0)
         carry(outbox, reply);
     else if (error == ERR_OK && has_news)
-        outbox_look(outbox->part);
+        outbox_check(outbox->part);
 }
 
 /* `done`: NULL for none. */
-static void look(struct outbox *outbox, const struct carried *done)
+static void fetch(struct outbox *outbox, const struct carried *done)
 {
     struct turn *turn = outbox->part->turn;
     bool is_taking = !call_is_under_way(&outbox->call);
@@ -87,15 +87,15 @@ static void look(struct outbox *outbox, const struct carried *done)
     end_verb(&verb);
 }
 
-void outbox_look(struct queue_shard *part)
+void outbox_check(struct queue_shard *part)
 {
     struct outbox *outbox = &part->queue->outboxes->shards[part->number];
     if (part->queue->shards.n == 1)
         return;
     if (call_is_under_way(&outbox->call))
-        outbox->has_news = true; /* it may have looked before they came */
+        outbox->has_news = true; /* it may have read before they came */
     else
-        look(outbox, NULL);
+        fetch(outbox, NULL);
 }
 
 struct outboxes *outboxes_create(struct queue *queue)

@@ -12,6 +12,6 @@ struct outboxes *outboxes_create(struct queue *queue) must_check;
 void outboxes_destroy(struct outboxes *outboxes);
 
 /* Notes that there may be some on that shard. */
-void outbox_look(struct queue_shard *part);
+void outbox_check(struct queue_shard *part);
 
 #endif

@@ -18,7 +18,7 @@ static void follow_lookup_leases(struct queue *queue, struct str ms)
 {
     uint64_t next_ms;
     if (str_parse_u64(ms, &next_ms))
-        part_look_after(&queue->parts[0], next_ms);
+        part_cover_leases(&queue->parts[0], next_ms);
 }
 
 /* Is something Open there for one more poll of the class, as far as is known? What it was called to
@@ -26,7 +26,7 @@ static void follow_lookup_leases(struct queue *queue, struct str ms)
 static bool may_be_open(const struct poll_class *class, unsigned shard)
 {
     const struct queue_shard *part = &class->queue->parts[shard];
-    return part->open_n > class->looks[shard] || part->is_called;
+    return part->open_n > class->claims[shard] || part->is_called;
 }
 
 static void count_passed(struct poll_class *class, unsigned shard)
@@ -36,7 +36,7 @@ static void count_passed(struct poll_class *class, unsigned shard)
 }
 
 /* The shard with something Open that polls have passed by most often, if that is once for each
- * shard: looks by nonce are random, and could leave a query there indefinitely. SHARDS_MAX: none.
+ * shard: claims by nonce are random, and could leave a query there indefinitely. SHARDS_MAX: none.
  */
 static unsigned overdue_shard(const struct poll_class *class)
 {
@@ -61,7 +61,7 @@ static bool next_shard(const struct poll *poll, bool is_open, unsigned *ret_shar
         unsigned shard = (poll->first_shard + i) % n;
         bool fits =
             part_is_usable(&queue->parts[shard]) && (!is_open || may_be_open(poll->class, shard));
-        if (fits && (poll->looked & shard_bit(shard)) == 0) {
+        if (fits && (poll->tried & shard_bit(shard)) == 0) {
             *ret_shard = shard;
             return true;
         }
@@ -71,7 +71,7 @@ static bool next_shard(const struct poll *poll, bool is_open, unsigned *ret_shar
 
 /* Where a poll looks next before it parks: where something is Open. One that does not park looks
  * everywhere. */
-static bool next_look(const struct poll *poll, unsigned *ret_shard)
+static bool next_to_try(const struct poll *poll, unsigned *ret_shard)
 {
     if (poll->class->work == WORK_LOOKUPS)
         return false;
@@ -89,12 +89,12 @@ static void claim_at(struct poll *poll, unsigned shard, bool is_parking, struct 
     start.nonce = nonce;
     poll->has_nonce = nonce != NULL && nonce->is_set;
     poll->shard = shard;
-    poll->looked |= shard_bit(shard);
+    poll->tried |= shard_bit(shard);
     queue->parts[shard].is_called = false;
-    poll->is_looking = true;
+    poll->is_claiming = true;
     if (!is_only && poll->class->work == WORK_QUERIES)
         count_passed(poll->class, shard);
-    class_begin_look(poll->class, shard);
+    class_begin_claim(poll->class, shard);
     if (poll->class->work == WORK_LOOKUPS) {
         call_claim_lookup(start, .class = class_name(poll->class), .is_parking = is_parking);
         return;
@@ -112,20 +112,20 @@ static bool may_take_credit(const struct poll_class *class, unsigned shard, uint
            credits_to_come(class, shard) <= credits_to_come(class, least) + UNEVEN_CREDITS;
 }
 
-/* May it park with this look? It saves a call, where nothing is Open on a shard that it has not
+/* May it park with this claim? It saves a call, where nothing is Open on a shard that it has not
  * looked at. */
 static bool may_park_at(struct poll *poll, unsigned shard)
 {
     unsigned other;
     if (!poll->may_park || !may_take_credit(poll->class, shard, poll->failed))
         return false;
-    poll->looked |= shard_bit(shard);
+    poll->tried |= shard_bit(shard);
     return !next_shard(poll, true, &other);
 }
 
 /* Finds, with several shards, the one of its nonce, if that is to be used up. */
-static bool look_of_nonce(const struct poll *poll, const struct nonce_id *nonce,
-                          unsigned *ret_shard)
+static bool find_nonce_shard(const struct poll *poll, const struct nonce_id *nonce,
+                             unsigned *ret_shard)
 {
     if (nonce == NULL || !nonce->is_set)
         return false;
@@ -140,17 +140,17 @@ static bool claim_next(struct poll *poll, struct nonce_id *nonce)
     struct poll_class *class = poll->class;
     unsigned shard;
     if (class->queue->shards.n > 1 &&
-        (look_of_nonce(poll, nonce, &shard) || next_look(poll, &shard))) {
+        (find_nonce_shard(poll, nonce, &shard) || next_to_try(poll, &shard))) {
         bool is_parking = may_park_at(poll, shard);
         claim_at(poll, shard, is_parking, nonce);
         if (is_parking)
             move_state_hints(class, shard);
         return true;
     }
-    if (!poll->may_park && poll->looked != 0)
+    if (!poll->may_park && poll->tried != 0)
         return false;
     shard = credits_least_shard(class, poll->failed);
-    if (shard == SHARDS_MAX && poll->looked != 0)
+    if (shard == SHARDS_MAX && poll->tried != 0)
         return false;
     if (shard == SHARDS_MAX)
         shard = poll->first_shard; /* in vain: the poll ends with what is wrong there */
@@ -192,7 +192,7 @@ static void end_claiming(struct poll *poll, enum err error, struct str tag, stru
     } else if (is_replay) {
         poll->on_end(poll, ERR_NONCE_USED);
     } else if (poll->state == POLL_IDLE) {
-        credits_settle(class);
+        credits_withdraw_surplus(class);
         poll->on_end(poll, error);
     }
     handover_retry(queue, class);
@@ -202,9 +202,9 @@ static void end_claiming(struct poll *poll, enum err error, struct str tag, stru
 static void go_on(struct poll *poll, enum err error, struct lines *lines)
 {
     struct poll_class *class = poll->class;
-    if (poll->is_looking)
-        class_end_look(class, poll->shard);
-    poll->is_looking = false;
+    if (poll->is_claiming)
+        class_end_claim(class, poll->shard);
+    poll->is_claiming = false;
     struct str tag = lines_next(lines);
     bool is_empty = error == ERR_OK && str_eq(tag, STR("empty"));
     /* Of several shards one is away: the others may have work, but not for one whose nonce may not
@@ -217,7 +217,7 @@ static void go_on(struct poll *poll, enum err error, struct lines *lines)
         (is_empty || is_away) && !class->is_drained && !poll->is_superseded && poll->is_alive(poll);
     if (goes_on && claim_next(poll, NULL))
         return;
-    if (is_away && (class->is_drained || (poll->looked & ~poll->failed) != 0)) {
+    if (is_away && (class->is_drained || (poll->tried & ~poll->failed) != 0)) {
         error = ERR_OK; /* it is held, or the others were looked at */
         tag = STR("empty");
     }
@@ -258,7 +258,7 @@ static void end_parked(struct poll *poll)
 {
     struct poll_class *class = poll->class;
     polls_unlink_parked(class->queue, poll);
-    credits_settle(class);
+    credits_withdraw_surplus(class);
     poll->on_end(poll, ERR_OK);
 }
 
@@ -311,8 +311,8 @@ static void begin_claiming(struct poll *poll, bool may_park)
     poll->may_park = may_park;
     poll->is_superseded = false;
     polls_put_last(&class->claiming, poll);
-    poll->looked = poll->failed = 0;
-    poll->is_looking = false;
+    poll->tried = poll->failed = 0;
+    poll->is_claiming = false;
     unsigned overdue = shard_n > 1 ? overdue_shard(class) : SHARDS_MAX;
     poll->first_shard = overdue == SHARDS_MAX ? class->rotor++ % shard_n : overdue;
     if (poll->after.n > 0 && shard_n > 1)
@@ -328,7 +328,7 @@ bool queue_poll_join(struct queue *queue, struct poll *poll, struct str account,
     poll->class = class;
     begin_claiming(poll, may_park);
     poll->shard = 0;
-    poll->looked = shard_bit(0);
+    poll->tried = shard_bit(0);
     *ret_join =
         (struct poll_join){.start = turn_call(queue->shards.turns[0], &poll->call, on_joined_reply),
                            .class = class_name(class),
@@ -383,11 +383,11 @@ void queue_poll_cancel(struct queue *queue, struct poll *poll)
 {
     if (poll->state == POLL_PARKED) {
         polls_unlink_parked(queue, poll);
-        credits_settle(poll->class);
+        credits_withdraw_surplus(poll->class);
     } else if (poll->state == POLL_CLAIMING) {
         polls_set_state(poll, POLL_IDLE);
         polls_take_off(&poll->class->claiming, poll);
-        move_leave(poll->class, &poll->call, poll->shard, poll->is_looking);
+        move_leave(poll->class, &poll->call, poll->shard, poll->is_claiming);
     }
 }
 

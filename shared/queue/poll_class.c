@@ -54,7 +54,7 @@ static struct poll_class *create(struct queue *queue, struct str name, size_t ac
     class->name_n = name.n;
     class->account_n = account_n;
     class->credits = mem_zeroed_n(shard_n, sizeof *class->credits);
-    class->looks = mem_zeroed_n(shard_n, sizeof *class->looks);
+    class->claims = mem_zeroed_n(shard_n, sizeof *class->claims);
     class->passed = mem_zeroed_n(shard_n, sizeof *class->passed);
     class->leases = mem_zeroed_n(shard_n, sizeof *class->leases);
     class->work = lines_work_of(name);
@@ -107,7 +107,7 @@ static void free_class(struct poll_class **at)
     struct poll_class *class = *at;
     *at = class->next;
     free(class->credits);
-    free(class->looks);
+    free(class->claims);
     free(class->passed);
     free(class->leases);
     free(class->name);

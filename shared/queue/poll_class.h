@@ -40,8 +40,8 @@ struct poll_class {
     /* poll.c: */
     struct poll_list claiming; /* oldest first */
     unsigned rotor;            /* where the next poll begins to look */
-    unsigned *passed; /* by shard: looks elsewhere in a row while something was Open there */
-    unsigned *looks;  /* by shard: running claims, which take Open queries first */
+    unsigned *passed; /* by shard: claims elsewhere in a row while something was Open there */
+    unsigned *claims; /* by shard: running claims, which take Open queries first */
     /* poll_credits.c: */
     struct poll_list parked; /* oldest first */
     unsigned credit_n; /* of all shards; of a class that is not drained as many as are parked */
@@ -106,13 +106,13 @@ bool class_takes_model(const struct poll_class *class, struct str model);
 bool class_lists_model(const struct poll_class *class, struct str model);
 
 /* Note that a claim of the class begins, or ends, on that shard. */
-static inline void class_begin_look(struct poll_class *class, unsigned shard)
+static inline void class_begin_claim(struct poll_class *class, unsigned shard)
 {
-    class->looks[shard]++;
+    class->claims[shard]++;
 }
-static inline void class_end_look(struct poll_class *class, unsigned shard)
+static inline void class_end_claim(struct poll_class *class, unsigned shard)
 {
-    class->looks[shard]--;
+    class->claims[shard]--;
 }
 /* Note that the shard holds its hint, or may have lost it. */
 static inline void class_note_hint(struct poll_class *class, unsigned shard)

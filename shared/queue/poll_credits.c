@@ -44,7 +44,7 @@ static unsigned shard_with_most(const struct poll_class *class)
 
 int credits_to_come(const struct poll_class *class, unsigned shard)
 {
-    return (int)class->credits[shard] + (int)class->looks[shard] -
+    return (int)class->credits[shard] + (int)class->claims[shard] -
            (int)turn_queries_n(class->queue->shards.turns[shard]);
 }
 
@@ -79,7 +79,7 @@ static void take_credit_back(struct poll_class *class, unsigned shard)
 }
 
 /* After a poll has ended, or got a claim that used up no credit. */
-void credits_settle(struct poll_class *class)
+void credits_withdraw_surplus(struct poll_class *class)
 {
     while (class->credit_n > class_idle_n(class))
         take_credit_back(class, shard_with_most(class));
@@ -162,7 +162,7 @@ void credits_on_drained(struct queue *queue, struct str names)
 {
     bool is_freed = classes_set_drained(queue, names);
     for (struct poll_class *class = NULL; (class = classes_next(queue, class)) != NULL;)
-        credits_settle(class);
+        credits_withdraw_surplus(class);
     if (is_freed)
         queue_sync_soon(queue, 0); /* states the credits again */
 }

@@ -25,7 +25,7 @@ void credits_note(struct poll_class *class, unsigned shard);
  */
 bool credits_use(struct poll_class *class, unsigned shard);
 /* Takes back surplus credits: a poll has ended, or got a claim that used none. */
-void credits_settle(struct poll_class *class);
+void credits_withdraw_surplus(struct poll_class *class);
 /* Grants missing credits of the class: the next sync of their shards reports them. */
 void credits_grant_missing(struct poll_class *class);
 /* Those of a shard. */

@@ -39,7 +39,7 @@ static bool give_to_parked(struct queue *queue, struct poll_class *class, struct
     struct poll *poll;
     while ((poll = polls_first(&class->parked)) != NULL) {
         polls_unlink_parked(queue, poll);
-        credits_settle(class);
+        credits_withdraw_surplus(class);
         if (poll->is_alive(poll)) {
             engines_note(queue, poll, SEEN_WORKING);
             handover_deliver(poll, claim);
@@ -58,7 +58,7 @@ static void keep_early(struct poll_class *class, struct early early)
     class->early[class->early_n++] = early;
 }
 
-static void settle_credit(struct poll_class *class, struct origin *origin)
+static void use_credit(struct poll_class *class, struct origin *origin)
 {
     if (origin->used_credit && credits_use(class, origin->shard))
         origin->used_credit = false;
@@ -90,7 +90,7 @@ void handover_take(struct queue *queue, struct poll_class *class, struct origin 
                    struct str claim_text)
 {
     if (class != NULL)
-        settle_credit(class, &origin);
+        use_credit(class, &origin);
     if (give(queue, class, origin, claim_text))
         return;
     struct early early = {.origin = origin};
@@ -106,7 +106,7 @@ void handover_retry(struct queue *queue, struct poll_class *class)
     unsigned n = class->early_n;
     struct early *early = class->early;
     for (unsigned i = 0; i < n; i++)
-        settle_credit(class, &early[i].origin);
+        use_credit(class, &early[i].origin);
     if (n == 0 || is_too_early(class))
         return;
     class->early = NULL;

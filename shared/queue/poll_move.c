@@ -39,16 +39,16 @@ struct move {
     struct call call;
     struct poll_class *class;
     unsigned shard;
-    bool is_look;   /* one of class->looks */
+    bool is_claim;  /* one of class->claims */
     bool is_moving; /* for one of those that are parked */
 };
 
-static struct move *create(struct poll_class *class, unsigned shard, bool is_look)
+static struct move *create(struct poll_class *class, unsigned shard, bool is_claim)
 {
     struct move *move = mem_zeroed(sizeof *move);
     move->class = class;
     move->shard = shard;
-    move->is_look = is_look;
+    move->is_claim = is_claim;
     class->left_n++;
     return move;
 }
@@ -71,15 +71,15 @@ static void end_move(struct move *move, enum err error, struct str reply)
     struct str tag = next_tag(&lines);
     class->left_n--;
     class->moving_n -= move->is_moving;
-    if (move->is_look)
-        class_end_look(class, move->shard);
+    if (move->is_claim)
+        class_end_claim(class, move->shard);
     if (error != ERR_OK)
         class_forget_hint(class, move->shard);
     if (str_eq(tag, STR("claim")))
         handover_take(class->queue, class, (struct origin){move->shard, false}, lines.rest);
     else if (str_eq(tag, STR("parked")))
         credits_note(class, move->shard);
-    credits_settle(class);
+    credits_withdraw_surplus(class);
     handover_retry(class->queue, class);
     moves_retry(class->queue);
     free(move);
@@ -95,9 +95,9 @@ static void on_orphan(void *context, enum err error, struct str reply)
     end_move(context, error, reply);
 }
 
-void move_leave(struct poll_class *class, struct call *call, unsigned shard, bool is_look)
+void move_leave(struct poll_class *class, struct call *call, unsigned shard, bool is_claim)
 {
-    call_leave(call, on_orphan, create(class, shard, is_look));
+    call_leave(call, on_orphan, create(class, shard, is_claim));
 }
 
 /* The other shards call this node, from here on, to queries that the class may take. */
@@ -167,10 +167,10 @@ static void start_move(struct poll_class *class, unsigned shard)
     struct move *move = create(class, shard, true);
     move->is_moving = true;
     class->moving_n++;
-    class_begin_look(class, shard);
+    class_begin_claim(class, shard);
     call_claim(turn_call(class->queue->shards.turns[shard], &move->call, on_move_reply),
                .class = class_name(class), .is_parking = false, .engine = STR(""), .poll = 0);
-    credits_settle(class);
+    credits_withdraw_surplus(class);
 }
 
 /* To a node that was not tried yet. */

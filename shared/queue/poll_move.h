@@ -13,8 +13,8 @@ struct moves *moves_create(void) must_check;
 void moves_destroy(struct moves *moves);
 
 /* A poll is cancelled while its claim is under way at that shard: the class takes over what the
- * claim takes or is granted. `is_look`: the claim is one of class->looks. */
-void move_leave(struct poll_class *class, struct call *call, unsigned shard, bool is_look);
+ * claim takes or is granted. `is_claim`: the claim is one of class->claims. */
+void move_leave(struct poll_class *class, struct call *call, unsigned shard, bool is_claim);
 /* Makes the other shards notify this node of queries that the class may take. */
 void move_state_hints(struct poll_class *class, unsigned but);
 /* A query for a model waits on that shard: lets one of our polls try to take it. */

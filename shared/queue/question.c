@@ -7,7 +7,7 @@
  *                    | no_engine, full, lost   |  | nothing yet    |
  *                    +-------------------------|--|--------------->|
  *                                 changed, up  v  |                |
- *                                           LOOKING --outcome------'
+ *                                          CHECKING --outcome------'
  *   (any) --the deadline--> ENDED;  (any) --cancel--> ENDED, without on_end
  *
  * If `ask` returns "maybe", the question is WAITING, and after DOUBT_MS all shards are asked
@@ -16,7 +16,7 @@
  * only after they have replied, so a stream whose question ends here has not begun.
  *
  * At the deadline its state is read once more, in case a message was lost. Of a question that its
- * owner follows, the owner reads at the same time, and gets LAST_LOOK_MS for what it finds.
+ * owner follows, the owner reads at the same time, and gets LAST_CHECK_MS for what it finds.
  *
  * The watch is set before `ask` is sent, which registers this node as waiting in the same atomic
  * step in which it adds, so no outcome falls between; after a lost connection it is looked for
@@ -44,15 +44,15 @@ enum {
     TEXT_MAX = 4 << 20,
     DOUBT_MS = 5000, /* engines poll again at once, after a trouble with a node within seconds */
     DOUBT_AGAIN_MS = 200,
-    LAST_LOOK_MS = 500, /* after the deadline, for an answer, or whether an engine has it */
+    LAST_CHECK_MS = 500, /* after the deadline, for an answer, or whether an engine has it */
 };
 
-enum state { ASKING, WAITING, LOOKING, ENDED };
+enum state { ASKING, WAITING, CHECKING, ENDED };
 
 static const struct sm_state states[] = {
     [ASKING] = {"ASKING", SM(WAITING) | SM(ENDED)},
-    [WAITING] = {"WAITING", SM(LOOKING) | SM(ENDED)},
-    [LOOKING] = {"LOOKING", SM(WAITING) | SM(ENDED)},
+    [WAITING] = {"WAITING", SM(CHECKING) | SM(ENDED)},
+    [CHECKING] = {"CHECKING", SM(WAITING) | SM(ENDED)},
     [ENDED] = {"ENDED", 0},
 };
 static const struct sm sm = SM_OF("question", states);
@@ -167,9 +167,9 @@ static void end_with_outcome(struct question *q, struct str text)
 
 /* --- waiting ---------------------------------------------------------------------------------- */
 
-static void look(struct question *q);
+static void check(struct question *q);
 
-/* The last look: an answer that came just now, or what its client reads instead. */
+/* The last check: an answer that came just now, or what its client reads instead. */
 static void end_late(struct question *q, enum err error, struct str tag, struct str reply)
 {
     if (error != ERR_OK)
@@ -182,7 +182,7 @@ static void end_late(struct question *q, enum err error, struct str tag, struct 
         end_with_outcome(q, reply);
 }
 
-static void on_looked(struct call *call, enum err error, struct str reply)
+static void on_checked(struct call *call, enum err error, struct str reply)
 {
     struct question *q = container_of(call, struct question, call);
     struct lines lines = lines_of(reply);
@@ -201,16 +201,16 @@ static void on_looked(struct call *call, enum err error, struct str reply)
     } else if (!str_eq(tag, STR("wait"))) {
         end_with_outcome(q, reply);
     } else if (q->is_again) {
-        look(q);
+        check(q);
     }
 }
 
-static void look(struct question *q)
+static void check(struct question *q)
 {
-    move(q, LOOKING);
+    move(q, CHECKING);
     q->is_again = false;
-    call_check(shards_call(queue_shards(q->queue), &q->call, on_looked), .topic = q->watch.topic,
-               .seq = 1, .user = STR(""), .look = q->is_over ? CHECK_BRIEF : CHECK_WAIT);
+    call_check(shards_call(queue_shards(q->queue), &q->call, on_checked), .topic = q->watch.topic,
+               .seq = 1, .user = STR(""), .mode = q->is_over ? CHECK_BRIEF : CHECK_WAIT);
 }
 
 static void on_outcome(struct watch *watch, struct str outcome)
@@ -225,7 +225,7 @@ static void on_changed(struct watch *watch)
     if (call_is_under_way(&q->call))
         q->is_again = true;
     else
-        look(q);
+        check(q);
 }
 
 static void on_deadline(struct deadline *deadline)
@@ -236,10 +236,10 @@ static void on_deadline(struct deadline *deadline)
         return;
     }
     q->is_over = true;
-    loop_set_deadline(q->queue->loop, &q->deadline, LAST_LOOK_MS);
+    loop_set_deadline(q->queue->loop, &q->deadline, LAST_CHECK_MS);
     if (q->is_followed && q->events->on_last_check != NULL)
         q->events->on_last_check(q->context);
-    look(q);
+    check(q);
 }
 
 /* --- is an engine there? ---------------------------------------------------------------------- */
@@ -367,7 +367,7 @@ static void on_asked(struct call *call, enum err error, struct str reply)
         else if (is_unseen)
             ask_for_engines(q, false);
         if ((q->is_again || asked.is_joined) && !q->is_followed)
-            look(q);
+            check(q);
         if (!is_unseen)
             announce(q);
     } else if (error != ERR_OK) {

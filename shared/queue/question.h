@@ -61,7 +61,7 @@ struct question_settings {
     struct str user_name;   /* the same as a name, in its namespace: whose turn it takes */
     struct str account;     /* the account that it counts for: a name, see buf_put_name */
     unsigned max_waiting;   /* limit of waiting queries; 0: only the queue's own limit */
-    unsigned max_of_all;    /* of an account that strangers share: of all of them; 0: no limit */
+    unsigned max_of_all;    /* of an account that many clients share: of all of them; 0: no limit */
     struct str weight;      /* of its share; n == 0: 1 */
     struct str model;       /* n == 0: any */
     struct str query;       /* what the user said last */

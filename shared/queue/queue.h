@@ -34,9 +34,9 @@ struct poll {
     bool may_park;
     bool is_superseded;          /* a newer poll of its engine came first: do not park it */
     unsigned first_shard, shard; /* where it began to look, and looks now */
-    uint64_t looked;             /* at these shards, a bit each */
+    uint64_t tried;              /* shards, a bit each */
     uint64_t failed;             /* of these: unreachable shards */
-    bool is_looking;             /* its claim is under way there */
+    bool is_claiming;            /* its claim is under way there */
     bool has_nonce;              /* with its nonce, which is not used up if that shard fails */
     struct poll_class *class;
     struct list_link link; /* of its class */
@@ -125,7 +125,7 @@ enum redis_trouble queue_server_trouble(const struct queue *queue, unsigned serv
  * cluster-wide data, has been reachable once. */
 bool queue_is_usable(const struct queue *queue);
 /* The accounts that are drained, as far as this node knows: names, joined by ','. Valid until the
- * loop's next turn. */
+ * loop's next pass. */
 struct str queue_drained(const struct queue *queue);
 /* The node's id. Valid as long as the queue is. */
 struct str queue_node_id(const struct queue *queue);
@@ -202,7 +202,7 @@ void queue_before_flush(struct queue *queue);
 
 /* A lookup was just added and may be handed over to a node that dies: makes sure that its lease is
  * checked. For queries queue_count does that. */
-void queue_look_after_delivery(struct queue *queue);
+void queue_cover_delivery(struct queue *queue);
 
 /* Counts for rates and ETAs of that topic's shard; reported to Redis with the next sync. */
 void queue_count_added(struct queue *queue, struct str topic);

@@ -46,7 +46,7 @@ static struct shard_timers *timers_of(const struct queue_shard *part)
 /* --- sync ------------------------------------------------------------------------------------- */
 
 /* The next lease of all ends in that time. One that ends very soon has others who look after it:
- * the node that added, while it is on its way (part_look_after: its timer may have been set for
+ * the node that added, while it is on its way (part_cover_leases: its timer may have been set for
  * another one, earlier); the node of its engine. If they are gone, it is found overdue by the next
  * sync of any node. With all nodes after each lease, each would cost a call of all nodes. */
 static void follow_lease(struct queue_shard *part, uint64_t next_ms)
@@ -55,7 +55,7 @@ static void follow_lease(struct queue_shard *part, uint64_t next_ms)
     uint64_t soon_ms = config->lease_ms / 2;
     if (soon_ms > config->delivery_ms)
         soon_ms = config->delivery_ms;
-    bool is_ours = clock_mono_ms() + next_ms <= part->look_after_until_ms;
+    bool is_ours = clock_mono_ms() + next_ms <= part->covered_until_ms;
     if (next_ms == 0 || next_ms > soon_ms || is_ours)
         part_reap_by(part, next_ms + 2);
 }
@@ -127,7 +127,7 @@ static void on_sync_timer(struct deadline *deadline)
     engines_put(part, &verb);
     end_verb(&verb);
     part->added_n = part->done_n = 0;
-    outbox_look(part);
+    outbox_check(part);
 }
 
 /* A sync that came later would put the node on the list again. Of those that are under way none is

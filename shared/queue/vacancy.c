@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * vacancy.c - see vacancy.h.
  *
- * Those that wait at a shard are a list, by age. A look asks for the groups of equal account, user
- * and model in it, GROUPS_MAX at a time; those that got nothing go behind the others. The verb
+ * Those that wait at a shard are a list, by age. A check asks for the groups of equal account, user
+ * and model in it, GROUPS_MAX at a time; those that got nothing go to the end. The verb
  * divides the room between the accounts that it was asked for, and has a later verb that makes room
- * notify this node. A message may be lost, so there is a look every other second, too. */
+ * notify this node. A message may be lost, so there is a check every other second, too. */
 #include "shared/queue/vacancy.h"
 
 #include "generated/verbs.h"
@@ -13,19 +13,19 @@
 
 enum {
     GROUPS_MAX = 100,
-    /* Between two looks. So one that is refused although a look found room does not spin. */
-    LOOK_MS = 100,
+    /* Between two checks. So one that is refused although a check found room does not spin. */
+    CHECK_MS = 100,
     RESCAN_MS = 2000,
-    ENGINE_MS = 500, /* between two looks for an engine */
+    ENGINE_MS = 500, /* between two checks for an engine */
 };
 
 struct vacancy_shard {
     struct queue *queue;
     struct list waits; /* struct vacancy_wait */
     struct call call;
-    struct deadline look;
-    uint64_t looked_ms;
-    bool has_news; /* since the look that is under way began */
+    struct deadline timer;
+    uint64_t checked_ms;
+    bool has_news; /* since the check that is under way began */
 };
 
 struct vacancies {
@@ -33,7 +33,7 @@ struct vacancies {
     struct vacancy_shard *shards;
     struct list engineless; /* struct vacancy_wait, of all shards */
     struct engines_check check;
-    struct deadline look;
+    struct deadline timer;
 };
 
 static bool is_same(const struct vacancy_wait *a, const struct vacancy_wait *b)
@@ -41,17 +41,17 @@ static bool is_same(const struct vacancy_wait *a, const struct vacancy_wait *b)
     return str_eq(a->account, b->account) && str_eq(a->user, b->user) && str_eq(a->model, b->model);
 }
 
-/* After the last look. */
-static void look_by(struct vacancy_shard *shard, uint64_t after_ms)
+/* After the last check. */
+static void check_by(struct vacancy_shard *shard, uint64_t after_ms)
 {
-    uint64_t now_ms = clock_mono_ms(), at_ms = shard->looked_ms + after_ms;
+    uint64_t now_ms = clock_mono_ms(), at_ms = shard->checked_ms + after_ms;
     after_ms = at_ms > now_ms ? at_ms - now_ms : 0;
     if (!list_is_empty(&shard->waits) && !call_is_under_way(&shard->call) &&
-        (!deadline_is_set(&shard->look) || shard->look.at_ms > at_ms))
-        loop_set_deadline(shard->queue->loop, &shard->look, after_ms);
+        (!deadline_is_set(&shard->timer) || shard->timer.at_ms > at_ms))
+        loop_set_deadline(shard->queue->loop, &shard->timer, after_ms);
 }
 
-/* --- looks ------------------------------------------------------------------------------------ */
+/* --- checks ----------------------------------------------------------------------------------- */
 
 /* The oldest of its group, if it is. */
 static struct vacancy_wait *find(const struct list *waits, const struct vacancy_wait *like)
@@ -93,7 +93,7 @@ static void put_asked_last(struct list *waits)
     list_move(waits, &others);
 }
 
-static void on_looked(struct call *call, enum err error, struct str reply)
+static void on_checked(struct call *call, enum err error, struct str reply)
 {
     struct vacancy_shard *shard = container_of(call, struct vacancy_shard, call);
     struct lines lines = lines_of(reply);
@@ -102,7 +102,7 @@ static void on_looked(struct call *call, enum err error, struct str reply)
         grant(shard, &lines);
     put_asked_last(&shard->waits);
     bool is_soon = has_granted || shard->has_news;
-    look_by(shard, is_soon ? LOOK_MS : RESCAN_MS);
+    check_by(shard, is_soon ? CHECK_MS : RESCAN_MS);
 }
 
 static void put_group(struct verb_writer *verb, const struct vacancy_wait *group, unsigned n)
@@ -129,29 +129,29 @@ static void ask(struct vacancy_shard *shard, struct turn *turn)
         counts[i]++;
         wait->was_asked_for = true;
     }
-    struct verb_writer verb = begin_vacancies(turn_call(turn, &shard->call, on_looked));
+    struct verb_writer verb = begin_vacancies(turn_call(turn, &shard->call, on_checked));
     for (unsigned i = 0; i < n; i++)
         put_group(&verb, groups[i], counts[i]);
     end_verb(&verb);
 }
 
-static void on_look(struct deadline *deadline)
+static void on_timer(struct deadline *deadline)
 {
-    struct vacancy_shard *shard = container_of(deadline, struct vacancy_shard, look);
+    struct vacancy_shard *shard = container_of(deadline, struct vacancy_shard, timer);
     struct vacancies *all = shard->queue->vacancies;
     struct turn *turn = queue_shards(shard->queue)->turns[shard - all->shards];
     shard->has_news = false;
-    shard->looked_ms = clock_mono_ms();
+    shard->checked_ms = clock_mono_ms();
     if (!list_is_empty(&shard->waits) && turn_is_up(turn))
         ask(shard, turn);
     else
-        look_by(shard, RESCAN_MS);
+        check_by(shard, RESCAN_MS);
 }
 
 void vacancies_on_event(struct vacancies *vacancies, unsigned shard)
 {
     vacancies->shards[shard].has_news = true;
-    look_by(&vacancies->shards[shard], LOOK_MS);
+    check_by(&vacancies->shards[shard], CHECK_MS);
 }
 
 /* --- engines ---------------------------------------------------------------------------------- */
@@ -169,12 +169,12 @@ static void on_engines(struct engines_check *check)
         wait->on_vacancy(wait);
     }
     if (!list_is_empty(&all->engineless))
-        loop_set_deadline(all->queue->loop, &all->look, ENGINE_MS);
+        loop_set_deadline(all->queue->loop, &all->timer, ENGINE_MS);
 }
 
-static void on_engine_look(struct deadline *deadline)
+static void on_engine_timer(struct deadline *deadline)
 {
-    struct vacancies *all = container_of(deadline, struct vacancies, look);
+    struct vacancies *all = container_of(deadline, struct vacancies, timer);
     if (!list_is_empty(&all->engineless) && all->check.left_n == 0)
         engines_check_start(&all->check, all->queue, STR(""), 0);
 }
@@ -187,16 +187,16 @@ void vacancy_wait_start(struct queue *queue, struct vacancy_wait *wait)
     wait->was_asked_for = false;
     if (!wait->needs_engine) {
         struct vacancy_shard *shard = &all->shards[wait->shard];
-        /* Room that was made since it was refused is found by a look, and no sooner than that. */
-        if (clock_mono_ms() > shard->looked_ms + LOOK_MS)
-            shard->looked_ms = clock_mono_ms();
+        /* Room that was made since it was refused is found by a check, and no sooner than that. */
+        if (clock_mono_ms() > shard->checked_ms + CHECK_MS)
+            shard->checked_ms = clock_mono_ms();
         list_append(&shard->waits, &wait->link);
-        look_by(shard, LOOK_MS);
+        check_by(shard, CHECK_MS);
         return;
     }
     list_append(&all->engineless, &wait->link);
-    if (!deadline_is_set(&all->look) && all->check.left_n == 0)
-        loop_set_deadline(queue->loop, &all->look, ENGINE_MS);
+    if (!deadline_is_set(&all->timer) && all->check.left_n == 0)
+        loop_set_deadline(queue->loop, &all->timer, ENGINE_MS);
 }
 
 void vacancy_wait_cancel(struct vacancy_wait *wait)
@@ -211,9 +211,9 @@ struct vacancies *vacancies_create(struct queue *queue)
     all->shards = mem_zeroed_n(n, sizeof *all->shards);
     all->queue = queue;
     all->check.on_known = on_engines;
-    all->look.on_expire = on_engine_look;
+    all->timer.on_expire = on_engine_timer;
     for (unsigned i = 0; i < n; i++)
-        all->shards[i] = (struct vacancy_shard){.queue = queue, .look.on_expire = on_look};
+        all->shards[i] = (struct vacancy_shard){.queue = queue, .timer.on_expire = on_timer};
     return all;
 }
 
@@ -223,10 +223,10 @@ void vacancies_destroy(struct vacancies *vacancies)
         return;
     struct queue *queue = vacancies->queue;
     engines_check_cancel(&vacancies->check);
-    loop_cancel_deadline(queue->loop, &vacancies->look);
+    loop_cancel_deadline(queue->loop, &vacancies->timer);
     for (unsigned i = 0; i < queue->shards.n; i++) {
         call_detach(&vacancies->shards[i].call);
-        loop_cancel_deadline(queue->loop, &vacancies->shards[i].look);
+        loop_cancel_deadline(queue->loop, &vacancies->shards[i].timer);
     }
     free(vacancies->shards);
     free(vacancies);

@@ -122,7 +122,7 @@ static void each(struct queue *queue, unsigned shard)
     }
 }
 
-void watches_look_again(struct queue *queue, unsigned shard)
+void watches_recheck(struct queue *queue, unsigned shard)
 {
     each(queue, queue->shards.n == 1 ? SHARDS_MAX : shard);
 }

@@ -14,7 +14,7 @@ struct watches *watches_create(void) must_check;
 void watches_destroy(struct watches *watches);
 
 /* Calls on_changed of every watch whose topic is of that shard. */
-void watches_look_again(struct queue *queue, unsigned shard);
+void watches_recheck(struct queue *queue, unsigned shard);
 void watches_on_outcome(struct queue *queue, struct lines *rest);
 void watches_on_changed(struct queue *queue, struct lines *rest);
 /* The first watch of a bucket. */

@@ -154,7 +154,7 @@ static enum agreed compare(struct asking *asking, const struct agreement *first,
     return AGREED;
 }
 
-static enum agreed adopt(struct asking *asking, const struct agreement *first)
+static enum agreed take_over(struct asking *asking, const struct agreement *first)
 {
     struct shard_map *map = asking->map;
     const char *fault;
@@ -219,7 +219,7 @@ static enum agreed begin(struct asking *asking, bool may_write)
     memcpy(map->id, record->id, sizeof map->id);
     enum agreed agreed = compare(asking, record, record, 0);
     if (agreed == AGREED)
-        agreed = adopt(asking, record);
+        agreed = take_over(asking, record);
     return agreed == AGREED ? complete(asking) : agreed;
 }
 
@@ -232,7 +232,7 @@ static enum agreed compare_all(struct asking *asking, unsigned known)
         if (asking->servers[i].answer == AGREEMENT_RECORD)
             agreed = compare(asking, record, &asking->servers[i].record, i);
     if (agreed == AGREED)
-        agreed = adopt(asking, record);
+        agreed = take_over(asking, record);
     memcpy(asking->map->id, record->id, sizeof asking->map->id);
     return agreed;
 }
@@ -264,7 +264,7 @@ static enum agreed give_record(struct asking *asking, unsigned server)
     if (agreed != AGREED)
         return agreed;
     if (asking->servers[server].answer == AGREEMENT_RECORD)
-        return refuse(asking, "server %u still has its cluster record: there is nothing to adopt",
+        return refuse(asking, "server %u still has its cluster record: there is nothing to do",
                       server + 1);
     if (asking->servers[server].answer == AGREEMENT_AWAY)
         return wait_for(asking, server);
@@ -350,8 +350,8 @@ enum agreed agreement_make(struct shard_map *map, bool may_write, char *reason, 
     return agreed;
 }
 
-enum agreed agreement_adopt(struct shard_map *map, unsigned server, char *reason,
-                            size_t reason_size)
+enum agreed agreement_rewrite(struct shard_map *map, unsigned server, char *reason,
+                              size_t reason_size)
 {
     struct asking asking = {.map = map, .reason = reason, .reason_size = reason_size};
     enum agreed agreed = open_all(&asking);
@@ -361,7 +361,7 @@ enum agreed agreement_adopt(struct shard_map *map, unsigned server, char *reason
     return agreed;
 }
 
-enum agreed agreement_look(struct shard_map *map, struct agreement_server *servers, char *reason,
+enum agreed agreement_read(struct shard_map *map, struct agreement_server *servers, char *reason,
                            size_t reason_size)
 {
     struct asking asking = {.map = map, .reason = reason, .reason_size = reason_size};

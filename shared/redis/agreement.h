@@ -36,8 +36,8 @@ enum agreed agreement_make(struct shard_map *map, bool may_write, char *reason,
 /* Rewrites the record of a server (from 0) that has lost it, in a whole cluster: nodes then use the
  * server with what it holds. Returns AGREED; otherwise nothing has changed and `reason` says why.
  */
-enum agreed agreement_adopt(struct shard_map *map, unsigned server, char *reason,
-                            size_t reason_size) must_check;
+enum agreed agreement_rewrite(struct shard_map *map, unsigned server, char *reason,
+                              size_t reason_size) must_check;
 
 enum agreement_answer { AGREEMENT_AWAY, AGREEMENT_NONE, AGREEMENT_RECORD };
 
@@ -49,7 +49,7 @@ struct agreement_server {
 
 /* Reads all records into `servers`, which has room for `map->server_n`, and changes nothing.
  * AGREED_NOT_YET: none has one. */
-enum agreed agreement_look(struct shard_map *map, struct agreement_server *servers, char *reason,
+enum agreed agreement_read(struct shard_map *map, struct agreement_server *servers, char *reason,
                            size_t reason_size) must_check;
 
 #endif

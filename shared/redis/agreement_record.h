@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * agreement_record: the record by which a Redis server knows to which cluster it belongs, as text,
- * and whether that is the one of this process. agreement.h writes and adopts records. Any thread.
+ * and whether that is the one of this process. agreement.h reads and writes records. Any thread.
  */
 #ifndef PARLEY_REDIS_AGREEMENT_RECORD_H
 #define PARLEY_REDIS_AGREEMENT_RECORD_H

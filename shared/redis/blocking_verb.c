@@ -89,7 +89,7 @@ static enum err attempt(struct blocking *blocking, unsigned argc, struct str *re
     return error;
 }
 
-/* The owner may call another verb meanwhile: this one is put aside. */
+/* The owner may call another verb meanwhile: this one is kept until then. */
 static bool ask_owner(struct blocking_call *call)
 {
     struct blocking *blocking = call->blocking;

@@ -14,9 +14,9 @@
  * The handle is free before its owner is called, so the owner may reuse it for another verb inside
  * the callback. After a turn is destroyed none of its calls is running.
  *
- *     call_partials(turn_call(turn, &look->call, on_looked), .topic = topic, ...);
+ *     call_partials(turn_call(turn, &reader->call, on_partials), .topic = topic, ...);
  *     ...
- *     call_detach(&look->call);        in the destructor, running or not
+ *     call_detach(&reader->call);        in the destructor, running or not
  */
 #ifndef PARLEY_REDIS_CALL_H
 #define PARLEY_REDIS_CALL_H

@@ -135,7 +135,7 @@ static enum err try_all(struct blocking *blocking, const char *prefix)
 
 /* A restore that was cut short leaves its mark, too: who worked with half of the data would not see
  * that the other half is missing. */
-static enum err look_for_restore(struct blocking *blocking, const char *prefix, bool *ret_is_there)
+static enum err find_restore_mark(struct blocking *blocking, const char *prefix, bool *ret_is_there)
 {
     char key[KEY_BYTES];
     struct blocking_answer answer;
@@ -156,7 +156,7 @@ static bool check(const struct redis_address *address, const char *prefix, bool 
     signal(SIGPIPE, SIG_IGN);
     enum redis_trouble trouble = REDIS_FINE;
     bool is_restoring = false;
-    enum err error = look_for_restore(blocking, prefix, &is_restoring);
+    enum err error = find_restore_mark(blocking, prefix, &is_restoring);
     if (error == ERR_OK && !is_restoring && !is_reading)
         error = try_all(blocking, prefix);
     if (error != ERR_OK)

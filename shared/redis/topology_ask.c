@@ -20,7 +20,7 @@ enum {
     QUESTION_N = 2,
     READ_BYTES = 16 << 10,
     REPLY_MAX_BYTES = 8 << 20, /* CLUSTER SLOTS of 16384 ranges of three members is about 5 MiB */
-    LOOK_UP_MAX_MS = 2000
+    RESOLVE_MAX_MS = 2000
 };
 
 static int limit_ms(const struct topology_asked *asked, unsigned i)
@@ -138,7 +138,7 @@ static bool log_in(const struct topology_asked *asked, redisContext *c, int ms, 
 }
 
 /* Names are looked up here, so that no loop has to. A name that cannot be found stays. */
-static void look_up(struct topology_place *place)
+static void resolve(struct topology_place *place)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL;
     char host[sizeof place->host];
@@ -214,7 +214,7 @@ static bool ask_sentinels(struct topology_asked *asked, struct topology_map *map
     }
     if (!is_known)
         return false;
-    look_up(&best);
+    resolve(&best);
     return topology_map_add(map, &best) == 0;
 }
 
@@ -242,9 +242,9 @@ static bool ask_members(struct topology_asked *asked, struct topology_map *map, 
         drop(replies);
     }
     /* With a resolver that does not respond the others are left to the connections. */
-    uint64_t end_ms = clock_mono_ms() + LOOK_UP_MAX_MS;
+    uint64_t end_ms = clock_mono_ms() + RESOLVE_MAX_MS;
     for (unsigned i = 0; i < map->place_n && clock_mono_ms() < end_ms; i++)
-        look_up(&map->places[i]);
+        resolve(&map->places[i]);
     return map->place_n > 0;
 }
 

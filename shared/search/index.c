@@ -237,7 +237,7 @@ uint32_t rag_index_chunks(const struct rag_index *index)
     return index->chunk_n;
 }
 
-uint32_t rag_index_strangers(const struct rag_index *index, uint64_t embedding)
+uint32_t rag_index_count_other_models(const struct rag_index *index, uint64_t embedding)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < index->n; i++)

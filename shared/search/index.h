@@ -81,7 +81,7 @@ size_t rag_index_bytes(const struct rag_index *index);
 uint32_t rag_index_documents(const struct rag_index *index);
 uint32_t rag_index_chunks(const struct rag_index *index);
 /* How many documents have another `embedding`: a question of that one finds them by words alone. */
-uint32_t rag_index_strangers(const struct rag_index *index, uint64_t embedding);
+uint32_t rag_index_count_other_models(const struct rag_index *index, uint64_t embedding);
 
 enum { RAG_FLAG_MIN_BYTES = 16 };
 /* Leaves out of all answers every chunk of the document (of all of them where `doc.at` is NULL)

@@ -311,7 +311,7 @@ suite('bots that pull', { sweep: false }, ({ test, cluster }) => {
     await cluster.redis.pause();
     try {
       const late = open(bot, { node }); // its key cannot be checked
-      await node.waitForLog(/(from="PARKED" to="LOOKING"[^]*){2}/);
+      await node.waitForLog(/(from="PARKED" to="ASKING"[^]*){2}/);
       node.signal('SIGTERM');
       for (const { response } of [...polls, late]) {
         const status = await response.then((answer) => answer.status, () => 'cut off');

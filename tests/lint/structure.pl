@@ -40,7 +40,7 @@ my @known = (
         . 'extract_pptx extract_rtf extract_xlsx extract_xml office office_finish docx_body',
     'shared/http/client: client client_call',
     'shared/http/websocket: websocket websocket_messages websocket_pump',
-    'shared/http/wire: connection connection_head connection_read connection_room connection_tls streams',
+    'shared/http/wire: connection connection_head connection_read connection_idle connection_tls streams',
     'shared/search: index index_entries',
 );
 # Those whose children are in a circle, too: to be opened.

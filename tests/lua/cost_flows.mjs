@@ -225,7 +225,7 @@ export const flows = {
     for (let i = 1; i < 40; i++) await m.shard.call(...add(i));
     await m.call('list_lookups', 0, 't', '', '0', '');
     const one = `{"Query":${m.json(QUERY)},"Fragment":${m.json(FRAGMENT)}}`;
-    await m.expect(/^ok/, 'topic_part', 0, 't', '');
+    await m.expect(/^ok/, 'topic_tie', 0, 't', '');
     await m.expect(/^ok/, 'recommend', 0, 't', '', one, 'F', 'alice');
     for (let i = 0; i < 12; i++) await m.shard.call('recommend', 0, 't', '', one, 'F', 'alice');
     await m.expect(/^ok/, 'recommendations', 0, '0-0');
@@ -364,7 +364,7 @@ export const flows = {
     await m.expect(/^ok/, 'workflow_questions', 0, 'all', '', '', ...approvers.slice(0, 20));
     assert.ok((await whenDue(m, 'wf_due', `${S}.${run}`)) > Date.now());
     await expireDue(m, 'wf_due', `${S}.${run}`);
-    await m.expect(/^1$/, 'workflow_look', 1000);
+    await m.expect(/^1$/, 'workflow_due', 1000);
     const [, next] = (await m.expect(/^a/, 'workflow_take', 100, '')).split('\n');
     await m.expect(/^$/, 'workflow_renew', `${S}.${run}`, next);
     await m.expect(/^ok/, 'workflow_release', S, run, next, 1e6);
@@ -454,7 +454,7 @@ export const flows = {
     await m.expect(/^ok/, 'delivery_accept', R, last[4], last[6]);
     await m.expect(/^ok/, 'delivery_reply', R, last[4], '', 'bot', m.json(1000), m.json(400_000), '1', 10, ...people.slice(0, m.n(40)).flatMap((one) => [one, `look-${one}`, json, 'x']));
     await expireAllDue(m, 'dlv_due');
-    await m.expect(/^(both|deliveries)/, 'bots_look');
+    await m.expect(/^(both|deliveries)/, 'bots_due');
     const taken = (await m.expect(/^dlv_/, 'delivery_take', 100)).split('\n');
     await m.expect(/^ok/, 'delivery_fail', R, taken[0], taken[1], m.json(8000));
     await m.expect(/^ok/, 'delivery_silent', R, taken[8], taken[9], taken[10]);

@@ -17,21 +17,21 @@ const hex = (n, digits) => n.toString(16).padStart(digits, '0');
 const SETS = {
   dlv_due: {
     take: (n) => ['delivery_take', n],
-    look: ['bots_look'],
+    look: ['bots_due'],
     lines: 8,
     id: (n) => `dlv_${ROOM}_${n}-0_1`,
     keys: (id, account, user) => ({ [`dlv:${id}`]: { room: ROOM, message: '1-0', bot: 'bot', kind: 'b', hop: 0, state: 'waiting', attempt: 0, fence: '', created: Date.now(), account, user } }),
   },
   evaluation_due: {
     take: (n) => ['evaluation_take', n],
-    look: ['bots_look'],
+    look: ['bots_due'],
     lines: 4,
     id: (n) => `${hex(n, 24)}-1`,
     keys: (id, account, user) => evaluationKeys({ evaluation: id.slice(0, 24), account, user }),
   },
   wf_due: {
     take: (n) => ['workflow_take', n, ''],
-    look: ['workflow_look', ''],
+    look: ['workflow_due', ''],
     lines: 5,
     id: (n) => `${hex(n, 32)}.1000`,
     keys: (id, account, user) => runKeys({ session: id.slice(0, 32), run: 1000, account, user }),
@@ -164,7 +164,7 @@ scripts('due rows after the clock went back', ({ test, shard }) => {
   test('come after one lease, however far it went', async () => {
     const then = Date.now() + 660_000;
     await shard.seed({ 'dlv_due:A:a': zset({ x: then }), 'dlv_due:A:b': zset({ y: then + 1 }), 'dlv_due:B:b': zset({ z: then + 900_000 }) });
-    await shard.call('bots_look');
+    await shard.call('bots_due');
     for (const [key, row] of [['A:a', 'x'], ['A:b', 'y'], ['B:b', 'z']]) {
       const ms = Number(await shard.cmd('ZSCORE', shard.key(`dlv_due:${key}`), row)) - Date.now();
       assert.ok(ms <= 901_000, `${key}: ${ms} ms`);

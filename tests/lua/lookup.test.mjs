@@ -231,7 +231,7 @@ scripts('list_lookups', ({ cases, test, shard }) => {
 scripts('recommendations', ({ cases, test, shard }) => {
   const MAX = '18446744073709551615';
   cases([
-    { name: 'a part in a topic of another shard', before: t, calls: [['topic_part', 0, 't', 'alice'], ['topic_part', 0, 't', ''], ['topic_part', 0, 't', 'bob'], ['topic_part', 0, 'x', '']], replies: ['ok', 'ok', 'missing', 'missing'] },
+    { name: 'a part in a topic of another shard', before: t, calls: [['topic_tie', 0, 't', 'alice'], ['topic_tie', 0, 't', ''], ['topic_tie', 0, 't', 'bob'], ['topic_tie', 0, 'x', '']], replies: ['ok', 'ok', 'missing', 'missing'] },
     { name: 'recommend in a topic of another shard', call: ['recommend', 0, 't', 'bob', '{"a":1}', 'F', 'u', 1], reply: (r) => /^ok\n\d{13}\n\d+-\d+\n0$/.test(r), after: { recommendations: () => true, recommenders: zset({ F: 1 }), 'recommenders:F': zset({ u: 1 }), 'recommended:F:u': () => true } },
     { name: 'recommend in an unknown topic', call: ['recommend', 0, 't', '', '{}', 'F', 'u'], reply: 'missing' },
     { name: 'recommend as a user without a part in it', before: t, call: ['recommend', 0, 't', 'bob', '{}', 'F', 'u'], reply: 'missing' },

@@ -24,7 +24,7 @@ static struct metrics metrics;
 static struct queue *queue;
 static struct blocking *redis; /* for looking, and for what a test writes itself */
 
-static inline void on_turn_end(void *arg)
+static inline void on_pass_end(void *arg)
 {
     (void)arg;
     queue_before_flush(queue);
@@ -33,7 +33,7 @@ static inline void on_turn_end(void *arg)
 
 static inline void run_once(void)
 {
-    loop.on_turn_end = on_turn_end;
+    loop.on_pass_end = on_pass_end;
     loop_run_once(&loop, 1000);
 }
 

@@ -88,7 +88,7 @@ static int empty_all(void **state)
 
 /* --- tests ------------------------------------------------------------------------------------ */
 
-static void the_first_start_writes_the_records_and_the_next_one_adopts_them(void **state)
+static void the_first_start_writes_the_records_and_the_next_one_takes_them_over(void **state)
 {
     struct shard_map first = map_of(2, 4, true), second = map_of(2, 2, false);
     assert_int_equal(start(&first), AGREED);
@@ -198,28 +198,28 @@ static void data_of_one_shard_on_any_server_refuse_more(void **state)
     assert_string_equal(get(0, "parley:{0}:cluster"), "");
 }
 
-static void an_emptied_server_is_adopted_by_hand_only(void **state)
+static void an_emptied_server_is_used_again_by_hand_only(void **state)
 {
     struct shard_map map = map_of(2, 4, true);
     struct agreement_server servers[2];
     char text[AGREEMENT_TEXT_BYTES];
-    assert_int_equal(agreement_look(&map, servers, reason, sizeof reason), AGREED_NOT_YET);
-    assert_int_equal(agreement_adopt(&map, 1, reason, sizeof reason), AGREED_REFUSED);
+    assert_int_equal(agreement_read(&map, servers, reason, sizeof reason), AGREED_NOT_YET);
+    assert_int_equal(agreement_rewrite(&map, 1, reason, sizeof reason), AGREED_REFUSED);
     assert_int_equal(start(&map), AGREED);
     for (unsigned i = 0; i < 2; i++) {
         snprintf(text, sizeof text, "%s", get(i, "parley:{0}:cluster"));
-        assert_int_equal(agreement_adopt(&map, i, reason, sizeof reason), AGREED_REFUSED);
+        assert_int_equal(agreement_rewrite(&map, i, reason, sizeof reason), AGREED_REFUSED);
         empty(i);
-        assert_int_equal(agreement_look(&map, servers, reason, sizeof reason), AGREED);
+        assert_int_equal(agreement_read(&map, servers, reason, sizeof reason), AGREED);
         assert_int_equal(servers[i].answer, AGREEMENT_NONE);
         assert_int_equal(servers[1 - i].answer, AGREEMENT_RECORD);
         assert_string_equal(get(i, "parley:{0}:cluster"), "");
-        assert_int_equal(agreement_adopt(&map, i, reason, sizeof reason), AGREED);
+        assert_int_equal(agreement_rewrite(&map, i, reason, sizeof reason), AGREED);
         assert_string_equal(get(i, "parley:{0}:cluster"), text);
     }
-    assert_int_equal(agreement_adopt(&map, 2, reason, sizeof reason), AGREED_REFUSED);
+    assert_int_equal(agreement_rewrite(&map, 2, reason, sizeof reason), AGREED_REFUSED);
     send_away(&map, 1);
-    assert_int_equal(agreement_adopt(&map, 1, reason, sizeof reason), AGREED_NOT_YET);
+    assert_int_equal(agreement_rewrite(&map, 1, reason, sizeof reason), AGREED_NOT_YET);
 }
 
 static void a_server_of_another_cluster_is_refused(void **state)
@@ -338,9 +338,9 @@ static void another_data_version_is_refused_and_left_as_it_is(void **state)
             assert_int_equal(start(maps[k]), AGREED_REFUSED);
             assert_memory_equal(reason, expected, strlen(expected));
             assert_int_equal(agreement_make(maps[k], false, reason, sizeof reason), AGREED_REFUSED);
-            assert_int_equal(agreement_look(maps[k], &server, reason, sizeof reason),
+            assert_int_equal(agreement_read(maps[k], &server, reason, sizeof reason),
                              AGREED_REFUSED);
-            assert_int_equal(agreement_adopt(maps[k], 0, reason, sizeof reason), AGREED_REFUSED);
+            assert_int_equal(agreement_rewrite(maps[k], 0, reason, sizeof reason), AGREED_REFUSED);
             assert_memory_equal(reason, expected, strlen(expected));
         }
         assert_string_equal(get(0, "parley:{0}:cluster"), of_others[i].record);
@@ -440,7 +440,7 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        AGREEMENT_TEST(the_first_start_writes_the_records_and_the_next_one_adopts_them),
+        AGREEMENT_TEST(the_first_start_writes_the_records_and_the_next_one_takes_them_over),
         AGREEMENT_TEST(another_number_of_shards_or_servers_is_refused),
         AGREEMENT_TEST(servers_in_another_order_are_refused),
         AGREEMENT_TEST(of_two_that_start_at_once_the_one_that_wins_the_first_server_decides),
@@ -450,7 +450,7 @@ int main(void)
         AGREEMENT_TEST(a_first_start_waits_for_all_servers),
         AGREEMENT_TEST(a_cluster_that_was_never_whole_waits_for_all_servers),
         AGREEMENT_TEST(data_of_one_shard_on_any_server_refuse_more),
-        AGREEMENT_TEST(an_emptied_server_is_adopted_by_hand_only),
+        AGREEMENT_TEST(an_emptied_server_is_used_again_by_hand_only),
         AGREEMENT_TEST(a_server_of_another_cluster_is_refused),
         AGREEMENT_TEST(data_without_a_record_are_one_shard),
         AGREEMENT_TEST(who_only_reads_writes_nothing),

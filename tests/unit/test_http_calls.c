@@ -266,7 +266,7 @@ static void on_sent(void *arg, unsigned verb_n)
 {
 }
 
-static void on_turn_end(void *arg)
+static void on_pass_end(void *arg)
 {
     turn_flush(turn);
 }
@@ -287,7 +287,7 @@ static void create_turn(void *arg)
     static struct shards shards;
     shards = (struct shards){.n = 1, .turns = {turn}};
     fixture.server.shards = &shards;
-    fixture.loop.on_turn_end = on_turn_end;
+    fixture.loop.on_pass_end = on_pass_end;
 }
 
 static int set_up(void **state)
@@ -311,7 +311,7 @@ static int set_up(void **state)
 
 static void destroy_turn(void *arg)
 {
-    fixture.loop.on_turn_end = NULL;
+    fixture.loop.on_pass_end = NULL;
     turn_destroy(turn);
 }
 

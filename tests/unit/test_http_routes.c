@@ -60,14 +60,14 @@ static void note_turn(void *arg)
 /* Until all bodies are there. */
 static void hold_loop(void *arg)
 {
-    fixture.loop.on_turn_end = note_turn;
+    fixture.loop.on_pass_end = note_turn;
     while (sem_wait(&go) != 0)
         ;
 }
 
 static void end_noting(void *arg)
 {
-    fixture.loop.on_turn_end = NULL;
+    fixture.loop.on_pass_end = NULL;
 }
 
 /* An answer that has become larger than its buffer. */

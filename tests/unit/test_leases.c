@@ -18,7 +18,7 @@ static struct lease_kind kind; /* of the current test */
 static struct leases leases;
 static struct shards shards;
 static bool is_draining;
-static unsigned room, look_n, take_n, renewal_n, renewed_n, started_n, dropped_n;
+static unsigned capacity, check_n, take_n, renewal_n, renewed_n, started_n, dropped_n;
 
 /* --- what a user of the module gives it --- */
 
@@ -46,10 +46,10 @@ static struct row *hold(struct str id, uint64_t fence)
     return row;
 }
 
-static void look(struct leases *of, struct call_start start)
+static void check(struct leases *of, struct call_start start)
 {
-    look_n++;
-    call_bots_look(start);
+    check_n++;
+    call_bots_due(start);
 }
 
 static void take(struct leases *of, struct call_start start, unsigned limit)
@@ -76,9 +76,9 @@ static void release(struct lease *lease, struct call_start start, uint64_t after
                             .fence = lease->fence);
 }
 
-static unsigned count_room(struct leases *of)
+static unsigned count_capacity(struct leases *of)
 {
-    return room;
+    return capacity;
 }
 
 static void start(struct leases *of, struct str id, uint64_t fence, struct lines *rest)
@@ -114,7 +114,7 @@ static void flush(void *arg)
 
 static void run(void)
 {
-    loop.on_turn_end = flush;
+    loop.on_pass_end = flush;
     loop_run_once(&loop, TICK_MS);
 }
 
@@ -123,19 +123,19 @@ static void set_kind(void)
 {
     kind = (struct lease_kind){.tick_ms = TICK_MS,
                                .renew_ms = TICK_MS,
-                               .look_ms = NEVER,
-                               .look_again_ms = TICK_MS,
+                               .check_ms = NEVER,
+                               .check_again_ms = TICK_MS,
                                .home_bytes = 24,
                                .rows_max = ROW_N,
                                .renew_max = ROW_N,
                                .take_max = ROW_N,
-                               .look = look,
+                               .check = check,
                                .due = {"evaluations", "both"},
                                .take = take,
                                .begin_renewal = begin_renewal,
                                .put_renewal = put_renewal,
                                .release = release,
-                               .count_room = count_room,
+                               .count_capacity = count_capacity,
                                .start = start,
                                .drop = drop,
                                .use_of = use_of};
@@ -143,8 +143,8 @@ static void set_kind(void)
 
 static void begin_node(void)
 {
-    look_n = take_n = renewal_n = renewed_n = started_n = dropped_n = 0;
-    room = ROW_N;
+    check_n = take_n = renewal_n = renewed_n = started_n = dropped_n = 0;
+    capacity = ROW_N;
     ask_redis("FLUSHALL");
     create_with_redis();
     shards = (struct shards){.n = 1, .turns = {turn}};
@@ -248,17 +248,17 @@ static void without_room_and_while_it_drains_a_node_asks_nothing(void **state)
 {
     set_kind();
     begin_node();
-    room = 0;
+    capacity = 0;
     begin_due_row(0);
     for (unsigned i = 0; i < 5; i++)
         run();
     leases_on_up(&leases, 0);
-    assert_int_equal(look_n + take_n, 0);
+    assert_int_equal(check_n + take_n, 0);
     is_draining = true;
-    room = 1;
+    capacity = 1;
     for (unsigned i = 0; i < 5; i++)
         run();
-    assert_int_equal(look_n + take_n, 0);
+    assert_int_equal(check_n + take_n, 0);
     is_draining = false;
     while (started_n == 0)
         run();
@@ -268,21 +268,21 @@ static void without_room_and_while_it_drains_a_node_asks_nothing(void **state)
 static void a_look_waits_for_a_turn(void **state)
 {
     set_kind();
-    kind.look_again_ms = NEVER;
-    kind.look_ms = 0;
+    kind.check_again_ms = NEVER;
+    kind.check_ms = 0;
     begin_node();
     for (unsigned i = 0; i < 5; i++)
         run();
-    assert_int_equal(look_n, 0);
+    assert_int_equal(check_n, 0);
     begin_due_row(0);
-    assert_true(look_n > 0);
+    assert_true(check_n > 0);
     end_node();
 }
 
 static void a_redis_that_is_back_is_asked_at_once(void **state)
 {
     set_kind();
-    kind.look_again_ms = NEVER;
+    kind.check_again_ms = NEVER;
     begin_node();
     begin_due_row(0);
     assert_int_equal(started_n, 0);
@@ -409,11 +409,11 @@ static void nothing_is_heard_after_the_end(void **state)
         run();
     leases_fini(&leases);
     assert_int_equal(dropped_n, started_n + 1);
-    unsigned ticks = look_n + renewal_n;
+    unsigned ticks = check_n + renewal_n;
     leases.shards = &(struct shards){.n = 0}; /* for flush */
     for (unsigned i = 0; i < 5; i++)
         run();
-    assert_int_equal(look_n + renewal_n, ticks);
+    assert_int_equal(check_n + renewal_n, ticks);
     turn_destroy(turn);
 }
 

@@ -69,7 +69,7 @@ static void a_deadline_set_by_another_deadline_counts_from_then(void **state)
 
 static bool is_set_at_end;
 
-static void at_turn_end(void *arg)
+static void at_pass_end(void *arg)
 {
     if (!is_set_at_end)
         set_late(arg);
@@ -79,10 +79,10 @@ static void at_turn_end(void *arg)
 static void a_deadline_set_at_the_end_of_a_turn_counts_from_then(void **state)
 {
     loop.on_wake = NULL;
-    loop.on_turn_end = at_turn_end;
+    loop.on_pass_end = at_pass_end;
     loop_wake(&loop);
     run();
-    loop.on_turn_end = NULL;
+    loop.on_pass_end = NULL;
 }
 
 enum { ONE, OTHER, ENDS_NR };
@@ -189,10 +189,10 @@ static void write_in_task(struct loop_task *task)
     write_and_change();
 }
 
-static void write_at_turn_end(void *arg)
+static void write_at_pass_end(void *arg)
 {
     (void)arg;
-    loop.on_turn_end = NULL;
+    loop.on_pass_end = NULL;
     write_and_change();
 }
 
@@ -217,7 +217,7 @@ static void schedule_task(void)
 
 static void hook_turn_end(void)
 {
-    loop.on_turn_end = write_at_turn_end;
+    loop.on_pass_end = write_at_pass_end;
 }
 
 /* libh2o asked epoll whether such a socket can be written, and aborted when it was notified a turn
@@ -259,7 +259,7 @@ static void note(char what)
     ran[n] = what;
 }
 
-static void note_turn_end(void *arg)
+static void note_pass_end(void *arg)
 {
     (void)arg;
     note('e');
@@ -293,7 +293,7 @@ static void schedule_second(void *arg)
 static void begin_noting(void)
 {
     memset(ran, 0, sizeof ran);
-    loop.on_turn_end = note_turn_end;
+    loop.on_pass_end = note_pass_end;
 }
 
 static void a_task_runs_once_at_the_end_of_the_turn(void **state)
@@ -306,7 +306,7 @@ static void a_task_runs_once_at_the_end_of_the_turn(void **state)
     loop_run_once(&loop, 0);
     assert_string_equal(ran, "e21e");
     loop.on_wake = NULL;
-    loop.on_turn_end = NULL;
+    loop.on_pass_end = NULL;
 }
 
 static void a_task_scheduled_between_turns_runs_at_the_beginning_of_the_next(void **state)
@@ -315,7 +315,7 @@ static void a_task_scheduled_between_turns_runs_at_the_beginning_of_the_next(voi
     loop_schedule(&loop, &first_task);
     loop_run_once(&loop, 0);
     assert_string_equal(ran, "1e");
-    loop.on_turn_end = NULL;
+    loop.on_pass_end = NULL;
 }
 
 static void a_task_that_is_unscheduled_does_not_run(void **state)
@@ -327,7 +327,7 @@ static void a_task_that_is_unscheduled_does_not_run(void **state)
     loop_unschedule(&second_task);
     loop_run_once(&loop, 0);
     assert_string_equal(ran, "1e");
-    loop.on_turn_end = NULL;
+    loop.on_pass_end = NULL;
 }
 
 /* --- work in steps ---------------------------------------------------------------------------- */
@@ -371,7 +371,7 @@ static void long_work_takes_turns_and_others_are_served_after_each_pass(void **s
     assert_string_equal(ran, "waewbewaewbewae");
     assert_false(steps_are_under_way(&a.steps) || steps_are_under_way(&b.steps));
     loop.on_wake = NULL;
-    loop.on_turn_end = NULL;
+    loop.on_pass_end = NULL;
 }
 
 static bool end_other(struct steps *steps)
@@ -393,7 +393,7 @@ static void work_that_is_ended_runs_no_further_step(void **state)
     loop_run_once(&loop, 0);
     loop_run_once(&loop, 0);
     assert_string_equal(ran, "aee");
-    loop.on_turn_end = NULL;
+    loop.on_pass_end = NULL;
 }
 
 /* libh2o cannot free what a loop consists of: the next one has it again. */

@@ -3,8 +3,8 @@
  * with a Redis that is stopped meanwhile: what the verb did is undone. */
 #include "generated/verbs.h"
 #include "shared/queue/core.h"
-#include "shared/queue/look.h"
 #include "shared/queue/question.h"
+#include "shared/queue/view.h"
 #include "tests/unit/queue_fixture.h"
 
 #include <stdlib.h>
@@ -137,7 +137,7 @@ static void sync_now(void)
     run_until_answered();
 }
 
-static void count_class(void *arg, const struct look_class *class)
+static void count_class(void *arg, const struct view_class *class)
 {
     (*(unsigned *)arg)++;
 }
@@ -145,7 +145,7 @@ static void count_class(void *arg, const struct look_class *class)
 static unsigned class_n(void)
 {
     unsigned n = 0;
-    look_at_classes(queue, count_class, &n);
+    view_classes(queue, count_class, &n);
     return n;
 }
 

@@ -295,7 +295,7 @@ static void a_reader_that_is_not_ready_costs_one_page(void **state)
     stop();
 }
 
-/* No lost connection: nothing else makes it look again. */
+/* No lost connection: nothing else makes it check again. */
 static void a_look_that_breaks_is_made_again(void **state)
 {
     set_attempt("P 7 1 Inference_1 1");
@@ -347,7 +347,7 @@ static void one_that_is_stopped_gives_nothing_more_but_an_id_for_the_last_word(v
     assert_true(str_eq(follow_id_put(id, bytes), STR("1-5")));
     add_piece("1-9", "a", "seconds");
     notify_change();
-    follow_look(&reader.follow);
+    follow_check(&reader.follow);
     follow_resume(&reader.follow);
     assert_int_equal(shards_pending_n(queue_shards(queue)), 0);
     assert_given("");
@@ -370,7 +370,7 @@ static void an_owner_may_decide_what_a_change_is_worth(void **state)
     notify_change();
     assert_int_equal(reader.changed_n, 1);
     assert_given("");
-    follow_look(&reader.follow);
+    follow_check(&reader.follow);
     run_until_answered();
     assert_given("answer 1-1 150|");
     stop();

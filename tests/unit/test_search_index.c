@@ -312,9 +312,9 @@ static void vectors_of_another_model_are_never_compared(void **state)
         assert_true(rag_index_put(index, &parts));
         buf_fini(&bytes);
     }
-    assert_int_equal(rag_index_strangers(index, 0), 2);
-    assert_int_equal(rag_index_strangers(index, 1), 2);
-    assert_int_equal(rag_index_strangers(index, 2), 4);
+    assert_int_equal(rag_index_count_other_models(index, 0), 2);
+    assert_int_equal(rag_index_count_other_models(index, 1), 2);
+    assert_int_equal(rag_index_count_other_models(index, 2), 4);
     /* The nearest of its own model's, and the stranger by its word alone. */
     assert_int_equal(rag_index_nearest(index, &query, 4, 2.0, hits), 2);
     assert_id(&hits[0], "c.md");

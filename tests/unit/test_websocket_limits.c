@@ -144,7 +144,7 @@ static void note_turn(void *arg)
 static void begin_noting(void *arg)
 {
     (void)arg;
-    fixture.loop.on_turn_end = note_turn;
+    fixture.loop.on_pass_end = note_turn;
 }
 
 /* Until all messages are there. */
@@ -158,7 +158,7 @@ static void hold_loop(void *arg)
 static void end_noting(void *arg)
 {
     (void)arg;
-    fixture.loop.on_turn_end = NULL;
+    fixture.loop.on_pass_end = NULL;
 }
 
 /* Without the end of a turn between them nobody else would be served. */

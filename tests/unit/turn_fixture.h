@@ -127,7 +127,7 @@ static inline struct owner *begin_long_of(uint64_t whose, uint64_t user)
     struct call_start start = turn_call(turn, &owner->call, on_reply);
     start.owner = whose;
     start.user = user;
-    call_check(start, .topic = STR("long"), .seq = 1, .user = STR(""), .look = CHECK_BRIEF);
+    call_check(start, .topic = STR("long"), .seq = 1, .user = STR(""), .mode = CHECK_BRIEF);
     return owner;
 }
 
@@ -235,7 +235,7 @@ static inline void create(const struct redis_address *address)
     turn = turn_create(&loop, address, &config);
 }
 
-static inline void on_turn_end(void *arg)
+static inline void on_pass_end(void *arg)
 {
     (void)arg;
     turn_flush(turn);
@@ -243,7 +243,7 @@ static inline void on_turn_end(void *arg)
 
 static inline void run_once(void)
 {
-    loop.on_turn_end = on_turn_end;
+    loop.on_pass_end = on_pass_end;
     loop_run_once(&loop, 1000);
 }
 

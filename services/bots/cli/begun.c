@@ -81,7 +81,7 @@ void evaluate_cli_remember(const struct evaluate_cli *cli)
     whole_file_make_folders(cli->begun_path);
     if (!whole_file_open(&file, cli->begun_path, true))
         return;
-    if (dprintf(file.fd, "%s\n", cli->id) < 0 || !whole_file_settle(&file))
+    if (dprintf(file.fd, "%s\n", cli->id) < 0 || !whole_file_commit(&file))
         whole_file_leave(&file);
 }
 

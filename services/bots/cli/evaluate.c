@@ -166,7 +166,7 @@ static bool write_report(struct evaluate_cli *cli)
     if (page.is_over)
         errno = EFBIG;
     bool ok = !page.is_over && whole_file_open(&file, cli->report, true) &&
-              whole_file_write(&file, buf_str(&page)) && whole_file_settle(&file);
+              whole_file_write(&file, buf_str(&page)) && whole_file_commit(&file);
     const char *reason = ok                 ? ""
                          : errno == ENOTSUP ? "exists and is not a regular file"
                                             : strerror(errno);

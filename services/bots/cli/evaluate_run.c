@@ -12,7 +12,7 @@
 
 #include <stdio.h>
 
-enum { PATH_BYTES = 256, ANSWER_MAX_BYTES = 32 << 20, LOOK_EVERY_MS = 500 };
+enum { PATH_BYTES = 256, ANSWER_MAX_BYTES = 32 << 20, POLL_EVERY_MS = 500 };
 
 static bool complain_of_alien(struct evaluate_cli *cli)
 {
@@ -73,7 +73,7 @@ static bool begin(struct evaluate_cli *cli)
     return true;
 }
 
-/* The first look: a run that was remembered may be gone. */
+/* The first request: a run that was remembered may be gone. */
 static bool find(struct evaluate_cli *cli)
 {
     bool is_missing = false;
@@ -103,7 +103,7 @@ bool evaluate_cli_follow(struct evaluate_cli *cli)
     evaluate_cli_show_begin(cli);
     while (!evaluated_is_over(&cli->run)) {
         evaluate_cli_show_progress(cli);
-        if (!node_calls_wait(&cli->calls, NULL, LOOK_EVERY_MS) ||
+        if (!node_calls_wait(&cli->calls, NULL, POLL_EVERY_MS) ||
             !evaluate_cli_fetch(cli, cli->id, &cli->run, &is_missing))
             return false;
         if (is_missing)

@@ -93,7 +93,7 @@ static void on_full_for_long(struct deadline *deadline)
 }
 
 /* That was no attempt. */
-static void wait_for_room(struct delivery *d, const struct bot_refused *refused)
+static void wait_for_vacancy(struct delivery *d, const struct bot_refused *refused)
 {
     uint64_t age = age_ms(d);
     d->attempt--;
@@ -155,7 +155,7 @@ static void on_called(void *context, const struct bot_call_end *end)
     struct delivery *d = context;
     d->running = NULL;
     if (end->outcome == BOT_CALL_NO_ROOM) {
-        wait_for_room(d, &end->refused);
+        wait_for_vacancy(d, &end->refused);
         return;
     }
     if (end->outcome != BOT_CALL_FAILED && end->outcome != BOT_CALL_REFUSED)

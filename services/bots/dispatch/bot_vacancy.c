@@ -11,7 +11,7 @@ static void forget(struct bot_vacancy *vacancy)
     vacancy->names = NULL;
 }
 
-static void on_room(struct vacancy_wait *wait)
+static void on_vacancy(struct vacancy_wait *wait)
 {
     struct bot_vacancy *vacancy = container_of(wait, struct bot_vacancy, wait);
     forget(vacancy);
@@ -34,7 +34,7 @@ void bot_vacancy_wait(struct bots *bots, struct bot_vacancy *vacancy,
     vacancy->wait = (struct vacancy_wait){.account = put(&at, refused->account),
                                           .max_waiting = refused->max_waiting,
                                           .shard = refused->shard,
-                                          .on_vacancy = on_room};
+                                          .on_vacancy = on_vacancy};
     vacancy->wait.user = put(&at, refused->user);
     vacancy->wait.model = put(&at, refused->model);
     vacancy_wait_start(bots->queue, &vacancy->wait);

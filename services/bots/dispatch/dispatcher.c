@@ -48,7 +48,7 @@ void dispatcher_start(struct dispatcher *dispatcher, const struct bots_delivery 
 }
 
 /* A full one takes a few all the same: they may be of somebody whose turn comes first. */
-unsigned dispatcher_room(const struct dispatcher *dispatcher)
+unsigned dispatcher_capacity(const struct dispatcher *dispatcher)
 {
     size_t waiting_n = fair_slots_waiting(dispatcher->calls);
     if (dispatcher->bots->server->is_draining)

@@ -26,7 +26,7 @@ struct dispatcher *dispatcher_create(struct bots *bots, const struct lease_kind 
 void dispatcher_destroy(struct dispatcher *dispatcher);
 
 /* How many more deliveries it may get leased: the argument of message_add and delivery_reply. */
-unsigned dispatcher_room(const struct dispatcher *dispatcher);
+unsigned dispatcher_capacity(const struct dispatcher *dispatcher);
 
 /* The task of a node that takes it (lua/bots/deliveries.lua). */
 enum delivery_task { TASK_CALL, TASK_BUSY, TASK_LATE, TASK_OVER, TASK_NR };

@@ -17,7 +17,7 @@
 enum {
     REPLY_TOKENS = 1000,
     SCOPE_MAX = 256,
-    STRANGERS_MAX_WAITING = 100, /* of a registrant whose account has gone */
+    NO_ACCOUNT_MAX_WAITING = 100, /* of a registrant whose account has gone */
 };
 
 struct model_call {
@@ -65,7 +65,7 @@ static void take_answer(struct model_call *call, const struct question_end *answ
     buf_fini(&text);
 }
 
-static void end_without_room(struct model_call *call, unsigned shard)
+static void end_without_vacancy(struct model_call *call, unsigned shard)
 {
     struct bot_call_end end = {.outcome = BOT_CALL_NO_ROOM,
                                .reason = STR("has too many questions in the queue"),
@@ -86,7 +86,7 @@ static void on_question_end(void *context, const struct question_end *end)
     case QUESTION_NO_ENGINE:
         end_without(call, BOT_CALL_FAILED, STR("has no engine that serves its model"), end->eta_s);
         break;
-    case QUESTION_FULL: end_without_room(call, end->shard); break;
+    case QUESTION_FULL: end_without_vacancy(call, end->shard); break;
     case QUESTION_TIMEOUT:
         snprintf(reason, sizeof reason, "did not answer within %llu s",
                  (unsigned long long)(call->timeout_ms / 1000));
@@ -112,7 +112,7 @@ static void put_account(const struct bots *bots, struct question_settings *setti
     if (buf_put_unnamed(&name, settings->account) && !name.is_over)
         account = accounts_find(accounts, buf_str(&name));
     settings->weight = account == NULL ? STR("1") : account->weight_text;
-    settings->max_waiting = account == NULL ? STRANGERS_MAX_WAITING : account->max_waiting;
+    settings->max_waiting = account == NULL ? NO_ACCOUNT_MAX_WAITING : account->max_waiting;
 }
 
 static void keep_names(struct model_call *call, const struct question_settings *settings)

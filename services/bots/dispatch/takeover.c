@@ -17,10 +17,10 @@ static struct dispatcher *dispatcher_of(struct leases *leases)
     return container_of(leases, struct dispatcher, leases);
 }
 
-static void look(struct leases *leases, struct call_start start)
+static void check(struct leases *leases, struct call_start start)
 {
     (void)leases;
-    call_bots_look(start);
+    call_bots_due(start);
 }
 
 static void take(struct leases *leases, struct call_start start, unsigned limit)
@@ -34,9 +34,9 @@ static void put_renewal(struct verb_writer *verb, const struct lease *lease)
     put_delivery_renew_held(verb, .delivery = str_of(lease->id), .fence = lease->fence);
 }
 
-static unsigned count_room(struct leases *leases)
+static unsigned count_capacity(struct leases *leases)
 {
-    return dispatcher_room(dispatcher_of(leases));
+    return dispatcher_capacity(dispatcher_of(leases));
 }
 
 static enum delivery_task task_of(struct str word)
@@ -81,19 +81,19 @@ static enum lease_use use_of(struct lease *lease)
 const struct lease_kind delivery_leases = {
     .tick_ms = 2000,
     .renew_ms = 4000, /* three of them fit into a lease */
-    .look_ms = 900,
-    .look_again_ms = 1200,
+    .check_ms = 900,
+    .check_again_ms = 1200,
     .home_at = 4, /* "dlv_<room>_" */
     .home_bytes = ROOM_ID_BYTES,
     .rows_max = 4 * DISPATCH_HELD_MAX, /* wait for a call, wait for a question, ask one, rest */
     .renew_max = 200,
     .take_max = 100,
-    .look = look,
+    .check = check,
     .due = {"deliveries", "both"},
     .take = take,
     .begin_renewal = verb_begin_delivery_renew,
     .put_renewal = put_renewal,
-    .count_room = count_room,
+    .count_capacity = count_capacity,
     .start = start,
     .drop = drop,
     .use_of = use_of,

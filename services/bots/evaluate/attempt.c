@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * attempt.c - one attempt at a turn of an evaluation (see run.h): the bot is looked up and called;
- * after a failure, or while the queue is full, the evaluation rests. */
-#include "services/bots/evaluate/run.h"
+ * attempt.c - one attempt at a turn of an evaluation (see evaluation.h): the bot is looked up and
+ * called; after a failure, or while the queue is full, the evaluation rests. */
+#include "services/bots/evaluate/evaluation.h"
 
 #include "generated/verbs.h"
 
@@ -60,7 +60,7 @@ static void on_vacancy(struct bot_vacancy *vacancy)
 }
 
 /* That was no attempt. */
-static void wait_for_room(struct evaluation *e, const struct bot_refused *refused)
+static void wait_for_vacancy(struct evaluation *e, const struct bot_refused *refused)
 {
     e->attempt--;
     evaluation_move(e, EVALUATION_RESTING);
@@ -75,7 +75,7 @@ static void take_failure(struct evaluation *e, const struct bot_call_end *end)
 {
     unsigned most = e->summary.failed_in_row >= PATIENCE_TURNS ? 1 : ATTEMPTS;
     if (end->outcome == BOT_CALL_NO_ROOM) {
-        wait_for_room(e, &end->refused);
+        wait_for_vacancy(e, &end->refused);
         return;
     }
     if (end->outcome == BOT_CALL_FAILED && e->attempt < most) {

@@ -2,12 +2,12 @@
  * begin.c - POST /api/evaluations: the bot is looked up, the conversation is read with the person
  * that it emulates, in steps, and the run is stored; then this node drives it. */
 #include "services/bots/evaluate/evaluate.h"
-#include "services/bots/evaluate/run.h"
+#include "services/bots/evaluate/evaluation.h"
 #include "services/bots/registry/registry.h"
 
 #include "generated/verbs.h"
 #include "shared/ask/reply.h"
-#include "shared/ask/room.h"
+#include "shared/ask/storage_limit.h"
 #include "shared/base/json.h"
 #include "shared/http/request/explain.h"
 #include "shared/http/request/once.h"
@@ -129,8 +129,8 @@ static void begin(struct request *r, struct beginning *beginning)
         .namespace = beginning->who.namespace, .account = beginning->who.account,
         .user = beginning->who.user_name, .bot = beginning->bot, .username = beginning->username,
         .measure = words[beginning->measure], .turns = beginning->talk.turn_n,
-        .conversation = buf_str(&beginning->talk.text), .max_stored = room_of_account(r),
-        .max_stored_per_user = room_of_user(r), .key = once_key(r));
+        .conversation = buf_str(&beginning->talk.text), .max_stored = storage_limit_of_account(r),
+        .max_stored_per_user = storage_limit_of_user(r), .key = once_key(r));
 }
 
 /* The text of a JSON string or of null, in the request's pool. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * compare.c - the distance of a bot's answer from the nearest of a turn's originals (see run.h).
+ * compare.c - the distance of a bot's answer from the nearest of a turn's originals (see
+ * evaluation.h).
  *
  *   the answer is embedded --> the 1st original is --> ... --> the last one --> the turn is stored
  *         |                           |
@@ -9,7 +10,7 @@
  * lone emoji has no word for the built-in embedder) cannot be near: it is passed over, unless none
  * is left. A server that gives no vector for one of them fails the turn, because the distance would
  * be one to an original other than the nearest. */
-#include "services/bots/evaluate/run.h"
+#include "services/bots/evaluate/evaluation.h"
 
 #include "shared/base/mem.h"
 #include "shared/text/text.h"

@@ -57,7 +57,7 @@
 /* A body at most: the conversation with white space and escapes that are not kept. */
 enum { EVALUATE_BODY_MAX_BYTES = 6 << 20 };
 
-extern const struct bots_part evaluate_part;
+extern const struct bots_component evaluate_component;
 
 /* For the embedding server, which the operator has chosen; NULL with the built-in embedder. */
 struct http_client *evaluate_client(const struct bots *bots);

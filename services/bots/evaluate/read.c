@@ -2,7 +2,7 @@
  * read.c - GET /api/evaluations, GET and DELETE /api/evaluations/{id}: the caller's runs, as
  * evaluate.h shows them. */
 #include "services/bots/evaluate/evaluate.h"
-#include "services/bots/evaluate/run.h"
+#include "services/bots/evaluate/evaluation.h"
 
 #include "generated/verbs.h"
 #include "shared/ask/reply.h"

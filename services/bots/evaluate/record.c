@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * record.c - a turn as it is stored, and the sums over all turns (see run.h). Texts are cut, so
- * that a run of 2,000 turns fits into what a run may store, whatever the bot says. */
-#include "services/bots/evaluate/run.h"
+ * record.c - a turn as it is stored, and the sums over all turns (see evaluation.h). Texts are cut,
+ * so that a run of 2,000 turns fits into what a run may store, whatever the bot says. */
+#include "services/bots/evaluate/evaluation.h"
 
 #include "shared/base/json.h"
 #include "shared/text/text.h"

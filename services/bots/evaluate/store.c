@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * store.c - what is stored of an evaluation (see run.h): each turn with the sums over all of them,
- * under the fence, and how the run ends. */
-#include "services/bots/evaluate/run.h"
+ * store.c - what is stored of an evaluation (see evaluation.h): each turn with the sums over all of
+ * them, under the fence, and how the run ends. */
+#include "services/bots/evaluate/evaluation.h"
 
 #include "generated/verbs.h"
 #include "shared/queue/lines.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * takeover.c - how evaluations come to a node and stay with it (see run.h): the verbs for that
- * (shared/lease/leases.h), and reading one that this node has not begun. */
-#include "services/bots/evaluate/run.h"
+ * takeover.c - how evaluations come to a node and stay with it (see evaluation.h): the verbs for
+ * that (shared/lease/leases.h), and reading one that this node has not begun. */
+#include "services/bots/evaluate/evaluation.h"
 
 #include "generated/verbs.h"
 #include "shared/base/json.h"
@@ -58,10 +58,10 @@ static struct evaluation *evaluation_of(struct lease *lease)
     return container_of(lease, struct evaluation, lease);
 }
 
-static void look(struct leases *leases, struct call_start start)
+static void check(struct leases *leases, struct call_start start)
 {
     (void)leases;
-    call_bots_look(start);
+    call_bots_due(start);
 }
 
 static void take(struct leases *leases, struct call_start start, unsigned limit)
@@ -106,13 +106,13 @@ static enum lease_use use_of(struct lease *lease)
 const struct lease_kind evaluation_leases = {
     .tick_ms = 4000,
     .renew_ms = 4000, /* three of them fit into a lease */
-    .look_ms = 2000,
-    .look_again_ms = 3500,
+    .check_ms = 2000,
+    .check_again_ms = 3500,
     .home_bytes = EVALUATION_DIGITS,
     .rows_max = EVALUATIONS_MAX + EVALUATIONS_WAITING_MAX + EVALUATIONS_RESTING_MAX,
     .renew_max = 100,
     .take_max = 20, /* by a full node, too: they may be of somebody whose turn comes first */
-    .look = look,
+    .check = check,
     .due = {"evaluations", "both"},
     .take = take,
     .begin_renewal = verb_begin_evaluation_renew,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * polls.c - GET /api/bots/{username}/deliveries: the next delivery of a bot that pulls, waited for.
  *
- *   pull_take --the key--> LOOKING --none on any shard--> PARKED --an event, or it is time--+
+ *   pull_take --the key--> ASKING ---none on any shard--> PARKED --an event, or it is time--+
  *                           ^  |                            |                               |
  *                           +--|----------------------------|-------------------------------+
  *                              | a delivery                 | the wait is over, the client leaves
@@ -10,8 +10,8 @@
  *
  * Shards are asked one after another, because each that has a delivery leases it, and a poll takes
  * one only. A shard that has none registers this node in the same atomic step, so no delivery is
- * missed in between. An event lets one poll of its bot look; one that is looking already looks once
- * more before it parks, and if it ends before that, another one looks instead of it. */
+ * missed in between. An event lets one poll of its bot ask; one that is asking already asks once
+ * more before it parks, and if it ends before that, another one asks instead of it. */
 #include "services/bots/pull/pull.h"
 
 #include "generated/verbs.h"
@@ -27,18 +27,18 @@
 enum {
     BUCKETS = 256,
     /* A registration lasts 90 s (lua/bots/deliveries.lua). */
-    LOOK_MS = 30000,
+    ASK_EVERY_MS = 30000,
     RETRY_MS = 1000, /* while Redis is away */
     FULL_RETRY_S = 5,
     BODY_MAX_BYTES = TALK_BODY_MAX_BYTES + 1024,
 };
 
-enum bot_poll_state { PULL_LOOKING, PULL_PARKED, PULL_READING, PULL_OVER };
+enum bot_poll_state { PULL_ASKING, PULL_PARKED, PULL_READING, PULL_OVER };
 
 static const struct sm_state states[] = {
-    [PULL_LOOKING] = {"LOOKING", SM(PULL_PARKED) | SM(PULL_READING) | SM(PULL_OVER)},
-    [PULL_PARKED] = {"PARKED", SM(PULL_LOOKING) | SM(PULL_OVER)},
-    [PULL_READING] = {"READING", SM(PULL_LOOKING) | SM(PULL_OVER)},
+    [PULL_ASKING] = {"ASKING", SM(PULL_PARKED) | SM(PULL_READING) | SM(PULL_OVER)},
+    [PULL_PARKED] = {"PARKED", SM(PULL_ASKING) | SM(PULL_OVER)},
+    [PULL_READING] = {"READING", SM(PULL_ASKING) | SM(PULL_OVER)},
     [PULL_OVER] = {"OVER", 0},
 };
 static const struct sm sm = SM_OF("poll of a bot", states);
@@ -52,12 +52,12 @@ struct bot_poll {
     uint64_t number; /* for the log of its states */
     struct caller caller;
     struct presence presence;
-    struct deadline deadline; /* PARKED: when it looks again, or ends */
+    struct deadline deadline; /* PARKED: when it asks again, or ends */
     uint64_t end_ms;          /* of the wait, on clock_mono_ms */
     uint64_t next_ms;         /* until a delivery comes back; UINT64_MAX: none is known to */
-    unsigned shard;           /* LOOKING: which is asked */
+    unsigned shard;           /* ASKING: which is asked */
     bool is_last;             /* ends instead of parking */
-    bool is_again;            /* an event has come: looks once more instead of parking */
+    bool is_again;            /* an event has come: asks once more instead of parking */
     bool has_parked;
     struct str delivery, room;         /* READING */
     struct str json_name, json_person; /* READING: username and emulates */
@@ -70,7 +70,7 @@ struct pulls {
     size_t n;
 };
 
-static void look(struct bot_poll *poll);
+static void ask_all(struct bot_poll *poll);
 
 static void move(struct bot_poll *poll, enum bot_poll_state to)
 {
@@ -109,7 +109,7 @@ static void leave(struct bot_poll *poll)
     poll->pulls->n--;
 }
 
-/* There may be something for the bot: one of its polls looks. */
+/* There may be something for the bot: one of its polls asks. */
 static void wake(struct pulls *pulls, struct str bot)
 {
     struct bot_poll *busy = NULL;
@@ -117,10 +117,10 @@ static void wake(struct pulls *pulls, struct str bot)
         if (!str_eq(poll->caller.name, bot))
             continue;
         if (poll->state == PULL_PARKED) {
-            look(poll);
+            ask_all(poll);
             return;
         }
-        if (poll->state == PULL_LOOKING && !poll->is_again)
+        if (poll->state == PULL_ASKING && !poll->is_again)
             busy = poll;
     }
     if (busy != NULL)
@@ -142,7 +142,7 @@ static void end(struct bot_poll *poll, bool has_left)
 {
     struct pulls *pulls = poll->pulls;
     struct str bot = poll->caller.name;
-    bool is_owed = poll->is_again; /* what it was to look for */
+    bool is_owed = poll->is_again; /* what it was to ask for */
     move(poll, PULL_OVER);
     presence_stop(&poll->presence);
     loop_cancel_deadline(loop_of(poll), &poll->deadline);
@@ -173,7 +173,7 @@ static void on_gone(struct request *r)
     end(r->state, true);
 }
 
-/* Ends a parked poll. One that looks waits for its reply: a delivery may be leased for it already.
+/* Ends a parked poll. One that asks waits for its reply: a delivery may be leased for it already.
  */
 static void on_presence_end(struct presence *presence, bool has_left)
 {
@@ -187,7 +187,7 @@ static void on_presence_end(struct presence *presence, bool has_left)
 
 static void on_time(struct deadline *deadline)
 {
-    look(container_of(deadline, struct bot_poll, deadline));
+    ask_all(container_of(deadline, struct bot_poll, deadline));
 }
 
 static void park(struct bot_poll *poll, uint64_t after_ms)
@@ -208,7 +208,7 @@ static void park(struct bot_poll *poll, uint64_t after_ms)
 /* Redis is away: a poll that has waited continues waiting. */
 static void fail(struct bot_poll *poll, enum err error)
 {
-    if (err_is_outage(error) && poll->has_parked && poll->state == PULL_LOOKING) {
+    if (err_is_outage(error) && poll->has_parked && poll->state == PULL_ASKING) {
         poll->is_again = false;
         park(poll, RETRY_MS);
     } else {
@@ -246,7 +246,7 @@ static void on_read(struct request *r, enum err error, struct str reply)
     if (error != ERR_OK) {
         fail(poll, error);
     } else if (!talk_read(&reading, reply, poll->json_name)) {
-        look(poll); /* the message is gone: for another one */
+        ask_all(poll); /* the message is gone: for another one */
     } else {
         reading.talk.room = poll->room;
         respond(poll, &reading.talk);
@@ -275,7 +275,7 @@ static void on_found(struct request *r, enum err error, struct str reply)
     call_delivery_read(request_call(r, on_read), .room = poll->room, .delivery = poll->delivery);
 }
 
-/* --- looking ---------------------------------------------------------------------------------- */
+/* --- asking ----------------------------------------------------------------------------------- */
 
 static void ask(struct bot_poll *poll);
 
@@ -300,9 +300,9 @@ static void on_pulled(struct request *r, enum err error, struct str reply)
     if (++poll->shard < r->server->shards->n)
         ask(poll);
     else if (poll->is_again)
-        look(poll);
+        ask_all(poll);
     else
-        park(poll, poll->next_ms < LOOK_MS ? poll->next_ms + 1 : LOOK_MS);
+        park(poll, poll->next_ms < ASK_EVERY_MS ? poll->next_ms + 1 : ASK_EVERY_MS);
 }
 
 static void ask(struct bot_poll *poll)
@@ -310,7 +310,7 @@ static void ask(struct bot_poll *poll)
     struct request *r = poll->r;
     bool is_waiting = !poll->is_last && clock_mono_ms() < poll->end_ms;
     if (request_client_left(r)) { /* what it would be given would be lost for 30 s */
-        poll->is_again = true;    /* another poll looks instead */
+        poll->is_again = true;    /* another poll asks instead */
         end_empty(poll, true);
         return;
     }
@@ -318,11 +318,11 @@ static void ask(struct bot_poll *poll)
                        .is_waiting = is_waiting);
 }
 
-static void look(struct bot_poll *poll)
+static void ask_all(struct bot_poll *poll)
 {
     loop_cancel_deadline(loop_of(poll), &poll->deadline);
-    if (poll->state != PULL_LOOKING)
-        move(poll, PULL_LOOKING);
+    if (poll->state != PULL_ASKING)
+        move(poll, PULL_ASKING);
     poll->is_again = false;
     poll->shard = 0;
     poll->next_ms = UINT64_MAX;
@@ -359,7 +359,7 @@ static void on_caller(struct request *r, const struct caller *caller)
         r->on_gone = on_gone;
         enter(poll);
         presence_start(&poll->presence, &pulls->presences, r, on_presence_end);
-        look(poll);
+        ask_all(poll);
     }
 }
 
@@ -402,10 +402,10 @@ static void drain(struct bots *bots)
     presences_drain(&bots->pulls->presences);
 }
 
-extern const struct bots_part pull_part;
-const struct bots_part pull_part = {.create = create,
-                                    .destroy = destroy,
-                                    .event = "delivery",
-                                    .on_event = on_event,
-                                    .on_up = on_up,
-                                    .drain = drain};
+extern const struct bots_component pull_component;
+const struct bots_component pull_component = {.create = create,
+                                              .destroy = destroy,
+                                              .event = "delivery",
+                                              .on_event = on_event,
+                                              .on_up = on_up,
+                                              .drain = drain};

@@ -5,8 +5,8 @@
 
 #include "generated/verbs.h"
 #include "services/bots/bots.h"
-#include "services/bots/looks.h"
 #include "services/bots/registry/endpoint.h"
+#include "services/bots/skeleton.h"
 #include "shared/base/mem.h"
 #include "shared/http/access/gate.h"
 #include "shared/http/request/once.h"
@@ -210,18 +210,18 @@ static bool has_foreign_letters(struct str name)
 static bool is_reserved(const struct bots *bots, struct str namespace, struct str username)
 {
     const struct accounts *accounts = gate_accounts(bots->server->gate);
-    char look[LOOK_CHARS + 1], other[LOOK_CHARS + 1];
-    looks_of(username, look);
-    looks_of(BOTS_ANNEX, other);
-    if (strcmp(look, other) == 0)
+    char skeleton[SKELETON_CHARS + 1], other[SKELETON_CHARS + 1];
+    skeleton_of(username, skeleton);
+    skeleton_of(BOTS_ANNEX, other);
+    if (strcmp(skeleton, other) == 0)
         return true;
     for (size_t i = 0; i < accounts_count(accounts); i++) {
         const struct account *account = accounts_at(accounts, i);
         struct str its = account->namespace.n > 0 ? account->namespace : STR("%");
         if (!str_eq(its, namespace))
             continue;
-        looks_of(account->name, other);
-        if (strcmp(look, other) == 0)
+        skeleton_of(account->name, other);
+        if (strcmp(skeleton, other) == 0)
             return true;
     }
     return false;
@@ -272,9 +272,10 @@ struct registry_call *registry_register(struct bots *bots, const struct registra
 {
     char json[2 * JSON_MAX_BYTES];
     struct buf b = {.at = json, .cap = sizeof json, .max = sizeof json};
-    char look_bytes[BOTS_NAME_MAX_BYTES];
+    char skeleton_bytes[BOTS_NAME_MAX_BYTES];
     struct buf name = {.at = NULL};
-    struct buf look = {.at = look_bytes, .cap = sizeof look_bytes, .max = sizeof look_bytes};
+    struct buf skeleton = {
+        .at = skeleton_bytes, .cap = sizeof skeleton_bytes, .max = sizeof skeleton_bytes};
     struct registry_call *c = begin(bots, context);
     enum endpoint_kind kind = ENDPOINT_PULLS;
     const char *detail;
@@ -289,18 +290,19 @@ struct registry_call *registry_register(struct bots *bots, const struct registra
     name = (struct buf){.at = c->name, .cap = sizeof c->name, .max = sizeof c->name};
     bots_put_name(&name, who->namespace, given->username);
     c->name_n = name.n;
-    bots_put_look(&look, who->namespace, given->username);
+    bots_put_skeleton(&skeleton, who->namespace, given->username);
     c->pulls = kind == ENDPOINT_PULLS;
     once_id(given->key, BOT_ID_CHARS / 2, c->id);
-    call_bot_register(
-        shards_call(bots->server->shards, &c->call, on_registered), .bot = name_of(c),
-        .namespace = who->namespace, .id = str_of(c->id), .username = json_of(&b, given->username),
-        .emulates = given->emulates.n == 0 ? STR("") : json_of(&b, given->emulates),
-        .endpoint = given->endpoint,
-        .body_format =
-            str_eq(given->format, STR("zulip")) ? BOT_REGISTER_ZULIP : BOT_REGISTER_ANNEX,
-        .account = who->account, .user = who->user_name, .role = role_name(who->role),
-        .look = buf_str(&look), .is_asked = !is_username(given->username), .key = given->key);
+    call_bot_register(shards_call(bots->server->shards, &c->call, on_registered), .bot = name_of(c),
+                      .namespace = who->namespace, .id = str_of(c->id),
+                      .username = json_of(&b, given->username),
+                      .emulates = given->emulates.n == 0 ? STR("") : json_of(&b, given->emulates),
+                      .endpoint = given->endpoint,
+                      .body_format = str_eq(given->format, STR("zulip")) ? BOT_REGISTER_ZULIP
+                                                                         : BOT_REGISTER_ANNEX,
+                      .account = who->account, .user = who->user_name, .role = role_name(who->role),
+                      .skeleton = buf_str(&skeleton), .is_asked = !is_username(given->username),
+                      .key = given->key);
     return c;
 }
 

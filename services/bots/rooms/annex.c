@@ -5,10 +5,10 @@
  *   a command that needs nobody, or a message without one, begins with SPEAKING */
 #include "services/bots/rooms/annex.h"
 
-#include "services/bots/looks.h"
 #include "services/bots/registry/registry.h"
 #include "services/bots/rooms/annex_words.h"
 #include "services/bots/rooms/post.h"
+#include "services/bots/skeleton.h"
 #include "shared/base/mem.h"
 #include "shared/base/sm.h"
 #include "shared/redis/verb.h"
@@ -342,7 +342,7 @@ enum annex_wish annex_wish_of(struct str text, const struct str *tagged, size_t 
     struct annex_words words;
     bool is_tagged = false;
     for (size_t i = 0; i < tagged_n; i++)
-        is_tagged |= looks_same(tagged[i], BOTS_ANNEX);
+        is_tagged |= skeleton_is_same(tagged[i], BOTS_ANNEX);
     if (!annex_words_read(text, is_tagged, &words))
         return ANNEX_NOTHING;
     return words.name.n > 0 ? ANNEX_COMMAND : ANNEX_ANSWER;

@@ -3,8 +3,8 @@
 #include "services/bots/rooms/annex_words.h"
 
 #include "services/bots/bots.h"
-#include "services/bots/looks.h"
 #include "services/bots/rooms/mentions.h"
+#include "services/bots/skeleton.h"
 
 static bool is_space(char c)
 {
@@ -50,7 +50,7 @@ static bool find_rest(struct str text, bool is_tagged, struct str *ret_rest)
     struct str names[MENTIONS_MAX];
     size_t n = mentions_find(text, names, MENTIONS_MAX);
     for (size_t i = 0; i < n; i++)
-        if (looks_same(names[i], BOTS_ANNEX)) {
+        if (skeleton_is_same(names[i], BOTS_ANNEX)) {
             const char *end = names[i].at + names[i].n;
             *ret_rest = (struct str){end, text.n - (size_t)(end - text.at)};
             return true;

@@ -6,7 +6,7 @@
 #include "services/bots/rooms/handlers.h"
 #include "services/bots/rooms/say.h"
 #include "shared/ask/reply.h"
-#include "shared/ask/room.h"
+#include "shared/ask/storage_limit.h"
 #include "shared/http/request/once.h"
 #include "shared/http/request/pages.h"
 
@@ -81,8 +81,8 @@ void rooms_post(struct request *r)
     } else if (!message_is_room(room)) {
         rooms_refuse_missing(r);
     } else {
-        r->state = say_start(bots_of(r), &who, room, &speech, room_of_account(r), room_of_user(r),
-                             once_key(r), on_said, r);
+        r->state = say_start(bots_of(r), &who, room, &speech, storage_limit_of_account(r),
+                             storage_limit_of_user(r), once_key(r), on_said, r);
         r->on_gone = on_gone;
     }
     speech_fini(&speech);

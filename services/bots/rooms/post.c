@@ -30,7 +30,7 @@ struct posting {
     post_cb *on_end; /* NULL: nobody waits */
     void *context;
     struct post post; /* its texts are in `own` */
-    struct str name, look, from, text;
+    struct str name, skeleton, from, text;
     struct str account, whose;
     struct tags tags;
     struct str reply_kind; /* of the author of reply_to */
@@ -112,18 +112,20 @@ static void pass_on(struct bots *bots, struct lines *lines)
         delivery.fence = lines_next_u64(lines);
         delivery.account = lines_next(lines);
         delivery.user = lines_next(lines);
-        for (const struct bots_part *const *part = bots->parts; *part != NULL; part++)
-            if ((*part)->on_delivery != NULL)
-                (*part)->on_delivery(bots, &delivery);
+        for (const struct bots_component *const *component = bots->components; *component != NULL;
+             component++)
+            if ((*component)->on_delivery != NULL)
+                (*component)->on_delivery(bots, &delivery);
     }
 }
 
-static unsigned count_room(struct bots *bots)
+static unsigned count_capacity(struct bots *bots)
 {
     unsigned n = 0;
-    for (const struct bots_part *const *part = bots->parts; *part != NULL; part++)
-        if ((*part)->count_room != NULL && !bots->server->is_draining)
-            n += (*part)->count_room(bots);
+    for (const struct bots_component *const *component = bots->components; *component != NULL;
+         component++)
+        if ((*component)->count_capacity != NULL && !bots->server->is_draining)
+            n += (*component)->count_capacity(bots);
     return n;
 }
 
@@ -182,7 +184,7 @@ static void claim(struct posting *posting)
 {
     move(posting, POSTING_CLAIMING);
     call_name_claim(shards_call(posting->rooms->bots->server->shards, &posting->call, on_claimed),
-                    .name = posting->name, .look = posting->look,
+                    .name = posting->name, .skeleton = posting->skeleton,
                     .namespace = posting->post.namespace, .account = posting->account);
 }
 
@@ -207,7 +209,7 @@ static void on_found(struct call *call, enum err error, struct str reply)
 }
 
 /* Looks up the names of `missing`. */
-static void look_up(struct posting *posting, struct str missing)
+static void find_names(struct posting *posting, struct str missing)
 {
     struct lines names = lines_of(missing);
     free(posting->missing);
@@ -218,7 +220,7 @@ static void look_up(struct posting *posting, struct str missing)
     while (lines_are_left(&names)) {
         struct str name = lines_next(&names);
         put_names_find_wanted(&verb, .wanted_name = name,
-                              .wanted_look = tags_look_of(&posting->tags, name));
+                              .wanted_skeleton = tags_skeleton_of(&posting->tags, name));
     }
     end_verb(&verb);
 }
@@ -230,7 +232,7 @@ static void resolve(struct posting *posting, struct lines *lines)
     if (++posting->rounds == ROUNDS_MAX)
         refuse(posting, ERR_BUSY, NULL);
     else if (lines->rest.n > 0)
-        look_up(posting, lines->rest);
+        find_names(posting, lines->rest);
     else
         claim(posting);
 }
@@ -300,10 +302,10 @@ static void store_reply(struct posting *posting, struct call_start start)
         start, .room = post->room, .delivery = post->delivery,
         .fence = post->fence == 0 ? NO_NUMBER : post->fence, .bot = posting->name,
         .from = posting->from, .text = posting->text, .is_here = is_here(posting),
-        .lease_n = count_room(posting->rooms->bots));
+        .lease_n = count_capacity(posting->rooms->bots));
     for (size_t i = 0; i < posting->tags.n; i++)
         put_delivery_reply_mention(&verb, .tag_name = posting->tags.list[i].name,
-                                   .tag_look = posting->tags.list[i].look,
+                                   .tag_skeleton = posting->tags.list[i].skeleton,
                                    .tag_json = posting->tags.list[i].json,
                                    .tag_kind = reply_tag_kind(posting->tags.list[i].kind));
     end_verb(&verb);
@@ -316,17 +318,17 @@ static void store_message(struct posting *posting, struct call_start start)
     struct verb_writer verb = begin_message_add(
         start, .room = post->room, .namespace = post->namespace,
         .kind = is_person ? MESSAGE_ADD_USER : MESSAGE_ADD_ANNEX, .name = posting->name,
-        .look = posting->look, .from = posting->from, .text = posting->text,
+        .skeleton = posting->skeleton, .from = posting->from, .text = posting->text,
         .reply_to = post->reply_to, .account = posting->account, .whose = posting->whose,
         .calls_bots = is_person && !post->is_command, .is_here = is_here(posting),
         .is_claimed = posting->is_claimed, .reply_kind = posting->reply_kind,
-        .lease_n = count_room(posting->rooms->bots), .max_stored = post->max_stored,
+        .lease_n = count_capacity(posting->rooms->bots), .max_stored = post->max_stored,
         .max_stored_per_user = post->max_stored_per_user, .key = post->key);
     for (size_t i = 0; i < posting->tags.n; i++)
         put_message_add_mention(
-            &verb, .tag_name = posting->tags.list[i].name, .tag_look = posting->tags.list[i].look,
-            .tag_json = posting->tags.list[i].json, .must = posting->tags.list[i].must,
-            .tag_kind = posting->tags.list[i].kind);
+            &verb, .tag_name = posting->tags.list[i].name,
+            .tag_skeleton = posting->tags.list[i].skeleton, .tag_json = posting->tags.list[i].json,
+            .must = posting->tags.list[i].must, .tag_kind = posting->tags.list[i].kind);
     end_verb(&verb);
 }
 
@@ -359,8 +361,8 @@ static void keep_post(struct posting *posting, const struct post *post)
     posting->post.delivery = tags_keep(own, post->delivery);
     posting->post.key = tags_keep(own, post->key);
     posting->name = tags_keep_name(own, post->namespace, author);
-    posting->look =
-        post->kind == POST_PERSON ? tags_keep_look(own, post->namespace, author) : STR("");
+    posting->skeleton =
+        post->kind == POST_PERSON ? tags_keep_skeleton(own, post->namespace, author) : STR("");
     posting->from = tags_keep_json(own, author);
     posting->text = tags_keep_json(own, post->text);
     posting->account = tags_keep(own, post->who == NULL ? STR("-") : post->who->account);
@@ -389,7 +391,7 @@ static void begin(struct posting *posting)
             buf_put(&missing, posting->tags.list[i].name);
         }
     if (missing.n > 0)
-        look_up(posting, buf_str(&missing));
+        find_names(posting, buf_str(&missing));
     else
         store(posting);
     buf_fini(&missing);

@@ -3,7 +3,7 @@
  * post: the path of every new message: of people over HTTP and sockets, of the main bot, and the
  * replies of bots to their deliveries. It finds the mentions, stores the message, looks up on the
  * cluster's shard the names that the room's shard does not know, and passes deliveries that this
- * node got to dispatch (bots_part.on_delivery).
+ * node got to dispatch (bots_component.on_delivery).
  *
  * A message that was begun comes to its end although its sender has left: only the callback does
  * not run. On the loop's thread.
@@ -35,7 +35,7 @@ struct post {
     size_t tagged_n;                          /* at most POST_TAGS_MAX */
     bool is_command;                          /* calls no bot */
     struct str key;                           /* once_key of its request; n == 0: none */
-    uint64_t max_stored, max_stored_per_user; /* shared/ask/room.h; NO_NUMBER: none */
+    uint64_t max_stored, max_stored_per_user; /* shared/ask/storage_limit.h; NO_NUMBER: none */
     /* POST_REPLY */
     struct str bot;      /* its plain username */
     struct str delivery; /* its id */
@@ -72,7 +72,7 @@ struct posting *post_start(struct bots *bots, const struct post *post, post_cb *
 /* Nobody waits for the callback any more. Accepts NULL. */
 void post_leave(struct posting *posting);
 
-/* For rooms_part, after all who use this have gone: what is still under way is given up. */
+/* For rooms_component, after all who use this have gone: what is still under way is given up. */
 void post_end_all(struct rooms *rooms);
 
 #endif

@@ -8,9 +8,9 @@
 #include "services/bots/rooms/say.h"
 
 #include "generated/verbs.h"
-#include "services/bots/looks.h"
+#include "services/bots/skeleton.h"
 #include "shared/ask/reply.h"
-#include "shared/ask/room.h"
+#include "shared/ask/storage_limit.h"
 #include "shared/base/mem.h"
 #include "shared/base/sm.h"
 #include "shared/http/request/explain.h"
@@ -106,7 +106,7 @@ static void on_message(struct websocket *websocket, void *arg, struct str text)
         send_error(socket, ERR_DRAINING, NULL);
         return;
     }
-    if (looks_same(socket->who.user, BOTS_ANNEX)) {
+    if (skeleton_is_same(socket->who.user, BOTS_ANNEX)) {
         send_error(socket, ERR_NAME_TAKEN, BOTS_TAKEN_BY_ANNEX);
         return;
     }
@@ -166,8 +166,8 @@ static struct room_socket *create(struct rooms *rooms, struct request *r,
     *socket = (struct room_socket){
         .rooms = rooms,
         .number = sm_number(),
-        .max_stored = room_of_account(r),
-        .max_stored_per_user = room_of_user(r),
+        .max_stored = storage_limit_of_account(r),
+        .max_stored_per_user = storage_limit_of_user(r),
     };
     socket->own = bots_who_copy(who, &socket->who);
     list_prepend(&rooms->sockets, &socket->link);
@@ -200,7 +200,7 @@ static void on_room(struct request *r, enum err error, struct str reply)
         room_follow_start(socket, request_path_param(r, "id"));
 }
 
-static void look(struct request *r)
+static void find_room(struct request *r)
 {
     struct bots_who *who = request_alloc(r, sizeof *who);
     struct str after = request_param(r, "after"), room = request_path_param(r, "id");
@@ -225,7 +225,7 @@ static void on_nonce(struct request *r, enum err error, struct str reply)
     if (error != ERR_OK)
         respond_error(r, error, NULL);
     else
-        look(r);
+        find_room(r);
 }
 
 /* A socket's frames cannot take a nonce back: it is used up first. */
@@ -234,7 +234,7 @@ void rooms_socket(struct request *r)
     if (r->nonce.is_set)
         request_use_nonce(r, on_nonce);
     else
-        look(r);
+        find_room(r);
 }
 
 void room_sockets_fini(struct rooms *rooms)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * rooms: what a node holds for rooms: clients' sockets, which follow a room each, and messages that
- * are being posted. For rooms/ only: rooms_part.c has their life, room_socket.c the sockets,
+ * are being posted. For rooms/ only: rooms_component.c has their life, room_socket.c the sockets,
  * room_follow.c which socket gets which message, post.c and say.c what is posted. One per node, on
  * its loop's thread.
  */

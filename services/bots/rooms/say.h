@@ -30,7 +30,7 @@ struct saying *say_start(struct bots *bots, const struct bots_who *who, struct s
 /* Nobody waits for the callback any more. Accepts NULL. */
 void say_leave(struct saying *saying);
 
-/* For rooms_part, after the queue has gone: what is still under way is refused. */
+/* For rooms_component, after the queue has gone: what is still under way is refused. */
 void say_end_all(struct rooms *rooms);
 
 #endif

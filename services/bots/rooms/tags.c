@@ -2,12 +2,12 @@
  * tags.c - see tags.h. */
 #include "services/bots/rooms/tags.h"
 
-#include "services/bots/looks.h"
+#include "services/bots/skeleton.h"
 
 enum {
     NAME_BYTES = 3 * USER_MAX_BYTES + 256, /* as a name, its namespace included */
     NAME_JSON_BYTES = 6 * USER_MAX_BYTES + 2,
-    LOOK_BYTES = 256 + LOOK_CHARS,
+    SKELETON_BYTES = 256 + SKELETON_CHARS,
     /* A bot that was mentioned by a name like its own. */
     BOT_BYTES = NAME_BYTES + USER_MAX_BYTES,
     AUTHOR_NAMES = 3 /* author, account, whose */
@@ -16,7 +16,7 @@ enum {
 size_t tags_bytes(void)
 {
     return (size_t)(AUTHOR_NAMES + TAGS_MAX) *
-           (USER_MAX_BYTES + NAME_BYTES + NAME_JSON_BYTES + LOOK_BYTES + BOT_BYTES);
+           (USER_MAX_BYTES + NAME_BYTES + NAME_JSON_BYTES + SKELETON_BYTES + BOT_BYTES);
 }
 
 /* --- texts ------------------------------------------------------------------------------------ */
@@ -47,10 +47,10 @@ struct str tags_keep_name(struct buf *own, struct str namespace, struct str plai
     return end_text(own, from);
 }
 
-struct str tags_keep_look(struct buf *own, struct str namespace, struct str plain)
+struct str tags_keep_skeleton(struct buf *own, struct str namespace, struct str plain)
 {
     size_t from = own->n;
-    bots_put_look(own, namespace, plain);
+    bots_put_skeleton(own, namespace, plain);
     return end_text(own, from);
 }
 
@@ -59,7 +59,7 @@ struct str tags_keep_look(struct buf *own, struct str namespace, struct str plai
 static void add(struct tags *tags, struct buf *own, struct str namespace, struct str given,
                 bool must)
 {
-    bool is_annex = looks_same(given, BOTS_ANNEX);
+    bool is_annex = skeleton_is_same(given, BOTS_ANNEX);
     struct str plain = is_annex ? BOTS_ANNEX : given;
     for (size_t i = 0; i < tags->n; i++)
         if (str_eq(tags->list[i].plain, plain))
@@ -69,7 +69,7 @@ static void add(struct tags *tags, struct buf *own, struct str namespace, struct
     tags->list[tags->n++] = (struct tag){
         .plain = tags_keep(own, plain),
         .name = tags_keep_name(own, namespace, plain),
-        .look = tags_keep_look(own, namespace, plain),
+        .skeleton = tags_keep_skeleton(own, namespace, plain),
         .json = tags_keep_json(own, plain),
         .must = must,
         .kind = is_annex ? TAG_ANNEX : TAG_UNKNOWN,
@@ -88,11 +88,11 @@ void tags_add(struct tags *tags, struct buf *own, const struct post *post)
         add(tags, own, post->namespace, mentions[i], false);
 }
 
-struct str tags_look_of(const struct tags *tags, struct str name)
+struct str tags_skeleton_of(const struct tags *tags, struct str name)
 {
     for (size_t i = 0; i < tags->n; i++)
         if (str_eq(tags->list[i].name, name))
-            return tags->list[i].look;
+            return tags->list[i].skeleton;
     return STR("");
 }
 

@@ -18,8 +18,9 @@
 enum { TAGS_MAX = POST_TAGS_MAX + MENTIONS_MAX };
 
 struct tag {
-    struct str plain, name, look, json; /* look: of the name, in the namespace (looks.h) */
-    bool must;                          /* exist */
+    struct str plain, name, json;
+    struct str skeleton; /* of the name, in the namespace (skeleton.h) */
+    bool must;           /* exist */
     struct str kind;
 };
 
@@ -35,12 +36,12 @@ size_t tags_bytes(void);
 struct str tags_keep(struct buf *own, struct str text);
 struct str tags_keep_json(struct buf *own, struct str text);
 struct str tags_keep_name(struct buf *own, struct str namespace, struct str plain);
-struct str tags_keep_look(struct buf *own, struct str namespace, struct str plain);
+struct str tags_keep_skeleton(struct buf *own, struct str namespace, struct str plain);
 
 /* Adds those of a message. A name counts once; one that is also in `tagged` must exist. */
 void tags_add(struct tags *tags, struct buf *own, const struct post *post);
-/* Returns the look of a name; "" for one that is not mentioned. */
-struct str tags_look_of(const struct tags *tags, struct str name);
+/* Returns the skeleton of a name; "" for one that is not mentioned. */
+struct str tags_skeleton_of(const struct tags *tags, struct str name);
 /* Takes what names_find says of a name: its kind, and the name of a bot that it only looks like.
  * Returns the kind. */
 struct str tags_take_kind(struct tags *tags, struct buf *own, struct str name, struct str line);

@@ -23,7 +23,7 @@
 
 enum {
     RENEW_MS = 20000,
-    LOOKS_MAX = 5,
+    READS_MAX = 5,
     WATCHERS_PER_SPACE = 64,
     JOBS_MAX = 200, /* the maximum that Redis returns for a space */
     FRAME_MAX = 16 << 10,
@@ -52,7 +52,7 @@ struct watcher {
     struct known_job *jobs;      /* own memory; NULL: there are none, as for most watchers */
     size_t job_n;
     struct str owner_json; /* own memory */
-    unsigned look_n;
+    unsigned read_n;
     bool is_stale; /* an event came since Redis was asked */
 };
 
@@ -236,7 +236,7 @@ void indexing_on_event(struct indexing *indexing, struct lines *rest)
 
 /* --- after a lost connection ------------------------------------------------------------------ */
 
-static void on_looked(struct call *call, enum err error, struct str reply)
+static void on_reread(struct call *call, enum err error, struct str reply)
 {
     struct watcher *watcher = container_of(call, struct watcher, call);
     struct lines lines = lines_of(reply);
@@ -253,7 +253,7 @@ void indexing_on_up(struct indexing *indexing, unsigned shard)
                 break;
             if (watcher->websocket == NULL || call_is_under_way(&watcher->call))
                 continue; /* is asked by its request, or was just now */
-            call_watch_indexing(shards_call(shards, &watcher->call, on_looked),
+            call_watch_indexing(shards_call(shards, &watcher->call, on_reread),
                                 .space = space->name);
         }
 }
@@ -286,7 +286,7 @@ static void on_state(struct request *r, enum err error, struct str reply)
     struct lines lines = lines_of(reply);
     if (reply_refuse(r, error, lines_next(&lines), &lines))
         return; /* on_gone follows */
-    if (watcher->is_stale && watcher->look_n < LOOKS_MAX) {
+    if (watcher->is_stale && watcher->read_n < READS_MAX) {
         ask(r);
         return;
     }
@@ -303,7 +303,7 @@ static void ask(struct request *r)
 {
     struct watcher *watcher = r->state;
     watcher->is_stale = false;
-    watcher->look_n++;
+    watcher->read_n++;
     call_watch_indexing(request_call(r, on_state), .space = watcher->space->name);
 }
 

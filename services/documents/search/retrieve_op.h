@@ -56,7 +56,7 @@ struct retrieve_op {
     size_t near_n;
     struct retrieve_found found[TOP_K_MAX];
     size_t found_n;
-    unsigned n, look_n;
+    unsigned n, search_n;
     enum retrieve_state state;
     uint64_t number; /* identifies it in the log of state changes */
     uint64_t start_ms;

@@ -16,7 +16,7 @@
 
 enum {
     NEAR_N = 2 * TOP_K_MAX, /* a vector set is asked for */
-    LOOKS_MAX = 4,          /* at what is searched; after that what is at hand must do */
+    SEARCHES_MAX = 4,       /* of a changing space; after that what is at hand must do */
     READ_N = 15,            /* passages at least; the best are returned */
     BLOCKS_MAX_BYTES = 8 * TEXT_BLOCK_BYTES,
 };
@@ -28,7 +28,7 @@ static void rank(struct retrieve_op *op);
 static void on_loaded(struct cache_wait *wait, enum err error)
 {
     struct retrieve_op *op = container_of(wait, struct retrieve_op, wait);
-    if (error == ERR_CONFLICT && op->look_n < LOOKS_MAX)
+    if (error == ERR_CONFLICT && op->search_n < SEARCHES_MAX)
         retrieve_search(op);
     else if (error == ERR_OK || error == ERR_CONFLICT)
         rank(op);
@@ -89,7 +89,7 @@ void retrieve_search(struct retrieve_op *op)
 {
     struct str vector = {(const char *)op->vector, op->dimension * sizeof *op->vector};
     retrieve_move(op, RETRIEVE_SEARCHING);
-    op->look_n++;
+    op->search_n++;
     if (op->cached == NULL)
         op->cached = cache_enter(op->documents->cache, op->space);
     call_search(retrieve_call(op, on_searched), .space = op->space, .limits = op->limits,
@@ -100,9 +100,9 @@ void retrieve_search(struct retrieve_op *op)
 /* --- what was found --------------------------------------------------------------------------- */
 
 /* An operator changed the model: logged whenever the space changes until it is reindexed. */
-static void log_strangers(struct retrieve_op *op, uint64_t embedding)
+static void log_other_models(struct retrieve_op *op, uint64_t embedding)
 {
-    uint32_t n = rag_index_strangers(cache_index(op->cached), embedding);
+    uint32_t n = rag_index_count_other_models(cache_index(op->cached), embedding);
     op->has_loaded = false;
     if (n > 0)
         log_write(LOG_WARN,
@@ -127,7 +127,7 @@ static void rank_now(struct retrieve_op *op)
                               .near = op->near,
                               .near_n = op->near_n};
     if (op->has_loaded && op->vector != NULL)
-        log_strangers(op, query.embedding);
+        log_other_models(op, query.embedding);
     retrieve_weigh(op, cache_index(op->cached));
     op->found_n =
         rag_index_search(cache_index(op->cached), &query, op->n < READ_N ? READ_N : op->n, hits);
@@ -220,7 +220,7 @@ static void on_passages(struct call *call, enum err error, struct str reply)
         hit_n += read_hit(op, &op->found[part_n], part, &blocks, &hits[hit_n]);
     }
     buf_fini(&blocks);
-    if (hit_n < op->found_n && op->look_n < LOOKS_MAX) {
+    if (hit_n < op->found_n && op->search_n < SEARCHES_MAX) {
         retrieve_search(op); /* a document went, or was indexed again, since it was ranked */
         return;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * backend_builtin.c - the back end that needs no model: see extractive.h, rules.h and assist.h. It
- * is done at once, but reports it on the next turn of the loop, as every back end does. */
+ * is done at once, but reports it on the next pass of the loop, as every back end does. */
 #include "services/engine/models/assist.h"
 #include "services/engine/models/backend.h"
 #include "services/engine/models/extractive.h"
@@ -34,7 +34,7 @@ static void put_answer(const struct prompt *prompt, struct buf *think, struct bu
         assist_reply(prompt, answer);
 }
 
-static void on_turn(void *context)
+static void on_pass(void *context)
 {
     struct completion *completion = context;
     struct buf think, answer;
@@ -54,7 +54,7 @@ static struct completion *builtin_start(struct backend *backend, const struct pr
                                         const struct completion_events *events, void *context)
 {
     struct completion *completion = mem_alloc(sizeof *completion);
-    *completion = (struct completion){.timer = {.fire = on_turn, .context = completion},
+    *completion = (struct completion){.timer = {.fire = on_pass, .context = completion},
                                       .prompt = prompt,
                                       .events = events,
                                       .context = context};

@@ -15,7 +15,7 @@
  *   check   the statement in messageBody, against the tables (rules_check.c)
  *   allow   "yes", unless the request would delete, drop or overwrite
  *
- * What people have said to earlier objections is part of the request (rules_corrections.c). An
+ * What people have said to earlier rejections is part of the request (rules_corrections.c). An
  * empty request is a "no" everywhere, and so is one that is longer than the rules read. */
 #include "services/engine/models/rules.h"
 

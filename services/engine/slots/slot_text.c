@@ -18,7 +18,7 @@ static void set_timer(struct slot *slot, uint64_t after_ms)
 }
 
 /* There is new text, or room for another partial. */
-static void look(struct slot *slot)
+static void schedule(struct slot *slot)
 {
     struct slot_text *text = &slot->text;
     struct draft_piece piece;
@@ -46,7 +46,7 @@ static void read_reply(struct slot *slot, const struct link_reply *reply)
     if (json_is_true(json_object_get(reply->json, "Cancelled")))
         slot_drop_query(slot, slot->work.query, "cancelled");
     else
-        look(slot);
+        schedule(slot);
 }
 
 static void on_partial_done(void *context, const struct link_reply *reply)
@@ -115,7 +115,7 @@ static void on_timer(void *context)
 bool slot_text_add(struct slot *slot, struct str think, struct str answer)
 {
     bool has_room = draft_add(&slot->text.draft, think, answer);
-    look(slot);
+    schedule(slot);
     return has_room;
 }
 

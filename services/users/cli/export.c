@@ -138,7 +138,7 @@ int cli_export(struct cli *cli)
                                   .context = &sink};
     cli_catch_signals(cli);
     bool is_good = open_sink(&sink) && cli_ask(cli, &request, NULL);
-    if (is_good && !sink.is_pipe && !whole_file_settle(&sink.whole))
+    if (is_good && !sink.is_pipe && !whole_file_commit(&sink.whole))
         is_good = fail(&sink, "");
     whole_file_leave(&sink.whole);
     if (is_good)

@@ -112,7 +112,7 @@ static void take_reply(struct model_agent *a, const struct question_end *answere
     json_decref(reply.json);
 }
 
-static void end_without_room(struct model_agent *a, const struct question_end *end_of)
+static void end_without_vacancy(struct model_agent *a, const struct question_end *end_of)
 {
     struct agent_result result = {.outcome = AGENT_NO_ROOM,
                                   .reason = STR("there was no room in the queue"),
@@ -132,7 +132,7 @@ static void on_question_end(void *context, const struct question_end *result)
         end_without(a, AGENT_REFUSED,
                     result->reason.n > 0 ? result->reason : STR("its engine failed"));
     } else if (result->outcome == QUESTION_FULL || result->outcome == QUESTION_NO_ENGINE) {
-        end_without_room(a, result);
+        end_without_vacancy(a, result);
     } else {
         move(a, RESTING);
         loop_set_deadline(a->workflow->server->loop, &a->rest, REST_MS);

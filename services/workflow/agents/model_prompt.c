@@ -17,7 +17,7 @@
     "Agents have objected to this request, and a person has answered. Each \"Objection:\" is "     \
     "followed by the \"Correction:\" that answers it. Decide about the request as the "            \
     "corrections "                                                                                 \
-    "change it: what they settle is no reason for a \"no\".\n\n"
+    "change it: what they decide is no reason for a \"no\".\n\n"
 
 /* --- asking ----------------------------------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * link_page.c - see link_page.h. Everything that is not a literal passes buf_put_html: texts
- * of agents, of models and of clients are strangers' texts. */
+ * of agents, of models and of clients are not to be trusted. */
 #include "services/workflow/approvals/link_page.h"
 
 #include "shared/base/html.h"

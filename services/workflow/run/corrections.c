@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * corrections.c - what people correct in a run's messageBody (see run.h). The members that they
  * send replace those that were there. The words of the deployed chat replace nothing: "Yes, it
- * should be pattern" means nothing without the request and the objection that it answers, so all
+ * should be pattern" means nothing without the request and the rejection that it answers, so all
  * three are kept, and each agent from then on is shown them. */
 #include "services/workflow/run/run.h"
 
@@ -13,11 +13,11 @@
 static json_t *note_words(const struct run *run, const json_t *corrections)
 {
     const json_t *had = json_object_get(run->body, BODY_CORRECTIONS);
-    struct str objection = json_member_str(run->asked, "reason"),
+    struct str rejection = json_member_str(run->asked, "reason"),
                words = json_member_str(corrections, "raw_text");
     json_t *list = json_is_array(had) ? json_copy((json_t *)(uintptr_t)had) : json_array();
     json_t *note = json_pack("{s:s%,s:s%,s:s%}", "agent", run->agent->name.at, run->agent->name.n,
-                             "objection", objection.n > 0 ? objection.at : "", objection.n,
+                             "objection", rejection.n > 0 ? rejection.at : "", rejection.n,
                              "correction", words.n > 0 ? words.at : "", words.n);
     if (list == NULL || note == NULL || json_array_append_new(list, note) != 0)
         abort();

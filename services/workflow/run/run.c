@@ -199,7 +199,7 @@ static void set_model(struct run *run)
     run->vacancy.model = buf_str(&name);
 }
 
-void run_wait_for_room(struct run *run, const struct agent_result *result)
+void run_wait_for_vacancy(struct run *run, const struct agent_result *result)
 {
     struct runs *runs = run->runs;
     uint64_t now_ms = clock_mono_ms();

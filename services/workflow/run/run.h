@@ -120,7 +120,7 @@ void run_weigh(struct run *run);
 bool run_fits(struct run *run) must_check;
 /* The queue did not take its question: it continues when that would, without its turn until then.
  */
-void run_wait_for_room(struct run *run, const struct agent_result *result);
+void run_wait_for_vacancy(struct run *run, const struct agent_result *result);
 
 /* --- step.c --- */
 

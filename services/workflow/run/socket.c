@@ -6,7 +6,7 @@
 #include "services/workflow/run/socket.h"
 
 #include "services/workflow/trees/trees.h"
-#include "shared/ask/room.h"
+#include "shared/ask/storage_limit.h"
 #include "shared/base/mem.h"
 #include "shared/base/sm.h"
 #include "shared/http/request/respond.h"
@@ -111,8 +111,8 @@ static struct socket *create(struct sockets *all, struct request *r, const struc
         .who = {keep(&at, who->account), keep(&at, who->user), keep(&at, who->user_name),
                 keep(&at, who->role)},
         .traceparent = keep(&at, trace),
-        .max_stored = r->account == NULL ? NO_NUMBER : room_of_account(r),
-        .max_stored_per_user = r->account == NULL ? NO_NUMBER : room_of_user(r),
+        .max_stored = r->account == NULL ? NO_NUMBER : storage_limit_of_account(r),
+        .max_stored_per_user = r->account == NULL ? NO_NUMBER : storage_limit_of_user(r),
     };
     list_prepend(&all->list, &socket->link);
     return socket;

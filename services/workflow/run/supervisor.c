@@ -3,7 +3,7 @@
  *
  * A decision of a person is what was read: with corrections its agent is asked again, without them
  * it counts as that agent's yes. Corrections replace members of messageBody, except for the words
- * of the deployed chat: these, and the objection that they answer, are kept beside the request, for
+ * of the deployed chat: these, and the rejection that they answer, are kept beside the request, for
  * this agent and all that follow.
  *
  * An agent's step takes one verb, and the next agent is asked in its reply. */
@@ -23,7 +23,7 @@ enum {
     REASON_MAX_BYTES = 1000,
     /* An agent that keeps time itself has died if it is silent for longer. */
     SILENCE_MS = 60000,
-    STRANGERS_MAX_WAITING = 100,
+    NO_ACCOUNT_MAX_WAITING = 100,
 };
 
 /* --- agents ----------------------------------------------------------------------------------- */
@@ -106,7 +106,7 @@ static void on_agent_end(void *context, const struct agent_result *result)
     if (result->outcome == AGENT_DECIDED)
         take_decision(run, result);
     else if (result->outcome == AGENT_NO_ROOM)
-        run_wait_for_room(run, result);
+        run_wait_for_vacancy(run, result);
     else
         try_again(run, result->reason, result->outcome == AGENT_BAD_ANSWER,
                   result->outcome != AGENT_REFUSED);
@@ -137,7 +137,7 @@ static void put_account(struct run *run)
     if (buf_put_unnamed(&name, str_of(run->account)))
         account = accounts_find(accounts, buf_str(&name));
     run->task.weight = account == NULL ? STR("1") : account->weight_text;
-    run->task.max_waiting = account == NULL ? STRANGERS_MAX_WAITING : account->max_waiting;
+    run->task.max_waiting = account == NULL ? NO_ACCOUNT_MAX_WAITING : account->max_waiting;
 }
 
 static void put_verbs(struct run *run)

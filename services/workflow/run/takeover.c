@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * takeover.c - how runs come to a node and stay with it (see runs.h and run.h): the verbs for that
- * (shared/lease/leases.h), and reading one that this node has not begun, or has put aside. Those
+ * (shared/lease/leases.h), and reading one that this node has not begun, or has given up. Those
  * are taken that nobody renews: runs of nodes that died, and questions past their deadline. */
 #include "services/workflow/run/run.h"
 
@@ -218,9 +218,9 @@ static uint64_t keep_ms(struct leases *leases)
     return runs_of(leases)->workflow->settings->keep_days * DAY_MS;
 }
 
-static void look(struct leases *leases, struct call_start start)
+static void check(struct leases *leases, struct call_start start)
 {
-    call_workflow_look(start, .keep_ms = keep_ms(leases));
+    call_workflow_due(start, .keep_ms = keep_ms(leases));
 }
 
 static void take(struct leases *leases, struct call_start start, unsigned limit)
@@ -269,15 +269,15 @@ static enum lease_use use_of(struct lease *lease)
 const struct lease_kind run_leases = {
     .tick_ms = 2000,
     .renew_ms = 2000, /* three of them fit into a lease */
-    /* The queue of several shards sends a turn a second. Without one, a look comes within 3.2 s: so
-     * a run is taken within 10 s of its node's last sign of life. */
-    .look_ms = 900,
-    .look_again_ms = 1200,
+    /* The queue of several shards sends a turn a second. Without one, a check comes within 3.2 s:
+     * so a run is taken within 10 s of its node's last sign of life. */
+    .check_ms = 900,
+    .check_again_ms = 1200,
     .home_bytes = WORKFLOW_SID_BYTES,
     .rows_max = 2 * (RUNS_MAX + RUNS_WAITING_MAX), /* crowded ones are fewer than these */
     .renew_max = 200,
     .take_max = 50,
-    .look = look,
+    .check = check,
     .due = {"1"},
     .take = take,
     .begin_renewal = verb_begin_workflow_renew,

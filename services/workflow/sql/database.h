@@ -20,14 +20,14 @@ struct database_settings {
 enum database_task {
     DATABASE_READ,
     DATABASE_WRITE,
-    DATABASE_LOOK,    /* whether the step's statement has happened: `had_happened`. It waits for
+    DATABASE_CHECK,   /* whether the step's statement has happened: `had_happened`. It waits for
                        * a node that may still be at it */
     DATABASE_DESCRIBE /* its tables, as `tables` */
 };
 
 struct database_job {
     enum database_task task;
-    struct str run; /* "<session>.<run>": of WRITE and LOOK */
+    struct str run; /* "<session>.<run>": of WRITE and CHECK */
     uint64_t step;
     const char *text;
     size_t text_n;

@@ -374,8 +374,8 @@ static PGresult *ask_ledger(struct postgres *postgres, const struct ledger_row *
     return PQexecParams(postgres->connection, sql, n, NULL, row->values, NULL, NULL, 0);
 }
 
-static void look(struct postgres *postgres, const struct ledger_row *row,
-                 struct database_answer *answer)
+static void read_ledger(struct postgres *postgres, const struct ledger_row *row,
+                        struct database_answer *answer)
 {
     PGresult *found = ask_ledger(
         postgres, row, "SELECT rowcount FROM parley.parley_ledger WHERE run = $1 AND step = $2", 2);
@@ -449,11 +449,11 @@ static void write_once(struct postgres *postgres, const struct database_job *job
     if (claim == NULL || PQresultStatus(claim) != PGRES_COMMAND_OK)
         fail(postgres, claim, answer);
     else if (strcmp(PQcmdTuples(claim), "0") == 0)
-        look(postgres, &row, answer);
+        read_ledger(postgres, &row, answer);
     else if (job->task == DATABASE_WRITE)
         write_statement(postgres, job, &row, answer);
     else
-        answer->outcome = SQL_DONE; /* a look that found nothing */
+        answer->outcome = SQL_DONE; /* a check that found nothing */
     PQclear(claim);
     free(row.run);
 }
@@ -496,7 +496,7 @@ static void run(void *database, const struct database_job *job, struct database_
     switch (job->task) {
     case DATABASE_READ: read_statement(postgres, job, answer); break;
     case DATABASE_WRITE:
-    case DATABASE_LOOK: write_once(postgres, job, answer); break;
+    case DATABASE_CHECK: write_once(postgres, job, answer); break;
     case DATABASE_DESCRIBE: describe(postgres, answer); break;
     }
     if (is_connected(postgres) && PQtransactionStatus(postgres->connection) != PQTRANS_IDLE)

@@ -146,8 +146,8 @@ void sql_call_finish(struct sql_call *call, const json_t *frame)
         keep_tables(call->store, json_deep_copy(json_object_get(frame, "tables")));
         end_descriptions(call->store);
     }
-    if (call->task == DATABASE_LOOK && end.outcome == SQL_DONE && !end.had_happened) {
-        end.outcome = call->looked;
+    if (call->task == DATABASE_CHECK && end.outcome == SQL_DONE && !end.had_happened) {
+        end.outcome = call->fallback;
         end.reason = str_of(call->reason);
     }
     if (end.outcome == SQL_DONE) {

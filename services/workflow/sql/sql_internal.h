@@ -38,7 +38,7 @@ struct sql_call {
     uint64_t step, since_ms;
     char *text;
     unsigned loss_n;
-    enum sql_outcome looked; /* of a LOOK: the outcome if the statement has not happened */
+    enum sql_outcome fallback; /* of a CHECK: the outcome if the statement has not happened */
     sql_end_cb *on_end;
     sql_tables_cb *on_tables;
     void *context;

@@ -47,10 +47,10 @@ bool sql_slots_reach(const struct sql_store *store)
 /* ---- a child that is lost ---- */
 
 /* Finds out whether the statement has happened. */
-static void look_up(struct sql_call *call, enum sql_outcome looked, const char *reason)
+static void check_ledger(struct sql_call *call, enum sql_outcome fallback, const char *reason)
 {
-    call->task = DATABASE_LOOK;
-    call->looked = looked;
+    call->task = DATABASE_CHECK;
+    call->fallback = fallback;
     snprintf(call->reason, sizeof call->reason, "%s", reason);
     sql_call_wait(call, true);
 }
@@ -59,8 +59,8 @@ static void time_out(struct sql_call *call)
 {
     static const char reason[] = "The statement was ended: it ran for 5 seconds.";
     if (call->task == DATABASE_WRITE)
-        look_up(call, SQL_TIMED_OUT, reason);
-    else if (call->task == DATABASE_LOOK)
+        check_ledger(call, SQL_TIMED_OUT, reason);
+    else if (call->task == DATABASE_CHECK)
         sql_call_end(
             call, SQL_UNREACHABLE,
             "The database does not respond: whether the statement has happened is not known.");
@@ -74,9 +74,9 @@ static void try_again(struct sql_call *call)
     if (++call->loss_n < LOSSES_MAX)
         sql_call_wait(call, true);
     else if (call->task == DATABASE_WRITE)
-        look_up(call, SQL_FAILED, reason);
+        check_ledger(call, SQL_FAILED, reason);
     else
-        sql_call_end(call, call->task == DATABASE_LOOK ? SQL_UNREACHABLE : SQL_FAILED, reason);
+        sql_call_end(call, call->task == DATABASE_CHECK ? SQL_UNREACHABLE : SQL_FAILED, reason);
 }
 
 struct sql_call *sql_slot_empty(struct slot *slot)

@@ -239,10 +239,10 @@ static int seed(struct sqlite *sqlite)
 
 static bool has_ledger(struct sqlite *sqlite)
 {
-    sqlite3_stmt *look =
+    sqlite3_stmt *find =
         prepare(sqlite, "SELECT 1 FROM sqlite_schema WHERE type='table' AND name='parley_ledger'");
-    bool is_there = look != NULL && sqlite3_step(look) == SQLITE_ROW;
-    sqlite3_finalize(look);
+    bool is_there = find != NULL && sqlite3_step(find) == SQLITE_ROW;
+    sqlite3_finalize(find);
     return is_there;
 }
 
@@ -448,8 +448,8 @@ static void put_busy_or_error(struct sqlite *sqlite, struct database_answer *ans
 }
 
 /* Fills the answer if the step's statement has happened. False: it cannot be known. */
-static bool look(struct sqlite *sqlite, const struct database_job *job,
-                 struct database_answer *answer)
+static bool read_ledger(struct sqlite *sqlite, const struct database_job *job,
+                        struct database_answer *answer)
 {
     sqlite3_stmt *find =
         prepare_ledger(sqlite, job, "SELECT rowcount FROM parley_ledger WHERE run=?1 AND step=?2");
@@ -479,9 +479,9 @@ static bool record(struct sqlite *sqlite, const struct database_job *job, uint64
 static void write_once(struct sqlite *sqlite, const struct database_job *job,
                        struct database_answer *answer)
 {
-    if (!look(sqlite, job, answer) || answer->had_happened)
+    if (!read_ledger(sqlite, job, answer) || answer->had_happened)
         return;
-    if (job->task == DATABASE_LOOK) {
+    if (job->task == DATABASE_CHECK) {
         answer->outcome = SQL_DONE;
         return;
     }

@@ -13,13 +13,15 @@ static const struct route *route_of(const struct server *server, struct str meth
     return router_find(server->router, method, path, &allow);
 }
 
-size_t admit_body_most(void *server, struct str method, struct str target, bool is_for_proven)
+size_t admit_body_most(void *server, struct str method, struct str target,
+                       bool is_for_authenticated)
 {
     struct str query;
     const struct route *route = route_of(server, method, target, &query);
     if (route == NULL)
         return 0;
-    return is_for_proven ? route_body_max(server, route) : route_anonymous_max(server, route);
+    return is_for_authenticated ? route_body_max(server, route)
+                                : route_anonymous_max(server, route);
 }
 
 struct admission admit(void *server, const struct admit_ask *ask)
@@ -36,8 +38,8 @@ struct admission admit(void *server, const struct admit_ask *ask)
         proof = proof_of_head(server, route, &places);
     if (proof == PROOF_WRONG)
         return verdict;
-    verdict.is_proven = proof == PROOF_GOOD;
-    verdict.most = verdict.is_proven ? max : route_anonymous_max(server, route);
+    verdict.is_authenticated = proof == PROOF_GOOD;
+    verdict.most = verdict.is_authenticated ? max : route_anonymous_max(server, route);
     bool is_known = ask->length != UINT64_MAX;
     bool is_open = route->roles == ROLES_NONE || (route->is_open != NULL && proof == PROOF_NONE);
     if (is_known && (ask->length > max || (ask->length > verdict.most && is_open)))

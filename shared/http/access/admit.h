@@ -11,6 +11,7 @@
 
 /* Rules of the wire (wire.h); `server` is a struct server. */
 struct admission admit(void *server, const struct admit_ask *ask);
-size_t admit_body_most(void *server, struct str method, struct str target, bool is_for_proven);
+size_t admit_body_most(void *server, struct str method, struct str target,
+                       bool is_for_authenticated);
 
 #endif

@@ -83,7 +83,7 @@ static bool fail(struct request *r, struct str account, const char *detail)
     return false;
 }
 
-/* A token names an account only once it is proven: those that fail are counted together. */
+/* A token names an account only once it is authenticated: those that fail are counted together. */
 static bool fail_token(struct request *r, struct str token)
 {
     return fail(r, STR(""), auth_fault_of_token(token));
@@ -169,7 +169,7 @@ static void become(struct request *r, const struct jwt_claims *claims)
 static bool accept_claims(struct request *r, struct str token, const struct jwt_claims *claims)
 {
     const struct accounts *accounts = gate_accounts(r->server->gate);
-    if (accounts_find(accounts, claims->sub) != NULL) { /* no stranger: the provider signed it */
+    if (accounts_find(accounts, claims->sub) != NULL) { /* the provider did sign it */
         log_write(LOG_INFO, "token refused", LOG_STR("id", r->id),
                   LOG_S("reason", "its sub equals the name of a configured account"));
         return fail_token(r, token);
@@ -354,7 +354,7 @@ static bool has_api_key(struct request *r)
 
 bool authenticate_is_tried(struct request *r)
 {
-    bool has_body = r->exchange.h2o->entity.len > 0 && r->objection != ERR_ENCODED &&
+    bool has_body = r->exchange.h2o->entity.len > 0 && r->rejection != ERR_ENCODED &&
                     r->exchange.h2o->entity.len <= route_body_max(r->server, r->route);
     return (r->route->takes_signed_body && has_body) ||
            request_header(r, "authorization").at != NULL || request_param(r, "Hash").at != NULL ||

@@ -24,7 +24,7 @@ struct gate {
     bool is_sha1_allowed;
     struct oidc *oidc; /* NULL: no OpenID provider */
     struct failures *failures;
-    struct rates *rates; /* rates of proven accounts */
+    struct rates *rates; /* rates of accounts */
     struct token_key token_key;
     struct token_cache *tokens;
     _Atomic bool has_token_key;  /* received from Redis; other threads may read it */

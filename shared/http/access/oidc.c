@@ -6,12 +6,12 @@
  *
  * A refresh discovers again, so that a provider may move its keys; a fetch for an unknown key,
  * which somebody waits for, uses the address at hand. Whatever fails ends the fetch, and what was
- * there stays. At the end all waiters are notified, and look again.
+ * there stays. At the end all waiters are notified, and check again.
  *
- * What strangers can cause is bounded: one fetch per `retry_ms` and thread once there are keys, one
- * per second while there are none; answers of a limited size; no redirects (the HTTP client follows
- * none), and no private addresses unless allowed. Clocks of threads differ by a random part, so
- * that they do not come to the provider all at once. */
+ * Bounds what anonymous clients can cause: one fetch per `retry_ms` and thread once there are keys,
+ * one per second while there are none; answers of a limited size; no redirects (the HTTP client
+ * follows none), and no private addresses unless allowed. Clocks of threads differ by a random
+ * part, so that they do not come to the provider all at once. */
 #include "shared/http/access/oidc.h"
 
 #include "shared/base/clock.h"
@@ -311,7 +311,7 @@ bool oidc_is_sure(const struct oidc *oidc)
     return oidc->keys != NULL && !oidc->has_failed;
 }
 
-struct oidc_view oidc_look(const struct oidc *oidc)
+struct oidc_view oidc_read_view(const struct oidc *oidc)
 {
     struct oidc_view view = {.has_ended = oidc->ended_ms != 0, .has_failed = oidc->has_failed};
     if (oidc->keys != NULL) {

@@ -78,6 +78,6 @@ struct oidc_view {
     size_t key_n;
     uint64_t age_s; /* of the keys; 0 without any */
 };
-struct oidc_view oidc_look(const struct oidc *oidc);
+struct oidc_view oidc_read_view(const struct oidc *oidc);
 
 #endif

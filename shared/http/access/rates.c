@@ -28,8 +28,8 @@ struct rate {
     uint64_t max_nonces;
     double tokens; /* requests that are admitted at once, as of filled_ms */
     uint64_t filled_ms, used_ms, heard_ms, stated_ms;
-    uint64_t asked;         /* requests since the last look, refused ones too */
-    uint64_t per_s;         /* as of the last look */
+    uint64_t asked;         /* requests since the last count, refused ones too */
+    uint64_t per_s;         /* as of the last count */
     uint64_t others;        /* of other nodes, as of heard_ms */
     uint64_t nonces;        /* used up here since they were last stated */
     uint64_t stated_nonces; /* in the call that is under way */
@@ -44,7 +44,7 @@ struct rates {
     unsigned n;
     unsigned next_bucket; /* where the next call begins */
     struct deadline timer;
-    uint64_t looked_ms;
+    uint64_t counted_ms;
     uint64_t day_end_ms; /* of Redis's day, on our clock; 0: not heard yet */
     struct call call;
     struct rate *stated[STATED_MAX];
@@ -139,7 +139,7 @@ enum rates_answer rates_admit(struct rates *rates, const struct account *account
     struct rate *rate = get(rates, account);
     rate->asked++;
     if (!deadline_is_set(&rates->timer)) {
-        rates->looked_ms = clock_mono_ms();
+        rates->counted_ms = clock_mono_ms();
         loop_set_deadline(rates->loop, &rates->timer, STATE_MS);
     }
     if (!take_token(rate)) {
@@ -193,7 +193,7 @@ static void begin_day(struct rates *rates)
 }
 
 /* Counts afresh. True when Redis is to know what it has counted. */
-static bool look(struct rate *rate, uint64_t now_ms, uint64_t took_ms)
+static bool count_rate(struct rate *rate, uint64_t now_ms, uint64_t took_ms)
 {
     rate->per_s = (rate->asked * 1000 + took_ms - 1) / took_ms;
     rate->asked = 0;
@@ -221,18 +221,18 @@ static void state(struct rates *rates, uint64_t now_ms)
 static void on_timer(struct deadline *deadline)
 {
     struct rates *rates = container_of(deadline, struct rates, timer);
-    uint64_t now_ms = clock_mono_ms(), took_ms = now_ms - rates->looked_ms;
+    uint64_t now_ms = clock_mono_ms(), took_ms = now_ms - rates->counted_ms;
     bool may_state = !call_is_under_way(&rates->call) &&
                      turn_is_up(shards_cluster(rates->shards)) && rates->stated_n == 0;
     unsigned first = rates->next_bucket;
-    rates->looked_ms = now_ms;
+    rates->counted_ms = now_ms;
     if (rates->day_end_ms != 0 && now_ms >= rates->day_end_ms)
         begin_day(rates);
     for (unsigned i = 0; i < BUCKET_N; i++) {
         unsigned bucket = (first + i) % BUCKET_N;
         for (struct rate **at = &rates->buckets[bucket]; *at != NULL;) {
             struct rate *rate = *at;
-            if (look(rate, now_ms, took_ms == 0 ? 1 : took_ms) && may_state &&
+            if (count_rate(rate, now_ms, took_ms == 0 ? 1 : took_ms) && may_state &&
                 rates->stated_n < STATED_MAX) {
                 rates->stated[rates->stated_n++] = rate;
                 rate->is_stated = true;

@@ -7,8 +7,8 @@
  * is what the others leave, or its proportion of the demand if that exceeds the limit. For the
  * first second of counting an account, a node assumes that no other node serves it.
  *
- * Accounts are counted once they are proven and forgotten after a minute without requests. The
- * counts may be lost at any time. One per server, on the loop's thread.
+ * Accounts are counted once they are authenticated, and forgotten after a minute without requests.
+ * The counts may be lost at any time. One per server, on the loop's thread.
  */
 #ifndef PARLEY_HTTP_RATES_H
 #define PARLEY_HTTP_RATES_H

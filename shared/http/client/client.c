@@ -6,10 +6,10 @@
  * polled itself, and so the whole client is one descriptor to its loop.
  *
  * libcurl forbids adding or removing a transfer inside its callbacks. Therefore start and cancel
- * only note what is wanted (`fresh`, `ended`) and kick the timer; the next turn carries it out.
+ * only note what is wanted (`fresh`, `ended`) and kick the timer; the next pass carries it out.
  * That is also what keeps callbacks from running before http_call_start returns.
  *
- *   FRESH --(turn: add)--> RUNNING --finished--> ENDED (on_done) --> freed
+ *   FRESH --(pass: add)--> RUNNING --finished--> ENDED (on_done) --> freed
  *     |                       \--cancel--> ENDED --(turn: remove)--> freed
  *     \--cancel--> freed
  */

@@ -34,11 +34,11 @@ struct http_client {
     int epoll_fd, timer_fd;
     struct http_client_settings settings;
     struct list calls[CALL_STATE_NR]; /* struct http_call, by state */
-    uint64_t due_ms;                  /* when libcurl wants a turn; 0: not at all */
+    uint64_t due_ms;                  /* when libcurl wants to run; 0: not at all */
     h2o_socket_t *notifier;           /* on an h2o loop, else NULL */
 };
 
-/* client.c: puts a call that is on no list on the list of its state, for the next turn. */
+/* client.c: puts a call that is on no list on the list of its state, for the next pass. */
 void client_put_call(struct http_call *call);
 /* Moves a call that is on no list. */
 void client_move_call(struct http_call *call, enum call_state to);

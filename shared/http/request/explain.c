@@ -191,11 +191,11 @@ static void put_size(struct buf *b, uint64_t bytes)
 }
 
 void explain_put_too_large(struct buf *b, const struct server *server, const struct route *route,
-                           bool is_proven, uint64_t sent)
+                           bool is_authenticated, uint64_t sent)
 {
     size_t max = route_body_max(server, route), most = max;
     bool is_for_all = route->roles == ROLES_NONE || route->is_open != NULL;
-    if (is_for_all && !is_proven && sent <= max)
+    if (is_for_all && !is_authenticated && sent <= max)
         most = route_anonymous_max(server, route);
     buf_printf(b, "The body is too large: %s %s takes at most ", route->method, route->path);
     put_size(b, most);

@@ -38,7 +38,7 @@ bool explain_role(struct request *r);
 /* Puts the detail for a body of more than the route's limit. `sent`: its bytes, 0 if they are not
  * known. Without proof of its sender less may be read (admit.h). */
 void explain_put_too_large(struct buf *b, const struct server *server, const struct route *route,
-                           bool is_proven, uint64_t sent);
+                           bool is_authenticated, uint64_t sent);
 /* Returns the detail for a head of more than the node reads, in the request's pool. */
 const char *explain_long_head(struct request *r, const char *what);
 /* The same as explain_put_too_large in the request's pool, for its route. */

@@ -118,7 +118,7 @@ static void on_disposed(void *chunk)
     list_remove(&r->link);
     leave_unwatch(&r->exchange);
     cancel(r);
-    r->exchange.is_proven = r->account != NULL;
+    r->exchange.is_authenticated = r->account != NULL;
     connection_end(&r->exchange);
     request_detach(r);
     if (r->on_gone != NULL)
@@ -155,11 +155,11 @@ void request_admit(struct request *r)
 {
     if (r->account != NULL) {
         list(r);
-        r->exchange.is_proven = true;
-        connection_proves(&r->exchange);
+        r->exchange.is_authenticated = true;
+        connection_note_account(&r->exchange);
     }
-    if (r->objection != ERR_OK)
-        respond_error(r, r->objection, r->objection_detail);
+    if (r->rejection != ERR_OK)
+        respond_error(r, r->rejection, r->rejection_detail);
     else if (r->nonce.is_set && r->server->shards->n > 1 && !r->route->uses_nonce_itself)
         request_handle_after_nonce(r);
     else

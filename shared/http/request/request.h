@@ -4,7 +4,7 @@
  * libh2o disposes of the request: after the answer was written, or when the client left. A handler
  * answers exactly once through respond.h, immediately or later. All on the loop's thread.
  *
- * If you keep a request past this turn, set `on_gone`. Calls of request_call are detached
+ * If you keep a request past this pass, set `on_gone`. Calls of request_call are detached
  * automatically.
  */
 #ifndef PARLEY_HTTP_REQUEST_H
@@ -54,9 +54,9 @@ struct request {
     const struct identity *identity; /* of a provider's token; NULL for our own accounts */
     struct nonce_id nonce;           /* used up by the request's first verb, or before its answer */
     uint64_t expires_s;              /* `exp` of its token, seconds since 1970; 0: a signature */
-    enum err objection;              /* error to answer once it is authenticated; ERR_OK: none */
+    enum err rejection;              /* error to answer once it is authenticated; ERR_OK: none */
     enum err revoked; /* why its right has ended (request_revoke); ERR_OK: it has not */
-    const char *objection_detail;
+    const char *rejection_detail;
     struct list_link link;       /* of the server's that have an account */
     struct fair_entry body_turn; /* at its handler, with a long body (handle.c) */
     struct steps handling;       /* runs that then, or what it has begun */

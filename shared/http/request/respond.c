@@ -142,7 +142,7 @@ static void send_now(struct request *r, const struct held_answer *answer)
         h2o->res.content_length = answer->body.n;
     count(r, answer->status);
     if (r->account == NULL)
-        connection_answers_stranger(&r->exchange);
+        connection_answers_anonymous(&r->exchange);
     h2o_start_response(h2o, &generator);
     h2o_send(h2o, &bytes, request_is_head(r) || answer->body.n == 0 ? 0 : 1, H2O_SEND_STATE_FINAL);
 }
@@ -153,7 +153,7 @@ static void begin_answer(struct request *r, int status)
     if (r->exchange.is_answered)
         abort();
     r->exchange.is_answered = true;
-    r->exchange.is_proven = r->account != NULL;
+    r->exchange.is_authenticated = r->account != NULL;
     r->server->hooks->begins(r, status);
 }
 

@@ -61,7 +61,7 @@ struct server_requests {            /* request.c */
     struct fair_slots *long_bodies; /* handle.c: one at a time */
     struct list with_account;       /* struct request */
 };
-/* Log limits per error code of respond.c and for tokens of authenticate.c, because strangers can
+/* Log limits per error code of respond.c and for tokens of authenticate.c, because anybody can
  * cause both at will. */
 struct server_refusals {
     struct log_limit answers[ERR_NR];

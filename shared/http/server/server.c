@@ -235,7 +235,7 @@ static bool is_quiet(struct server *server)
         server->listeners->seen_n = server->requests.numbered_n;
         server->listeners->quiet_from_ms = now_ms;
     }
-    return connections_look(server->wire.connections).open_n == 0 ||
+    return connections_read_view(server->wire.connections).open_n == 0 ||
            now_ms - server->listeners->quiet_from_ms >= QUIET_MS;
 }
 
@@ -260,7 +260,7 @@ void server_check_rights(struct server *server)
 
 void server_turn_end(struct server *server)
 {
-    connections_settle(server->wire.connections);
+    connections_finish_pass(server->wire.connections);
     held_nonces_report(server);
 }
 

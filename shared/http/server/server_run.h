@@ -32,7 +32,7 @@ bool server_is_drained(struct server *server);
 bool server_is_idle(const struct server *server);
 /* If the accounts have been reloaded, ends what is open for those that have lost their right. */
 void server_check_rights(struct server *server);
-/* Call it at the end of each turn of the loop. */
+/* Call it at the end of each pass of the loop. */
 void server_turn_end(struct server *server);
 /* Call it after the loop has ended: nothing is answered any more. */
 void server_fini(struct server *server);

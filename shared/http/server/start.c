@@ -46,10 +46,10 @@ static void answer_preflight(struct request *r, const char *allow)
     respond_empty(r, 204);
 }
 
-static void object(struct request *r, enum err error, const char *detail)
+static void reject(struct request *r, enum err error, const char *detail)
 {
-    r->objection = error;
-    r->objection_detail = detail;
+    r->rejection = error;
+    r->rejection_detail = detail;
 }
 
 /* Bodies are bounded as they are sent, and none is unpacked. */
@@ -61,34 +61,34 @@ static bool is_encoded(struct request *r)
 }
 
 /* Reasons to reject the request, no matter who sends it. */
-static void look_for_objections(struct request *r)
+static void find_rejection(struct request *r)
 {
     h2o_req_t *h2o = r->exchange.h2o;
     size_t head_max = r->server->config->wire.header_max_bytes;
     if (header_bytes(h2o) > head_max) {
         bool is_path = h2o->path.len > head_max / 2;
-        object(r, is_path ? ERR_URI_TOO_LONG : ERR_HEADERS_TOO_LARGE,
+        reject(r, is_path ? ERR_URI_TOO_LONG : ERR_HEADERS_TOO_LARGE,
                explain_long_head(r, is_path ? "request line" : "headers"));
-    } else if (r->route == NULL || r->objection != ERR_OK) {
+    } else if (r->route == NULL || r->rejection != ERR_OK) {
         return;
     } else if (h2o->entity.len > route_body_max(r->server, r->route)) {
-        object(r, route_too_large(r->route), explain_too_large(r, h2o->entity.len));
+        reject(r, route_too_large(r->route), explain_too_large(r, h2o->entity.len));
     } else if (is_encoded(r)) {
-        object(r, ERR_ENCODED, NULL);
+        reject(r, ERR_ENCODED, NULL);
     } else if (r->route->takes_key && request_header(r, "idempotency-key").n > ONCE_KEY_MAX_BYTES) {
-        object(r, ERR_BAD_REQUEST, "Idempotency-Key must be 1 to 128 bytes.");
+        reject(r, ERR_BAD_REQUEST, "Idempotency-Key must be 1 to 128 bytes.");
     } else if (!is_good_path(r)) {
-        object(r, ERR_BAD_REQUEST, "The path is not valid: broken %-escapes, or not UTF-8.");
+        reject(r, ERR_BAD_REQUEST, "The path is not valid: broken %-escapes, or not UTF-8.");
     } else if (!is_good_encoding(r->server, r->query)) {
-        object(r, ERR_BAD_REQUEST,
+        reject(r, ERR_BAD_REQUEST,
                "The query string is not valid: broken %-escapes, or not UTF-8.");
     }
 }
 
 static void answer_without_route(struct request *r, struct str method, const char *allow)
 {
-    if (r->objection != ERR_OK) {
-        respond_error(r, r->objection, r->objection_detail);
+    if (r->rejection != ERR_OK) {
+        respond_error(r, r->rejection, r->rejection_detail);
     } else if (allow == NULL) {
         explain_no_route(r);
     } else if (str_eq(method, STR("OPTIONS"))) {
@@ -116,11 +116,11 @@ static bool begin_refusal(struct request *r, const struct refusal *refusal)
         return true;
     }
     if (r->route != NULL && err_info(refusal->error)->status == 413)
-        object(r, refusal->error, explain_too_large(r, refusal->length));
+        reject(r, refusal->error, explain_too_large(r, refusal->length));
     else if (refusal->error != ERR_OK)
-        object(r, refusal->error, refusal->detail);
+        reject(r, refusal->error, refusal->detail);
     else if (r->route != NULL)
-        object(r, ERR_BUSY, "The body was not read: send the request again.");
+        reject(r, ERR_BUSY, "The body was not read: send the request again.");
     return false;
 }
 
@@ -134,16 +134,16 @@ void start_request(struct server *server, h2o_req_t *h2o)
     r->route = router_find(server->router, method, r->path, &allow);
     if (refusal.is_set && begin_refusal(r, &refusal))
         return;
-    look_for_objections(r);
+    find_rejection(r);
     if (r->route == NULL) {
         answer_without_route(r, method, allow);
         return;
     }
-    /* Credentials come before objections, so that a signed query which is refused is used up all
+    /* Credentials come before rejections, so that a signed query that is refused is used up all
      * the same, and nobody tries secrets in requests that are refused for something else. */
     bool must_prove = refusal.is_set && refusal.error == ERR_OK;
     bool is_anonymous = r->route->roles == ROLES_NONE ||
-                        (r->objection != ERR_OK && !must_prove && !authenticate_is_tried(r));
+                        (r->rejection != ERR_OK && !must_prove && !authenticate_is_tried(r));
     if (is_anonymous || authenticate(r, request_admit))
         request_admit(r);
 }

@@ -3,7 +3,7 @@
  *
  * Everything that ends a socket ends in websocket_end(), which only the loop calls: from a socket's
  * callback or a deadline, never from inside wslay's callbacks or ours. Calls from outside queue and
- * let the next turn pump. */
+ * let the next pass pump. */
 #include "shared/auth/token.h"
 #include "shared/base/clock.h"
 #include "shared/base/mem.h"
@@ -19,7 +19,7 @@ enum {
     QUEUE_MESSAGES = 1024, /* the same in messages, however small */
     HELD_SLACK_BYTES = 8 << 10,
     PING_EVERY_MS = 20000,
-    WRITE_LOOKS = 2, /* a write that takes more is cut off */
+    WRITE_CHECKS = 2, /* a write that takes more is cut off */
     CLOSE_WAIT_MS = 5000
 };
 
@@ -77,7 +77,7 @@ void websocket_end(struct websocket *ws)
     unsigned code = code_of(ws);
     websocket_move(ws, WEBSOCKET_GONE); /* on_closed may still send, in vain */
     loop_cancel_deadline(loop, &ws->pump_soon);
-    loop_cancel_deadline(loop, &ws->look);
+    loop_cancel_deadline(loop, &ws->check);
     loop_cancel_deadline(loop, &ws->expiry);
     take_from_server(ws);
     if (ws->socket != NULL)
@@ -96,7 +96,7 @@ void websocket_begin_closing(struct websocket *ws)
     if (ws->state != WEBSOCKET_OPEN)
         return;
     websocket_move(ws, WEBSOCKET_CLOSING);
-    loop_set_deadline(ws->server->loop, &ws->look, CLOSE_WAIT_MS);
+    loop_set_deadline(ws->server->loop, &ws->check, CLOSE_WAIT_MS);
 }
 
 void websocket_note_fault(struct websocket *ws)
@@ -125,19 +125,19 @@ static bool is_lost(const struct websocket *ws)
 {
     if (ws->state >= WEBSOCKET_CLOSING)
         return true;
-    if (ws->is_writing && ws->write_looks_n >= WRITE_LOOKS)
+    if (ws->is_writing && ws->write_checks_n >= WRITE_CHECKS)
         return true;
     return ws->state == WEBSOCKET_OPEN && !ws->was_heard && !websocket_is_behind(ws);
 }
 
-static void on_look(struct deadline *deadline)
+static void on_check(struct deadline *deadline)
 {
-    struct websocket *ws = container_of(deadline, struct websocket, look);
+    struct websocket *ws = container_of(deadline, struct websocket, check);
     if (is_lost(ws)) {
         websocket_end(ws);
         return;
     }
-    loop_set_deadline(ws->server->loop, &ws->look, ping_every_ms(ws));
+    loop_set_deadline(ws->server->loop, &ws->check, ping_every_ms(ws));
     if (ws->state == WEBSOCKET_UPGRADING) /* the socket is still libh2o's, and so is its end */
         return;
     if (ws->message_end_ms != 0 && clock_mono_ms() >= ws->message_end_ms) {
@@ -146,7 +146,7 @@ static void on_look(struct deadline *deadline)
     }
     const struct wslay_event_msg ping = {.opcode = WSLAY_PING};
     ws->was_heard = false;
-    ws->write_looks_n++;
+    ws->write_checks_n++;
     wslay_event_queue_msg(ws->wslay, &ping);
     websocket_pump_after(ws, 0);
 }
@@ -155,9 +155,10 @@ static void on_look(struct deadline *deadline)
 
 static bool has_room(const struct websocket *ws)
 {
-    enum websocket_room room = websocket_owner_room(ws);
-    size_t most = room == WEBSOCKET_ROOM ? QUEUE_BYTES : 0;
-    return room != WEBSOCKET_NO_ROOM && wslay_event_get_queued_msg_length(ws->wslay) <= most &&
+    enum websocket_capacity capacity = websocket_owner_capacity(ws);
+    size_t most = capacity == WEBSOCKET_CAPACITY ? QUEUE_BYTES : 0;
+    return capacity != WEBSOCKET_NO_CAPACITY &&
+           wslay_event_get_queued_msg_length(ws->wslay) <= most &&
            wslay_event_get_queued_msg_count(ws->wslay) < QUEUE_MESSAGES;
 }
 
@@ -266,10 +267,10 @@ static struct websocket *create(struct request *r, const struct websocket_events
                              .events = events,
                              .arg = arg,
                              .account = r->identity == NULL ? r->account : NULL,
-                             .is_proven = r->account != NULL,
+                             .is_authenticated = r->account != NULL,
                              .expiry.on_expire = on_expiry,
                              .pump_soon.on_expire = on_pump_soon,
-                             .look.on_expire = on_look,
+                             .check.on_expire = on_check,
                              .message.max = most,
                              .held.max = most + HELD_SLACK_BYTES,
                              .sending.max = WRITE_MAX,
@@ -296,7 +297,7 @@ struct websocket *websocket_accept(struct request *r, const struct websocket_eve
     struct websocket *ws = create(r, events, arg);
     ws->owner = owner;
     add_to_server(ws, r->server);
-    loop_set_deadline(r->server->loop, &ws->look, ping_every_ms(ws));
+    loop_set_deadline(r->server->loop, &ws->check, ping_every_ms(ws));
     handshake_put_accept(r, key);
     respond_start_upgrade(r);
     connection_upgrade(&r->exchange, on_upgraded, ws);

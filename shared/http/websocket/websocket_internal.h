@@ -29,27 +29,27 @@ struct websocket {
     uint64_t number;      /* for the log of its states */
     h2o_socket_t *socket; /* NULL while UPGRADING */
     wslay_event_context_ptr wslay;
-    const struct account *account;   /* NULL: of a provider's token, or nobody's */
-    struct websocket_owner *owner;   /* whose share of the connections it takes */
-    struct deadline expiry;          /* of its token */
-    struct deadline pump_soon, look; /* look: for signs of life, or for the end of a close */
-    struct buf message;              /* the text that is being received; memory only meanwhile */
-    struct buf held;                 /* whole messages for later, each after its length */
-    struct buf sending;              /* what is being written; memory only meanwhile */
+    const struct account *account;    /* NULL: of a provider's token, or nobody's */
+    struct websocket_owner *owner;    /* whose share of the connections it takes */
+    struct deadline expiry;           /* of its token */
+    struct deadline pump_soon, check; /* check: for signs of life, or for the end of a close */
+    struct buf message;               /* the text that is being received; memory only meanwhile */
+    struct buf held;                  /* whole messages for later, each after its length */
+    struct buf sending;               /* what is being written; memory only meanwhile */
     size_t held_at;
     size_t queued_bytes;     /* part of the server's */
-    size_t read_left;        /* bytes that may be read in this turn */
+    size_t read_left;        /* bytes that may be read in this pass */
     uint64_t message_end_ms; /* until when the message must be complete; 0: none has begun */
     uint64_t slowed_ms;      /* until when no message is delivered, for its account's rate */
-    unsigned write_looks_n;  /* looks since the write began that is under way */
+    unsigned write_checks_n; /* checks since the write began that is under way */
     unsigned code;           /* why we close it; 0: we do not */
     char *reason;            /* own memory; NULL with code 0 */
     bool is_pumping, is_writing, was_heard;
-    bool is_proven;  /* it has an account */
-    bool is_control; /* the frame that is being received */
-    bool is_paused;  /* by its owner */
-    bool is_dry;     /* nothing is left to read in this turn */
-    bool has_ended;  /* the peer sends no more */
+    bool is_authenticated; /* it has an account */
+    bool is_control;       /* the frame that is being received */
+    bool is_paused;        /* by its owner */
+    bool is_dry;           /* nothing is left to read in this pass */
+    bool has_ended;        /* the peer sends no more */
 };
 
 void websocket_move(struct websocket *ws, enum websocket_state to);
@@ -62,7 +62,7 @@ void websocket_note_fault(struct websocket *ws);
 
 /* Moves bytes both ways, and may end the socket. Called from the loop only. */
 void websocket_pump(struct websocket *ws);
-/* The same in the next turn of the loop, or after `after_ms`. */
+/* The same in the next pass of the loop, or after `after_ms`. */
 void websocket_pump_after(struct websocket *ws, uint64_t after_ms);
 /* Updates the sums of what waits for readers. */
 void websocket_count_queued(struct websocket *ws);
@@ -89,7 +89,7 @@ void websocket_owner_leave(struct server *server, struct websocket_owner *owner)
 /* So many bytes more wait for readers, or less. */
 void websocket_owner_count(struct websocket *ws, ptrdiff_t bytes);
 /* Room for data that waits on a socket, by what its owner has on all of its sockets. */
-enum websocket_room { WEBSOCKET_ROOM, WEBSOCKET_ROOM_FOR_ONE, WEBSOCKET_NO_ROOM };
-enum websocket_room websocket_owner_room(const struct websocket *ws) must_check;
+enum websocket_capacity { WEBSOCKET_CAPACITY, WEBSOCKET_CAPACITY_FOR_ONE, WEBSOCKET_NO_CAPACITY };
+enum websocket_capacity websocket_owner_capacity(const struct websocket *ws) must_check;
 
 #endif

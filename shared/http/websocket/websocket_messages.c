@@ -29,7 +29,7 @@ enum {
 void websocket_drop_message(struct websocket *ws)
 {
     if (ws->message.cap > ADMIT_UNASKED_BYTES)
-        (void)!connection_charge(connection_of(ws->socket), 0, ws->is_proven);
+        (void)!connection_charge(connection_of(ws->socket), 0, ws->is_authenticated);
     buf_fini(&ws->message);
     ws->message_end_ms = 0;
 }
@@ -57,7 +57,7 @@ static void on_frame_bytes(wslay_event_context_ptr wslay,
         return;
     buf_put(&ws->message, (struct str){(const char *)piece->data, piece->data_length});
     if (ws->message.cap > ADMIT_UNASKED_BYTES &&
-        !connection_charge(connection_of(ws->socket), ws->message.cap, ws->is_proven))
+        !connection_charge(connection_of(ws->socket), ws->message.cap, ws->is_authenticated))
         websocket_close(ws, WEBSOCKET_TRY_AGAIN,
                         "This node is busy with other large messages: try again later.");
 }

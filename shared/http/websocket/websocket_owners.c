@@ -74,12 +74,12 @@ void websocket_owner_count(struct websocket *ws, ptrdiff_t bytes)
     ws->server->websockets->queued_bytes += (size_t)bytes;
 }
 
-enum websocket_room websocket_owner_room(const struct websocket *ws)
+enum websocket_capacity websocket_owner_capacity(const struct websocket *ws)
 {
     size_t all = ws->server->websockets->queued_bytes, mine = ws->owner->queued_bytes;
     size_t always = QUEUES_BYTES / 2 / ws->server->websockets->owner_n;
     if (mine <= always || mine + all <= QUEUES_BYTES)
-        return WEBSOCKET_ROOM;
-    return mine < QUEUES_BYTES && all < 2 * QUEUES_BYTES ? WEBSOCKET_ROOM_FOR_ONE
-                                                         : WEBSOCKET_NO_ROOM;
+        return WEBSOCKET_CAPACITY;
+    return mine < QUEUES_BYTES && all < 2 * QUEUES_BYTES ? WEBSOCKET_CAPACITY_FOR_ONE
+                                                         : WEBSOCKET_NO_CAPACITY;
 }

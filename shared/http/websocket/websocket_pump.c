@@ -4,7 +4,7 @@
  * libh2o's own wrapper around wslay is not used: it writes a frame's head and body one by one, each
  * waiting for the other, and reads on whatever waits to be written. Here libh2o gives the socket
  * away (h2o_http1_upgrade) and only says when it is readable. websocket_pump() moves bytes both
- * ways: what came goes from the socket into wslay's buffer, READ_BYTES at most in a turn of the
+ * ways: what came goes from the socket into wslay's buffer, READ_BYTES at most in a pass of the
  * loop, and all that wslay has to say goes into one buffer and out in one write.
  *
  * A close frame overtakes text that waits in wslay, so one that is ours waits until that is sent,
@@ -16,7 +16,7 @@
 #include "shared/http/wire/connection.h"
 
 enum {
-    READ_BYTES = 64 << 10, /* of a socket in one turn of the loop */
+    READ_BYTES = 64 << 10, /* of a socket in one pass of the loop */
     SCRATCH_BYTES = 4 << 10
 };
 
@@ -93,7 +93,7 @@ static bool give_output(struct websocket *ws)
     if (ws->sending.n == 0)
         return true;
     ws->is_writing = true;
-    ws->write_looks_n = 0;
+    ws->write_checks_n = 0;
     h2o_iovec_t bytes = h2o_iovec_init(ws->sending.at, ws->sending.n);
     h2o_socket_write(ws->socket, &bytes, 1, on_written);
     return true;

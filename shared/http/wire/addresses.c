@@ -86,37 +86,37 @@ void addresses_leave(struct addresses *addresses, struct address *address)
     free(address);
 }
 
-void address_put_idle(struct address *address, struct list_link *link, bool is_proven)
+void address_put_idle(struct address *address, struct list_link *link, bool is_authenticated)
 {
-    unsigned kind = is_proven ? IDLE_PROVEN : IDLE_STRANGERS;
+    unsigned kind = is_authenticated ? IDLE_AUTHENTICATED : IDLE_ANONYMOUS;
     if (list_is_linked(link))
         return;
     list_append(&address->idle[kind], link);
     address->idle_n[kind]++;
 }
 
-void address_take_idle(struct address *address, struct list_link *link, bool is_proven)
+void address_take_idle(struct address *address, struct list_link *link, bool is_authenticated)
 {
     if (!list_is_linked(link))
         return;
     list_remove(link);
-    address->idle_n[is_proven ? IDLE_PROVEN : IDLE_STRANGERS]--;
+    address->idle_n[is_authenticated ? IDLE_AUTHENTICATED : IDLE_ANONYMOUS]--;
 }
 
 struct list_link *addresses_oldest_idle(const struct addresses *addresses, size_t newcomers_n)
 {
     const struct address *most[IDLE_NR] = {NULL};
-    size_t strangers_n = 0;
+    size_t anonymous_n = 0;
     for (unsigned i = 0; i < BUCKET_N; i++)
         list_for_each (const struct address, a, &addresses->buckets[i], link) {
-            strangers_n += a->idle_n[IDLE_STRANGERS];
+            anonymous_n += a->idle_n[IDLE_ANONYMOUS];
             for (unsigned kind = 0; kind < IDLE_NR; kind++)
                 if (a->idle_n[kind] > 0 &&
                     (most[kind] == NULL || a->idle_n[kind] > most[kind]->idle_n[kind]))
                     most[kind] = a;
         }
-    bool is_strangers =
-        most[IDLE_STRANGERS] != NULL && (strangers_n > newcomers_n || most[IDLE_PROVEN] == NULL);
-    unsigned kind = is_strangers ? IDLE_STRANGERS : IDLE_PROVEN;
+    bool is_anonymous = most[IDLE_ANONYMOUS] != NULL &&
+                        (anonymous_n > newcomers_n || most[IDLE_AUTHENTICATED] == NULL);
+    unsigned kind = is_anonymous ? IDLE_ANONYMOUS : IDLE_AUTHENTICATED;
     return most[kind] == NULL ? NULL : most[kind]->idle[kind].ends.next;
 }

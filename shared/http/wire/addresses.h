@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-enum { IDLE_STRANGERS, IDLE_PROVEN, IDLE_NR };
+enum { IDLE_ANONYMOUS, IDLE_AUTHENTICATED, IDLE_NR };
 
 struct address {
     struct list_link link; /* of the same hash */
@@ -41,9 +41,9 @@ struct address *addresses_enter(struct addresses *addresses, const struct sockad
 /* Counts one less; the last one frees `address`. */
 void addresses_leave(struct addresses *addresses, struct address *address);
 
-void address_put_idle(struct address *address, struct list_link *link, bool is_proven);
+void address_put_idle(struct address *address, struct list_link *link, bool is_authenticated);
 /* Does nothing if it is not idle. */
-void address_take_idle(struct address *address, struct list_link *link, bool is_proven);
+void address_take_idle(struct address *address, struct list_link *link, bool is_authenticated);
 
 /* Counts the idle connections of each kind. Visits all addresses. */
 void addresses_count_idle(const struct addresses *addresses, size_t ret_n[IDLE_NR]);

@@ -4,14 +4,14 @@
  * libh2o skips its own read of a socket that is marked "do not read" and only calls its callback,
  * so the mark stays on and that callback is replaced by on_readable, which reads and then calls
  * libh2o's. libh2o sets its own again whenever it begins to read: that is found right after each
- * call into it (connection_adopt), and for the next request of a connection in the same turn of the
- * loop (look). With HTTP/2 it stops reading while 512 KiB wait to be written, and begins again
- * after any write: that is found at the end of the turn (settle), and so is that a paused
- * connection may be read again. Between request and answer the socket of HTTP/1 is leave.c's.
+ * call into it (connection_take_over_reads), and for the next request of a connection in the same
+ * pass of the loop (recheck). With HTTP/2 it stops reading while 512 KiB wait to be written, and
+ * begins again after any write: connections_finish_pass finds that, and paused connections that may
+ * be read again. Between request and answer the socket of HTTP/1 is leave.c's.
  *
- * libh2o is shown one request at a time: what a client sent after it is put aside (rest). Heads are
- * connection_head.c's, how much is read connection_read.c's, streams of HTTP/2 streams.c's, who
- * makes room for whom connection_room.c's.
+ * libh2o is shown one request at a time: what a client sent after it is pushed back (rest).
+ * connection_head.c has the heads, connection_read.c how much is read, streams.c the streams of
+ * HTTP/2, connection_idle.c who makes room for whom.
  */
 #include "shared/http/wire/connection_internal.h"
 
@@ -22,11 +22,11 @@
 #include <h2o/http1.h>
 
 enum {
-    LEFT_BYTES = 8 << 10, /* what a stranger leaves in the heap, besides bodies */
+    LEFT_BYTES = 8 << 10, /* that an anonymous client leaves in the heap, besides bodies */
     LEFT_TLS_BYTES = 40 << 10,
     STREAMS_AT_ONCE = 128, /* of HTTP/2, in STREAMS_MS */
     STREAMS_MS = 1,
-    UNREAD_AT_ONCE = 256 /* answers that all connections of strangers may leave unread */
+    UNREAD_AT_ONCE = 256 /* answers that all anonymous connections together may leave unread */
 };
 
 static const struct sm_state states[] = {
@@ -50,21 +50,22 @@ void connection_move(struct connection *c, enum connection_state to)
 
 /* --- between libh2o and us -------------------------------------------------------------------- */
 
-static void look_soon(struct connections *all)
+static void recheck_soon(struct connections *all)
 {
-    if (!h2o_timeout_is_linked(&all->look_soon))
-        h2o_timeout_link(all->wire->loop->h2o, &all->wire->context.zero_timeout, &all->look_soon);
+    if (!h2o_timeout_is_linked(&all->recheck_soon))
+        h2o_timeout_link(all->wire->loop->h2o, &all->wire->context.zero_timeout,
+                         &all->recheck_soon);
 }
 
-void connection_look_again(struct connection *c)
+void connection_recheck(struct connection *c)
 {
-    if (list_is_linked(&c->look))
+    if (list_is_linked(&c->recheck))
         return;
-    list_prepend(&c->all->looks, &c->look);
-    look_soon(c->all);
+    list_prepend(&c->all->rechecks, &c->recheck);
+    recheck_soon(c->all);
 }
 
-void connection_adopt(struct connection *c)
+void connection_take_over_reads(struct connection *c)
 {
     h2o_socket_cb now = c->socket->_cb.read;
     if (now == NULL || now == on_readable || c->request != NULL || c->state == CONNECTION_GIVEN)
@@ -75,8 +76,8 @@ void connection_adopt(struct connection *c)
 
 static void watch_writes(struct connection *c)
 {
-    if (c->state == CONNECTION_HTTP2 && !list_is_linked(&c->settle))
-        list_prepend(&c->all->settles, &c->settle);
+    if (c->state == CONNECTION_HTTP2 && !list_is_linked(&c->writing))
+        list_prepend(&c->all->writers, &c->writing);
 }
 
 void connection_wrote(struct exchange *x)
@@ -106,7 +107,7 @@ bool connection_pass(struct connection *c, const char *error)
     if (all->current != c)
         return false;
     all->current = NULL;
-    connection_adopt(c);
+    connection_take_over_reads(c);
     watch_writes(c);
     return true;
 }
@@ -117,29 +118,29 @@ static bool is_unread(const struct connection *c)
     return c->unread_n > UNREAD_AT_LEAST && c->all->unread_n > UNREAD_AT_ONCE;
 }
 
-void connections_settle(struct connections *all)
+void connections_finish_pass(struct connections *all)
 {
     struct list due = {0};
     struct connection *c;
-    list_move(&due, &all->settles);
-    while ((c = list_first(&due, struct connection, settle)) != NULL) {
-        list_remove(&c->settle);
-        list_append(&all->settles, &c->settle);
+    list_move(&due, &all->writers);
+    while ((c = list_first(&due, struct connection, writing)) != NULL) {
+        list_remove(&c->writing);
+        list_append(&all->writers, &c->writing);
         bool writes = streams_write(c);
         streams_write_little(c);
-        connection_adopt(c);
+        connection_take_over_reads(c);
         if (c->is_paused && (c->unanswered_n > 0 || writes)) {
             stop_reading(c);
         } else if (c->is_paused) {
             c->is_paused = false;
             h2o_socket_read_start(c->socket, on_readable);
             if (c->rest != NULL)
-                connection_look_again(c);
+                connection_recheck(c);
         }
         if (connection_has_more(c->socket) && h2o_socket_is_reading(c->socket))
-            connection_look_again(c);
+            connection_recheck(c);
         if (h2o_socket_is_reading(c->socket) && !writes)
-            list_remove(&c->settle);
+            list_remove(&c->writing);
         if (!writes && is_unread(c))
             (void)!connection_pass(c, h2o_socket_error_closed);
     }
@@ -156,7 +157,7 @@ struct refusal connections_take_refusal(struct connections *all)
 /* One of HTTP/1 may still wait to be looked at, where connections of HTTP/2 are too early. */
 bool connection_close_idle(struct connection *c)
 {
-    connection_adopt(c);
+    connection_take_over_reads(c);
     bool writes = c->state == CONNECTION_HTTP2
                       ? streams_write(c)
                       : c->state == CONNECTION_HANDSHAKE && h2o_socket_is_writing(c->socket);
@@ -174,7 +175,7 @@ void connection_pass_refused(struct connection *c, struct refusal refusal)
     all->refusal.is_set = false;
 }
 
-void connection_put_aside(struct connection *c, size_t end)
+void connection_push_back(struct connection *c, size_t end)
 {
     h2o_buffer_t *input = c->socket->input;
     if (end >= input->size)
@@ -205,7 +206,7 @@ static void advance(struct connection *c)
 }
 
 /* HTTP/2: have enough requests begun in this millisecond? The memory of a stream is freed once its
- * answer is written, at the end of the turn. */
+ * answer is written, at the end of the pass. */
 static bool is_too_early(const struct connection *c)
 {
     return c->state == CONNECTION_HTTP2 && c->all->begun_n >= STREAMS_AT_ONCE;
@@ -217,7 +218,7 @@ static void read_on(struct connection *c, const char *error)
     if (error == NULL && !connection_read(c, &error))
         return;
     if (error == NULL && connection_has_more(c->socket))
-        connection_look_again(c);
+        connection_recheck(c);
     if (error != NULL)
         (void)!connection_pass(c, error);
     else
@@ -229,7 +230,7 @@ static void on_readable(h2o_socket_t *socket, const char *error)
     struct connection *c = socket->on_close.data;
     if (c->state == CONNECTION_HANDSHAKE)
         connection_shake_hands(c);
-    else if (!list_is_linked(&c->look) && !is_too_early(c))
+    else if (!list_is_linked(&c->recheck) && !is_too_early(c))
         read_on(c, error);
 }
 
@@ -260,19 +261,19 @@ void connection_begin(struct exchange *x)
     c->has_asked = true;
     c->busy_n++;
     if (c->state != CONNECTION_HTTP2) {
-        (void)!connection_charge(c, 0, c->is_body_proven);
+        (void)!connection_charge(c, 0, c->is_body_authenticated);
         c->request = x;
         const h2o_iovec_t *body = &x->h2o->entity;
-        connection_put_aside(c, body->base == NULL
+        connection_push_back(c, body->base == NULL
                                     ? c->head_n
                                     : (size_t)(body->base - c->socket->input->bytes) + body->len);
     } else if (c->all->begun_n++ == 0) {
-        loop_set_deadline(c->all->wire->loop, &c->all->look_later, STREAMS_MS);
+        loop_set_deadline(c->all->wire->loop, &c->all->recheck_later, STREAMS_MS);
     }
     connection_hold(x, x->h2o->entity.len);
 }
 
-void connection_proves(struct exchange *x)
+void connection_note_account(struct exchange *x)
 {
     if (x->connection != NULL)
         connection_hold(x, x->held_bytes);
@@ -290,7 +291,7 @@ void connection_answered(struct exchange *x)
     c->unanswered_n--;
 }
 
-void connection_answers_stranger(struct exchange *x)
+void connection_answers_anonymous(struct exchange *x)
 {
     struct connection *c = x->connection;
     if (c == NULL || c->state != CONNECTION_HTTP2)
@@ -316,23 +317,24 @@ void connection_end(struct exchange *x)
         if (c->state != CONNECTION_HEAD)
             connection_move(c, CONNECTION_HEAD);
         c->head_n = c->scan_n = 0;
-        c->is_body_proven = false;
-        connection_look_again(c);
+        c->is_body_authenticated = false;
+        connection_recheck(c);
     }
     if (--c->busy_n > 0)
         return;
-    c->is_proven = x->is_proven;
+    c->is_authenticated = x->is_authenticated;
     connection_set_idle(c, true);
 }
 
-/* libh2o has released requests in this turn, and reads their connections again; or a connection of
+/* libh2o has released requests in this pass, and reads their connections again; or a connection of
  * HTTP/2 has begun and had to wait. */
-static void look(struct connections *all)
+static void recheck(struct connections *all)
 {
     struct connection *c;
-    while ((c = list_first(&all->looks, struct connection, look)) != NULL && !is_too_early(c)) {
-        list_remove(&c->look);
-        connection_adopt(c);
+    while ((c = list_first(&all->rechecks, struct connection, recheck)) != NULL &&
+           !is_too_early(c)) {
+        list_remove(&c->recheck);
+        connection_take_over_reads(c);
         if (c->is_paused || c->socket->_cb.read != on_readable)
             continue;
         if (c->rest == NULL) {
@@ -342,21 +344,21 @@ static void look(struct connections *all)
         }
         take_rest_back(c);
         if (connection_has_more(c->socket))
-            connection_look_again(c);
+            connection_recheck(c);
         advance(c);
     }
 }
 
-static void on_look(h2o_timeout_entry_t *entry)
+static void on_recheck(h2o_timeout_entry_t *entry)
 {
-    look(container_of(entry, struct connections, look_soon));
+    recheck(container_of(entry, struct connections, recheck_soon));
 }
 
-static void on_look_later(struct deadline *deadline)
+static void on_recheck_later(struct deadline *deadline)
 {
-    struct connections *all = container_of(deadline, struct connections, look_later);
+    struct connections *all = container_of(deadline, struct connections, recheck_later);
     all->begun_n = 0;
-    look(all);
+    recheck(all);
 }
 
 uint64_t connection_on_reset(struct exchange *x, connection_reset_cb *on_reset, void *arg,
@@ -391,7 +393,7 @@ void connection_give_away(h2o_socket_t *socket)
     struct connection *c = connection_of(socket);
     if (c == NULL)
         return;
-    list_remove(&c->look);
+    list_remove(&c->recheck);
     connection_set_idle(c, false);
     connection_move(c, CONNECTION_GIVEN);
     take_rest_back(c);
@@ -405,15 +407,15 @@ static void on_gone(void *data)
     struct connections *all = c->all;
     if (all->current == c)
         all->current = NULL;
-    list_remove(&c->look);
-    list_remove(&c->settle);
+    list_remove(&c->recheck);
+    list_remove(&c->writing);
     loop_cancel_deadline(all->wire->loop, &c->many_streams);
-    if (!c->is_proven)
+    if (!c->is_authenticated)
         connections_free_later(all, (c->tls == NULL ? LEFT_BYTES : LEFT_TLS_BYTES) +
                                         c->stream_bytes + c->charged);
-    (void)!connection_charge(c, 0, c->is_body_proven);
+    (void)!connection_charge(c, 0, c->is_body_authenticated);
     all->stream_bytes -= c->stream_bytes;
-    address_take_idle(c->address, &c->idle, c->is_proven);
+    address_take_idle(c->address, &c->idle, c->is_authenticated);
     addresses_leave(all->addresses, c->address);
     all->connection_n--;
     metrics_set(all->wire->metrics, METRIC_CONNECTIONS, (int64_t)all->connection_n);
@@ -449,7 +451,7 @@ void connection_accept(struct connections *all, h2o_socket_t *socket, struct tls
     else
         connection_secure(c, tls);
     h2o_socket_dont_read(socket, 1);
-    connection_adopt(c);
+    connection_take_over_reads(c);
     connection_set_idle(c, true);
 }
 
@@ -458,8 +460,8 @@ struct connections *connections_create(struct wire *wire)
     struct connections *all = mem_zeroed(sizeof *all);
     all->wire = wire;
     all->addresses = addresses_create();
-    all->look_soon.cb = on_look;
-    all->look_later.on_expire = on_look_later;
+    all->recheck_soon.cb = on_recheck;
+    all->recheck_later.on_expire = on_recheck_later;
     connections_init_held(all);
     return all;
 }
@@ -469,7 +471,7 @@ void connections_destroy(struct connections *all)
     if (all == NULL)
         return;
     connections_end_handshakes(all);
-    loop_cancel_deadline(all->wire->loop, &all->look_later);
+    loop_cancel_deadline(all->wire->loop, &all->recheck_later);
     loop_cancel_deadline(all->wire->loop, &all->trim);
     addresses_destroy(all->addresses);
     free(all);

@@ -36,24 +36,24 @@ void connection_accept(struct connections *connections, h2o_socket_t *socket, st
 
 /* The current numbers, for operators. */
 struct connections_view {
-    size_t open_n, idle_n;             /* idle: without a request, strangers' and proven ones */
-    size_t idle_proven_n;              /* whose last request had proven itself */
-    size_t held_bytes, unproven_bytes; /* of bodies over 16 KiB; unproven: of strangers' */
-    size_t stream_bytes;               /* HTTP/2: what strangers' streams cost */
+    size_t open_n, idle_n;              /* idle: without a request, anonymous or not */
+    size_t idle_authenticated_n;        /* whose last request was authenticated */
+    size_t held_bytes, anonymous_bytes; /* of bodies over 16 KiB; anonymous: without an account */
+    size_t stream_bytes;                /* HTTP/2: cost of anonymous streams */
 };
-struct connections_view connections_look(const struct connections *connections);
+struct connections_view connections_read_view(const struct connections *connections);
 
 /* NULL when the socket is not an accepted one. */
 struct connection *connection_of(h2o_socket_t *socket);
 /* HTTP/1: the exchange under way, NULL between requests. */
 struct exchange *connection_exchange(const struct connection *connection);
 
-/* connection_begin: a request begins; sets x->connection and puts aside what was read past its end.
- * connection_end: it ends; what was put aside is read once libh2o asks for more. */
+/* connection_begin: a request begins; sets x->connection and pushes back what was read past its
+ * end. connection_end: it ends; what was pushed back is read once libh2o asks for more. */
 void connection_begin(struct exchange *x);
 void connection_end(struct exchange *x);
 /* Notes that the request has an account: its body no longer counts as an anonymous client's. */
-void connection_proves(struct exchange *x);
+void connection_note_account(struct exchange *x);
 /* Answers that clients have not read, if over 16 KiB each, are bounded like bodies of requests
  * (`--body-memory-mib`): in all, and half of that per address. connection_has_room: whether an
  * answer of `bytes` still fits. If not, connections whose clients have taken nothing for 5 s are
@@ -84,12 +84,12 @@ bool connection_was_reset(const struct exchange *x) must_check;
 void connection_answered(struct exchange *x);
 
 /* HTTP/2: its whole answer is now in libh2o, for an anonymous client. */
-void connection_answers_stranger(struct exchange *x);
+void connection_answers_anonymous(struct exchange *x);
 
 /* A piece of its answer was handed to libh2o. */
 void connection_wrote(struct exchange *x);
-/* At the end of each turn of the loop: libh2o may have begun to read again by itself. */
-void connections_settle(struct connections *all);
+/* At the end of each pass of the loop: libh2o may have begun to read again by itself. */
+void connections_finish_pass(struct connections *all);
 
 /* HTTP/1: sends the head of the answer, which was begun with status 101, and then gives the socket
  * away. `on_upgraded` gets it, or NULL if the connection is gone, and how much of its input was the
@@ -97,7 +97,7 @@ void connections_settle(struct connections *all);
 typedef void connection_upgraded_cb(void *arg, h2o_socket_t *socket, size_t request_n);
 void connection_upgrade(struct exchange *x, connection_upgraded_cb *on_upgraded, void *arg);
 /* Takes the socket from libh2o, which only reports from here on that it is readable: the caller
- * reads. What was put aside is in its input. */
+ * reads. What was pushed back is in its input. */
 void connection_give_away(h2o_socket_t *socket);
 
 /* Code that reads and writes sockets beside libh2o does so through these, which know of TLS.

@@ -56,10 +56,10 @@ static struct refusal judge(struct connection *c, const struct head *head)
             .is_set = true, .error = admission.error, .length = is_known ? head->length : 0};
     c->most_n = head->n + admission.most;
     bool is_large = is_known && head->length > ADMIT_UNASKED_BYTES;
-    if (!connection_charge(c, is_large ? head->length : 0, admission.is_proven))
+    if (!connection_charge(c, is_large ? head->length : 0, admission.is_authenticated))
         return connection_refusal(ERR_BUSY, NULL);
-    c->is_body_proven = admission.is_proven;
-    if (admission.is_proven)
+    c->is_body_authenticated = admission.is_authenticated;
+    if (admission.is_authenticated)
         connection_set_idle(c, false);
     return (struct refusal){.is_set = false};
 }
@@ -114,9 +114,9 @@ void connection_take_preface(struct connection *c)
     if (c->socket->input->size < HEAD_PREFACE_BYTES)
         return;
     connection_move(c, CONNECTION_HTTP2);
-    connection_put_aside(c, HEAD_PREFACE_BYTES);
+    connection_push_back(c, HEAD_PREFACE_BYTES);
     if (connection_pass(c, NULL) && c->rest != NULL)
-        connection_look_again(c);
+        connection_recheck(c);
 }
 
 void connection_take_head(struct connection *c)

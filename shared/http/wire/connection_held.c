@@ -6,7 +6,7 @@
 
 #include <malloc.h>
 
-enum { UNPROVEN_SHARE = 8, ADDRESS_SHARE = 2 };
+enum { ANONYMOUS_SHARE = 8, ADDRESS_SHARE = 2 };
 
 /* When free pages go back to the system: soon after many were left, and once more later. A trim
  * takes longer in a larger heap, so it rests TRIM_RESTS times as long as it took. */
@@ -18,34 +18,35 @@ static void show_held(const struct connections *all)
 }
 
 /* One body always fits, or a small setting would refuse the largest forever. */
-static bool fits(const struct connection *c, size_t more, bool is_proven)
+static bool fits(const struct connection *c, size_t more, bool is_authenticated)
 {
     const struct connections *all = c->all;
     size_t cap = all->wire->config->body_memory_bytes;
     if (cap == 0 || more == 0)
         return true;
-    if (!is_proven && all->unproven_bytes > 0 && all->unproven_bytes + more > cap / UNPROVEN_SHARE)
+    if (!is_authenticated && all->anonymous_bytes > 0 &&
+        all->anonymous_bytes + more > cap / ANONYMOUS_SHARE)
         return false;
     if (c->address->held_bytes > 0 && c->address->held_bytes + more > cap / ADDRESS_SHARE)
         return false;
     return all->held_bytes == 0 || all->held_bytes + more <= cap;
 }
 
-bool connection_charge(struct connection *c, size_t bytes, bool is_proven)
+bool connection_charge(struct connection *c, size_t bytes, bool is_authenticated)
 {
     struct connections *all = c->all;
     if (bytes == c->charged)
         return true;
-    if (bytes > c->charged && !fits(c, bytes - c->charged, is_proven))
+    if (bytes > c->charged && !fits(c, bytes - c->charged, is_authenticated))
         return false;
     all->held_bytes += bytes - c->charged;
     c->address->held_bytes += bytes - c->charged;
-    if (!c->is_body_proven)
-        all->unproven_bytes -= c->charged;
-    if (!is_proven)
-        all->unproven_bytes += bytes;
+    if (!c->is_body_authenticated)
+        all->anonymous_bytes -= c->charged;
+    if (!is_authenticated)
+        all->anonymous_bytes += bytes;
     c->charged = bytes;
-    c->is_body_proven = is_proven;
+    c->is_body_authenticated = is_authenticated;
     show_held(all);
     return true;
 }
@@ -54,14 +55,14 @@ void connection_hold(struct exchange *x, size_t bytes)
 {
     struct connection *c = x->connection;
     size_t held = bytes > ADMIT_UNASKED_BYTES ? bytes : 0;
-    size_t unproven = x->is_proven ? 0 : held;
-    if (held == x->held_bytes && unproven == x->unproven_bytes)
+    size_t anonymous = x->is_authenticated ? 0 : held;
+    if (held == x->held_bytes && anonymous == x->anonymous_bytes)
         return;
     c->all->held_bytes += held - x->held_bytes;
-    c->all->unproven_bytes += unproven - x->unproven_bytes;
+    c->all->anonymous_bytes += anonymous - x->anonymous_bytes;
     c->address->held_bytes += held - x->held_bytes;
     x->held_bytes = held;
-    x->unproven_bytes = unproven;
+    x->anonymous_bytes = anonymous;
     show_held(c->all);
 }
 

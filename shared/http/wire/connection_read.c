@@ -7,7 +7,7 @@
 enum {
     READ_BYTES = 16 << 10,
     READ_STREAMS_BYTES = 6 << 10,
-    READ_PROVEN_BYTES = 256 << 10,
+    READ_AUTHENTICATED_BYTES = 256 << 10,
 };
 
 /* A body in chunks, whose length shows as it comes. Past its end libh2o is made to answer 413 by
@@ -17,7 +17,7 @@ void connection_take_chunks(struct connection *c)
     struct connections *all = c->all;
     size_t size = c->socket->input->size;
     bool is_busy = size - c->head_n > ADMIT_UNASKED_BYTES &&
-                   !connection_charge(c, size - c->head_n, c->is_body_proven);
+                   !connection_charge(c, size - c->head_n, c->is_body_authenticated);
     if (!is_busy && size - c->socket->bytes_read <= c->most_n) {
         (void)!connection_pass(c, NULL);
         return;
@@ -38,12 +38,13 @@ static size_t streams_at_once(const struct connection *c)
 
 static size_t most_at_once(const struct connection *c)
 {
-    size_t most = c->is_body_proven ? READ_PROVEN_BYTES : READ_BYTES;
+    size_t most = c->is_body_authenticated ? READ_AUTHENTICATED_BYTES : READ_BYTES;
     size_t size = c->socket->input->size;
     switch (c->state) {
     case CONNECTION_BODY: return c->most_n - size < most ? c->most_n - size : most;
     case CONNECTION_CHUNKS: return most;
-    case CONNECTION_HTTP2: return c->is_body_proven ? READ_PROVEN_BYTES : streams_at_once(c);
+    case CONNECTION_HTTP2:
+        return c->is_body_authenticated ? READ_AUTHENTICATED_BYTES : streams_at_once(c);
     default: return READ_BYTES;
     }
 }
@@ -52,7 +53,7 @@ bool connection_read(struct connection *c, const char **error)
 {
     h2o_socket_t *socket = c->socket;
     size_t most = most_at_once(c);
-    if (c->state == CONNECTION_CHUNKS && !c->is_body_proven &&
+    if (c->state == CONNECTION_CHUNKS && !c->is_body_authenticated &&
         socket->input->size > CONNECTION_GROWING_BYTES)
         connection_make_room(&socket->input, c->most_n + CONNECTION_READ_LEAST_BYTES);
     h2o_iovec_t room = h2o_buffer_reserve(

@@ -7,7 +7,7 @@
  * except for the alerts that end a connection: libh2o would wait for clients that never read them.
  *
  * A handshake begins once the whole first record is there: until then it waits in the kernel, and
- * costs no SSL object. Records without data, and messages of a handshake, are taken so many a turn:
+ * costs no SSL object. Records without data, and messages of a handshake, are taken so many a pass:
  * what remains in the kernel makes the socket readable again. */
 #include "shared/http/wire/connection_internal.h"
 
@@ -191,7 +191,7 @@ static void answer_in_clear(const struct connection_tls *t)
 
 enum hello_state { HELLO_UNFINISHED, HELLO_THERE, HELLO_REFUSED };
 
-static enum hello_state look_at_hello(const struct connection_tls *t)
+static enum hello_state check_hello(const struct connection_tls *t)
 {
     uint8_t header[HELLO_RECORD_HEADER_BYTES];
     int fd = h2o_socket_get_fd(t->c->socket), there_n = 0;
@@ -233,7 +233,7 @@ void connection_shake_hands(struct connection *c)
 {
     struct connection_tls *t = c->tls;
     if (t->ssl == NULL) {
-        enum hello_state state = look_at_hello(t);
+        enum hello_state state = check_hello(t);
         if (state == HELLO_UNFINISHED)
             return;
         if (state == HELLO_REFUSED) {
@@ -285,7 +285,7 @@ static void on_handshake(h2o_socket_t *socket, const char *error)
         connection_move(c, CONNECTION_HEAD);
         h2o_http1_accept(&wire->accept, socket, now);
     }
-    connection_adopt(c);
+    connection_take_over_reads(c);
 }
 
 void connection_secure(struct connection *c, struct tls *tls)

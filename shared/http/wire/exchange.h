@@ -33,18 +33,18 @@ struct left_listener {
 
 struct exchange {
     h2o_req_t *h2o;
-    struct connection *connection;     /* NULL: its socket is not an accepted one */
-    size_t held_bytes, unproven_bytes; /* counted for its body (connection.h) */
+    struct connection *connection;      /* NULL: its socket is not an accepted one */
+    size_t held_bytes, anonymous_bytes; /* counted for its body (connection.h) */
     struct unread unread;
     struct left_listener *left;
     /* Runs when the client is seen to have left, before the listeners; NULL: nothing. */
     void (*on_left)(struct exchange *x);
-    bool is_proven;   /* it has an account */
-    bool is_answered; /* its answer has begun */
-    bool is_stream;   /* and is being streamed */
-    bool has_left;    /* the client has left and listeners were called */
-    bool pauses;      /* HTTP/2: its connection is not read before its answer */
-    bool is_unread;   /* HTTP/2: of an anonymous client, answer not yet written */
+    bool is_authenticated; /* it has an account */
+    bool is_answered;      /* its answer has begun */
+    bool is_stream;        /* and is being streamed */
+    bool has_left;         /* the client has left and listeners were called */
+    bool pauses;           /* HTTP/2: its connection is not read before its answer */
+    bool is_unread;        /* HTTP/2: of an anonymous client, answer not yet written */
 };
 
 #endif

@@ -96,7 +96,7 @@ void leave_unwatch(struct exchange *x)
     h2o_socket_t *socket = socket_of(x);
     if (socket == NULL)
         return;
-    /* The next user of the socket, libh2o or a WebSocket, starts to read in this turn of the loop:
+    /* The next user of the socket, libh2o or a WebSocket, starts to read in this pass of the loop:
      * stopped and started it is polled as before, without a call. */
     h2o_socket_read_stop(socket);
 }

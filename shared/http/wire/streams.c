@@ -17,7 +17,7 @@ _Static_assert(
     "the layout of connections and streams is that of libh2o 2.2 (library version 0.13)");
 
 /* Bytes of anonymous bodies and frames that one connection may hold. One legal body fits. */
-enum { UNPROVEN_BYTES = ADMIT_PUBLIC_BYTES + (4 << 10) };
+enum { ANONYMOUS_BYTES = ADMIT_PUBLIC_BYTES + (4 << 10) };
 
 /* Memory that libh2o allocates for a stream, and for the first byte of a body. Many streams at a
  * time are usual, all heads first and then their bodies, so a connection may keep them for a
@@ -38,12 +38,12 @@ enum { TIGHT_ALL_BYTES = ROOM_BYTES + STREAM_BYTES };
 
 /* Bytes that may wait of answers and acknowledgements while one write has not ended, and how much
  * one write takes: libh2o keeps as much as there is room for, 80 KiB, until its client has read it.
- * Strangers' requests begin so many at a time, so that answers may be written in between. */
+ * Anonymous requests begin so many at a time, so that answers may be written in between. */
 enum { UNSENT_BYTES = 8 << 10, WRITE_BYTES = 16 << 10, HEADS_AT_ONCE = 4 };
 static h2o_buffer_prototype_t little = {{0}, {WRITE_BYTES}};
 
-/* libh2o uses this bit with HTTP/1 only; here it says that the stream's sender is proven. */
-static bool is_proven(const h2o_http2_stream_t *stream)
+/* libh2o uses this bit with HTTP/1 only; here it marks authenticated senders. */
+static bool is_authenticated(const h2o_http2_stream_t *stream)
 {
     return stream->req.http1_is_persistent != 0;
 }
@@ -57,7 +57,7 @@ static size_t body_n(const h2o_http2_stream_t *stream)
  * most likely theirs. */
 static size_t input_n(const struct connection *c)
 {
-    return c->is_body_proven ? 0 : c->socket->input->size;
+    return c->is_body_authenticated ? 0 : c->socket->input->size;
 }
 
 static bool is_length_known(const h2o_http2_stream_t *stream)
@@ -110,13 +110,14 @@ static void refuse(struct connection *c, h2o_http2_stream_t *stream, enum err er
 }
 
 /* Returns how much the stream's route takes: at most, or from senders without proof. */
-static size_t route_most(struct connection *c, const h2o_http2_stream_t *stream, bool is_for_proven)
+static size_t route_most(struct connection *c, const h2o_http2_stream_t *stream,
+                         bool is_for_authenticated)
 {
     const struct wire *wire = c->all->wire;
     const h2o_req_t *h2o = &stream->req;
     struct str method = {h2o->input.method.base, h2o->input.method.len};
     struct str target = {h2o->input.path.base, h2o->input.path.len};
-    return wire->rules->body_most(wire->arg, method, target, is_for_proven);
+    return wire->rules->body_most(wire->arg, method, target, is_for_authenticated);
 }
 
 /* The next stream whose body is on its way, from bucket *at on; NULL at the end. */
@@ -134,12 +135,12 @@ static h2o_http2_stream_t *next_receiving(h2o_http2_conn_t *conn, khiter_t *at)
 }
 
 /* Returns the bytes that are held, or will be, for the bodies of authenticated senders. */
-static size_t proven_bytes(h2o_http2_conn_t *conn)
+static size_t authenticated_bytes(h2o_http2_conn_t *conn)
 {
     size_t sum = 0;
     h2o_http2_stream_t *stream;
     for (khiter_t at = 0; (stream = next_receiving(conn, &at)) != NULL;)
-        if (is_proven(stream))
+        if (is_authenticated(stream))
             sum += is_length_known(stream) ? stream->_expected_content_length : body_n(stream);
     return sum;
 }
@@ -154,7 +155,7 @@ static void make_room(h2o_http2_stream_t *stream, size_t bytes)
 /* For a body that nobody proved, as far as one connection may hold that much, and for the read that
  * shows that it is too large. Room that stays empty costs nothing at first, but is resident once
  * the heap is used again. */
-static void make_unproven_room(struct connection *c, h2o_http2_stream_t *stream, size_t most)
+static void make_anonymous_room(struct connection *c, h2o_http2_stream_t *stream, size_t most)
 {
     size_t bytes = most + CONNECTION_READ_LEAST_BYTES;
     const h2o_buffer_t *now = stream->_req_body;
@@ -170,9 +171,9 @@ static void make_room_early(struct connection *c, h2o_http2_stream_t *stream)
 {
     size_t n = body_n(stream);
     if (is_length_known(stream))
-        make_unproven_room(c, stream, stream->_expected_content_length);
+        make_anonymous_room(c, stream, stream->_expected_content_length);
     else if (n > CONNECTION_GROWING_BYTES && stream->_req_body->capacity <= BODY_BYTES)
-        make_unproven_room(c, stream, route_most(c, stream, false));
+        make_anonymous_room(c, stream, route_most(c, stream, false));
 }
 
 /* Is it large enough to be judged by itself, and what then? True: it was refused. */
@@ -182,7 +183,7 @@ static bool judge_one(struct connection *c, h2o_http2_stream_t *stream, bool is_
     bool is_large =
         n > ADMIT_UNASKED_BYTES ||
         (is_length_known(stream) && stream->_expected_content_length > ADMIT_UNASKED_BYTES);
-    if (is_proven(stream)) {
+    if (is_authenticated(stream)) {
         if (n <= ADMIT_UNASKED_BYTES || n <= route_most(c, stream, true))
             return false;
         refuse(c, stream, ERR_TOO_LARGE);
@@ -201,11 +202,11 @@ static bool judge_one(struct connection *c, h2o_http2_stream_t *stream, bool is_
         refuse(c, stream, admission.error);
         return true;
     }
-    if (!admission.is_proven) {
+    if (!admission.is_authenticated) {
         if (n <= admission.most && !is_forced) {
-            make_unproven_room(c, stream,
-                               is_length_known(stream) ? stream->_expected_content_length
-                                                       : admission.most);
+            make_anonymous_room(c, stream,
+                                is_length_known(stream) ? stream->_expected_content_length
+                                                        : admission.most);
             return false;
         }
         bool is_too_large = n + input_n(c) > admission.most;
@@ -213,7 +214,7 @@ static bool judge_one(struct connection *c, h2o_http2_stream_t *stream, bool is_
         return true;
     }
     stream->req.http1_is_persistent = 1;
-    if (connection_charge(c, proven_bytes(c->socket->data), true)) {
+    if (connection_charge(c, authenticated_bytes(c->socket->data), true)) {
         if (is_large && is_length_known(stream))
             make_room(stream, stream->_expected_content_length);
         return false;
@@ -233,11 +234,11 @@ static bool judge_next(struct connection *c)
     return false;
 }
 
-static h2o_http2_stream_t *newest_unproven(h2o_http2_conn_t *conn)
+static h2o_http2_stream_t *newest_anonymous(h2o_http2_conn_t *conn)
 {
     h2o_http2_stream_t *newest = NULL, *stream;
     for (khiter_t at = 0; (stream = next_receiving(conn, &at)) != NULL;)
-        if (!is_proven(stream) && (newest == NULL || stream->stream_id > newest->stream_id))
+        if (!is_authenticated(stream) && (newest == NULL || stream->stream_id > newest->stream_id))
             newest = stream;
     return newest;
 }
@@ -246,20 +247,20 @@ static h2o_http2_stream_t *newest_unproven(h2o_http2_conn_t *conn)
 static bool refuse_newest(struct connection *c)
 {
     h2o_http2_stream_t *stream;
-    while ((stream = newest_unproven(c->socket->data)) != NULL)
+    while ((stream = newest_anonymous(c->socket->data)) != NULL)
         if (judge_one(c, stream, true))
             return true;
     return false;
 }
 
 /* Returns the bytes of anonymous bodies, and of the frame that is not whole yet. */
-static size_t unproven_bytes(const struct connection *c)
+static size_t anonymous_bytes(const struct connection *c)
 {
     h2o_http2_conn_t *conn = c->socket->data;
     size_t sum = input_n(c);
     h2o_http2_stream_t *stream;
     for (khiter_t at = 0; (stream = next_receiving(conn, &at)) != NULL;)
-        if (!is_proven(stream))
+        if (!is_authenticated(stream))
             sum += body_n(stream);
     return sum;
 }
@@ -270,7 +271,7 @@ static size_t room_bytes(h2o_http2_conn_t *conn)
     size_t sum = 0;
     h2o_http2_stream_t *stream;
     for (khiter_t at = 0; (stream = next_receiving(conn, &at)) != NULL;)
-        if (!is_proven(stream) && stream->_req_body->bytes != NULL)
+        if (!is_authenticated(stream) && stream->_req_body->bytes != NULL)
             sum += stream->_req_body->capacity;
     return sum;
 }
@@ -282,7 +283,7 @@ static size_t room_left(h2o_http2_conn_t *conn)
     h2o_http2_stream_t *stream;
     for (khiter_t at = 0; (stream = next_receiving(conn, &at)) != NULL;) {
         const h2o_buffer_t *body = stream->_req_body;
-        if (!is_proven(stream) && body->bytes != NULL && body->capacity > BODY_BYTES &&
+        if (!is_authenticated(stream) && body->bytes != NULL && body->capacity > BODY_BYTES &&
             body->capacity - body->size < least)
             least = body->capacity - body->size;
     }
@@ -296,24 +297,24 @@ static size_t stream_bytes(const struct connection *c)
     size_t sum = 0;
     h2o_http2_stream_t *stream;
     for (khiter_t at = 0; (stream = next_receiving(conn, &at)) != NULL;)
-        if (!is_proven(stream))
+        if (!is_authenticated(stream))
             sum += STREAM_BYTES + (body_n(stream) > 0 ? BODY_BYTES : 0);
     return sum;
 }
 
-/* All that its unproven streams and their bodies take. */
+/* All that its anonymous streams and their bodies take. */
 static size_t all_bytes(h2o_http2_conn_t *conn)
 {
     size_t sum = 0;
     h2o_http2_stream_t *stream;
     for (khiter_t at = 0; (stream = next_receiving(conn, &at)) != NULL;)
-        if (!is_proven(stream))
+        if (!is_authenticated(stream))
             sum +=
                 STREAM_BYTES + (stream->_req_body->bytes == NULL ? 0 : stream->_req_body->capacity);
     return sum;
 }
 
-/* Notes what its unproven streams cost, and returns the sum of all connections. */
+/* Notes what its anonymous streams cost, and returns the sum of all connections. */
 static size_t count_streams(struct connection *c)
 {
     size_t now = stream_bytes(c);
@@ -339,7 +340,7 @@ static void judge(struct connection *c)
         while (judge_next(c))
             ;
         bool is_tight = c->is_suspect || count_streams(c) > MANY_BYTES;
-        while (unproven_bytes(c) > UNPROVEN_BYTES && refuse_newest(c))
+        while (anonymous_bytes(c) > ANONYMOUS_BYTES && refuse_newest(c))
             ;
         while (is_tight && stream_bytes(c) > TIGHT_BYTES && refuse_newest(c))
             ;
@@ -353,7 +354,7 @@ static void judge(struct connection *c)
         return;
     }
     (void)count_streams(c);
-    (void)!connection_charge(c, proven_bytes(conn), true);
+    (void)!connection_charge(c, authenticated_bytes(conn), true);
 }
 
 static void on_many_streams(struct deadline *deadline)
@@ -368,7 +369,7 @@ static void on_many_streams(struct deadline *deadline)
 void streams_write_little(struct connection *c)
 {
     h2o_http2_conn_t *conn = c->socket->data;
-    if (!c->is_proven && !c->is_body_proven && conn->_write.buf->bytes == NULL)
+    if (!c->is_authenticated && !c->is_body_authenticated && conn->_write.buf->bytes == NULL)
         h2o_buffer_init(&conn->_write.buf, &little);
 }
 
@@ -385,19 +386,19 @@ static bool has_unsent(const struct connection *c)
 {
     const h2o_http2_conn_t *conn = c->socket->data;
     return streams_write(c) && (conn->_write.buf->size > UNSENT_BYTES ||
-                                (!c->is_proven && c->unread_n > UNREAD_AT_LEAST));
+                                (!c->is_authenticated && c->unread_n > UNREAD_AT_LEAST));
 }
 
 /* libh2o keeps fields of its answers so that later ones may name them by number: some 3 KiB in 30
- * small pieces, scattered between streams. Strangers' answers spell them out. */
+ * small pieces, scattered between streams. Answers to anonymous clients spell them out. */
 static void set_header_table(struct connection *c)
 {
     h2o_http2_conn_t *conn = c->socket->data;
     size_t *capacity = &conn->_output_header_table.hpack_capacity;
-    if (!c->is_proven && *capacity > 0) {
+    if (!c->is_authenticated && *capacity > 0) {
         c->header_table_bytes = *capacity;
         *capacity = 0;
-    } else if (c->is_proven && *capacity == 0) {
+    } else if (c->is_authenticated && *capacity == 0) {
         *capacity = c->header_table_bytes;
     }
 }
@@ -406,9 +407,9 @@ void streams_advance(struct connection *c)
 {
     const h2o_http2_conn_t *conn = c->socket->data;
     set_header_table(c);
-    if (!c->is_proven)
-        connection_put_aside(c, frames_end_of_heads(c, HEADS_AT_ONCE));
-    if (!c->is_body_proven && c->rest == NULL)
+    if (!c->is_authenticated)
+        connection_push_back(c, frames_end_of_heads(c, HEADS_AT_ONCE));
+    if (!c->is_body_authenticated && c->rest == NULL)
         frames_cut(c);
     frames_note_resets(c);
     if (!connection_pass(c, NULL))
@@ -420,7 +421,7 @@ void streams_advance(struct connection *c)
     if (has_unsent(c))
         connection_pause(c);
     if (c->rest != NULL)
-        connection_look_again(c);
+        connection_recheck(c);
     judge(c);
 }
 

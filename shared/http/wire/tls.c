@@ -66,7 +66,7 @@ static bool fail(char *reason, size_t reason_size, const char *file, const char 
     return false;
 }
 
-static bool look(const char *file, struct seen *ret_seen)
+static bool read_state(const char *file, struct seen *ret_seen)
 {
     struct stat now;
     if (stat(file, &now) != 0)
@@ -116,9 +116,9 @@ static bool ends_at(const SSL_CTX *context, int64_t *ret_ends_s)
     return true;
 }
 
-/* NULL: reason. What strangers make us keep is as little as possible: no sessions, one ticket, and
+/* NULL: reason. Keeps as little as possible for anonymous clients: no sessions, one ticket, and
  * buffers only while they hold something. After a record without data SSL_read returns, so that a
- * client who sends nothing else gets one a turn. */
+ * client who sends nothing else gets one a pass. */
 static SSL_CTX *make_context(const struct tls *tls, int64_t *ret_ends_s, char *reason,
                              size_t reason_size)
 {
@@ -154,8 +154,8 @@ struct tls *tls_create(const char *certificate_file, const char *key_file, char 
         abort();
     tls->certificate_file = certificate_file;
     tls->key_file = key_file;
-    (void)!look(certificate_file, &tls->certificate_seen);
-    (void)!look(key_file, &tls->key_seen);
+    (void)!read_state(certificate_file, &tls->certificate_seen);
+    (void)!read_state(key_file, &tls->key_seen);
     tls->context = make_context(tls, &tls->ends_s, reason, reason_size);
     if (tls->context != NULL)
         return tls;
@@ -194,7 +194,7 @@ int64_t tls_ends_s(struct tls *tls)
 static bool is_due(struct tls *tls)
 {
     struct seen certificate = tls->certificate_seen, key = tls->key_seen;
-    if (!look(tls->certificate_file, &certificate) || !look(tls->key_file, &key))
+    if (!read_state(tls->certificate_file, &certificate) || !read_state(tls->key_file, &key))
         return false;
     bool is_same = memcmp(&certificate, &tls->certificate_seen, sizeof certificate) == 0 &&
                    memcmp(&key, &tls->key_seen, sizeof key) == 0;

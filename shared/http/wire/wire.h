@@ -36,7 +36,7 @@ struct admit_ask {
 
 struct admission {
     bool is_refused;
-    bool is_proven;
+    bool is_authenticated;
     /* If refused: ERR_OK leaves the answer to normal processing without the body: 404, 405 or
      * 401. */
     enum err error;
@@ -49,7 +49,7 @@ struct wire_rules {
     struct admission (*admit)(void *arg, const struct admit_ask *ask);
     /* The largest body that the route of this target takes: at all, or from anonymous clients; 0
      * without a route. */
-    size_t (*body_most)(void *arg, struct str method, struct str target, bool is_for_proven);
+    size_t (*body_most)(void *arg, struct str method, struct str target, bool is_for_authenticated);
     /* There is room for connections again, or there may be after `after_ms`. */
     void (*accept_again)(void *arg);
     void (*accept_later)(void *arg, uint64_t after_ms);

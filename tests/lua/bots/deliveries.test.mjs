@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// bots_look, delivery_take, _attempt, _renew, _read, _accept, _fail, _pull, _unpoll: a delivery has one node at a time,
+// bots_due, delivery_take, _attempt, _renew, _read, _accept, _fail, _pull, _unpoll: a delivery has one node at a time,
 // whichever dies, and one answer.
 import assert from 'node:assert/strict';
 import { expireDue, whenDue } from '../../support/due.mjs';
@@ -36,10 +36,10 @@ scripts('deliveries to bots with an endpoint', ({ test, shard }) => {
 
   test('the node that stored the message has it for 15 s, then another one takes it under the next fence', async () => {
     const d = await begin();
-    assert.equal(await shard.call('bots_look'), 'none');
+    assert.equal(await shard.call('bots_due'), 'none');
     assert.deepEqual(await take(shard), []);
     await expire(shard, d.id);
-    assert.equal(await shard.call('bots_look'), 'deliveries');
+    assert.equal(await shard.call('bots_due'), 'deliveries');
     const [one, two] = await Promise.all([take(shard, 'n2'), take(shard, 'n3')]);
     const [got] = [...one, ...two];
     assert.equal(one.length + two.length, 1, 'one of two nodes gets it');
@@ -170,7 +170,7 @@ scripts('deliveries to bots with an endpoint', ({ test, shard }) => {
     await take(shard);
     assert.equal(await shard.cmd('EXISTS', shard.key(`dlv:${d.id}`)), 1);
     await shard.cmd('ZADD', shard.key('dlv_done'), Date.now() - 3_601_000, d.id);
-    assert.equal(await shard.call('bots_look'), 'deliveries');
+    assert.equal(await shard.call('bots_due'), 'deliveries');
     await take(shard);
     assert.equal(await shard.cmd('EXISTS', shard.key(`dlv:${d.id}`)), 0);
     assert.equal(await shard.cmd('EXISTS', shard.key('dlv_done')), 0);

@@ -162,17 +162,17 @@ scripts('evaluation_release', ({ cases, test, shard }) => {
   });
 });
 
-scripts('evaluation_renew, evaluation_take and bots_look', ({ cases, test, shard }) => {
+scripts('evaluation_renew, evaluation_take and bots_due', ({ cases, test, shard }) => {
   const take = async (node = 'n1', limit = 10) => (await shard.turn([['evaluation_take', limit]], { node })).replies[0].split('\n').filter(Boolean);
   const due = () => expireDue(shard, 'evaluation_due', ID);
   const doneAt = (ms) => evaluationsOf(over({ updated: ms }));
   cases([
     { name: 'a run stays with its driver', before: () => ({ ...evaluationsOf({}), ...at(5) }), call: ['evaluation_renew', ID, 1], reply: '', after: () => at(soon(LEASE_MS)) },
     { name: 'what another node has, what is over and what is gone is lost', before: evaluationsOf({ fence: 2 }, over({ evaluation: OTHER })), call: ['evaluation_renew', ID, 1, `${OTHER}-1`, 1, `${OTHER}-2`, 1], reply: lines(ID, `${OTHER}-1`, `${OTHER}-2`) },
-    { name: 'nothing is due', before: () => ({ ...evaluationsOf({}), ...at(Date.now() + LEASE_MS) }), call: ['bots_look'], reply: 'none' },
-    { name: 'a run is due', before: () => ({ ...evaluationsOf({}), ...at(5) }), call: ['bots_look'], reply: 'evaluations' },
-    { name: 'a run that ended 30 days ago', before: () => doneAt(Date.now() - KEPT_MS - 1), call: ['bots_look'], reply: 'evaluations' },
-    { name: 'a run and a delivery', before: () => ({ ...evaluationsOf({}), ...at(5), 'dlv_due:F:1': zset({ x: 1 }) }), call: ['bots_look'], reply: 'both' },
+    { name: 'nothing is due', before: () => ({ ...evaluationsOf({}), ...at(Date.now() + LEASE_MS) }), call: ['bots_due'], reply: 'none' },
+    { name: 'a run is due', before: () => ({ ...evaluationsOf({}), ...at(5) }), call: ['bots_due'], reply: 'evaluations' },
+    { name: 'a run that ended 30 days ago', before: () => doneAt(Date.now() - KEPT_MS - 1), call: ['bots_due'], reply: 'evaluations' },
+    { name: 'a run and a delivery', before: () => ({ ...evaluationsOf({}), ...at(5), 'dlv_due:F:1': zset({ x: 1 }) }), call: ['bots_due'], reply: 'both' },
     { name: 'a run that ended yesterday stays', before: () => doneAt(Date.now() - 86_400_000), call: ['evaluation_take', 10], reply: '' },
     { name: 'an id whose run is gone is dropped', before: () => ({ [DUE]: zset({ [ID]: 1 }), evaluations_done: zset({ [`${OTHER}-1`]: 1 }) }), call: ['evaluation_take', 10], reply: '', after: { [DUE]: null, evaluations_done: null } },
   ]);

@@ -95,7 +95,7 @@ class World {
     let n = 0;
     for (const shard of this.shards) {
       const due = this.deliveries.filter((d) => this.isOpen(d) && d.isDue && this.shardOf(d.room) === shard);
-      const replies = (await shard.turn([['bots_look'], ['delivery_take', 100]], { node: this.pick(NODES), shards: this.shards.length })).replies;
+      const replies = (await shard.turn([['bots_due'], ['delivery_take', 100]], { node: this.pick(NODES), shards: this.shards.length })).replies;
       assert.equal(replies[0], due.length || (old && this.shardOf(old.room) === shard) ? 'deliveries' : 'none');
       const rest = replies[1].split('\n').filter((line, _, all) => all.length > 1);
       assert.equal(rest.length, 8 * due.length);

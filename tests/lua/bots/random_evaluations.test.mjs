@@ -189,7 +189,7 @@ class World {
     for (const shard of this.shards) {
       const node = this.pick(NODES);
       const isDue = [...dead, ...(old ? [old] : [])].some((r) => this.shardOf(r.evaluation) === shard);
-      assert.equal(await this.call(shard, ['bots_look']), isDue ? 'evaluations' : 'none');
+      assert.equal(await this.call(shard, ['bots_due']), isDue ? 'evaluations' : 'none');
       const got = (await this.call(shard, ['evaluation_take', 100], node)).split('\n').filter(Boolean);
       for (let i = 0; i < got.length; i += 4) {
         const r = dead.find((one) => this.idOf(one) === got[i]);

@@ -52,8 +52,8 @@ scripts('workflow_release', ({ cases, test, shard }) => {
   });
 });
 
-scripts('workflow_look', ({ cases }) => {
-  const look = (keep = '') => ['workflow_look', keep];
+scripts('workflow_due', ({ cases }) => {
+  const look = (keep = '') => ['workflow_due', keep];
   const ended = (ms) => ({ wf_done: zset({ [id]: ms }) });
   cases([
     { name: 'nothing is there', call: look(DAY_MS), reply: '0' },

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * connection_room.c - which connections are idle, and which of them make room for those that come
- * (connection_internal.h). Proven ones go last, but leave a part of the places to strangers: who
- * comes is a stranger, too, until its first request was read. */
+ * connection_idle.c - notes which connections are idle, and closes idle ones for new ones
+ * (connection_internal.h). Authenticated ones are closed last, but leave a share of the places to
+ * anonymous ones, since every new connection is anonymous until its first request was read. */
 #include "shared/base/clock.h"
 #include "shared/http/wire/connection_internal.h"
 
@@ -9,7 +9,7 @@
 
 enum {
     EVICT_TRIES = 4,
-    NEWCOMERS_SHARE = 8, /* of the connections: strangers' that proven ones leave them */
+    NEWCOMERS_SHARE = 8, /* of the connections: left to anonymous ones */
     NEWCOMERS_LEAST = 8,
     SILENT_MOST_MS = 1000,
     SILENT_LEAST_MS = 20
@@ -26,10 +26,10 @@ void connections_have_room(struct connections *all)
 void connection_set_idle(struct connection *c, bool is_idle)
 {
     if (!is_idle) {
-        address_take_idle(c->address, &c->idle, c->is_proven);
+        address_take_idle(c->address, &c->idle, c->is_authenticated);
         return;
     }
-    address_put_idle(c->address, &c->idle, c->is_proven);
+    address_put_idle(c->address, &c->idle, c->is_authenticated);
     connections_have_room(c->all);
 }
 
@@ -92,14 +92,14 @@ bool connections_make_room(struct connections *all)
     return false;
 }
 
-struct connections_view connections_look(const struct connections *all)
+struct connections_view connections_read_view(const struct connections *all)
 {
     size_t idle_n[IDLE_NR];
     addresses_count_idle(all->addresses, idle_n);
     return (struct connections_view){.open_n = all->connection_n,
-                                     .idle_n = idle_n[IDLE_STRANGERS] + idle_n[IDLE_PROVEN],
-                                     .idle_proven_n = idle_n[IDLE_PROVEN],
+                                     .idle_n = idle_n[IDLE_ANONYMOUS] + idle_n[IDLE_AUTHENTICATED],
+                                     .idle_authenticated_n = idle_n[IDLE_AUTHENTICATED],
                                      .held_bytes = all->held_bytes,
-                                     .unproven_bytes = all->unproven_bytes,
+                                     .anonymous_bytes = all->anonymous_bytes,
                                      .stream_bytes = all->stream_bytes};
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * run: one evaluation as its driver holds it, between what is stored. For evaluate/ only: run.c
- * says whose turn it is, attempt.c calls the bot, compare.c finds the distance of its answer,
- * store.c stores the turn, record.c writes what is stored and reads it again, takeover.c brings
- * runs here and keeps them. On the loop's thread.
+ * evaluation: one evaluation as its driver holds it, between what is stored. For evaluate/ only:
+ * evaluation.c says whose turn it is, attempt.c calls the bot, compare.c finds the distance of its
+ * answer, store.c stores the turn, record.c writes what is stored and reads it again, takeover.c
+ * brings runs here and keeps them. On the loop's thread.
  */
-#ifndef PARLEY_SERVICES_BOTS_EVALUATE_RUN_H
-#define PARLEY_SERVICES_BOTS_EVALUATE_RUN_H
+#ifndef PARLEY_SERVICES_BOTS_EVALUATE_EVALUATION_H
+#define PARLEY_SERVICES_BOTS_EVALUATE_EVALUATION_H
 
 #include "services/bots/bots.h"
 #include "services/bots/dispatch/bot_vacancy.h"
@@ -102,7 +102,7 @@ struct evaluations {
     void (*begin)(struct evaluation *e); /* continues the one that has its turn */
 };
 
-/* --- run.c --- */
+/* --- evaluation.c --- */
 
 /* A run that evaluation_begin or evaluation_take has leased to this node. `talk`, which may be
  * NULL, is taken over and emptied: otherwise the run is read from Redis. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_bots_looks.c - which names look alike. */
-#include "services/bots/looks.h"
+ * test_bots_skeleton.c - which names look alike. */
+#include "services/bots/skeleton.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@ static void names_that_differ_in_case_look_alike(void **state)
                                            {"x-1_y.z", "X-1_Y.Z"}};
     (void)state;
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
-        assert_true(looks_same(str_of(pairs[i][0]), str_of(pairs[i][1])));
+        assert_true(skeleton_is_same(str_of(pairs[i][0]), str_of(pairs[i][1])));
 }
 
 static void names_that_people_take_for_each_other_look_alike(void **state)
@@ -35,7 +35,7 @@ static void names_that_people_take_for_each_other_look_alike(void **state)
         {"modern", "rnodem"}};
     (void)state;
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
-        assert_true(looks_same(str_of(pairs[i][0]), str_of(pairs[i][1])));
+        assert_true(skeleton_is_same(str_of(pairs[i][0]), str_of(pairs[i][1])));
 }
 
 static void others_do_not(void **state)
@@ -45,21 +45,21 @@ static void others_do_not(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         for (size_t k = 0; k < i; k++)
-            assert_false(looks_same(str_of(names[i]), str_of(names[k])));
+            assert_false(skeleton_is_same(str_of(names[i]), str_of(names[k])));
 }
 
 static void any_bytes_have_a_look(void **state)
 {
-    char text[400], look[LOOK_CHARS + 1];
+    char text[400], skeleton[SKELETON_CHARS + 1];
     (void)state;
     for (size_t i = 0; i < sizeof text; i += 2)
         memcpy(text + i, "\xef\xb7", 2);
-    looks_of((struct str){text, sizeof text}, look);
-    assert_int_equal(strlen(look), LOOK_CHARS);
+    skeleton_of((struct str){text, sizeof text}, skeleton);
+    assert_int_equal(strlen(skeleton), SKELETON_CHARS);
     for (size_t i = 0; i + 3 <= sizeof text; i += 3)
         memcpy(text + i, "\xef\xb7\xba", 3); /* one whose skeleton is long */
-    looks_of((struct str){text, 399}, look);
-    assert_int_equal(strlen(look), LOOK_CHARS);
+    skeleton_of((struct str){text, 399}, skeleton);
+    assert_int_equal(strlen(skeleton), SKELETON_CHARS);
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * rooms_part.c - rooms in the life of a node (see rooms.h, services/bots/bots.h). */
+ * rooms_component.c - rooms in the life of a node (see rooms.h, services/bots/bots.h). */
 #include "services/bots/rooms/post.h"
 #include "services/bots/rooms/rooms.h"
 #include "services/bots/rooms/say.h"
@@ -34,8 +34,8 @@ static void on_up(struct bots *bots, unsigned shard)
     room_follow_on_up(bots->rooms, shard);
 }
 
-extern const struct bots_part rooms_part;
-const struct bots_part rooms_part = {
+extern const struct bots_component rooms_component;
+const struct bots_component rooms_component = {
     .create = create,
     .destroy = destroy,
     .event = "room",

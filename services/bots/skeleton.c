@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * looks.c - see looks.h. Unicode's skeleton keeps case, and takes a capital I for an l but a small
- * i for none: so it is taken twice, before and after the case is folded, and each i becomes an l.
- * Characters that nobody sees are left out. */
-#include "services/bots/looks.h"
+ * skeleton.c - see skeleton.h. Unicode's skeleton keeps case, and takes a capital I for an l but
+ * a small i for none: so it is taken twice, before and after the case is folded, and each i becomes
+ * an l. Characters that nobody sees are left out. */
+#include "services/bots/skeleton.h"
 
 #include <openssl/sha.h>
 #include <pthread.h>
@@ -50,7 +50,7 @@ static int32_t read_name(struct str name, UChar *to, UErrorCode *status)
     return U_FAILURE(*status) ? 0 : drop_unseen(to, n);
 }
 
-void looks_of(struct str name, char ret_look[LOOK_CHARS + 1])
+void skeleton_of(struct str name, char ret_skeleton[SKELETON_CHARS + 1])
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     unsigned char digest[SHA256_DIGEST_LENGTH];
@@ -68,13 +68,13 @@ void looks_of(struct str name, char ret_look[LOOK_CHARS + 1])
         SHA256((const unsigned char *)other, (size_t)n * sizeof *other, digest);
     else /* no name is that long */
         SHA256((const unsigned char *)name.at, name.n, digest);
-    str_hex(digest, LOOK_CHARS / 2, ret_look);
+    str_hex(digest, SKELETON_CHARS / 2, ret_skeleton);
 }
 
-bool looks_same(struct str a, struct str b)
+bool skeleton_is_same(struct str a, struct str b)
 {
-    char look[2][LOOK_CHARS + 1];
-    looks_of(a, look[0]);
-    looks_of(b, look[1]);
-    return strcmp(look[0], look[1]) == 0;
+    char skeleton[2][SKELETON_CHARS + 1];
+    skeleton_of(a, skeleton[0]);
+    skeleton_of(b, skeleton[1]);
+    return strcmp(skeleton[0], skeleton[1]) == 0;
 }

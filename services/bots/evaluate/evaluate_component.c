@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * evaluate_part.c - evaluations in the life of a node (services/bots/bots.h). */
+ * evaluate_component.c - evaluations in the life of a node (services/bots/bots.h). */
 #include "services/bots/evaluate/evaluate.h"
-#include "services/bots/evaluate/run.h"
+#include "services/bots/evaluate/evaluation.h"
 #include "shared/base/mem.h"
 #include "shared/http/client/client.h"
 
@@ -64,7 +64,7 @@ static void drain(struct bots *bots)
     leases_drain(&bots->evaluations->leases);
 }
 
-const struct bots_part evaluate_part = {
+const struct bots_component evaluate_component = {
     .create = create,
     .end = end,
     .destroy = destroy,

@@ -1,4 +1,4 @@
--- bots_look: is there anything on this shard for delivery_take or evaluation_take? Nodes ask with turns that are sent
+-- bots_due: is there anything on this shard for delivery_take or evaluation_take? Nodes ask with turns that are sent
 -- anyway, so that idle nodes cost Redis no call of their own.
 -- KEYS: turn/due.lua with dlv_due and evaluation_due; dlv_done, rooms_empty, rooms_going, evaluations_done, clock;
 --   dlv:<delivery>.
@@ -36,4 +36,4 @@ local function verb(turn, _)
     return d and 'deliveries' or e and 'evaluations' or 'none'
 end
 
-return {bots_look = verb}
+return {bots_due = verb}

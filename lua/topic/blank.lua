@@ -1,4 +1,4 @@
--- part: blanks a user's queries in a topic that other users share. The Seqs must not change, so each row stays,
+-- blank: blanks a user's queries in a topic that other users share. The Seqs must not change, so each row stays,
 --   Cancelled and without its text, user, modifiers and answer.
 local lookups = require('lookup/lookups')
 local needs = require('lookup/needs')

@@ -1,4 +1,4 @@
--- workflow_look: is there anything for workflow_take on this shard? Nodes ask every second or two, with a turn that is
+-- workflow_due: is there anything for workflow_take on this shard? Nodes ask every second or two, with a turn that is
 -- sent anyway, so that idle nodes cost Redis no call of their own.
 -- KEYS: turn/due.lua with wf_due, wf_done, wf_files, clock; wfr:<session>.<run>.
 -- Wakes: nobody.
@@ -23,4 +23,4 @@ local function verb(turn, a)
     return (is_due or is_old) and '1' or '0'
 end
 
-return {workflow_look = verb}
+return {workflow_due = verb}

@@ -1,4 +1,4 @@
--- topic_part: checks whether a topic exists and the user has a part in it, for verbs on other shards.
+-- topic_tie: checks whether a topic exists and the user has a tie to it, for verbs on other shards.
 -- KEYS: t:<topic> hash.
 -- Wakes: nobody.
 -- Bound: one topic.
@@ -6,13 +6,13 @@
 -- Repeatable: yes.
 -- Arguments:
 --   topic   name
---   viewer  name?  must have a part in it
+--   viewer  name?  must have a tie to it
 -- Replies: ok | missing | replay
 local records = require('queue/records')
 
 local function verb(turn, a)
     --- arguments
-    return records.has_part(turn, topic, viewer) and 'ok' or 'missing'
+    return records.has_tie(turn, topic, viewer) and 'ok' or 'missing'
 end
 
-return {topic_part = verb}
+return {topic_tie = verb}

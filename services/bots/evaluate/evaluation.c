@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * run.c - what happens in an evaluation, and when (see run.h).
+ * evaluation.c - what happens in an evaluation, and when (see evaluation.h).
  *
  *   evaluations_start --> WAITING <--------- somebody else's turn -------+
  *                           |  |                          |              |
@@ -27,7 +27,7 @@
  * A node that cannot store drops the run; the one that takes it calls the bot for that turn again,
  * under the same delivery id. A turn that fails is stored as failed: it counts, and is not
  * repeated. */
-#include "services/bots/evaluate/run.h"
+#include "services/bots/evaluate/evaluation.h"
 
 #include "shared/base/sm.h"
 
