@@ -1,4 +1,4 @@
--- names_find: whose some names are.
+-- names_find: returns the owner of each of some names.
 -- KEYS: room_names, room_looks.
 -- Wakes: nobody.
 -- Bound: 80 names.

@@ -1,4 +1,4 @@
--- restore: what parley restore derives from rooms, messages, bots and evaluations, which a backup copies as they are.
+-- restore: derives what a backup leaves out from rooms, messages, bots and evaluations, which it copies as they are.
 -- Keys are read one after the other while the cluster works, so lists and counts are made from what is there.
 local evaluations = require('bots/evaluations')
 local messages = require('bots/messages')

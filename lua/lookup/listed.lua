@@ -1,4 +1,4 @@
--- listed: which lookups the queries of a topic need (lookups:<topic>), and pages of them.
+-- listed: lists the lookups that the queries of a topic need (lookups:<topic>), in pages.
 local records = require('queue/records')
 local bounds = require('turn/bounds')
 local hashes = require('turn/hashes')

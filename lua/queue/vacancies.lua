@@ -1,6 +1,6 @@
--- vacancies: how many questions of each of these accounts, users and models the queue would take now. A node asks for
--- questions that were refused, without sending them again. The room of the queue is divided between the accounts that
--- are asked for; if somebody gets less than it wants, this node is notified when there is room again.
+-- vacancies: returns how many questions of each of these accounts, users and models the queue would take now. A node
+-- asks for questions that were refused, without sending them again. The room of the queue is divided between the
+-- accounts that are asked for; if somebody gets less than it wants, this node is notified when there is room again.
 -- Stops this race: room is made between the refusal and this call (it is seen), or after it (the event comes).
 -- KEYS: meta, waiting, shares, models, vacancy_nodes set.
 -- Wakes: nobody; a later verb that takes Open queries away wakes this node.

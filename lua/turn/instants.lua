@@ -1,6 +1,6 @@
--- instants: what was stored before Redis's clock went back. Such instants are in the future by as much as the clock
---   went back. What has passed counts as now, and a deadline is at most as far away as it was when it was set: one
---   wait more, however far the clock went back.
+-- instants: corrects instants that were stored before Redis's clock went back. They are in the future by as much as the
+-- clock went back. One that has passed counts as now, and a deadline is at most as far away as it was when it was set:
+-- one more wait, however far the clock went back.
 local call = redis.call
 local format = string.format
 local abs = math.abs

@@ -1,4 +1,4 @@
--- made: what a request with an Idempotency-Key was answered with (shared/http/request/once.h). A verb that creates
+-- made: remembers the reply to a request with an Idempotency-Key (shared/http/request/once.h). A verb that creates
 -- something takes `key`, "<digest of the request> <account>:<key>" or '', asks `again` before anything else, and keeps
 -- its reply with what it has created, in the same step. Refusals are not kept.
 -- KEYS: idem:<account>:<key> string with TTL, "<digest> <reply>".

@@ -1,5 +1,5 @@
--- share: what one account may have of something that is limited for all: half of it, so that no account, with any
--- number of users, takes the room of others.
+-- share: limits what one account may have of something that is limited for all: half of it, so that no account, with
+-- any number of users, takes all the room.
 local call = redis.call
 local ceil, max = math.ceil, math.max
 

@@ -1,7 +1,7 @@
--- tokens: how many tokens models read and wrote for a user, and for an account, as far as engines said. The hashes
--- tokens:<user> and account_tokens:<account> have two fields for each of the last DAYS days on which there were any:
--- "<day> p" (read: of prompts) and "<day> c" (written: of completions), where <day> counts from 1970, UTC. A hash
--- expires once no day of it counts. A shard has what was answered there.
+-- tokens: counts the tokens that models read and wrote for a user, and for an account, as far as engines said. The
+-- hashes tokens:<user> and account_tokens:<account> have two fields for each of the last DAYS days on which there
+-- were any: "<day> p" (read: of prompts) and "<day> c" (written: of completions), where <day> counts from 1970, UTC.
+-- A hash expires once no day of it counts. A shard has what was answered there.
 local call = redis.call
 local find, floor, format, match, min = string.find, math.floor, string.format, string.match, math.min
 

@@ -1,6 +1,6 @@
--- questions: what a run waits for, one hash wfq:<session>.<run>.<step> each. An open one is listed for each of its
--- approvers in wf_ask:<who>, an answered one in wf_asked:<who>. Every answer is appended to the list
--- wfa:<session>.<run> as JSON and never changed.
+-- questions: stores the questions that a run waits for, one hash wfq:<session>.<run>.<step> each. An open one is
+-- listed for each of its approvers in wf_ask:<who>, an answered one in wf_asked:<who>. Every answer is appended to
+-- the list wfa:<session>.<run> as JSON and never changed.
 local bounds = require('turn/bounds')
 local hashes = require('turn/hashes')
 local runs = require('workflow/runs')

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * proc: what processes of this machine cost, read from /proc: processor time and resident memory of
- * a group of processes with all their threads and children. It also finds who listens on an
- * address, so that nobody has to look up process ids. What the system does not let us read counts
- * as not there. Linux only.
+ * proc: measures processes of this machine by /proc: processor time and resident memory of a group
+ * of processes with all their threads and children. It also finds the process that listens on an
+ * address, so that nobody has to look up process ids. Whatever the system does not let us read
+ * counts as absent. Linux only.
  */
 #ifndef PARLEY_BENCH_PROC_H
 #define PARLEY_BENCH_PROC_H

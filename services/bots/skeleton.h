@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * skeleton: what the name of a user or a bot looks like. Two names have the same skeleton if they
- * differ in case only, or if people take one for the other: `lee`, `Lee`, `Iee` and `l\u0435e` with
- * a Cyrillic letter. Bots are found by their skeleton, and no two names of a namespace have the
- * same one if one of them is a bot's (ADR 51).
+ * skeleton: reduces the name of a user or a bot to what it looks like. Two names have the same
+ * skeleton if they differ in case only, or if people take one for the other: `lee`, `Lee`, `Iee`
+ * and `l\u0435e` with a Cyrillic letter. Bots are found by their skeleton, and no two names of a
+ * namespace have the same one if one of them is a bot's (ADR 51).
  *
- * It is the skeleton of Unicode's UTS 39, without regard to case. What is stored is its
- * digest, so it is as long for each name and needs no escapes. Any thread.
+ * It is the skeleton of Unicode's UTS 39, without regard to case. Its digest is what is stored:
+ * that is equally long for each name and needs no escapes. Any thread.
  */
 #ifndef PARLEY_BOTS_SKELETON_H
 #define PARLEY_BOTS_SKELETON_H

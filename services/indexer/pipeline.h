@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * pipeline: what happens to one document between its upload and being found:
+ * pipeline: turns one uploaded document into a searchable one, in stages:
  *
  *     PARSE    the upload becomes text, which is stored compressed; the upload is deleted
  *     CHUNK    the text is split into passages

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * json_fault: what is wrong with a member of a JSON object, as one sentence for people. It
- * distinguishes a missing member from one of another spelling and from a wrong value. Texts are
+ * json_fault: describes what is wrong with a member of a JSON object, in one sentence for people.
+ * It distinguishes a missing member from one of another spelling and from a wrong value. Texts are
  * repeated if they are short, so members that hold secrets must not be described. Pure functions,
  * any thread.
  */

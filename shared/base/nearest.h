@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * nearest: of the names that exist, the one that somebody probably meant by a misspelt one. One per
- * misspelt name. Every list of names that people type is searched with it: commands and their
- * words, flags, variables of the environment, members of files. Pure; any thread.
+ * nearest: finds the existing name that somebody probably meant by a misspelt one. One per misspelt
+ * name. It searches every list of names that people type: commands and their words, flags,
+ * variables of the environment, members of files. Pure; any thread.
  */
 #ifndef PARLEY_BASE_NEAREST_H
 #define PARLEY_BASE_NEAREST_H

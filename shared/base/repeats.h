@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * repeats: what went wrong with many items, so that the same text is shown once with how many items
- * it is about and the first of their names, and not once for each. Texts and names are copied.
- * Pure; one thread at a time.
+ * repeats: collects faults of many items, so that each text is shown once, with the number of items
+ * and the first of their names, instead of once per item. Texts and names are copied. Pure; one
+ * thread at a time.
  *
  *     struct repeats faults = {.n = 0};
  *     repeats_add(&faults, "is empty", "a.txt");      // for each fault

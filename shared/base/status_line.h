@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * status_line: what a tool that runs for a while writes to standard error: one line of progress
- * that is written over, only on a terminal, and complaints, which first remove that line. One per
- * process, on its main thread.
+ * status_line: writes the progress of a long-running tool to standard error: one line that is
+ * overwritten, only on a terminal, and complaints, which first remove that line. One per process,
+ * on its main thread.
  */
 #ifndef PARLEY_BASE_STATUS_LINE_H
 #define PARLEY_BASE_STATUS_LINE_H

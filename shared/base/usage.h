@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * usage: what is said of a wrong word on a command line: the word, the nearest one that exists, and
- * where the others are listed. Each function writes one line to standard error and returns false;
- * the command then exits with 2. `command` is "serve", or "" for `parley` itself.
+ * usage: reports a wrong word on a command line: the word, the nearest one that exists, and where
+ * the others are listed. Each function writes one line to standard error and returns false; the
+ * command then exits with 2. `command` is "serve", or "" for `parley` itself.
  */
 #ifndef PARLEY_BASE_USAGE_H
 #define PARLEY_BASE_USAGE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * process: what Prometheus reads of any process: version, start, CPU time, memory. Names and units
- * are those that its client libraries use, so that common dashboards find them.
+ * process: the metrics that Prometheus expects of any process: version, start, CPU time, memory.
+ * Names and units are those of its client libraries, so that common dashboards find them.
  */
 #ifndef PARLEY_METRICS_PROCESS_H
 #define PARLEY_METRICS_PROCESS_H

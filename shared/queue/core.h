@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * core: what the files of shared/queue share: the node's queue and its part of each shard, with its
+ * core: shared by the files of shared/queue: the node's queue and its part of each shard, with its
  * connections, the timers by which it acts there, and counters. State that only one file needs is
  * in a table of that file, and the others call its functions. On the loop's thread.
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * deliver: what became of claims that were given to engines: confirmed to Redis together, or given
- * back. queue.h has what owners of polls say of their claims. On the loop's thread.
+ * deliver: reports to Redis what became of claims that were given to engines: confirms them
+ * together, or gives them back. Owners of polls call queue.h. On the loop's thread.
  */
 #ifndef PARLEY_QUEUE_DELIVER_H
 #define PARLEY_QUEUE_DELIVER_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * engines: what this node knows of its engines between their polls. queue.h has what a service
- * notes. On the loop's thread.
+ * engines: remembers the engines of this node between their polls. Services call queue.h. On the
+ * loop's thread.
  */
 #ifndef PARLEY_QUEUE_ENGINES_H
 #define PARLEY_QUEUE_ENGINES_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * poll_move: what a class asks of a shard for itself, or for a poll that was cancelled meanwhile: a
- * parked poll takes what is on a shard other than its credit, and hints bring such calls to this
- * node (lua/queue/hints.lua). On the loop's thread.
+ * poll_move: claims for a class on a shard other than that of a credit: a parked poll takes the
+ * work that waits there, and hints bring such requests to this node (lua/queue/hints.lua). On the
+ * loop's thread.
  */
 #ifndef PARLEY_QUEUE_POLL_MOVE_H
 #define PARLEY_QUEUE_POLL_MOVE_H

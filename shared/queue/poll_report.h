@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * poll_report: what a sync says of the classes of polls: their credits and claims on that shard,
- * and polls that wait elsewhere. On the loop's thread.
+ * poll_report: writes the part of a sync about the classes of polls: their credits and claims on
+ * that shard, and polls that wait elsewhere. On the loop's thread.
  */
 #ifndef PARLEY_QUEUE_POLL_REPORT_H
 #define PARLEY_QUEUE_POLL_REPORT_H

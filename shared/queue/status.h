@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * status: what the verb `status` returns on each shard (lua/operator/status.lua), added up: for
- * GET /api/status and for `parley show`. Texts are borrowed from the replies. Pure; any thread.
+ * status: adds up what the verb `status` returns on each shard (lua/operator/status.lua), for GET
+ * /api/status and for `parley show`. Texts are borrowed from the replies. Pure; any thread.
  */
 #ifndef PARLEY_QUEUE_STATUS_H
 #define PARLEY_QUEUE_STATUS_H

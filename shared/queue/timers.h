@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * timers: what a node's queue does by the clock: sync, reap and purge of each shard. core.h has the
- * functions that set the first two; queue.h those for a node that leaves and for the end of a turn.
+ * timers: runs the timed work of a node's queue: sync, reap and purge of each shard. core.h has the
+ * functions that set the first two, queue.h those for a node that leaves and for the end of a pass.
  * On the loop's thread.
  */
 #ifndef PARLEY_QUEUE_TIMERS_H

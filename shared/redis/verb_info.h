@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * verb_info: what the header of a verb says about it, for those that carry verbs to Redis, and the
- * nonce that a verb may use up. generated/verb_ids.h numbers the verbs. Constants; any thread.
+ * verb_info: the properties of a verb, from its header, for code that carries verbs to Redis; and
+ * the nonce that a verb may use up. generated/verb_ids.h numbers the verbs. Constants; any thread.
  */
 #ifndef PARLEY_REDIS_VERB_INFO_H
 #define PARLEY_REDIS_VERB_INFO_H

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * report_parts: what report.c is put together from: its frame, which the build makes of
- * report.html, services/web/page.css and report.css (cmake/front.pl), and the curve
- * (report_curve.c).
+ * report_parts: the pieces of report.c: its frame, which the build makes of report.html,
+ * services/web/page.css and report.css (cmake/front.pl), and the curve (report_curve.c).
  */
 #ifndef PARLEY_BOTS_CLI_REPORT_PARTS_H
 #define PARLEY_BOTS_CLI_REPORT_PARTS_H

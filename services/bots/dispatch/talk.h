@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * talk: what a bot is given with one message: the message, what was said before it, and the users
- * who occur in it; and the bodies of requests that say so: annex's own (request_annex.c), that of
- * Zulip's outgoing webhooks (request_zulip.c), and a chat for a model (request_chat.c).
+ * talk: the input of a bot for one message: the message, the talk before it, and the users who
+ * occur in it. It also writes the bodies of requests with that input: annex's own
+ * (request_annex.c), that of Zulip's outgoing webhooks (request_zulip.c), and a chat for a model
+ * (request_chat.c).
  *
  * Everything is borrowed, and texts are JSON already, as they are stored. Pure functions, any
  * thread.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * conversation: what an evaluation is given: the messages of a conversation that took place, and
- * the person that the bot emulates. A turn is a message from somebody else, followed by one or
- * several from that person in a row: its originals, each of which is an accepted answer.
+ * conversation: the input of an evaluation: the messages of a conversation that took place, and the
+ * person that the bot emulates. A turn is a message from somebody else, followed by one or several
+ * from that person in a row: its originals, each of which is an accepted answer.
  *
  * It is kept as canonical JSON, which is also what Redis stores: equal conversations are equal
  * bytes. Reading takes linear time. Owned by the caller, any thread.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * endpoint: what a bot may be registered with: the URL that is called for its messages,
- * `parley:MODEL` for a model of this cluster, or nothing for a bot that pulls. It judges the text
- * only; the addresses that a host's name stands for are checked when it is called
+ * endpoint: reads the endpoint with which a bot is registered: the URL that is called for its
+ * messages, `parley:MODEL` for a model of this cluster, or nothing for a bot that pulls. It judges
+ * the text only; the addresses that a host's name stands for are checked when it is called
  * (shared/http/client/client.h). Pure functions, any thread.
  */
 #ifndef PARLEY_BOTS_REGISTRY_ENDPOINT_H

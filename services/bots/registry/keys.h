@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * keys: what a bot and this cluster prove themselves to each other with, and what nobody stores
- * (ADR 15). The caller key is sent by us with each call,
- * and by the bot as its credential; the signing secret signs our calls as Standard Webhooks
- * describes it. Both are derived from the cluster's token key, the bot's name and id, and its
- * generation, so a registration that was deleted, another cluster and a former generation have
- * others. Pure functions, any thread. The caller wipes what is secret.
+ * keys: derives the two secrets with which a bot and this cluster authenticate to each other;
+ * neither is stored (ADR 15). The node sends the caller key with each call, and the bot sends it as
+ * its credential; the signing secret signs calls as Standard Webhooks describes it. Both are
+ * derived from the cluster's token key, the bot's name and id, and its generation, so a deleted
+ * registration, another cluster and a former generation have different ones. Pure functions, any
+ * thread. The caller wipes what is secret.
  */
 #ifndef PARLEY_BOTS_REGISTRY_KEYS_H
 #define PARLEY_BOTS_REGISTRY_KEYS_H

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * paragraphs: what of a message is text: its paragraphs, headings and items of lists, without what
- * is shown as code, quoted or hidden. That is blocks between fences of backticks or tildes,
- * lines that are indented by four columns and continue no paragraph, lines that begin with `>`, and
- * HTML comments at the start of a line; in items of lists, too, whose text begins further in. As
- * CommonMark has it (0.31.2, sections 4 and 5), with two exceptions: a line after a quote is text
- * even if it would continue the quote, and so is what follows a comment on its last line. Linear in
- * the text. Pure functions, any thread.
+ * paragraphs: finds the text of a message: its paragraphs, headings and items of lists, without
+ * anything that is shown as code, quoted or hidden, which means blocks between fences of backticks
+ * or tildes, lines that are indented by four columns and continue no paragraph, lines that begin
+ * with `>`, and HTML comments at the start of a line; in items of lists, too, whose text begins
+ * further in. The rules are those of CommonMark (0.31.2, sections 4 and 5), with two exceptions: a
+ * line after a quote is text even if it would continue the quote, and so is what follows a comment
+ * on its last line. Linear in the text. Pure functions, any thread.
  */
 #ifndef PARLEY_BOTS_ROOMS_PARAGRAPHS_H
 #define PARLEY_BOTS_ROOMS_PARAGRAPHS_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * rooms: what a node holds for rooms: clients' sockets, which follow a room each, and messages that
- * are being posted. For rooms/ only: rooms_component.c has their life, room_socket.c the sockets,
- * room_follow.c which socket gets which message, post.c and say.c what is posted. One per node, on
- * its loop's thread.
+ * rooms: the state of a node for rooms: clients' sockets, each of which follows a room, and
+ * messages that are being posted. For rooms/ only: rooms_component.c creates and ends it,
+ * room_socket.c has the sockets, room_follow.c sends each message to its sockets, post.c and say.c
+ * post. One per node, on its loop's thread.
  */
 #ifndef PARLEY_BOTS_ROOMS_ROOMS_H
 #define PARLEY_BOTS_ROOMS_ROOMS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * speech: what a client wants to say in a room, as an HTTP body or a frame on a socket have it:
+ * speech: reads a message that a client wants to post, from an HTTP body or a frame of a socket:
  * {"text","reply_to","tagged"}. Other members are ignored. Pure functions, any thread.
  */
 #ifndef PARLEY_BOTS_ROOMS_SPEECH_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * repair: what models write and a JSON parser refuses. A server that cuts its text by UTF-16 units
- * sends one half of a character at the end of an event and the other at the start of the next one,
- * each as an escape; others send \u0000, raw control characters or bytes that are not UTF-8. Only
- * JSON that was refused is repaired. Pure, single thread.
+ * repair: makes JSON valid that a model wrote and a parser refuses. A server that cuts its text by
+ * UTF-16 units sends one half of a character at the end of an event and the other at the start of
+ * the next one, each as an escape; others send \u0000, raw control characters or bytes that are not
+ * UTF-8. Only JSON that was refused is repaired. Pure, single thread.
  */
 #ifndef PARLEY_SERVICES_ENGINE_MODELS_REPAIR_H
 #define PARLEY_SERVICES_ENGINE_MODELS_REPAIR_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * rules_internal: what the files of the rules share: a workflow's prompt taken apart, the words of
+ * rules_internal: shared by the files of the rules: a workflow's prompt taken apart, the words of
  * its request, the tables that the prompt lists, and the decision that grows. Pure.
  */
 #ifndef PARLEY_SERVICES_ENGINE_MODELS_RULES_INTERNAL_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * model_prompt: what a model agent is asked, and what of its reply is a decision. The built-in
- * engine reads the same lines (services/engine). Pure functions, any thread.
+ * model_prompt: writes the prompt of a model agent, and reads the decision in the reply. The
+ * built-in engine reads the same lines (services/engine). Pure functions, any thread.
  */
 #ifndef PARLEY_SERVICES_WORKFLOW_MODEL_PROMPT_H
 #define PARLEY_SERVICES_WORKFLOW_MODEL_PROMPT_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * form_post: what a browser sends from the page of a question (link_page.h), as
+ * form_post: reads the form that a browser sends from the page of a question (link_page.h), as
  * application/x-www-form-urlencoded: `decision` is `approve` or `reject`, `comment` a text, and
  * `field.<name>` the text in the field of a member of the form. Pure functions, any thread; the
  * caller owns everything.

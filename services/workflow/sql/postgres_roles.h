@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * postgres_roles: what the two roles of a connection to PostgreSQL may do. The *login* role, of the
- * URL, owns the schema `parley` with the ledger. The *statement* role, of --sql-role, is what each
- * statement runs as: PostgreSQL has no authorizer, so it must be a role that may do no more than
- * statements may. In the child.
+ * postgres_roles: checks the rights of the two roles of a connection to PostgreSQL. The *login*
+ * role, of the URL, owns the schema `parley` with the ledger. The *statement* role, of --sql-role,
+ * runs each statement: PostgreSQL has no authorizer, so that role must be allowed no more than
+ * statements are. In the child.
  */
 #ifndef PARLEY_SERVICES_WORKFLOW_SQL_POSTGRES_ROLES_H
 #define PARLEY_SERVICES_WORKFLOW_SQL_POSTGRES_ROLES_H

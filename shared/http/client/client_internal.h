@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * client_internal: what the files of the HTTP client share: client.c (the multi handle, sockets,
- * the timer, lists of calls) and client_call.c (one transfer: its options, its body, its outcome).
+ * client_internal: shared by the files of the HTTP client: client.c (the multi handle, sockets, the
+ * timer, lists of calls) and client_call.c (one transfer: its options, its body, its outcome).
  */
 #ifndef PARLEY_HTTP_CLIENT_INTERNAL_H
 #define PARLEY_HTTP_CLIENT_INTERNAL_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * error_text: what a server's error response says, as one line for people: the message out of its
+ * error_text: reduces a server's error response to one line for people: the message out of its
  * JSON, in any of the forms that model servers use, or its plain text. Pure functions, any thread.
  */
 #ifndef PARLEY_HTTP_ERROR_TEXT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * route: what a route is, who may call it, and how large its bodies may be. Tables of routes are
- * constants of the services; router.h finds the route of a request.
+ * route: describes a route: its method and path, who may call it, and how large its bodies may be.
+ * Tables of routes are constants of the services; router.h finds the route of a request.
  */
 #ifndef PARLEY_HTTP_ROUTE_H
 #define PARLEY_HTTP_ROUTE_H

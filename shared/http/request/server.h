@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * server: what all requests of one loop share. One per thread, used on its thread only; threads
- * share the listening address (shared/http/wire/listen.h), not the server. Its parts belong to the
- * files that are named beside them: others read them and call their functions. Accepting, routing
- * and draining: shared/http/server/server_run.h.
+ * server: the state that all requests of one loop share. One per thread, used on its thread only;
+ * threads share the listening address (shared/http/wire/listen.h), not the server. Its parts belong
+ * to the files that are named beside them: others read them and call their functions. Accepting,
+ * routing and draining: shared/http/server/server_run.h.
  */
 #ifndef PARLEY_HTTP_SERVER_H
 #define PARLEY_HTTP_SERVER_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * exchange: what the wire keeps of a request and its answer: its connection, what it holds of
- * memory, and what is called when its client leaves. The first member of struct request, in its
+ * exchange: the wire's record of a request and its answer: its connection, the memory that it
+ * holds, and the callbacks for a client that leaves. The first member of struct request, in its
  * pool.
  */
 #ifndef PARLEY_HTTP_EXCHANGE_H

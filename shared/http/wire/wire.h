@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * wire: what the files of this room share: the loop, the limits of bytes, and what the rooms above
- * decide. The wire knows bytes, heads and exchanges (exchange.h), but no route, account or
- * response: what it needs from these it gets through `rules`. One per server, on the loop's thread.
+ * wire: shared by the files of this folder: the loop, the limits of bytes, and decisions of the
+ * folders above. The wire knows bytes, heads and exchanges (exchange.h), but no route, account or
+ * response: it asks for these through `rules`. One per server, on the loop's thread.
  */
 #ifndef PARLEY_HTTP_WIRE_H
 #define PARLEY_HTTP_WIRE_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * khash: what libh2o's <h2o/http2_internal.h> includes and its packages leave out: the layout of
- * the hash table that holds a connection's streams, and how to walk it. Nothing is ever put into
- * one here. Only streams.c needs it. Source: klib 0.2.8, as libh2o 2.2 is built with.
+ * khash: stands in for a header that libh2o's <h2o/http2_internal.h> includes and its packages
+ * leave out: the layout of the hash table that holds a connection's streams, and how to walk it.
+ * Nothing is ever put into one here. Only streams.c needs it. Source: klib 0.2.8, as libh2o 2.2 is
+ * built with.
  */
 #ifndef PARLEY_HTTP_LIBH2O_KHASH_H
 #define PARLEY_HTTP_LIBH2O_KHASH_H
