@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * idle.c - what a parked poll costs: memory of the node (and of Redis), and processor time while
+ * idle.c - measures a parked poll: memory of the node (and of Redis), and processor time while
  * nothing happens.
  *
  * It opens many engine connections that each poll for work, waits until the node has come to rest,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * outcome.c - what check-query and its likes show of an outcome. */
+ * outcome.c - writes outcomes as check-query and similar routes show them. */
 #include "services/broker/broker.h"
 
 static void put_or_null(struct buf *b, struct str json, bool nothing_is_empty_list)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * recommend.c - what users recommend to engines: corrections, additions, praise (lua/lookup). They
- * are kept in a stream that engines read page by page, each at its own pace. */
+ * recommend.c - takes recommendations of users to engines: corrections, additions, praise
+ * (lua/lookup). They are kept in a stream that engines read page by page, each at its own pace. */
 #include "services/broker/handlers.h"
 
 #include "generated/verbs.h"

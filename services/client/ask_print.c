@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * ask_print.c - what `parley ask` prints: the answer to standard output as it comes, everything
- * else to standard error. A model wrote these texts, so a terminal gets no control character of
- * them; a pipe or a file gets them as they are. */
+ * ask_print.c - prints for `parley ask`: the answer to standard output as it comes, everything else
+ * to standard error. A model wrote these texts, so a terminal gets no control character of them; a
+ * pipe or a file gets them as they are. */
 #include "services/client/ask.h"
 
 #include "shared/base/shown.h"

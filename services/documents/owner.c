@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * owner.c - whose documents a request is about. */
+ * owner.c - finds the owner of the documents that a request is about. */
 #include "services/documents/documents.h"
 
 bool owner_of_request(struct request *r, struct owner *ret_owner)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * deliver.c - what became of claims that were given to engines: confirmed (queue_delivered) or
- * given back.
+ * deliver.c - reports what became of claims that were given to engines: confirmed (queue_delivered)
+ * or given back.
  *
  * A confirmation waits for a turn that is sent anyway, from a fifth of the delivery lease on, and
  * no longer than three fifths: a call of its own for every claim would be the herd that hand-overs

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * engines.c - what this node's engines are known by between their polls (engines.h).
+ * engines.c - remembers this node's engines between their polls (engines.h).
  *
  * A sync reports the engines that polled since the last one, each to the shard of its name.
  * Between two polls that report is all that is known of an engine, and lua/queue/ask.lua refuses a

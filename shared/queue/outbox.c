@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * outbox.c - of several shards: what a script of one has left to be done on another is carried
- * there (lua/turn/outbox.lua, ADR 30).
+ * outbox.c - with several shards: work that a script of one has left for another is carried there
+ * (lua/turn/outbox.lua, ADR 30).
  *
  *   event "outbox", or a sync --outbox--> nothing is due: over
  *                                 |

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * timers.c - what one node's queue does by the clock (timers.h): sync (the slow rescan:
- * says that we are there, states credits again), reap (when the next lease ends, as far as we
- * know), purge (retention, and questions that a dead node left). The fourth timer, of claims that
- * are confirmed together, is deliver.c's. None of them is needed for a request's path; each bounds
- * how long a lost message hurts. */
+ * timers.c - runs the timed work of a node's queue (timers.h): sync (the slow rescan: says that we
+ * are there, states credits again), reap (when the next lease ends, as far as we know), purge
+ * (retention, and questions that a dead node left). The fourth timer, of claims that are confirmed
+ * together, is deliver.c's. None of them is needed for a request's path; each bounds how long a
+ * lost message hurts. */
 #include "shared/queue/timers.h"
 
 #include "generated/verbs.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * turn_answer.c - what Redis's reply to a batch means to each of its calls. The reply is an array:
- * a string for all nonces without a verb, if there are any; a reply for each verb, lane by lane;
- * then the events (lua/turn/frame.lua). A long text takes several elements (parts.h). If the
- * replies grew long, one string stands for those of the verbs that have not run. */
+ * turn_answer.c - gives each call of a batch its part of Redis's reply. The reply is an array: a
+ * string for all nonces without a verb, if there are any; a reply for each verb, lane by lane; then
+ * the events (lua/turn/frame.lua). A long text takes several elements (parts.h). If the replies
+ * grew long, one string stands for those of the verbs that have not run. */
 #include "shared/redis/turn_internal.h"
 
 #include "shared/metrics/metrics.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * turn_library.c - whether verbs run on a connection of turn.c: it loads the function library, and
+ * turn_library.c - makes verbs run on a connection of turn.c: it loads the function library, and
  * keeps and logs what is wrong with Redis (turn_internal.h). */
 #include "shared/redis/topology.h"
 #include "shared/redis/turn_internal.h"

@@ -4,7 +4,7 @@
 # ./dev, and in the comments of C, Lua, scripts and tests. Only phrases without an honest use are listed, so each finding
 # is one to rewrite. Not read: code in Markdown and between backticks, the changelog's entries of former releases.
 # In headers, and above functions of C and Lua in the product, a comment begins with what the thing does or is: not with "What",
-# "Whether" or "Of".
+# "Whether" or "Of". So does the first line about a file: not "name: what ...".
 # `prose.pl FILE...` reads those files only. README.md fits on two screens.
 use strict;
 use warnings;
@@ -110,7 +110,9 @@ sub look_at_comment {
     $comment =~ s{\s*\*/\s*\z}{};
     $comment =~ s/(`[^`]*`)/blank($1)/ge;
     look_at($path, $line, $comment);
-    return unless $is_above and $comment =~ /\A(What|Whether|Of) /;
+    my $is_module = $line == 1 && $path =~ m{^(?:shared|services|lua)/};
+    return unless $is_above && $comment =~ /\A(What|Whether|Of) /
+        or $is_module && $comment =~ /\A(?:SPDX.*\n\s*)?[\w.]+(?::| -) (what|whether|of)\b/;
     print STDERR qq($path:$line: a comment that begins with "$1": begin with what it does or is: "Returns whether ..."\n);
     $bad++;
 }

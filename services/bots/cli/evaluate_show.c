@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * evaluate_show.c - what `parley evaluate` prints. Texts are those of people and bots, so no
- * control character of them is printed; each is cut to its column. */
+ * evaluate_show.c - prints for `parley evaluate`. Texts are those of people and bots, so no control
+ * character of them is printed; each is cut to its column. */
 #include "services/bots/cli/evaluate.h"
 
 #include "shared/base/clock.h"

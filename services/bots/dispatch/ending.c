@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * ending.c - how a delivery ends without a reply (delivery.h): with a notice in the room, or in
+ * ending.c - ends deliveries that have no reply (delivery.h): with a notice in the room, or in
  * silence; and what the circuit of its bot is informed of. */
 #include "services/bots/dispatch/delivery.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * metrics.c - what dispatch counts, for all nodes of the process (delivery.h). */
+ * metrics.c - counts for dispatch, for all nodes of the process (delivery.h). */
 #include "services/bots/dispatch/delivery.h"
 #include "services/bots/dispatch/dispatcher.h"
 

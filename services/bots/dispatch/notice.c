@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * notice.c - what the main bot says in a room about a bot that has not answered (delivery.h). */
+ * notice.c - writes what the main bot says in a room about a bot that has not answered
+ * (delivery.h). */
 #include "services/bots/dispatch/delivery.h"
 
 void notice_put(struct buf *b, struct str username, struct str reason)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * slots.c - which deliveries call their bot now (delivery.h). Those who wrote the messages take
- * turns, and the bots that one of them calls (fair_slots.h). A bot has a few calls at a time,
- * no matter who calls it, and the last slots are for bots that nobody calls yet: several slow
- * bots do not fill the node. */
+ * slots.c - chooses the deliveries that call their bot now (delivery.h). Those who wrote the
+ * messages take turns, and the bots that one of them calls (fair_slots.h). A bot has a few calls at
+ * a time, no matter who calls it, and the last slots are for bots that nobody calls yet: several
+ * slow bots do not fill the node. */
 #include "services/bots/dispatch/delivery.h"
 
 #include "shared/base/mem.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * takeover.c - how deliveries come to a node and stay with it (delivery.h): the verbs for that
- * (shared/lease/leases.h). Those are taken whose time has come: that nobody has, that a dead node
- * had, and whose answer is late. */
+ * takeover.c - takes deliveries to this node and keeps them (delivery.h), with the verbs for their
+ * leases (shared/lease/leases.h). It takes deliveries whose time has come: those that no node has,
+ * those of a dead node, and those whose answer is late. */
 #include "services/bots/dispatch/delivery.h"
 #include "services/bots/dispatch/dispatcher.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * evaluation.c - what happens in an evaluation, and when (see evaluation.h).
+ * evaluation.c - drives an evaluation from step to step (see evaluation.h).
  *
  *   evaluations_start --> WAITING <--------- somebody else's turn -------+
  *                           |  |                          |              |

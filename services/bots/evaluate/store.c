@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * store.c - what is stored of an evaluation (see evaluation.h): each turn with the sums over all of
- * them, under the fence, and how the run ends. */
+ * store.c - stores an evaluation (see evaluation.h): each turn with the sums over all of them,
+ * under the fence, and how the run ends. */
 #include "services/bots/evaluate/evaluation.h"
 
 #include "generated/verbs.h"

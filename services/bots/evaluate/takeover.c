@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * takeover.c - how evaluations come to a node and stay with it (see evaluation.h): the verbs for
- * that (shared/lease/leases.h), and reading one that this node has not begun. */
+ * takeover.c - takes evaluations to this node and keeps them (see evaluation.h), with the verbs for
+ * their leases (shared/lease/leases.h), and reads those that this node has not begun. */
 #include "services/bots/evaluate/evaluation.h"
 
 #include "generated/verbs.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * delivery_id.c - whose requests about deliveries are, and which room an id names (see pull.h). */
+ * delivery_id.c - finds the bot of a request about deliveries, and the room that an id names (see
+ * pull.h). */
 #include "services/bots/pull/pull.h"
 
 #include "services/bots/rooms/message.h"

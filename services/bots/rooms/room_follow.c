@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * room_follow.c - which socket gets which message (see rooms.h). A message comes as an event with
- * the id of the one before it. If that is the last one a socket was sent, the message is sent too;
- * one that was sent before is dropped. At a gap, after a lost connection and for a replay, messages
- * are read from Redis, a page at a time, and the next page only when the client has read the one
- * before. The same is done for a client that reads more slowly than messages come. */
+ * room_follow.c - sends each message to the sockets that follow its room (see rooms.h). A message
+ * comes as an event with the id of the one before it. If that is the last one a socket was sent,
+ * the message is sent too; one that was sent before is dropped. At a gap, after a lost connection
+ * and for a replay, messages are read from Redis, a page at a time, and the next page only when the
+ * client has read the one before. The same is done for a client that reads more slowly than
+ * messages come. */
 #include "services/bots/rooms/rooms.h"
 
 #include "generated/verbs.h"

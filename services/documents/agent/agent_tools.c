@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * agent_tools.c - what an agent's run can do (agent.h): search, and open what a search returned.
+ * agent_tools.c - runs the tools of an agent's run (agent.h): search, and open what a search
+ * returned.
  *
  * Each call is counted before it is looked at, so that one that fails, or was made before, brings
  * the run closer to its end as well. A passage has one number from the first search that returned

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * agent_trace.c - what a client sees of an agent's run (agent.h): POST /api/agent/run, whole at its
+ * agent_trace.c - shows an agent's run to its client (agent.h): POST /api/agent/run, whole at its
  * end, and POST /api/agent/stream, entry by entry. Its first client reads what one read gave it
  * line by line, so an event's data is first, and each event is a write of its own. */
 #include "services/documents/agent/agent.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * rules_corrections.c - what people have said about a request after an agent had objected, for the
- * rules (rules_internal.h). Of each "Correction:" in its order, without what only agrees ("Yes, it
- * should be"), the first that fits:
+ * rules_corrections.c - reads what people have said about a request after an agent had rejected it,
+ * for the rules (rules_internal.h). Of each "Correction:" in its order, without what only agrees
+ * ("Yes, it should be"), the first that fits:
  *
  *   the name of a kind of work, alone        it is before the request
  *   it begins as requests do                 it is the request

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * cli.c - what the commands of this folder have in common: lines, signals, settings (cli.h). */
+ * cli.c - shared by the commands of this folder: lines, signals, settings (cli.h). */
 #include "services/users/cli/cli.h"
 
 #include "shared/auth/login.h"

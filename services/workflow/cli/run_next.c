@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * run_next.c - what a person can do next about a run: who may answer its question, and commands to
- * paste. Names come from a node, so no control character of them is printed, and words that a shell
- * would take apart are quoted. */
+ * run_next.c - prints what a person can do next about a run: who may answer its question, and
+ * commands to paste. Names come from a node, so no control character of them is printed, and words
+ * that a shell would take apart are quoted. */
 #include "services/workflow/cli/run.h"
 
 #include "shared/base/shown.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * command.c - what clients say on their sockets (see socket.h).
+ * command.c - carries out what clients send on their sockets (see socket.h).
  *
  *   request --> BEGINNING --> the run is this node's (runs.h)
  *   request that continues where a person was asked --> ECHOING --> FINDING --> ANSWERING

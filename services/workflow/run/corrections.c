@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * corrections.c - what people correct in a run's messageBody (see run.h). The members that they
- * send replace those that were there. The words of the deployed chat replace nothing: "Yes, it
+ * corrections.c - applies people's corrections to a run's messageBody (see run.h). The members that
+ * they send replace those that were there. The words of the deployed chat replace nothing: "Yes, it
  * should be pattern" means nothing without the request and the rejection that it answers, so all
  * three are kept, and each agent from then on is shown them. */
 #include "services/workflow/run/run.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * follow.c - which sockets get which frames (see socket.h). A frame comes as an event with its
- * number. The next one in order is sent; one that was sent before is dropped; at a gap, after a
- * lost connection and at a resume, frames are read from Redis, a page at a time, and the next page
- * only when the client has read the one before. */
+ * follow.c - sends each frame to the sockets that follow its session (see socket.h). A frame comes
+ * as an event with its number. The next one in order is sent; one that was sent before is dropped;
+ * at a gap, after a lost connection and at a resume, frames are read from Redis, a page at a time,
+ * and the next page only when the client has read the one before. */
 #include "services/workflow/run/socket.h"
 
 #include "generated/verbs.h"

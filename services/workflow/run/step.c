@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * step.c - what a step of a run leaves in Redis (see run.h): its state, the frame for clients, the
+ * step.c - stores a step of a run in Redis (see run.h): its state, the frame for clients, the
  * record for the history, and the question, if the run waits for a person now. All in one verb;
  * what it cannot store, nobody sees. */
 #include "services/workflow/run/run.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * child_main.c - what runs in the child (child.h): it opens the database, then does one job after
- * the other until its node is gone. It logs nothing; reasons go to the node. It ends without the
- * handlers of exit(). */
+ * child_main.c - runs in the child (child.h): opens the database, then does one job after the other
+ * until its node is gone. It logs nothing; reasons go to the node. It ends without the handlers of
+ * exit(). */
 #include "services/workflow/sql/child.h"
 
 #include "shared/base/mem.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * sql_internal.h - what the calls (sql.c) and the children (sql_slots.c) of a store share. */
+ * sql_internal.h - shared by the calls (sql.c) and the children (sql_slots.c) of a store. */
 #ifndef PARLEY_SERVICES_WORKFLOW_SQL_INTERNAL_H
 #define PARLEY_SERVICES_WORKFLOW_SQL_INTERNAL_H
 

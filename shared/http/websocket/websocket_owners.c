@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * websocket_owners.c - what each account has of a node's WebSockets (websocket_internal.h):
+ * websocket_owners.c - counts each account's share of a node's WebSockets (websocket_internal.h):
  * sockets, and bytes that their clients have not read. A socket keeps its connection for as long as
  * its client likes, and idle connections make room only for others that ask: without a share for
  * each, one account could take all places of a node.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * connection_held.c - what is held for bodies, by the node and by address
+ * connection_held.c - counts the bytes that are held for bodies, by the node and by address
  * (connection_internal.h). */
 #include "shared/base/clock.h"
 #include "shared/http/wire/connection_internal.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * connection_read.c - how much is read at a time, and room for it (connection_internal.h). */
+ * connection_read.c - reads a bounded amount at a time, and makes room for it
+ * (connection_internal.h). */
 #include "shared/http/wire/connection_internal.h"
 
 #include <errno.h>

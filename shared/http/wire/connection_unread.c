@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * connection_unread.c - what is held of long answers: while they are put together, and by libh2o
- * until their clients have read them (connection.h). What the kernel holds of them is bounded by
- * the socket's options (listen.c). */
+ * connection_unread.c - counts the bytes that are held of long answers: while they are put
+ * together, and by libh2o until their clients have read them (connection.h). What the kernel holds
+ * of them is bounded by the socket's options (listen.c). */
 #include "shared/base/clock.h"
 #include "shared/http/wire/connection_internal.h"
 
