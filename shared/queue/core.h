@@ -12,7 +12,7 @@
  *     watch, deliver, engines, settings, outbox, engines_check, vacancy
  *     poll_handover  a claim goes to the oldest poll of its class
  *     poll_move      a parked poll claims on a shard other than that of its credit
- *     poll           a poll looks for work and parks
+ *     poll           a poll claims or parks
  *     poll_report    what a sync says of the polls
  *     timers         sync, reap, purge
  *     events         life of the queue, and what scripts notify it of
@@ -40,7 +40,7 @@ struct queue_shard {
     uint64_t covered_until_ms;              /* leases that end before this are already covered */
     unsigned sync_bucket;                   /* of classes: where the next sync begins */
     uint64_t open_n; /* queries that are Open there, as far as is known; of several shards only */
-    /* It has requested a poll, none could move at once, and none has looked there since. The reply
+    /* It has requested a poll, none could move at once, and none has claimed there since. The reply
      * of a turn that ran before the query was added may arrive after that request and say that
      * nothing is Open. */
     bool is_called;

@@ -18,10 +18,10 @@ void engines_destroy(struct engines *engines);
 
 /* Records what an engine does whose poll had a valid nonce. */
 void engines_note(struct queue *queue, const struct poll *poll, enum seen what);
-/* Returns whether the next sync of that shard, the home of some, has engines to report. */
+/* Returns whether the next sync of that shard, the home of some engines, must report any. */
 bool engines_have_news(const struct queue_shard *part);
-/* Puts those that polled since the last sync, and whose home that shard is, into `verb`, the sync
- * that is being written. */
+/* Writes the engines that polled since the last sync, and whose home is that shard, into `verb`, a
+ * sync. */
 void engines_put(struct queue_shard *part, struct verb_writer *verb);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * poll_class: polls that are equal for the scripts form a class: one account, one list of models.
- * Engines choose their lists, so an unused class is freed after the next sync. Lists of polls, too.
- * On the loop's thread.
+ * Engines choose their lists, so an unused class is freed after the next sync. It also has lists of
+ * polls. On the loop's thread.
  */
 #ifndef PARLEY_QUEUE_POLL_CLASS_H
 #define PARLEY_QUEUE_POLL_CLASS_H
@@ -16,7 +16,7 @@ struct poll_list {
     unsigned n;
 };
 
-/* NULL: there is none. */
+/* Returns NULL if the list is empty. */
 static inline struct poll *polls_first(const struct poll_list *polls)
 {
     return list_first(&polls->list, struct poll, link);
@@ -39,7 +39,7 @@ struct poll_class {
     uint64_t *leases; /* by shard: the latest claim, until it is reported; 0: none */
     /* poll.c: */
     struct poll_list claiming; /* oldest first */
-    unsigned rotor;            /* where the next poll begins to look */
+    unsigned rotor;            /* where the next poll begins to claim */
     unsigned *passed; /* by shard: claims elsewhere in a row while something was Open there */
     unsigned *claims; /* by shard: running claims, which take Open queries first */
     /* poll_credits.c: */
@@ -86,8 +86,8 @@ static inline struct str class_models(const struct poll_class *class)
 {
     return (struct str){class->name + class->account_n + 1, class->name_n - class->account_n - 1};
 }
-/* Returns the number of parked polls that are not trying another shard: so many credits there
- * should be. A hand-over may have taken a poll that was moving. */
+/* Returns the number of parked polls that are not trying another shard, which is the number of
+ * credits that there should be. A hand-over may have taken a poll that was moving. */
 static inline unsigned class_idle_n(const struct poll_class *class)
 {
     return class->is_drained || class->parked.n <= class->moving_n

@@ -12,15 +12,15 @@ void polls_set_state(struct poll *poll, enum poll_state to);
 void polls_park(struct queue *queue, struct poll *poll);
 void polls_unlink_parked(struct queue *queue, struct poll *poll);
 
-/* Returns the credits of that shard once what is on its way has run, if the polls that look there
+/* Returns the credits of that shard once what is on its way has run, if the polls that claim there
  * park and take the queries. Negative: queries will wait there. */
 int credits_to_come(const struct poll_class *class, unsigned shard);
 /* Chooses the shard for the next credit: the usable one with the fewest to come, except those in
  * `but` (one bit each); SHARDS_MAX if there is none. Lookups are all on the cluster's shard. */
 unsigned credits_least_shard(const struct poll_class *class, uint64_t but);
-/* Notes one that a script has granted. */
+/* Notes a credit that a script has granted. */
 void credits_note(struct poll_class *class, unsigned shard);
-/* A hand-over used up a credit. Returns false if the credit is not known yet, because the reply
+/* Uses up a credit for a hand-over. Returns false if the credit is not known yet, because the reply
  * that grants it is on its way.
  */
 bool credits_use(struct poll_class *class, unsigned shard);
@@ -28,16 +28,17 @@ bool credits_use(struct poll_class *class, unsigned shard);
 void credits_withdraw_surplus(struct poll_class *class);
 /* Grants missing credits of the class: the next sync of their shards reports them. */
 void credits_grant_missing(struct poll_class *class);
-/* Those of a shard. */
+/* Returns the credits of a shard. */
 unsigned credits_at(const struct poll_class *class, unsigned shard);
-/* Returns whether the next sync of that shard states the class, be it with none. */
+/* Returns whether the next sync of that shard states the class, even without a credit. */
 bool credits_are_stated(const struct poll_class *class, unsigned shard);
 /* Notes that the class has been stated. */
 void credits_note_stated(struct poll_class *class, unsigned shard);
 
 /* Call it when the connection of that shard's turn is lost. */
 void credits_on_lost(struct queue *queue, unsigned shard);
-/* A connection to that shard is up again: without the bus this node may have been removed. */
+/* Call it when a connection to that shard is up again: while the bus was down, the credits of this
+ * node may have been removed. */
 void credits_on_up(struct queue *queue, unsigned shard);
 /* From now on these accounts (comma-separated names) get no claims, and all others do. */
 void credits_on_drained(struct queue *queue, struct str names);

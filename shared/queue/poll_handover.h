@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * poll_handover: claims on their way to polls: each goes to the oldest live poll of its class,
- * waits for one that is claiming, or is given back. On the loop's thread.
+ * poll_handover: hands claims to polls: each to the oldest live poll of its class; otherwise the
+ * claim waits for one that is claiming, or is given back. On the loop's thread.
  */
 #ifndef PARLEY_QUEUE_POLL_HANDOVER_H
 #define PARLEY_QUEUE_POLL_HANDOVER_H
@@ -20,9 +20,10 @@ void handover_deliver(struct poll *poll, struct claim *claim);
  * gives it back. `class` may be NULL. */
 void handover_take(struct queue *queue, struct poll_class *class, struct origin origin,
                    struct str claim_text);
-/* A claiming poll of the class got its reply: retries hand-overs that came too early. */
+/* Retries hand-overs that came too early. Call it when a claiming poll of the class got its
+ * reply. */
 void handover_retry(struct queue *queue, struct poll_class *class);
-/* A script, of this or another node, has made a claim for this one. */
+/* Takes a claim that a script of this or another node has made for this one. */
 void handover_on_event(struct queue *queue, struct origin origin, struct str claim_text);
 /* Calls `visit` for each claim that came too early; the claim is valid inside the call. */
 void handover_each_early(const struct queue *queue,

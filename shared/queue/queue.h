@@ -33,7 +33,7 @@ struct poll {
     enum poll_state state;
     bool may_park;
     bool is_superseded;          /* a newer poll of its engine came first: do not park it */
-    unsigned first_shard, shard; /* where it began to look, and looks now */
+    unsigned first_shard, shard; /* where it began to claim, and claims now */
     uint64_t tried;              /* shards, a bit each */
     uint64_t failed;             /* of these: unreachable shards */
     bool is_claiming;            /* its claim is under way there */
@@ -44,9 +44,9 @@ struct poll {
     uint64_t number;
     uint64_t since_ms;  /* clock_mono_ms of its start */
     struct str engine;  /* the engine's own name, borrowed from the owner; at == NULL for none */
-    struct str process; /* the same: what several engines of one process call it */
+    struct str process; /* the same: a name that engines of one process share */
     uint64_t wait_ms;   /* how long the client may wait; for operators */
-    struct str after;   /* a topic: it looks at that one's shard last. Read by queue_poll_start */
+    struct str after;   /* a topic: its shard is tried last. Read by queue_poll_start */
     /* Returns whether the client can take a claim. Called right before one is given. */
     bool (*is_alive)(struct poll *poll);
     /* The poll is parked: it waits, with or without a credit. May be NULL. */
@@ -87,17 +87,17 @@ struct watch {
 struct queue_config {
     const struct shard_map *map;
     const char *node_id;
-    uint64_t lease_ms, delivery_ms, max_attempts, queue_max, rescan_ms;
+    uint64_t lease_ms, delivery_ms, max_attempts, queue_max;
+    uint64_t rescan_ms;   /* between two syncs; 0: 5 s, with several shards 1 s */
     uint64_t fallback_ms; /* lua/queue/fallback.lua; 0: never */
     enum durable durable; /* what acknowledged data must have reached */
     uint64_t retention_s; /* 0: forever */
     /* For operators, borrowed: more members of the node's record (`,"pid":1`), and settings that
      * should be the same on all nodes (`<name>=<value> ...`, values as names). */
     const char *about, *shared_settings;
-    /* rescan_ms: 0: 5 s, with several shards 1 s. */
     /* An event that does not concern the queue: its first line and the lines after it. */
     void (*on_other_event)(void *arg, struct str kind, struct lines *rest);
-    /* Scripts of that shard run (again). */
+    /* Scripts run on that shard (again). */
     void (*on_up)(void *arg, unsigned shard);
     void *arg;
 };
@@ -121,19 +121,18 @@ enum redis_trouble queue_trouble(const struct queue *queue, struct str topic);
 unsigned queue_server_n(const struct queue *queue);
 /* The same for a server by its index in --redis, from 0: that of its first shard with trouble. */
 enum redis_trouble queue_server_trouble(const struct queue *queue, unsigned server);
-/* True if at most half of the shards have an outage and, with several, the first one, which holds
- * cluster-wide data, has been reachable once. */
+/* Returns whether at most half of the shards have an outage and, with several, the first one, which
+ * holds cluster-wide data, has been reachable once. */
 bool queue_is_usable(const struct queue *queue);
-/* The accounts that are drained, as far as this node knows: names, joined by ','. Valid until the
- * loop's next pass. */
+/* Returns the accounts that are drained, as far as this node knows: names, joined by ','. Valid
+ * until the loop's next pass. */
 struct str queue_drained(const struct queue *queue);
 /* The node's id. Valid as long as the queue is. */
 struct str queue_node_id(const struct queue *queue);
-/* The longest time between two syncs of a shard: what Redis knows of a living node is at most that
- * old.
- */
+/* Returns the longest time between two syncs of a shard: Redis's record of a living node is at most
+ * that old. */
 uint64_t queue_sync_ms(const struct queue *queue);
-/* How long a claim lasts without a heartbeat. */
+/* Returns how long a claim lasts without a heartbeat. */
 uint64_t queue_lease_ms(const struct queue *queue);
 
 /* The models value of polls for lookups: no model can have this name. */
@@ -145,45 +144,46 @@ uint64_t queue_lease_ms(const struct queue *queue);
  * used, only on_end(ERR_NONCE_USED) runs. Its callbacks never run before this returns. */
 void queue_poll_start(struct queue *queue, struct poll *poll, struct str account, struct str models,
                       struct nonce_id *nonce, bool may_park);
-/* With several shards: whether such a poll looks first on the shard of its nonce. If so, start it
- * with the nonce; otherwise use the nonce up first. */
+/* Returns whether, with several shards, such a poll claims first on the shard of its nonce. If so,
+ * start it with the nonce; otherwise use the nonce up first. */
 bool queue_poll_fits_nonce(struct queue *queue, struct str account, struct str models,
                            const struct nonce_id *nonce, bool may_park);
 /* Like queue_poll_start, but within a verb that the caller begins immediately with the returned
- * arguments. Returns false and starts nothing if the poll needs a separate call: it may have to
- * look at several shards, or its account is drained. on_joined is called first. */
+ * arguments. Returns false and starts nothing if the poll needs a separate call: it may have to try
+ * several shards, or its account is drained. on_joined is called first. */
 bool queue_poll_join(struct queue *queue, struct poll *poll, struct str account, struct str models,
                      struct nonce_id *nonce, bool may_park, struct poll_join *ret_join) must_check;
 /* Notes a sign of life of an engine (names) that has a claim. */
 void queue_note_beat(struct queue *queue, struct str account, struct str engine);
 /* Notes that the client of a poll that has not ended has left. */
 void queue_note_left(struct queue *queue, const struct poll *poll);
-/* Settings in which living nodes differ from this one, as of the last sync: per setting four lines:
- * its name / this node's value / another node's, as names / that node: its address, or its id. */
+/* Returns the settings in which living nodes differ from this one, as of the last sync, four lines
+ * each: its name / this node's value / another node's, as names / that node: its address, or its
+ * id. */
 struct lines queue_differences(const struct queue *queue);
-/* An engine (names) rests or leaves: no longer reports its earlier poll. */
+/* Stops reporting the earlier poll of an engine (names) that rests or leaves. */
 void queue_forget_engine(struct queue *queue, struct str account, struct str engine);
 /* Ends the poll without a callback. */
 void queue_poll_cancel(struct queue *queue, struct poll *poll);
 /* Ends every poll that is parked, with on_end(ERR_OK). */
 void queue_end_parked(struct queue *queue);
 
-/* The claim reached its engine: gives it a full lease, unless it ends first. `topic`: for a lookup
- * its fingerprint. `record`: what the lease's key shall say (lua/queue/leases.lua); "" for a
- * lookup. `connection` and `stream`: for queue_answer_reset; 0: none. Copies what it keeps. */
+/* Gives a claim that reached its engine a full lease, unless it ends first. `topic`: for a lookup
+ * its fingerprint. `record`: the text of the lease's key (lua/queue/leases.lua); "" for a lookup.
+ * `connection` and `stream`: for queue_answer_reset; 0: none. Copies what it keeps. */
 void queue_delivered(struct queue *queue, enum work work, struct str topic, struct str lease,
                      struct str record, uint64_t connection, uint32_t stream);
-/* A client has reset its connection, or if `stream` is not 0, that stream of it: claims that went
- * there and are not confirmed yet keep their delivery leases, unless the engine extends or answers
- * them. */
+/* A client has reset its connection, or if `stream` is not 0, that stream of it: claims that were
+ * sent there and are not confirmed yet keep their delivery leases, unless the engine extends or
+ * answers them. */
 void queue_answer_reset(struct queue *queue, uint64_t connection, uint32_t stream);
 /* Notes that a claim of queries has ended, so nothing is left to confirm. */
 void queue_claim_ended(struct queue *queue, struct str topic, struct str lease);
-/* The engine of a claim of queries is about to give a sign of life with this lease, if it has it:
- * the lease is confirmed first, so that its key is there. */
+/* Confirms the lease of a claim of queries whose engine is about to give a sign of life, so that
+ * its key exists. */
 void queue_claim_lives(struct queue *queue, struct str topic, struct str lease);
-/* The claim did not reach its engine: its queries are Open again, its lookup can be claimed.
- * `sent`: bytes of it were, so that it may be what ended the connection. */
+/* Gives back a claim that did not reach its engine: its queries are Open again, its lookup can be
+ * claimed. `sent`: bytes of it were sent, so it may be the reason why the connection ended. */
 void queue_give_back(struct queue *queue, enum work work, struct str topic, struct str lease,
                      bool sent);
 /* Reports to Redis immediately what queue_delivered collects, because the node shuts down. */
@@ -200,8 +200,8 @@ void queue_each_watch(struct queue *queue);
 /* Adds deferred work to the turn that is about to be sent. Call it before each turn_flush. */
 void queue_before_flush(struct queue *queue);
 
-/* A lookup was just added and may be handed over to a node that dies: makes sure that its lease is
- * checked. For queries queue_count does that. */
+/* Makes sure that the lease of a lookup that was just added is checked, since it may be handed over
+ * to a node that dies. For queries queue_count_added does that. */
 void queue_cover_delivery(struct queue *queue);
 
 /* Counts for rates and ETAs of that topic's shard; reported to Redis with the next sync. */
