@@ -33,7 +33,7 @@ struct gate {
     struct shards *shards;
 };
 
-/* All is borrowed. */
+/* Borrows everything. */
 struct gate *gate_create(struct loop *loop, const struct server_config *config,
                          struct shards *shards, struct metrics *metrics) must_check;
 /* Call it before the loop ends, when no request waits any more. */

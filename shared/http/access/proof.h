@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * proof: verifies who signed a request, and whether its head alone proves the sender before the
- * body is read. The latter only decides how much memory the sender gets: authenticate.h checks
+ * proof: verifies who signed a request, and whether its head alone authenticates the sender before
+ * the body is read. The latter only decides how much memory the sender gets: authenticate.h checks
  * again, decides what is allowed, counts failures and answers. On the loop's thread.
  */
 #ifndef PARLEY_HTTP_PROOF_H
@@ -16,12 +16,12 @@ enum proof {
     PROOF_NR
 };
 
-/* Where a head may have credentials: the raw query, without '?', and values of fields. All may have
- * `at == NULL`. */
+/* The places where a head may have credentials: the raw query, without '?', and values of fields.
+ * All may have `at == NULL`. */
 struct proof_places {
     struct str query, authorization, caller_key, api_key;
 };
-/* A caller key that is wrong counts as none: it is the route that refuses it. */
+/* Checks the credentials of a head. A wrong caller key counts as none: the route refuses it. */
 enum proof proof_of_head(struct server *server, const struct route *route,
                          const struct proof_places *places);
 

@@ -18,7 +18,7 @@
 #include "shared/redis/shards.h"
 
 struct rates;
-/* All is borrowed. */
+/* Borrows everything. */
 struct rates *rates_create(struct loop *loop, struct shards *shards) must_check;
 /* Accepts NULL. Call it before the loop ends. */
 void rates_destroy(struct rates *rates);

@@ -18,7 +18,7 @@
 #include "shared/redis/turn.h"
 
 struct request;
-/* Claims of a provider's token besides the account's name; in the request's pool. */
+/* The claims of a provider's token, except the account's name; in the request's pool. */
 struct identity {
     struct str username;
     struct str email;      /* `at == NULL` when unknown */
@@ -66,8 +66,8 @@ struct request {
     struct str peer;             /* address of the client, from trusted proxies if any */
     uint64_t start_us;
     struct request_subject about; /* set by handlers; lives as long as the request */
-    bool is_signed;               /* proved by User, Nonce and Hash */
-    bool has_secret;              /* proved by the secret itself, in the clear */
+    bool is_signed;               /* authenticated by User, Nonce and Hash */
+    bool has_secret;              /* authenticated by the secret itself, in the clear */
     bool is_cut;                  /* refused by its head: the body was not read, no handler runs */
     bool was_parked;              /* its duration is the wait of a long poll */
     bool is_nonce_held;           /* as reported to Redis, see held_nonces.h */
@@ -93,20 +93,19 @@ struct request {
 /* Creates a request, in its own pool, from what libh2o has read. Its route is not known yet. */
 struct request *request_create(struct server *server, h2o_req_t *h2o) must_check;
 
-/* Continues with a request that is authenticated, if its route requires that: runs the handler.
- */
+/* Runs the handler of a request, which is authenticated by now if its route requires that. */
 void request_admit(struct request *r);
 
-/* The id of a request that was not started: the client's X-Request-Id if it is valid, otherwise a
- * new one, in the request's pool. */
+/* Returns the id of a request that was not started: the client's X-Request-Id if it is valid,
+ * otherwise a new one, in the request's pool. */
 struct str request_id_of(struct server *server, h2o_req_t *h2o);
 
-/* Splits a request target, also one in absolute form (`http://host/path?query`, RFC 9112, 3.2.2),
+/* Splits a request target, even one in absolute form (`http://host/path?query`, RFC 9112, 3.2.2),
  * into path and query. Both borrow from it, or from a constant; without '?' the query's `at` is
  * NULL. */
 void request_split_target(struct str target, struct str *ret_path, struct str *ret_query);
 
-/* Its body; empty, but never NULL, without one. */
+/* Returns its body; empty, but never NULL, without one. */
 static inline struct str request_entity(const struct request *r)
 {
     const h2o_iovec_t *entity = &r->exchange.h2o->entity;
@@ -129,34 +128,34 @@ static inline bool request_is_head(const struct request *r)
 void *request_alloc(struct request *r, size_t bytes);
 struct str request_copy(struct request *r, struct str s);
 
-/* The value of the route's path segment `{name}`, decoded: never empty, valid UTF-8 without NUL
- * (other paths get 400), but it may contain any other character, including '/'. The route must have
- * such a segment. */
+/* Returns the value of the route's path segment `{name}`, decoded: never empty, valid UTF-8 without
+ * NUL (other paths get 400), but it may contain any other character, including '/'. The route must
+ * have such a segment. */
 struct str request_path_param(struct request *r, const char *name);
-/* The first query parameter `name`, decoded ('+' is a space); `at == NULL` if absent. Valid UTF-8
- * without NUL: other queries get 400. Lives as long as the request. */
+/* Returns the first query parameter `name`, decoded ('+' is a space); `at == NULL` if absent. Valid
+ * UTF-8 without NUL: other queries get 400. Lives as long as the request. */
 struct str request_param(struct request *r, const char *name);
 /* The same with '+' kept, for names that never contain white space. */
 struct str request_param_plus(struct request *r, const char *name);
-/* The second parameter of that name: `User` is also the signing account. */
+/* Returns the second parameter of that name, because the first `User` is the signing account. */
 struct str request_second_param(struct request *r, const char *name);
 /* Reads a whole number. Absent: `fallback`. Answers 400 and returns false if it is not a number or
  * out of range. */
 bool request_param_u64(struct request *r, const char *name, uint64_t min, uint64_t max,
                        uint64_t fallback, uint64_t *ret_value) must_check;
 bool request_param_is_true(struct request *r, const char *name);
-/* The header `name` (lower case); `at == NULL` when absent. */
+/* Returns the header `name` (lower case); `at == NULL` when absent. */
 struct str request_header(struct request *r, const char *name);
 
 /* Reads the body as a JSON object into r->members. Answers 400 and returns false otherwise. */
 bool request_body(struct request *r) must_check;
-/* The body member `name`; NULL if it is absent or null. */
+/* Returns the body member `name`; NULL if it is absent or null. */
 const struct json_span *request_member(struct request *r, const char *name);
 /* Its text if it is a string, otherwise `at == NULL`. Lives as long as the request. */
 struct str request_member_text(struct request *r, const char *name);
-/* Typed members. On a wrong type, length (in bytes) or absence they answer 400 naming the member
- * and return false. An absent optional text has `at == NULL`, an absent optional bool is
- * `fallback`. */
+/* Read typed members. On a wrong type, length (in bytes) or absence they answer 400, which names
+ * the member, and return false. An absent optional text has `at == NULL`, an absent optional bool
+ * is `fallback`. */
 bool request_text(struct request *r, const char *name, size_t min, size_t max,
                   struct str *ret_text) must_check;
 bool request_optional_text(struct request *r, const char *name, size_t max,
@@ -181,7 +180,8 @@ void request_use_nonce(struct request *r, request_reply_cb *on_reply);
 void request_detach(struct request *r);
 /* The same with several shards: the route's handler then runs again, without a nonce. */
 void request_handle_after_nonce(struct request *r);
-/* A reply says that the nonce was used before: answers with 401, or begins again (held_nonces.h).
+/* Handles a reply that says that the nonce was used before: answers with 401, or begins again
+ * (held_nonces.h).
  */
 void request_on_replay(struct request *r);
 /* Ends what its handler has begun, as if the client had left. */
@@ -197,23 +197,24 @@ void request_park(struct request *r);
  * closed its sending side still reads the answer, and writing to one that is gone makes libh2o
  * dispose of the request later. Not for HTTP/2, where `on_gone` runs at once. */
 void request_on_left(struct request *r, struct left_listener *listener);
-/* For owners that end before their request. Does nothing if it no longer listens. */
+/* Stops listening, for owners that end before their request. Does nothing if `listener` no longer
+ * listens. */
 void request_off_left(struct request *r, struct left_listener *listener);
 /* Returns whether the client has left: checks the socket, which knows it before listeners run. */
 bool request_client_left(struct request *r);
-/* For on_gone of an answered request: whether the client refused bytes of the answer. A client that
- * closes after reading the whole answer is not a failure. */
+/* Returns, for on_gone of an answered request, whether the client refused bytes of the answer. A
+ * client that closes after reading the whole answer is not a failure. */
 bool request_write_failed(struct request *r);
 
-/* Its account has lost its right, or its token has expired: ERR_REVOKED or ERR_TOKEN_EXPIRED. A
- * stream ends with an `error` event, a waiting handler is notified as if the client had left, and
- * everything else gets that answer when it is done. */
+/* Revokes a request whose account has lost its right (ERR_REVOKED) or whose token has expired
+ * (ERR_TOKEN_EXPIRED). A stream ends with an `error` event, a waiting handler is notified as if the
+ * client had left, and everything else gets that answer when it is done. */
 void request_revoke(struct request *r, enum err why);
 
 /* Returns whether a log line of the request will be written when it is answered. */
 bool request_is_logged(const struct request *r);
-/* Notes who added the query that it is about, for that line; `id` is copied if it is written, and
- * ignored if its `at` is NULL. */
+/* Notes which request added the query that it is about, for that line; `id` is copied if it is
+ * written, and ignored if its `at` is NULL. */
 void request_note_added_by(struct request *r, struct str id);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * websocket: a request that becomes a WebSocket (RFC 6455): text messages in and out. wslay does
+ * websocket: turns a request into a WebSocket (RFC 6455), with text messages in and out. wslay does
  * the framing; this module does the handshake, the socket and the limits: message size, time for a
  * message, data waiting for a slow reader, silence of a peer, sockets of an account.
  *
@@ -24,7 +24,7 @@ struct websocket;
 struct websocket_owner;
 
 enum { WEBSOCKET_OWNER_BUCKETS = 256 };
-/* All of a server. */
+/* All WebSockets of a server. */
 struct websockets {
     struct list list; /* struct websocket */
     size_t open_n;
@@ -35,7 +35,7 @@ struct websockets {
 struct websockets *websockets_create(void) must_check;
 void websockets_destroy(struct websockets *websockets);
 
-/* Why a socket was closed (RFC 6455, 7.4.1). The two marked with * are never sent. */
+/* Reasons for closing a socket (RFC 6455, 7.4.1). The two marked with * are never sent. */
 enum websocket_code {
     WEBSOCKET_NORMAL = 1000,
     WEBSOCKET_GOING_AWAY = 1001,  /* the node shuts down: connect to another */
@@ -50,8 +50,7 @@ enum websocket_code {
 
 enum { WEBSOCKET_MESSAGE_BYTES = 256 << 10, WEBSOCKET_REASON_MAX = 123 };
 
-/* Static. None of these runs inside a call of this module; they may call all of its functions.
- */
+/* Static. None of these runs inside a call of this module; they may call all of its functions. */
 struct websocket_events {
     /* Maximum text message, in bytes; 0: WEBSOCKET_MESSAGE_BYTES. A larger one closes the socket
      * with WEBSOCKET_TOO_BIG. */
@@ -61,17 +60,18 @@ struct websocket_events {
     /* Time for one message from its first byte to its last; 0: 60 s. A slower one closes the socket
      * with WEBSOCKET_POLICY. */
     uint64_t message_within_ms;
-    /* One whole message, valid UTF-8; valid inside the call only. Not once the socket is closing.
-     */
+    /* One whole message, valid UTF-8; valid inside the call only. Not called once the socket is
+     * closing. */
     void (*on_message)(struct websocket *websocket, void *arg, struct str text);
-    /* Everything that was sent is written: a sender with more data than fits (websocket_send)
-     * continues here. May be NULL. */
+    /* Called when everything that was sent is written: a sender with more data than fits
+     * (websocket_send) continues here. May be NULL. */
     void (*on_idle)(struct websocket *websocket, void *arg);
-    /* Asked repeatedly while the node drains: a socket that works on something stays open until it
-     * has finished, or the time to drain is over. NULL: never. */
+    /* Returns whether the socket works on something. Called repeatedly while the node drains: a
+     * busy socket stays open until it has finished, or the time to drain is over. NULL: it is never
+     * busy. */
     bool (*is_busy)(struct websocket *websocket, void *arg);
-    /* It is gone; `code` says why. Runs exactly once for each accepted socket, as the last event:
-     * `websocket` is freed after the call. */
+    /* The socket is gone; `code` is the reason. Runs exactly once for each accepted socket, as the
+     * last event: `websocket` is freed after the call. */
     void (*on_closed)(struct websocket *websocket, void *arg, unsigned code);
 };
 
@@ -85,8 +85,8 @@ struct websocket *websocket_accept(struct request *r, const struct websocket_eve
  * much waits for its reader (1 MiB or 1,024 messages, less while other sockets have much waiting),
  * which closes it with WEBSOCKET_TRY_AGAIN. */
 bool websocket_send(struct websocket *websocket, struct str text);
-/* Delivers no further message until websocket_resume, and reads no more than is already under way:
- * the peer waits. For an owner that works on one message at a time. */
+/* Delivers no further message until websocket_resume, and reads no more than is already under way,
+ * so the peer waits. For an owner that works on one message at a time. */
 void websocket_pause(struct websocket *websocket);
 /* on_message runs later, never inside the call. */
 void websocket_resume(struct websocket *websocket);
