@@ -31,7 +31,8 @@ struct restore {
     char id[17];
 };
 
-/* How a verb is called, on the shard in use; not at all once the restore was interrupted. */
+/* Returns a call of a verb on the shard in use, which does nothing once the restore was
+ * interrupted. */
 struct blocking_call restore_call(const struct restore *x);
 bool restore_has_reply(struct restore *x, const struct blocking_call *call) must_check;
 /* A key of the shard in use, in `key`, which it initializes. */

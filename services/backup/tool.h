@@ -43,7 +43,7 @@ bool tool_complain(struct tool *tool, const char *format, ...)
 /* The same for a call of Redis that failed; the interruption is named when it was one. */
 bool tool_complain_redis(struct tool *tool);
 
-/* How far it is, see status_line.h. */
+/* Shows the progress, see status_line.h. */
 void tool_show_progress(struct tool *tool, const char *doing);
 
 /* Visits the names (without the prefix) of all keys whose names begin with `start`, each with its

@@ -80,8 +80,8 @@ struct bots_component {
 
     /* --- dispatch alone --- */
 
-    /* How many more deliveries this node takes. A message that is stored here asks for that many of
-     * its own deliveries to be leased in the same step. */
+    /* Returns how many more deliveries this node takes. A message that is stored here asks for that
+     * many of its own deliveries to be leased in the same step. */
     unsigned (*count_capacity)(struct bots *bots);
     /* A delivery of a message that was stored here, leased to this node. */
     void (*on_delivery)(struct bots *bots, const struct bots_delivery *delivery);

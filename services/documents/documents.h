@@ -90,7 +90,7 @@ const char *documents_prefix(const struct documents *documents, struct str space
 
 /* --- owner.c ---------------------------------------------------------------------------------- */
 
-/* Whose documents the request is about. All in the request's pool. */
+/* The owner of the documents that a request is about. All in the request's pool. */
 struct owner {
     struct on_behalf whom;
     struct str space; /* "o:<user's name>" */

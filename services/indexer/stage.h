@@ -22,7 +22,8 @@ struct pipeline_settings {
     /* A file for which a program is missing is left to another indexer; otherwise it fails.
      */
     bool may_pass;
-    /* How far a job is, as it is reported to Redis too; may be NULL. On the pipeline's thread. */
+    /* Reports the progress of a job, which Redis gets too; may be NULL. On the pipeline's
+     * thread. */
     void (*on_stage)(void *arg, enum job_stage stage, unsigned percent);
     void *arg;
 };

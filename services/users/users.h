@@ -27,7 +27,7 @@ static inline struct users *users_of(const struct request *r)
     return service_state(r, "users");
 }
 
-/* Whose data a request is about. All live as long as the request. */
+/* The person whose data a request is about. All live as long as the request. */
 struct person {
     struct on_behalf whom;
     struct str space;     /* of its documents */

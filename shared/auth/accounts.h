@@ -76,7 +76,7 @@ void accounts_destroy(struct accounts *accounts);
 /* Forgets the former secrets that end at `now_s` (seconds since 1970) or earlier. Call it before
  * other threads see `accounts`. */
 void accounts_drop_former(struct accounts *accounts, uint64_t now_s);
-/* When the next former secret ends, in seconds since 1970; 0: there is none. */
+/* Returns the end of the next former secret, in seconds since 1970; 0: there is none. */
 uint64_t accounts_former_end_s(const struct accounts *accounts);
 
 /* Returns the account with exactly this name, or NULL. Allocates nothing. The result lives as long

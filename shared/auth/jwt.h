@@ -24,7 +24,7 @@ enum {
     JWT_SKEW_S = 60 /* maximum difference between our clock and the provider's */
 };
 
-/* Why a token is rejected, with the text for logs. */
+/* Reasons for rejecting a token, with the text for logs. */
 /* clang-format off */
 #define JWT_FAULTS(X)                                                                             \
     X(GOOD,       "good")                                                                         \

@@ -28,15 +28,15 @@ bool login_use(struct config *config) must_check;
 void login_set(const char *url, const char *user, const char *secret);
 void login_forget(void);
 
-/* Why the command cannot sign its requests: a text that says what to do; NULL: it can. Opens
- * nothing. */
+/* Returns why the command cannot sign its requests, as a text that says what to do; NULL: it can.
+ * Opens nothing. */
 const char *login_fault(const struct config *config) must_check;
 /* The same for requests to `url`, which the command takes as an argument. */
 const char *login_fault_of_url(const struct config *config, struct str url) must_check;
 /* The secret, from --secret-file or the login; the caller wipes and frees it. Only where
  * login_fault has none. NULL after a line on standard error. */
 char *login_read_secret(const struct config *config) must_check;
-/* Where the secret is from, for messages: "--secret-file NAME" or "the login in NAME". */
+/* Returns the source of the secret, for messages: "--secret-file NAME" or "the login in NAME". */
 const char *login_source(const struct config *config);
 
 /* Puts what the file holds. */

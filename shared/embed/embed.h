@@ -27,7 +27,8 @@ enum { EMBED_REASON_BYTES = 400 };
 struct embedder;
 struct embedding;
 
-/* Why texts were not embedded, as a clause for people: what the server said, or what to check. */
+/* The reason why texts were not embedded, as a clause for people: what the server said, or what to
+ * check. */
 struct embed_reason {
     char text[EMBED_REASON_BYTES];
 };

@@ -49,8 +49,8 @@ const char *extract_kind_name(enum extract_kind kind);
 /* The inverse; EXTRACT_NONE for an unknown word. */
 enum extract_kind extract_kind_named(struct str word);
 
-/* Why a document gave no text. The first word is its name, the sentence is shown to users. STOPPED
- * and the following are not the document's fault: retry later or elsewhere. */
+/* Reasons why a document gave no text. The first word is the name, the sentence is shown to users.
+ * STOPPED and the following are not the document's fault: retry later or elsewhere. */
 /* clang-format off */
 #define EXTRACT_FAULTS(X)                                                                         \
     X(NONE,           "")                                                                         \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * pdf_hyphens: what a hyphen at the end of a line means: a word that was parted there, or one that
- * has a hyphen anyway. The words of the whole document help to decide. Pure, any thread.
+ * pdf_hyphens: decides whether a hyphen at the end of a line parts a word there, or belongs to the
+ * word anyway. The words of the whole document help to decide. Pure, any thread.
  */
 #ifndef PARLEY_EXTRACT_PDF_HYPHENS_H
 #define PARLEY_EXTRACT_PDF_HYPHENS_H

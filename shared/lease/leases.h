@@ -75,7 +75,7 @@ struct lease_kind {
 
     /* --- rows --- */
 
-    /* How many more the node takes now; NULL: as many as take_max. */
+    /* Returns how many more rows the node takes now; NULL: as many as take_max. */
     unsigned (*count_capacity)(struct leases *leases);
     /* A row that was taken: reads the rest of its lines and starts it (lease_hold), or leaves it,
      * as one of a newer version. */

@@ -30,7 +30,7 @@ struct fair_slots_config {
     bool (*may_begin)(const struct fair_entry *entry);
 };
 
-/* Whose an entry is. Copied; a level that a pool does not need is empty. */
+/* The owner of an entry. Copied; a level that a pool does not need is empty. */
 struct fair_owner {
     struct str account, user, part;
 };

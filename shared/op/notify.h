@@ -13,8 +13,8 @@
  * a process must not fail because of who started it. */
 void notify_manager(const char *state);
 
-/* How often the manager must hear "WATCHDOG=1" (`WatchdogSec=` of a unit), or it ends this process
- * and starts it again. 0: it expects none. */
+/* Returns how often the manager must receive "WATCHDOG=1" (`WatchdogSec=` of a unit); otherwise it
+ * restarts this process. 0: it expects none. */
 uint64_t notify_watchdog_ms(void);
 
 #endif

@@ -61,7 +61,7 @@ struct outcome {
     struct str facts;   /* JSON members FinishReason and Usage, as far as its engine said; or "" */
 };
 struct outcome lines_next_outcome(struct lines *lines);
-/* Why the model ended an answer before its end: `length` or `content_filter`, constants; or "". */
+/* Returns why the model cut an answer short: `length` or `content_filter`, constants; or "". */
 struct str outcome_cut_by(const struct outcome *outcome);
 
 /* Puts the texts of a stored answer, a JSON list, as paragraphs separated by empty lines. */

@@ -8,7 +8,8 @@
 
 #include "shared/queue/poll_class.h"
 
-/* Where a claim comes from, and whether it used up a credit there; if not, one is taken back. */
+/* The shard that a claim comes from, and whether it used up a credit there; if not, one is taken
+ * back. */
 struct origin {
     unsigned shard;
     bool used_credit;

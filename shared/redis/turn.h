@@ -62,7 +62,7 @@ void turn_destroy(struct turn *turn);
 bool turn_is_up(const struct turn *turn);
 /* The trouble reported by Redis's last reply or the connection. */
 enum redis_trouble turn_trouble(const struct turn *turn);
-/* How this Redis may lose acknowledged data (durability.h). */
+/* Returns the ways in which this Redis may lose acknowledged data (durability.h). */
 unsigned turn_warnings(const struct turn *turn);
 /* Returns whether acknowledgements come at once, or none is required (fence.h). */
 bool turn_is_prompt(const struct turn *turn);

@@ -80,7 +80,8 @@ void rag_index_keep(struct rag_index *index, const struct rag_mark *marks, size_
 size_t rag_index_bytes(const struct rag_index *index);
 uint32_t rag_index_documents(const struct rag_index *index);
 uint32_t rag_index_chunks(const struct rag_index *index);
-/* How many documents have another `embedding`: a question of that one finds them by words alone. */
+/* Returns how many documents have another `embedding`: a question with this one finds them by words
+ * alone. */
 uint32_t rag_index_count_other_models(const struct rag_index *index, uint64_t embedding);
 
 enum { RAG_FLAG_MIN_BYTES = 16 };

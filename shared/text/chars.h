@@ -21,7 +21,7 @@ static inline size_t text_char(struct str s, uint32_t *ret_code)
 }
 /* Writes the character in UTF-8, up to 4 bytes, and returns how many. */
 size_t text_put_char(char *at, uint32_t code);
-/* How many characters `s` holds. */
+/* Returns the number of characters in `s`. */
 size_t text_length(struct str s);
 /* Moves `n` bytes down until s.at[n] starts a character (or is the end). */
 size_t text_floor(struct str s, size_t n);

@@ -22,7 +22,7 @@ struct find {
     bool may_begin[256];               /* bytes that a match, or an escape, may begin with */
 };
 
-/* How far one string has been read; zeroed at its beginning. */
+/* The position in a string that is being read; zeroed at its beginning. */
 struct find_place {
     size_t matched;
     bool is_escaped; /* a backslash was the last byte */

@@ -20,7 +20,7 @@ enum marks_fit {
     MARKS_BEGUN, /* it may become a mark, even within a character */
     MARKS_WHOLE, /* *ret_bytes of it are one */
 };
-/* How `s` begins. `ret_bytes` may be NULL. Linear in the mark. */
+/* Returns whether `s` begins with a mark, or may. `ret_bytes` may be NULL. Linear in the mark. */
 enum marks_fit marks_fit(struct str s, size_t *ret_bytes);
 /* The bytes of the mark that `s` begins with; 0: none, or none within MARKS_MAX_BYTES. */
 size_t marks_measure(struct str s);

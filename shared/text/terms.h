@@ -43,7 +43,7 @@ struct terms {
     size_t compound_n;
 };
 
-/* How certain it is that a text contains each term, 0 to 1. */
+/* The certainty that a text contains each term, 0 to 1. */
 struct terms_found {
     float at[TERMS_MAX];
 };

@@ -54,7 +54,7 @@ enum bot_call_outcome {
     BOT_CALL_NR
 };
 
-/* Whose question that was: names. */
+/* The owner of a question that the queue refused, as names. */
 struct bot_refused {
     struct str account, user, model;
     unsigned max_waiting, shard;

@@ -25,7 +25,8 @@ struct dispatcher *dispatcher_create(struct bots *bots, const struct lease_kind 
 /* Drops all deliveries; others take them when their leases end. Accepts NULL. */
 void dispatcher_destroy(struct dispatcher *dispatcher);
 
-/* How many more deliveries it may get leased: the argument of message_add and delivery_reply. */
+/* Returns how many more deliveries may be leased to this node: the argument of message_add and
+ * delivery_reply. */
 unsigned dispatcher_capacity(const struct dispatcher *dispatcher);
 
 /* The task of a node that takes it (lua/bots/deliveries.lua). */

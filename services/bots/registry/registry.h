@@ -20,7 +20,7 @@ struct request;
 
 enum { BOT_EMULATES_MAX_BYTES = 128, BOTS_PER_NAMESPACE = 1000, BOTS_PER_REGISTRANT = 50 };
 
-/* Who acts. Borrowed until the function returns. */
+/* The account and user who act. Borrowed until the function returns. */
 struct registrant {
     struct str account;   /* a name (account->name_token) */
     struct str user_name; /* a name with its namespace */
@@ -28,8 +28,9 @@ struct registrant {
     enum role role;       /* an operator changes bots of others, in all namespaces */
 };
 
-/* Who acts with this request: the user that it is for, or an operator, who acts for nobody else.
- * Answers 400 or 403 and returns false otherwise. Texts live as long as the request. */
+/* Finds the account and user of this request: the user that it is for, or an operator, who acts for
+ * nobody else. Answers 400 or 403 and returns false otherwise. Texts live as long as the
+ * request. */
 bool registrant_of_request(struct request *r, struct registrant *ret_registrant) must_check;
 
 /* A registration as clients give it. Borrowed until the function returns. */

@@ -77,7 +77,7 @@ void agent_begin(struct agent *agent);
 
 /* Does what a model chose, and continues with agent_go_on or agent_answer. */
 void agent_use_tool(struct agent *agent, const struct agent_step *chosen);
-/* Where no tool returned anything: the question is searched for as it is. */
+/* Searches for the question as it is, if no tool returned anything. */
 void agent_search_plainly(struct agent *agent);
 
 /* --- agent.c ---------------------------------------------------------------------------------- */

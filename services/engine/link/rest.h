@@ -53,7 +53,7 @@ void rest_fini(struct rest *rest);
 void rest_begin(struct rest *rest, uint64_t retry_after_s, const char *reason);
 /* It has answered: on_change runs. */
 void rest_end(struct rest *rest);
-/* How long a slot that has work should wait before it asks the server; 0: not at all. */
+/* Returns how long a slot that has work should wait before it asks the server; 0: not at all. */
 uint64_t rest_left_ms(const struct rest *rest);
 /* Returns whether that slot may ask for work; on_change runs when that changes. */
 bool rest_may_poll(struct rest *rest, const void *slot) must_check;

@@ -36,8 +36,8 @@ void rules_read_words(struct rules_words *words, struct str text);
  */
 bool rules_is(const struct rules_words *words, size_t i, const char *const *list);
 bool rules_is_sign(const struct rules_words *words, size_t i, char sign);
-/* How many words from `i` on are the name of a table or column: "happened on" for happened_on,
- * "pattern" for patterns. 0: they are not. */
+/* Returns how many words from `i` on are the name of a table or column: "happened on" for
+ * happened_on, "pattern" for patterns. 0: none. */
 size_t rules_match(const struct rules_words *words, size_t i, struct str name);
 /* Reads a value: something quoted, a number, or the words up to a sign or to a word that begins
  * the next condition; with has_long_values only "and", "or", "but" and "not" end it, as in "named

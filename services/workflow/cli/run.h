@@ -60,7 +60,7 @@ void run_take_stop(struct run_cli *run);
 void run_take_line(struct run_cli *run, struct str line);
 
 void run_show_step(const json_t *frame);
-/* Who may answer, until when, and the request. */
+/* Shows who may answer, until when, and the request. */
 void run_show_stop(const struct run_cli *run);
 void run_show_prompt(void);
 void run_show_end(const json_t *frame);

@@ -84,7 +84,8 @@ bool reader_number(struct reader *r, const yaml_node_t *key, const yaml_node_t *
 /* A text of 1 to `max_bytes` bytes. */
 bool reader_text(struct reader *r, const yaml_node_t *key, const yaml_node_t *value,
                  size_t max_bytes, struct str *ret_text);
-/* Which of `names` is the member `key`; notes a fault and returns `n` for another. */
+/* Returns the index of the member `key` in `names`; notes a fault and returns `n` if it is not
+ * there. */
 unsigned reader_member(struct reader *r, const yaml_node_t *key, const char *const *names,
                        unsigned n);
 

@@ -28,7 +28,7 @@ struct str agent_type_name(enum agent_type type);
 
 enum on_timeout { TIMEOUT_REJECT, TIMEOUT_CONTINUE, TIMEOUT_AGENT, TIMEOUT_NR };
 
-/* How a person decides where an agent stops. */
+/* The decision of a person where an agent stops. */
 struct hitl {
     const json_t *form;          /* of corrections (form.h); NULL: any */
     const struct str *approvers; /* account names and "role:NAME"; none: the run's owner */

@@ -29,7 +29,7 @@ enum { NODE_URLS_MAX = 16 };
  * two. */
 extern const struct config_group node_calls_options;
 
-/* Why node_calls_ask has failed. */
+/* Reasons why node_calls_ask failed. */
 enum node_calls_fault {
     NODE_CALLS_NONE,
     NODE_CALLS_AWAY,    /* no node served it in time: `status` is the last one, 0: none answered */

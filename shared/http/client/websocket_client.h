@@ -27,7 +27,7 @@ struct websocket_client_settings {
     void *context;
 };
 
-/* Why it is not open. */
+/* The reason why it is not open. */
 struct websocket_client_fault {
     int status; /* of the response; 0: there was none. 101: its handshake is wrong */
     char reason[WEBSOCKET_CLIENT_REASON_BYTES]; /* for people; of a problem, its `detail` */
@@ -46,7 +46,7 @@ void websocket_client_send(struct websocket_client *client, struct str text);
 struct pollfd websocket_client_poll(const struct websocket_client *client);
 /* Reads and writes what can be without waiting. False: it is over. */
 bool websocket_client_turn(struct websocket_client *client) must_check;
-/* When a byte last came, on the monotonic clock. */
+/* Returns the time of the last byte received, on the monotonic clock. */
 uint64_t websocket_client_heard_ms(const struct websocket_client *client);
 /* Once it is over: the code of the server's close frame, or 1006. */
 unsigned websocket_client_code(const struct websocket_client *client);

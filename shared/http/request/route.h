@@ -27,7 +27,8 @@ enum audit_event {
     AUDIT_EVENT_NR
 };
 
-/* Who may call a route: a mask of 1 << enum role, or ROLES_NONE for everybody, without proof. */
+/* The roles that may call a route: a mask of 1 << enum role, or ROLES_NONE for everybody, without
+ * proof. */
 enum { ROLES_NONE = 0, ROLES_ALL = (1 << ROLE_NR) - 1 };
 
 struct route {

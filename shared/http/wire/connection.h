@@ -113,7 +113,7 @@ bool connection_has_more(h2o_socket_t *socket) must_check;
 /* Ends this side of the connection, once everything is written. */
 void connection_end_writing(h2o_socket_t *socket);
 
-/* Why the request that is starting now is refused, if it is. */
+/* The reason why the request that is starting now is refused, if it is. */
 struct refusal {
     bool is_set;
     bool is_unread;     /* there was no head to read: the request is a stand-in */

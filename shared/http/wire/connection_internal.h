@@ -165,7 +165,7 @@ void streams_write_little(struct connection *c);
 /* HTTP/2, before libh2o sees what was read: turns the received part of an unfinished DATA frame
  * into a complete frame, and stores in `cut` the header of the rest, which starts the next read. */
 void frames_cut(struct connection *c);
-/* Where the first `heads_n` requests and what follows them end in what was read. */
+/* Returns where the first `heads_n` requests, with what follows them, end in the input. */
 size_t frames_end_of_heads(const struct connection *c, unsigned heads_n) must_check;
 /* Looks for streams that the client resets: libh2o does not say that it has forgotten them, nor
  * which answers were not wanted any more before they were written. */

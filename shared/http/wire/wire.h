@@ -45,7 +45,7 @@ struct admission {
 
 /* Decisions of the rooms above. `arg` is that of struct wire. */
 struct wire_rules {
-    /* How much of the body to read. Reserves nothing and answers nothing. */
+    /* Decides how much of the body to read. Reserves nothing and answers nothing. */
     struct admission (*admit)(void *arg, const struct admit_ask *ask);
     /* The largest body that the route of this target takes: at all, or from anonymous clients; 0
      * without a route. */
