@@ -122,12 +122,13 @@ static void put_long_reply(int fd)
 /* Otherwise each part of it would wait for all else that the loop does. */
 static void a_reply_that_is_there_is_read_in_one_turn_of_the_loop(void **state)
 {
-    const struct redis_events events = {.on_connect = on_connect, .on_lost = on_lost};
+    const struct redis_conn_config config = {
+        .address = &address, .name = "test", .on_connect = on_connect, .on_lost = on_lost};
     struct str ping[] = {STR("PING")};
     for (unsigned resets = 0; resets < 2; resets++) {
         connected_n = 0;
         replied_bytes = 0;
-        struct redis_conn *conn = redis_conn_create(&loop, &address, "test", events);
+        struct redis_conn *conn = redis_conn_create(&loop, &config);
         int fd = greet_one();
         reset_by = resets ? conn : NULL;
         assert_int_equal(redis_conn_command(conn, on_long_reply, NULL, ping, 1), ERR_OK);
