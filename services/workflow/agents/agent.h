@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * agent: what runs in one step of a workflow, as a table of functions for each kind of agent. The
+ * agent: a table of functions for each kind of agent, which runs in one step of a workflow. The
  * supervisor (run/runs.h) owns the order of steps, deadlines, retries and what is stored; a
  * kind only tries once and says what came of it.
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * supervisor.c - what happens in a run, and when (see runs.h; its states are in run.c).
+ * supervisor.c - decides the order of a run's steps (see runs.h; its states are in run.c).
  *
  * A decision of a person is what was read: with corrections its agent is asked again, without them
  * it counts as that agent's yes. Corrections replace members of messageBody, except for the words

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * request.c - what a request has and what came with it (request.h). It knows none of the files that
+ * request.c - the parts of a request and the values that came with it (request.h). It knows none of the files that
  * work on requests. */
 #include "shared/http/request/request.h"
 
