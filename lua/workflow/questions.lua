@@ -88,7 +88,8 @@ end
 -- Puts a question as 19 lines, after `before`, at the end of `parts` (turn/parts.lua): its texts are the long ones, and
 -- are not copied. Returns whether it exists. The lines are: status (open, approved, rejected, expired, closed),
 -- session, run, step, request id, session id, verb, agent, account and user of the run, asked, deadline (ms, or ''),
--- quorum, approvals, is_self_allowed, who ended it (JSON, or ''), when (ms, or ''), question (JSON), messageBody (JSON).
+-- quorum, approvals, is_self_allowed, who ended it (JSON, or ''), when (ms, or ''), question (JSON), messageBody
+-- (JSON).
 local function put_lines(turn, id, before, parts)
     local session, run, step = split(id)
     local r = runs.read(turn, session, run, 'request_id', 'session_id', 'verb')

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * request.c - the parts of a request and the values that came with it (request.h). It knows none of the files that
- * work on requests. */
+ * request.c - the parts of a request and the values that came with it (request.h). It knows none of
+ * the files that work on requests. */
 #include "shared/http/request/request.h"
 
 #include "shared/base/trace.h"
