@@ -93,7 +93,7 @@ scripts('after the clock went back', ({ cases, test, shard }) => {
       before: () => ({ 'dlv_due:F:x': zset({ one: 1 }), 'dlv:one': { state: 'waiting', kind: 'b', bot: 'echo', attempt: 0, created: then(), account: 'F', user: 'x' } }),
       call: ['delivery_take', 1],
       reply: lines('one', 1, 'echo', 'call', 0, 0, 'F', 'x'),
-      after: () => ({ 'dlv_due:F:x': zset({ one: soon(15_000) }), 'dlv:one': { state: 'leased', kind: 'b', bot: 'echo', attempt: 0, created: anything, account: 'F', user: 'x', fence: 1, node: 'n1' }, meta: { lease: 1, depth: 0, vt: '0.000000' } }),
+      after: () => ({ 'dlv_due:F:x': zset({ one: soon(15_000) }), 'dlv:one': { state: 'leased', kind: 'b', bot: 'echo', attempt: 0, created: anything, account: 'F', user: 'x', fence: 1, node: 'n1', taken: 1 }, meta: { lease: 1, depth: 0, vt: '0.000000' } }),
     },
   ]);
 
