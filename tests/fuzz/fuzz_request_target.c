@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * fuzz_request_target.c - request targets on their way to a route: path and query lie inside of the
  * target, a pattern matches as many segments as it has, and each of its names is found again. */
+#include "shared/http/request/request.h"
 #include "shared/http/request/router.h"
 
 #include <stdlib.h>

@@ -41,9 +41,11 @@ static int tear_down(void **state)
 static void expect(const char *what, enum extract_kind kind, struct str file, const char *expected)
 {
     buf_clear(&text);
+    struct text_pages pages = {0};
     enum extract_fault fault = extract_sniff(kind, file);
     if (fault == EXTRACT_FAULT_NONE)
-        fault = extract_text(kind, file, NULL, &text);
+        fault = extract_text(kind, file, NULL, &text, &pages);
+    text_pages_fini(&pages);
     buf_terminate(&text);
     if (fault != EXTRACT_FAULT_NONE)
         fail_msg("%s: %s", what, extract_fault_text(fault));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * test_router.c - shared/http/request/router.h: which route a method and path have. */
+#include "shared/http/request/request.h"
 #include "shared/http/request/router.h"
 
 #include <setjmp.h>
