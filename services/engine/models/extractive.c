@@ -238,27 +238,20 @@ static double gain_of(const struct extraction *x, const struct sentence *s,
     return fit_share(&x->terms, &both) - fit_share(&x->terms, &said);
 }
 
-static bool some_have_subject(const struct extraction *x)
-{
-    for (size_t i = 0; i < x->n; i++)
-        if (x->sentences[i].has_subject && !x->sentences[i].is_note)
-            return true;
-    return false;
-}
-
 /* Takes sentences of documents, which are measured against each other alone: nothing that users
  * recommend takes the place of one. Returns how many of `taken`. */
 static size_t take_of_documents(const struct extraction *x, struct sentence *taken)
 {
     const struct sentence *best = NULL;
     size_t n = 0;
-    bool has_subject = some_have_subject(x);
     for (size_t i = 0; i < x->n && n < TAKEN_MAX; i++) {
         struct sentence s = x->sentences[i];
-        if (s.is_note || (has_subject && !s.has_subject))
+        if (s.is_note)
             continue;
         if (best == NULL)
             best = &x->sentences[i];
+        if (best->has_subject && !s.has_subject)
+            continue;
         bool is_beside = (best->is_below || s.kind == STATEMENT_LIST) && s.source == best->source &&
                          s.heading.n > 0 && s.heading.at == best->heading.at;
         bool adds = gain_of(x, &s, taken, n) >= least_gain && !is_said(taken, n, &s);

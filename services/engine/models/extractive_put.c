@@ -113,6 +113,20 @@ static void put_list(struct buf *b, struct str list)
     }
 }
 
+/* Returns whether the first row of a table names its columns: a line of dashes is below it, or text
+ * is above it. A passage may begin in the middle of a table. */
+static bool has_heads(const struct prompt *prompt, const struct sentence *s)
+{
+    struct str between = {s->lead.at + s->lead.n, (size_t)(s->text.at - s->lead.at) - s->lead.n};
+    struct str passage =
+        s->source < prompt->source_n ? str_of(prompt->sources[s->source].text) : prompt->marked;
+    if (s->lead.n == 0)
+        return false;
+    (void)str_cut(&between, '\n');
+    return (between.n > 0 && memmem(between.at, between.n, "---", 3) != NULL) ||
+           s->lead.at != str_trim(passage).at;
+}
+
 /* A row reads with the names of its columns: "Flag: --url; Default: none". */
 static void put_row(struct buf *b, struct str heads, struct str row)
 {
@@ -132,9 +146,10 @@ static void put_row(struct buf *b, struct str heads, struct str row)
 }
 
 /* `lead`: what the sentence before it began with. */
-static void put_sentence_text(struct buf *answer, const struct sentence *s, struct str lead)
+static void put_sentence_text(struct buf *answer, const struct prompt *prompt,
+                              const struct sentence *s, struct str lead)
 {
-    if (s->kind == STATEMENT_ROW && s->lead.n > 0) {
+    if (s->kind == STATEMENT_ROW && has_heads(prompt, s)) {
         put_row(answer, s->lead, s->text);
         return;
     }
@@ -180,7 +195,7 @@ void extractive_put_answer(const struct prompt *prompt, const struct sentence *s
             complaints[s->source] = s->complaint;
         if (i > 0 && answer->at[answer->n - 1] != '\n')
             buf_put_char(answer, ' ');
-        put_sentence_text(answer, s, i > 0 ? sentences[i - 1].lead : STR(""));
+        put_sentence_text(answer, prompt, s, i > 0 ? sentences[i - 1].lead : STR(""));
         if (s->source < prompt->source_n) /* what the reader marked has no number */
             buf_printf(answer, " [%zu]", numbers[s->source]);
         put_code(answer, s->code);
