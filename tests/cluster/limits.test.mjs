@@ -10,7 +10,7 @@ import { readFileSync } from 'node:fs';
 import { openLibrary } from '../support/asking.mjs';
 import { ACCOUNTS, assertOk, assertProblem, eventually, newTopic, suite } from '../support/harness.mjs';
 
-const SHARED = ['thread', 'process', 'namespace', 'cluster'];
+const SHARED = ['thread', 'process', 'namespace', 'cluster', 'bot'];
 const QUEUE_MAX = 260;
 const PUBLIC_MAX_WAITING = 6;
 const OTHER_N = 20;
@@ -29,6 +29,7 @@ const ELSEWHERE = {
   'runs that a thread drives': ['workflow/turns.test.mjs', 'a run of another account is driven next, and all end'],
   'statements for the workflows': ['workflow/turns.test.mjs', 'delay a statement of another account by one of them'],
   'rooms of a namespace': ['bots/rooms.test.mjs', 'an account has half of them at most, and other accounts have the rest'],
+  'unfinished deliveries of one bot': ['lua/bots/deliveries.test.mjs', 'unfinished deliveries at most, and what it has finished makes room'],
   'calls of bots under way': ['bots/turns.test.mjs', 'more messages to bots that never answer than a node holds delay no other account'],
   'evaluations that a thread drives': ['bots/turns.test.mjs', 'more evaluations of a bot that never answers than a node drives delay no other account'],
   'exports of users': ['http/users.test.mjs', '32 exports of one account at once on a node are answered'],

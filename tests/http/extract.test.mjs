@@ -73,7 +73,7 @@ describe('parley extract', () => {
     for (const [args, pattern] of [
       [[], /which file/],
       [['a.txt', 'b.txt'], /one file/],
-      [['--parse', 'pdf'], /text, html, docx, .* or eml/],
+      [['--parse', 'scan'], /text, html, docx, .* or eml/],
       [['--parse', 'html', 'a.html'], /standard input/],
     ]) {
       const { code, stdout, stderr } = await runParley(['extract', ...args]);
