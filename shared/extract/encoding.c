@@ -14,6 +14,7 @@
 #include <uchardet/uchardet.h>
 #include <unicode/uchar.h>
 #include <unicode/ucnv.h>
+#include <unicode/ucnv_cb.h>
 #include <unicode/utf16.h>
 
 enum {

@@ -35,7 +35,7 @@ static bool begins_with(struct str body, struct str title)
     struct str line = str_cut(&body, '\n');
     while (line.n > 0 && (*line.at == '#' || *line.at == ' '))
         line = (struct str){line.at + 1, line.n - 1};
-    const char *anchor = memmem(line.at, line.n, " {#", 3);
+    const char *anchor = line.n == 0 ? NULL : memmem(line.at, line.n, " {#", 3);
     if (anchor != NULL)
         line.n = (size_t)(anchor - line.at);
     return str_eq_nocase(str_trim(line), title);
