@@ -1,5 +1,5 @@
 -- names: records the owner of each name, on the cluster's shard. The hash `room_names`: name -> `u <account>
--- <skeleton>` (a user who has posted, for whom that account claimed it), `b` (a bot), `p` (a bot that pulls). The
+-- <skeleton>` (a user who has posted; that account claimed it for the user), `b` (a bot), `p` (a bot that pulls). The
 -- hash `room_looks`: the skeleton of each (services/bots/skeleton.h), as a name of the namespace -> `@<bot>`, or how
 -- many users have it. No two names have the same one if one is a bot's. The hash `names_n` counts users by
 -- "<namespace>" and by "<namespace> <account>".
