@@ -65,6 +65,8 @@ static void read_some(struct link *link)
     bool is_gone = false;
     size_t before_n;
     unsigned reads = 0;
+    /* It is taken back before this returns. */
+    /* cppcheck-suppress autoVariables */
     link->is_gone = &is_gone;
     do {
         before_n = ac->c.reader->len;
