@@ -141,33 +141,35 @@ static bool is_ascii_pair(uint32_t unit)
     return unit >> 8 >= 0x20 && unit >> 8 < 0x7f && (unit & 0xff) >= 0x20 && (unit & 0xff) < 0x7f;
 }
 
-/* Returns whether units of this size and order are text: all are characters, a tenth is common, and
- * they are not mostly two letters of ASCII each. */
-static bool is_text_of_units(struct str s, size_t size, bool is_big)
+/* Returns how many units of this size and order are common, or 0 unless they are text: all are
+ * characters, a tenth is common, and they are not mostly two letters of ASCII each. */
+static size_t common_units(struct str s, size_t size, bool is_big)
 {
     size_t common_n = 0, pair_n = 0, n = 0;
     for (size_t i = 0; i + size <= s.n; i += size, n++) {
         uint32_t unit = unit_at(s, i, size, is_big);
         if (unit == 0 || unit > 0x10ffff || unit == 0xfffe || unit == 0xffff)
-            return false;
+            return 0;
         common_n += is_common(unit);
         pair_n += is_ascii_pair(unit);
     }
-    return n > 1 && common_n * 10 >= n && pair_n * 10 <= n * 6;
+    return n > 1 && common_n * 10 >= n && pair_n * 10 <= n * 6 ? common_n : 0;
 }
 
+/* Digits in the wrong order are common, too: "0" is an ideographic space then. */
 static const char *converter_of_units(struct str s)
 {
     struct str front = {s.at, s.n < WIDE_WITHIN_BYTES ? s.n : WIDE_WITHIN_BYTES};
     if (s.n % 2 != 0 || memchr(front.at, 0, front.n) == NULL)
         return NULL;
-    if (s.n % 4 == 0 && is_text_of_units(front, 4, false))
+    if (s.n % 4 == 0 && common_units(front, 4, false) > 0)
         return "UTF-32LE";
-    if (s.n % 4 == 0 && is_text_of_units(front, 4, true))
+    if (s.n % 4 == 0 && common_units(front, 4, true) > 0)
         return "UTF-32BE";
-    if (is_text_of_units(front, 2, false))
-        return "UTF-16LE";
-    return is_text_of_units(front, 2, true) ? "UTF-16BE" : NULL;
+    size_t little_n = common_units(front, 2, false), big_n = common_units(front, 2, true);
+    if (little_n + big_n == 0)
+        return NULL;
+    return little_n >= big_n ? "UTF-16LE" : "UTF-16BE";
 }
 
 bool encoding_is_wide(struct str bytes)
@@ -182,6 +184,13 @@ bool encoding_is_wide(struct str bytes)
 static bool has_escapes(struct str s)
 {
     return memmem(s.at, s.n, "\x1b$", 2) != NULL || memmem(s.at, s.n, "\x1b(", 2) != NULL;
+}
+
+static const struct str korean_escape = {"\x1b$)C", 4};
+
+bool encoding_has_shifts(struct str bytes)
+{
+    return str_has_prefix(bytes, korean_escape);
 }
 
 bool encoding_is_plain(struct str bytes)
@@ -270,7 +279,8 @@ static bool put_utf8_of_some(struct buf *out, struct str bytes)
 
 bool encoding_put_utf8(struct buf *out, struct str bytes, struct str label)
 {
-    static const struct str cyrillic = {"windows-1251", 12}, latin = {"windows-1252", 12};
+    static const struct str cyrillic = {"windows-1251", 12}, latin = {"windows-1252", 12},
+                            korean = {"iso-2022-kr", 11}, japanese = {"iso-2022-jp", 11};
     size_t mark_n = 0;
     if (bytes.n == 0)
         return true;
@@ -283,7 +293,7 @@ bool encoding_put_utf8(struct buf *out, struct str bytes, struct str label)
     }
     const struct encoding *named = encoding_of_label(label);
     if (named == NULL && has_escapes(bytes))
-        named = encoding_of_label(STR("iso-2022-jp"));
+        named = encoding_of_label(encoding_has_shifts(bytes) ? korean : japanese);
     if (str_is_utf8(bytes) && (named == NULL || !named->is_seven_bit)) {
         buf_put(out, bytes);
         return true;

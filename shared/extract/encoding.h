@@ -14,7 +14,9 @@
 bool encoding_is_plain(struct str bytes) must_check;
 /* Returns whether `bytes` are UTF-16 or UTF-32, with a byte order mark or by the zeros in them. */
 bool encoding_is_wide(struct str bytes) must_check;
-/* Returns whether the standard knows the label, in either case and with blanks around it. */
+/* Returns whether `bytes` begin as ISO-2022-KR does, which shifts with control characters. */
+bool encoding_has_shifts(struct str bytes) must_check;
+/* Returns whether the label is known, in either case and with blanks around it. */
 bool encoding_is_known(struct str label) must_check;
 
 /* Puts `bytes` as UTF-8, by the first of these that fits: a byte order mark; UTF-16 or UTF-32

@@ -2,8 +2,9 @@
  * encoding_labels.c - see encoding_labels.h. ICU's converters agree with the standard's indexes in
  * all but two letters of KOI8-U, one of Windows-1255, 157 of Big5 and 19 signs of GB 18030. It has
  * none for ISO-8859-16. UTF-16 that a page names in ASCII letters is UTF-8, as the standard says.
- * The standard refuses the last three rows, because scripts could be hidden in them; nothing is
- * executed here. */
+ * The last rows are not the standard's. It refuses the first three of them, because scripts could
+ * be hidden in them; nothing is executed here. No browser reads the others, but old texts have
+ * them. */
 #include "shared/extract/encoding_labels.h"
 
 /* clang-format off */
@@ -93,6 +94,10 @@ static const struct encoding encodings[] = {
     {" csiso2022kr iso-2022-kr ", "iso-2022-kr", true},
     {" hz-gb-2312 ", "hz-gb-2312", true},
     {" iso-2022-cn iso-2022-cn-ext ", "iso-2022-cn", true},
+    {" ibm852 cp852 ", "ibm-852_P100-1995", false},
+    {" ibm855 cp855 ", "ibm-855_P100-1995", false},
+    {" mac-centraleurope x-mac-ce ", "macos-29-10.2", false},
+    {" euc-tw ", "euc-tw-2014", false},
 };
 /* clang-format on */
 
@@ -116,11 +121,10 @@ const struct encoding *encoding_of_label(struct str label)
 
 const struct encoding *encoding_of_guess(struct str name)
 {
-    static const char *const wider[][2] = {{"KOI8-R", "koi8-u"},
-                                           {"ISO-8859-13", "windows-1257"},
-                                           {"UHC", "euc-kr"},
-                                           {"JOHAB", "euc-kr"},
-                                           {"MAC-CYRILLIC", "x-mac-cyrillic"}};
+    static const char *const wider[][2] = {
+        {"KOI8-R", "koi8-u"},      {"ISO-8859-13", "windows-1257"},
+        {"ISO-8859-16", "latin2"}, {"UHC", "euc-kr"},
+        {"JOHAB", "euc-kr"},       {"MAC-CYRILLIC", "x-mac-cyrillic"}};
     for (size_t i = 0; i < sizeof wider / sizeof *wider; i++)
         if (str_eq_nocase(name, str_of(wider[i][0])))
             return encoding_of_label(str_of(wider[i][1]));

@@ -99,7 +99,7 @@ static bool is_binary(struct str s)
             return true;
     if (is_half_utf16(s))
         return true;
-    if (encoding_is_wide(s))
+    if (encoding_is_wide(s) || encoding_has_shifts(s))
         return false;
     for (size_t i = 0; i < s.n; i++) {
         unsigned char c = (unsigned char)s.at[i];

@@ -112,6 +112,7 @@ static const char
     japanese[] = "カバーを開ける前に電源を切り、五分間お待ちください。\n冷却水を交換します。\n",
     chinese[] = "打开盖子之前，请关闭电源并等待五分钟。\n水泵每三年更换一次。\n",
     traditional[] = "打開蓋子之前，請關閉電源並等待五分鐘。\n水泵每三年更換一次。\n",
+    digits[] = "Time,Bid\n21:00:15,1.08\n21:00:16,1.09\n20:01:02,1.10\n",
     korean[] = "덮개를 열기 전에 전원을 끄고 오 분 동안 기다려 주십시오.\n";
 
 struct sample {
@@ -128,6 +129,8 @@ static const struct sample samples[] = {
     {"CP874", thai},           {"SHIFT_JIS", japanese},  {"EUC-JP", japanese},
     {"ISO-2022-JP", japanese}, {"GBK", chinese},         {"GB18030", chinese},
     {"BIG5", traditional},     {"EUC-KR", korean},       {"CP949", korean},
+    {"ISO-2022-KR", korean},   {"CP852", polish},        {"IBM855", russian},
+    {"EUC-TW", traditional},   {"UTF-16BE", digits},     {"UTF-16LE", digits},
 };
 
 static struct str encode(const char *encoding, const char *utf8)
