@@ -8,7 +8,7 @@
 
 enum { LEADER_DOTS = 4, SCRIPT_MAX_BYTES = 6 };
 
-#define SPACE_SHARE 0.1F  /* of the height: so far apart are two words */
+#define SPACE_SHARE 0.07F /* of the height: so far apart are two words; poppler takes 0.1 em */
 #define SMALL_SHARE 0.85F /* the height of what is raised or lowered */
 #define MOVED_SHARE 0.08F /* and how far its line is from the other's */
 #define LINE_SHARE 0.22F  /* the part of a word's box below its base line */

@@ -19,7 +19,8 @@ static void put_row(struct buf *tsv, int level, double x, double y, double width
                height, text);
 }
 
-/* Puts the words of a line one after the other; "^" and "_" before one raise and lower it. */
+/* Puts the words of a line one after the other; "^" and "_" before one raise and lower it, "~" and
+ * "=" put it close to the one before and right after it. */
 static void put_words(struct buf *tsv, double x, double y, double height, char *words)
 {
     char *rest = words;
@@ -29,6 +30,10 @@ static void put_words(struct buf *tsv, double x, double y, double height, char *
             size = height * 0.6;
             move = *word == '^' ? 0 : height * 0.5;
             x -= height / LETTER_SHARE;
+            word++;
+        }
+        if (*word == '~' || *word == '=') {
+            x -= height * (*word == '~' ? 0.42 : 0.5);
             word++;
         }
         double width = (double)strlen(word) * size / LETTER_SHARE;
@@ -77,6 +82,12 @@ static void lines_that_had_no_room_are_joined(void **state)
     check("100 300 10 A pump is checked\n-\n100 340 10 Another one",
           "A pump is checked\n\nAnother one\n");
     check("100 300 20 冷却水を交換し\n100 324 20 ます", "冷却水を交換します\n");
+}
+
+static void words_that_are_set_tightly_stay_apart(void **state)
+{
+    check("100 300 10 YOUR ~One-Stop ~parts", "YOUR One-Stop parts\n");
+    check("100 300 10 an =other style", "another style\n");
 }
 
 static void a_hyphen_at_the_end_of_a_line_is_understood(void **state)
@@ -203,6 +214,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_that_had_no_room_are_joined),
+        cmocka_unit_test(words_that_are_set_tightly_stay_apart),
         cmocka_unit_test(a_hyphen_at_the_end_of_a_line_is_understood),
         cmocka_unit_test(sentences_continue_on_the_next_page),
         cmocka_unit_test(what_every_page_repeats_is_there_once),
