@@ -115,11 +115,20 @@ static bool is_only_page_number(struct str text)
     return true;
 }
 
+/* Puts the number of a paragraph that is nothing else, as in the first column of many tables. */
+static void put_lone_number(struct body *body)
+{
+    const struct docx_paragraph *properties = &body->paragraph.properties;
+    if (body->flow.cell_depth > 0 && properties->mark == DOCX_NUMBER && !properties->joins_next)
+        begin_paragraph(body);
+}
+
 static void end_paragraph(struct body *body)
 {
     struct paragraph *paragraph = &body->paragraph;
     struct buf *out = body->flow.out;
     resolve(body);
+    put_lone_number(body);
     if (paragraph->has_page_number && out->n >= paragraph->from &&
         is_only_page_number((struct str){out->at + paragraph->from, out->n - paragraph->from})) {
         out->n = paragraph->from;

@@ -22,7 +22,7 @@ struct level {
     enum number_form form;
     unsigned start;
     unsigned restart; /* restarts after a paragraph of this level, counted from 1; 0: never */
-    bool is_legal;    /* all numbers of its text are decimal */
+    bool is_legal;    /* all numbers of its text are decimal, with their zeros */
 };
 
 struct docx_scheme {
@@ -135,7 +135,7 @@ static void begin_level(struct reading *reading, const struct xml_tag *tag)
     else if (reading->scheme != NULL)
         reading->level = &reading->scheme->levels[number];
     if (reading->level != NULL)
-        reading->level->start = 1;
+        reading->level->start = 0; /* the standard's value if it is not given (17.9.25) */
 }
 
 static void read_level(struct reading *reading, const struct xml_tag *tag)
@@ -307,8 +307,10 @@ static void put_number(struct buf *number, const struct docx_list *list,
         }
         unsigned other = (unsigned)(digit - '1');
         enum number_form form = level_of(list, scheme, other)->form;
+        if (own->is_legal && form != NUMBER_ZERO)
+            form = NUMBER_DECIMAL;
         if (other <= level)
-            numbers_put(number, own->is_legal ? NUMBER_DECIMAL : form, scheme->counters[other]);
+            numbers_put(number, form, scheme->counters[other]);
         i++;
     }
 }

@@ -112,7 +112,7 @@ bool docx_tables_start(struct docx_tables *tables, struct flow *flow, const stru
     else if (xml_is(tag, "tr"))
         begin_row(table);
     else if (xml_is(tag, "gridBefore"))
-        table_rows_put(&table->rows, STR(""), xml_number(tag, "val", SPAN_MAX, 1), 1);
+        table_rows_skip(&table->rows, xml_number(tag, "val", SPAN_MAX, 1));
     else if (xml_is(tag, "tc"))
         begin_cell(table, flow);
     else if (xml_is(tag, "gridSpan"))

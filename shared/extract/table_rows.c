@@ -4,12 +4,14 @@
 
 #include <stdlib.h>
 
-enum { LINE_MAX_BYTES = 32 << 20 };
+/* Rows at the top that may be heads, and the widest cell below them that is repeated. */
+enum { LINE_MAX_BYTES = 32 << 20, HEAD_ROWS = 2, NARROW_COLUMNS = 2 };
 
 void table_rows_init(struct table_rows *rows)
 {
     *rows = (struct table_rows){0};
     buf_init(&rows->line, LINE_MAX_BYTES);
+    buf_init(&rows->once, LINE_MAX_BYTES);
 }
 
 void table_rows_fini(struct table_rows *rows)
@@ -17,6 +19,7 @@ void table_rows_fini(struct table_rows *rows)
     for (unsigned i = 0; i < TABLE_COLUMNS_MAX; i++)
         free(rows->columns[i].text);
     buf_fini(&rows->line);
+    buf_fini(&rows->once);
 }
 
 static void put(struct table_rows *rows, struct str text)
@@ -37,40 +40,52 @@ static void put_from_above(struct table_rows *rows)
         column->rows_left--;
         put(rows, str_of(column->text));
         rows->has_text = has_text;
+        rows->has_above = true;
     }
 }
 
 void table_rows_begin(struct table_rows *rows)
 {
     buf_clear(&rows->line);
-    rows->at = 0;
-    rows->has_text = false;
-    rows->cell_n = 0;
+    buf_clear(&rows->once);
+    rows->at = rows->cell_n = rows->narrow_n = 0;
+    rows->has_text = rows->has_above = false;
+    rows->row_n++;
 }
 
 void table_rows_put(struct table_rows *rows, struct str text, unsigned column_n, unsigned row_n)
 {
-    struct str repeated = text.n <= TABLE_REPEATED_MAX_BYTES ? text : STR("");
+    bool is_wide = rows->row_n > HEAD_ROWS && column_n > NARROW_COLUMNS;
+    struct str below = text.n <= TABLE_REPEATED_MAX_BYTES ? text : STR("");
+    struct str beside = is_wide ? STR("") : below;
     put_from_above(rows);
-    rows->cell_n++;
-    if (rows->cell_n == 1) {
-        rows->first_bytes = text.n;
-        rows->first_columns = column_n;
-    }
+    if (rows->cell_n++ > 0)
+        buf_lit(&rows->once, " | ");
+    buf_put(&rows->once, text);
+    rows->narrow_n += column_n <= 1;
     for (unsigned i = 0; i < column_n && rows->at < TABLE_COLUMNS_MAX; i++) {
         struct table_column *column = &rows->columns[rows->at];
         free(column->text);
+        struct str repeated = i == 0 ? below : beside;
         column->text = repeated.n > 0 ? str_copy(repeated) : NULL;
         column->rows_left = row_n > TABLE_ROWS_SPANNED_MAX ? TABLE_ROWS_SPANNED_MAX
                             : row_n > 0                    ? row_n - 1
                                                            : 0;
-        put(rows, i == 0 ? text : repeated);
+        put(rows, i == 0 ? text : beside);
     }
+}
+
+void table_rows_skip(struct table_rows *rows, unsigned column_n)
+{
+    put_from_above(rows);
+    for (unsigned i = 0; i < column_n && rows->at < TABLE_COLUMNS_MAX; i++)
+        put(rows, STR(""));
 }
 
 void table_rows_repeat(struct table_rows *rows, unsigned column_n)
 {
     bool has_text = rows->has_text;
+    rows->has_above = true;
     rows->cell_n++;
     for (unsigned i = 0; i < column_n && rows->at < TABLE_COLUMNS_MAX; i++)
         put(rows, str_of(rows->columns[rows->at].text));
@@ -79,9 +94,9 @@ void table_rows_repeat(struct table_rows *rows, unsigned column_n)
 
 struct str table_rows_end(struct table_rows *rows)
 {
-    bool is_whole = rows->cell_n == 1 && rows->at == rows->first_columns && rows->at > 1;
     put_from_above(rows);
     if (!rows->has_text)
         return STR("");
-    return (struct str){rows->line.at, is_whole ? rows->first_bytes : rows->line.n};
+    bool is_other = rows->cell_n == 1 || rows->row_n > HEAD_ROWS;
+    return buf_str(is_other && rows->narrow_n == 0 && !rows->has_above ? &rows->once : &rows->line);
 }

@@ -2,8 +2,9 @@
  *
  * table_rows: the rows of a table as lines, with " | " between cells. A cell that spans columns or
  * rows is repeated in each of them if it is short, so that every value has its heads; a longer one
- * leaves them empty. The only cell of a row is not repeated. Empty cells keep their place. One
- * table; one thread.
+ * leaves them empty, and so does a wide one below the heads. The only cell of a row is not
+ * repeated. Nor are cells below the heads if all of their row span columns: it is divided otherwise
+ * than the table. Empty cells keep their place. One table; one thread.
  */
 #ifndef PARLEY_EXTRACT_TABLE_ROWS_H
 #define PARLEY_EXTRACT_TABLE_ROWS_H
@@ -20,11 +21,12 @@ struct table_column {
 struct table_rows {
     struct buf line;
     struct table_column columns[TABLE_COLUMNS_MAX];
-    unsigned at;            /* the next column */
-    unsigned cell_n;        /* of this row, without those from above */
-    unsigned first_columns; /* that its first cell spans */
-    size_t first_bytes;     /* of its first cell */
-    bool has_text;
+    unsigned at;       /* the next column */
+    struct buf once;   /* the line with each cell in its first column only */
+    unsigned row_n;    /* begun so far */
+    unsigned cell_n;   /* of this row, without those from above */
+    unsigned narrow_n; /* of these, how many span one column */
+    bool has_text, has_above;
 };
 
 void table_rows_init(struct table_rows *rows);
@@ -34,6 +36,8 @@ void table_rows_fini(struct table_rows *rows);
  * from rows above are put in their places. */
 void table_rows_begin(struct table_rows *rows);
 void table_rows_put(struct table_rows *rows, struct str text, unsigned column_n, unsigned row_n);
+/* Leaves so many columns empty. */
+void table_rows_skip(struct table_rows *rows, unsigned column_n);
 /* Adds the continuation of the cell above. */
 void table_rows_repeat(struct table_rows *rows, unsigned column_n);
 /* Ends the row: its line, which is valid until the next row. Empty if no cell has text. */

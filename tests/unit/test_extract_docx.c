@@ -222,6 +222,24 @@ static void lists_are_numbered_as_printed(void **state)
                  &numbering, 1, "I. a\na) b\nb) c\nI-01 d\n- e\nII. f\na) g\nIV. h\nV. i\n- j");
 }
 
+static void legal_numbers_keep_zeros_and_begin_where_they_are_told(void **state)
+{
+    struct entry numbering = {
+        "word/numbering.xml",
+        NUMBERING(SCHEME(
+            "1",
+            LEVEL("0", "upperRoman",
+                  "Article %1.") "<w:lvl w:ilvl=\"1\"><w:start w:val=\"1\"/><w:numFmt "
+                                 "w:val=\"decimalZero\"/><w:isLgl/><w:lvlText w:val=\"%1.%2\"/>"
+                                 "</w:lvl>") SCHEME("2", "<w:lvl w:ilvl=\"0\"><w:numFmt "
+                                                         "w:val=\"ordinal\"/><w:lvlText "
+                                                         "w:val=\"%1\"/></w:lvl>")
+                      LIST("1", "1", "") LIST("2", "2", ""))};
+    expect_parts(DOCUMENT(ITEM("1", "0", "a") ITEM("1", "0", "b") ITEM("1", "1", "c")
+                              ITEM("2", "0", "d") ITEM("2", "0", "e")),
+                 &numbering, 1, "Article I. a\nArticle II. b\n2.01 c\n0th d\n1st e");
+}
+
 static void letters_and_numerals_count_on(void **state)
 {
     struct buf body, expected;
@@ -277,11 +295,38 @@ static void cells_span_rows_and_columns(void **state)
                                 CELL("", "20") "</w:tr><w:tr>" CELL(
                                     "<w:gridSpan w:val=\"3\"/>", "All three") "</w:tr></w:tbl>")),
            "Type | bar | bar\nA | min | 10\nA | max | 20\nAll three");
+    /* Below the heads: a row that is divided otherwise, a wide cell, and one cell after a gap. */
+    expect(STR(DOCUMENT(
+               "<w:tbl><w:tr>" CELL("<w:gridSpan w:val=\"4\"/>", "2026")
+                   CELL("", "Sum") "</w:tr><w:tr>" CELL("<w:gridSpan w:val=\"2\"/>", "Q1")
+                       CELL("<w:gridSpan w:val=\"2\"/>", "Q2") CELL("", "all") "</w:tr><w:tr>" CELL(
+                           "<w:gridSpan w:val=\"2\"/>", "Place:")
+                           CELL("<w:gridSpan w:val=\"3\"/>", "Date:") "</w:tr><w:tr>" CELL(
+                               "<w:gridSpan w:val=\"4\"/>", "estimated")
+                               CELL("", "20") "</w:tr><w:tr>"
+                                              "<w:trPr><w:gridBefore w:val=\"1\"/></w:trPr>" CELL(
+                                                  "<w:gridSpan w:val=\"4\"/>",
+                                                  "A note") "</w:tr></w:tbl>")),
+           "2026 | 2026 | 2026 | 2026 | Sum\nQ1 | Q1 | Q2 | Q2 | all\nPlace: | Date:\n"
+           "estimated |  |  |  | 20\nA note");
 #undef CELL
 }
 
 #define M "xmlns:m=\"http://schemas.openxmlformats.org/officeDocument/2006/math\""
 #define MR(words) "<m:r><m:t>" words "</m:t></m:r>"
+
+static void a_cell_may_hold_nothing_but_its_number(void **state)
+{
+    struct entry parts[] = {
+        {"word/numbering.xml",
+         NUMBERING(SCHEME("1", LEVEL("0", "decimal", "%1.")) LIST("1", "1", ""))}};
+#define NUMBERED "<w:tc><w:p><w:pPr><w:numPr><w:numId w:val=\"1\"/></w:numPr></w:pPr></w:p></w:tc>"
+    expect_parts(DOCUMENT("<w:tbl><w:tr>" NUMBERED
+                          "<w:tc>" P("Oil") "</w:tc></w:tr><w:tr>" NUMBERED
+                                            "<w:tc>" P("Filter") "</w:tc></w:tr></w:tbl>"),
+                 parts, 1, "1. | Oil\n2. | Filter");
+#undef NUMBERED
+}
 
 static void equations_are_one_line(void **state)
 {
@@ -555,9 +600,11 @@ int main(void)
         cmocka_unit_test(other_spellings_of_the_format_are_read),
         cmocka_unit_test(notes_follow_the_text),
         cmocka_unit_test(lists_are_numbered_as_printed),
+        cmocka_unit_test(legal_numbers_keep_zeros_and_begin_where_they_are_told),
         cmocka_unit_test(letters_and_numerals_count_on),
         cmocka_unit_test(styles_number_and_head_their_paragraphs),
         cmocka_unit_test(cells_span_rows_and_columns),
+        cmocka_unit_test(a_cell_may_hold_nothing_but_its_number),
         cmocka_unit_test(equations_are_one_line),
         cmocka_unit_test(signs_of_symbol_fonts_are_characters),
         cmocka_unit_test(a_power_is_no_ordinal),
