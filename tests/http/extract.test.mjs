@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { makeFolder, runParley } from '../support/harness.mjs';
 import { ownShards } from '../support/shards.mjs';
 
@@ -52,6 +53,14 @@ describe('parley extract', () => {
     assert.equal(stderr, '');
     assert.equal(code, 0);
     assert.match(stdout, /^Hello from a page\.\n/);
+  });
+
+  it('prints the words of a scan with --ocr, and names the flag without it', async () => {
+    const scan = fileURLToPath(new URL('../unit/fixtures/pdf/scan.pdf', import.meta.url));
+    const { code, stdout, stderr } = await runParley(['extract', '--ocr', 'tesseract:eng', scan], { timeout: 120_000 });
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /The pump runs at 40 bar\./);
+    assert.match((await runParley(['extract', scan])).stderr, /--ocr/);
   });
 
   it('a file that is not what its name says is refused with the reason', async () => {
