@@ -32,6 +32,9 @@ static const struct config_group extract_options = {
              "input and parses it within this process, "
              "without the limits of a child. Parley starts itself like this. If it fails, the exit "
              "status is 64 plus the number of the fault."},
+        OPTION_NUMBER("attachment", "N", "0", 0, EXTRACT_MAIL_PDFS_MAX,
+                      "With --parse eml: prints the bytes of the Nth PDF file that is attached to "
+                      "the mail instead of its text. 0: its text."),
         {0}}};
 
 static int refuse(const char *reason)
@@ -69,7 +72,7 @@ static bool print_all(struct str text)
     return true;
 }
 
-static _Noreturn void parse(enum extract_kind kind)
+static _Noreturn void parse(enum extract_kind kind, unsigned attachment)
 {
     struct buf bytes, text;
     buf_init(&bytes, MEMORY_FILE_MAX_BYTES + READ_STEP_BYTES);
@@ -78,7 +81,8 @@ static _Noreturn void parse(enum extract_kind kind)
     if (read_all(STDIN_FILENO, &bytes)) {
         enum extract_fault fault = EXTRACT_FAULT_NO_CHILD;
         if (sandbox_confine_parser())
-            fault = extract_parse(kind, buf_str(&bytes), &text);
+            fault = attachment > 0 ? extract_put_mail_pdf(&text, buf_str(&bytes), attachment)
+                                   : extract_parse(kind, buf_str(&bytes), &text);
         status = fault != EXTRACT_FAULT_NONE ? extract_fault_status(fault)
                  : print_all(buf_str(&text)) ? 0
                                              : EXIT_FAILED;
@@ -121,7 +125,7 @@ static int run_extract(const struct config *config)
 {
     const char *kind = config_text(config, "parse");
     if (kind != NULL && config->argument_n == 0)
-        parse(extract_kind_named(str_of(kind)));
+        parse(extract_kind_named(str_of(kind)), (unsigned)config_number(config, "attachment"));
     if (kind != NULL)
         return refuse("--parse reads standard input and takes no file");
     if (config->argument_n != 1)

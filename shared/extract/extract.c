@@ -5,17 +5,20 @@
  *   HTML, DOCX   `parley extract --parse KIND` in a sandbox; exits with 0, or with 64 + the fault
  *   PDF          pdftotext in a sandbox prints words with their places, and `parley extract --parse
  *                pdf` in another one makes text of them (pdf_text.h)
+ *   EML          as HTML; then for each attached PDF one more `--parse eml --attachment N`, which
+ *                prints its bytes, and with these as PDF
  *
  * Output of a child is cleaned again, because a compromised child can write anything. */
 #include "shared/extract/extract.h"
 
+#include "shared/base/clock.h"
 #include "shared/extract/encoding.h"
 #include "shared/extract/office.h"
 #include "shared/extract/pdf_text.h"
 #include "shared/extract/sandbox.h"
 #include "shared/extract/scan.h"
-#include "shared/text/text.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 enum {
@@ -28,10 +31,10 @@ enum {
     PDF_MIB_CPU_S = 4,
     CPU_MAX_S = 60,
     WALL_MS = 120 * 1000,
+    MAIL_WALL_MS = 15 * 60 * 1000, /* after it no further PDF of a mail is begun */
     SIGNATURE_WITHIN_BYTES = 1024,
     NUL_PER_BYTES = 4096,
     CONTROL_PER_BYTES = 100,
-    FIRST_AFTER_CONTROLS = 0xa0,
     EXIT_FAULT = 64, /* and the number of the fault */
     PDFTOTEXT_NOT_ALLOWED = 3,
 };
@@ -137,89 +140,6 @@ enum extract_fault extract_sniff(enum extract_kind kind, struct str bytes)
     }
 }
 
-/* ---- text ---- */
-
-/* Length of what `s` begins with and that may stay as it is. */
-static size_t plain_length(struct str s)
-{
-    size_t n = 0;
-    while (n < s.n) {
-        unsigned char c = (unsigned char)s.at[n];
-        uint32_t code;
-        if (c >= 0x20 && c < 0x80) {
-            n++;
-        } else if (c < 0x80) {
-            if (c != '\n' && c != '\t')
-                break;
-            n++;
-        } else {
-            size_t step = text_char((struct str){s.at + n, s.n - n}, &code);
-            if (code < FIRST_AFTER_CONTROLS || !str_is_utf8((struct str){s.at + n, step}))
-                break;
-            n += step;
-        }
-    }
-    return n;
-}
-
-/* Puts what stands for the character that may not stay as it is, and returns its length. */
-static size_t put_instead(struct buf *text, struct str s)
-{
-    unsigned char c = (unsigned char)*s.at;
-    if (c == 0xc2 && s.n > 1 && ((unsigned char)s.at[1] & 0xe0) == 0x80)
-        return 2; /* a control character of the upper half */
-    if (c == '\r' && (s.n < 2 || s.at[1] != '\n'))
-        buf_put_char(text, '\n');
-    else if (c == '\f')
-        buf_lit(text, "\n\n");
-    else if (c >= 0x80)
-        buf_lit(text, "\xef\xbf\xbd");
-    return 1;
-}
-
-void extract_put_clean(struct buf *text, struct str s)
-{
-    if (str_has_prefix(s, STR("\xef\xbb\xbf")))
-        s = (struct str){s.at + 3, s.n - 3};
-    while (s.n > 0) {
-        size_t n = plain_length(s);
-        buf_put(text, (struct str){s.at, n});
-        s = (struct str){s.at + n, s.n - n};
-        if (s.n == 0)
-            break;
-        n = put_instead(text, s);
-        s = (struct str){s.at + n, s.n - n};
-    }
-}
-
-enum extract_fault extract_put_text(struct buf *text, struct str bytes)
-{
-    struct buf utf8;
-    if (encoding_is_plain(bytes)) {
-        extract_put_clean(text, bytes);
-        return EXTRACT_FAULT_NONE;
-    }
-    buf_init(&utf8, bytes.n * 4 + 16);
-    bool is_text = encoding_put_utf8(&utf8, bytes, STR(""));
-    if (is_text)
-        extract_put_clean(text, buf_str(&utf8));
-    buf_fini(&utf8);
-    return is_text ? EXTRACT_FAULT_NONE : EXTRACT_FAULT_NOT_TEXT;
-}
-
-void extract_put_paged(struct buf *text, struct str s, struct text_pages *pages)
-{
-    bool is_first = true;
-    while (s.n > 0 || is_first) {
-        struct str page = str_cut(&s, '\f');
-        if (text->n > 0 && strchr(" \n\t", text->at[text->n - 1]) == NULL)
-            buf_lit(text, "\n\n");
-        text_pages_add(pages, text->n);
-        extract_put_clean(text, page);
-        is_first = false;
-    }
-}
-
 /* ---- children ---- */
 
 static bool is_blank(const struct buf *text)
@@ -272,11 +192,21 @@ static unsigned cpu_seconds(enum extract_kind kind, size_t bytes)
 static const bool has_pages[EXTRACT_KIND_NR] = {
     [EXTRACT_PDF] = true, [EXTRACT_PPTX] = true, [EXTRACT_ODP] = true};
 
-static enum extract_fault parse_in_child(enum extract_kind kind, const struct memory_file *file,
-                                         const atomic_bool *is_stopping, struct buf *text,
-                                         struct text_pages *pages)
+/* Runs `parley extract --parse KIND` and puts what it prints: text, or, of a mail, the bytes of the
+ * attached PDF of that number. */
+static enum extract_fault run_parser(enum extract_kind kind, unsigned attachment,
+                                     const struct memory_file *file, const atomic_bool *is_stopping,
+                                     struct buf *out)
 {
-    const char *const argv[] = {own_program, "extract", "--parse", extract_kind_name(kind), NULL};
+    char number[16];
+    snprintf(number, sizeof number, "%u", attachment);
+    const char *const argv[] = {own_program,
+                                "extract",
+                                "--parse",
+                                extract_kind_name(kind),
+                                attachment > 0 ? "--attachment" : NULL,
+                                number,
+                                NULL};
     struct sandbox_job job = {.argv = argv,
                               .input = file->fd,
                               .cpu_s = cpu_seconds(kind, file->n),
@@ -284,12 +214,30 @@ static enum extract_fault parse_in_child(enum extract_kind kind, const struct me
                               .memory_bytes = own_memory_bytes,
                               .is_stopping = is_stopping};
     int status = 0;
-    enum extract_fault fault = run_reader(&job, text, has_pages[kind] ? pages : NULL, &status);
+    if (own_program == NULL)
+        return attachment > 0 ? extract_put_mail_pdf(out, file->bytes, attachment)
+                              : extract_parse(kind, file->bytes, out);
+    enum extract_fault fault = fault_of(sandbox_run(&job, out, &status));
     if (fault != EXTRACT_FAULT_NONE || status == 0)
         return fault;
     return status > EXIT_FAULT && status < EXIT_FAULT + EXTRACT_FAULT_NR
                ? (enum extract_fault)(status - EXIT_FAULT)
                : EXTRACT_FAULT_CRASHED;
+}
+
+static enum extract_fault parse_in_child(enum extract_kind kind, const struct memory_file *file,
+                                         const atomic_bool *is_stopping, struct buf *text,
+                                         struct text_pages *pages)
+{
+    struct buf out;
+    buf_init(&out, EXTRACT_TEXT_MAX_BYTES);
+    enum extract_fault fault = run_parser(kind, 0, file, is_stopping, &out);
+    if (fault == EXTRACT_FAULT_NONE && has_pages[kind])
+        extract_put_paged(text, buf_str(&out), pages);
+    else if (fault == EXTRACT_FAULT_NONE)
+        extract_put_clean(text, buf_str(&out));
+    buf_fini(&out);
+    return text->is_over ? EXTRACT_FAULT_TOO_MUCH_TEXT : fault;
 }
 
 bool extract_can_read_pdf(void)
@@ -304,15 +252,6 @@ static enum extract_fault put_words(struct str words, const atomic_bool *is_stop
                                     struct buf *text, struct text_pages *pages)
 {
     struct memory_file file;
-    struct buf out;
-    if (own_program == NULL) {
-        buf_init(&out, EXTRACT_TEXT_MAX_BYTES);
-        enum extract_fault fault = extract_parse(EXTRACT_PDF, words, &out);
-        if (fault == EXTRACT_FAULT_NONE)
-            extract_put_paged(text, buf_str(&out), pages);
-        buf_fini(&out);
-        return fault;
-    }
     memory_file_init(&file);
     bool is_there = memory_file_put(&file, words) && memory_file_seal(&file);
     enum extract_fault fault = is_there
@@ -387,6 +326,61 @@ static enum extract_fault extract_pdf(const struct memory_file *file,
     return scan_is_on() ? EXTRACT_FAULT_NO_TEXT : EXTRACT_FAULT_SCANNED;
 }
 
+/* ---- mail ---- */
+
+/* A PDF that cannot be read leaves its reason in the text. */
+static enum extract_fault put_attached_pdf(const struct memory_file *mail, unsigned number,
+                                           const atomic_bool *is_stopping, struct buf *text)
+{
+    struct memory_file file;
+    struct text_pages pages = {0};
+    struct buf bytes, own;
+    buf_init(&bytes, EXTRACT_FILE_MAX_BYTES);
+    buf_init(&own, EXTRACT_TEXT_MAX_BYTES);
+    memory_file_init(&file);
+    enum extract_fault fault = run_parser(EXTRACT_EML, number, mail, is_stopping, &bytes);
+    if (fault == EXTRACT_FAULT_NONE)
+        fault = extract_sniff(EXTRACT_PDF, buf_str(&bytes));
+    if (fault == EXTRACT_FAULT_NONE)
+        fault = memory_file_put(&file, buf_str(&bytes)) && memory_file_seal(&file)
+                    ? extract_pdf(&file, is_stopping, &own, &pages)
+                    : EXTRACT_FAULT_NO_CHILD;
+    buf_put(text, fault == EXTRACT_FAULT_NONE ? str_trim(buf_str(&own))
+                                              : str_of(extract_fault_text(fault)));
+    memory_file_fini(&file);
+    text_pages_fini(&pages);
+    buf_fini(&own);
+    buf_fini(&bytes);
+    return fault == EXTRACT_FAULT_STOPPED || fault == EXTRACT_FAULT_NO_CHILD ? fault
+                                                                             : EXTRACT_FAULT_NONE;
+}
+
+/* Puts a mail's text, with that of each attached PDF in the place of its form feed. */
+static enum extract_fault extract_mail(const struct memory_file *file,
+                                       const atomic_bool *is_stopping, struct buf *text)
+{
+    uint64_t deadline_ms = clock_mono_ms() + MAIL_WALL_MS;
+    struct buf out;
+    buf_init(&out, EXTRACT_TEXT_MAX_BYTES);
+    enum extract_fault fault = run_parser(EXTRACT_EML, 0, file, is_stopping, &out);
+    struct str rest = buf_str(&out);
+    for (unsigned n = 1; fault == EXTRACT_FAULT_NONE && rest.at != NULL; n++) {
+        struct str piece = str_cut(&rest, '\f');
+        bool has_pdf = rest.at != NULL && n <= EXTRACT_MAIL_PDFS_MAX;
+        if (n > 1 && piece.n > 0)
+            buf_lit(text, "\n\n");
+        extract_put_clean(text, piece);
+        if (has_pdf)
+            buf_lit(text, "\n\n");
+        if (has_pdf && clock_mono_ms() > deadline_ms)
+            buf_put(text, str_of(extract_fault_text(EXTRACT_FAULT_SLOW)));
+        else if (has_pdf)
+            fault = put_attached_pdf(file, n, is_stopping, text);
+    }
+    buf_fini(&out);
+    return text->is_over ? EXTRACT_FAULT_TOO_MUCH_TEXT : fault;
+}
+
 /* ---- documents ---- */
 
 enum extract_fault extract_parse(enum extract_kind kind, struct str bytes, struct buf *text)
@@ -407,8 +401,9 @@ enum extract_fault extract_parse(enum extract_kind kind, struct str bytes, struc
 /* Text that is UTF-8 is only copied; other encodings take libraries. */
 static bool needs_child(enum extract_kind kind, struct str bytes)
 {
-    return kind == EXTRACT_PDF || (own_program != NULL && kind != EXTRACT_NONE &&
-                                   !(kind == EXTRACT_TEXT && encoding_is_plain(bytes)));
+    return kind == EXTRACT_PDF || kind == EXTRACT_EML ||
+           (own_program != NULL && kind != EXTRACT_NONE &&
+            !(kind == EXTRACT_TEXT && encoding_is_plain(bytes)));
 }
 
 enum extract_fault extract_file_text(enum extract_kind kind, const struct memory_file *file,
@@ -419,6 +414,8 @@ enum extract_fault extract_file_text(enum extract_kind kind, const struct memory
         return EXTRACT_FAULT_EMPTY;
     if (!needs_child(kind, file->bytes))
         return extract_parse(kind, file->bytes, text);
+    if (kind == EXTRACT_EML)
+        return extract_mail(file, is_stopping, text);
     return kind == EXTRACT_PDF ? extract_pdf(file, is_stopping, text, pages)
                                : parse_in_child(kind, file, is_stopping, text, pages);
 }

@@ -20,6 +20,9 @@
 /* Maximum size of a file and of a document's text. */
 enum { EXTRACT_FILE_MAX_BYTES = 25 << 20, EXTRACT_TEXT_MAX_BYTES = 32 << 20 };
 
+/* Maximum number of attached PDF files that are read of a mail. */
+enum { EXTRACT_MAIL_PDFS_MAX = 10 };
+
 enum extract_kind {
     EXTRACT_NONE,
     EXTRACT_TEXT,
@@ -128,7 +131,7 @@ void extract_set_program(const char *path);
 /* ---- within this process ---- */
 
 /* The same for TEXT, HTML and DOCX, without a child; for PDF the bytes are what `pdftotext -tsv`
- * printed. Form feeds are between pages. */
+ * printed. Form feeds are between pages, and in the text of a mail in place of attached PDF. */
 enum extract_fault extract_parse(enum extract_kind kind, struct str bytes,
                                  struct buf *text) must_check;
 /* Puts a text of any encoding. NONE or NOT_TEXT. */
@@ -141,6 +144,10 @@ enum extract_fault extract_put_html(struct buf *text, struct str html) must_chec
 enum extract_fault extract_put_docx(struct buf *text, struct str bytes) must_check;
 /* The same for the XML of its main part alone. */
 enum extract_fault extract_put_docx_xml(struct buf *text, struct str xml) must_check;
+/* Puts the bytes of the attached PDF of that number, from 1 on. In the text that extract_parse
+ * makes of this mail, a form feed marks its place. NONE or EMPTY. */
+enum extract_fault extract_put_mail_pdf(struct buf *pdf, struct str bytes,
+                                        unsigned number) must_check;
 /* Puts UTF-8 without control characters and without a byte order mark: bad bytes become U+FFFD,
  * line ends "\n", a form feed an empty line. */
 void extract_put_clean(struct buf *text, struct str s);

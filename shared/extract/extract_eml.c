@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * extract_eml.c - mail (EML): subject, sender, receivers and date, then the text, or the HTML part
  * if there is no text, then attachments, each read as the kind that its name says, within the same
- * child. Messages in messages are read to a depth of five. */
+ * child. PDF is read by another program, which cannot be started there: a form feed marks the place
+ * of its text, and its bytes are handed out on demand. Messages in messages are read to a depth of
+ * five. */
 #include "shared/extract/encoding.h"
 #include "shared/extract/mime.h"
 #include "shared/extract/office.h"
@@ -11,6 +13,8 @@ enum { DEPTH_MAX = 5, PARTS_MAX = 1000, NAME_MAX_BYTES = 1024, BOUNDARY_MAX_BYTE
 
 struct mail {
     struct buf *out;
+    struct buf *pdf; /* gets the bytes of PDF number `wanted`, without other work; or NULL */
+    unsigned wanted, pdf_n;
     unsigned depth; /* of multiparts and messages that are open */
     unsigned part_n;
 };
@@ -25,6 +29,16 @@ static void begin_block(struct buf *out)
 
 /* ---- heads ---- */
 
+/* Cleans at once: only attached PDF files are form feeds. */
+static void put_words(struct buf *out, struct str value)
+{
+    struct buf words;
+    buf_init(&words, EXTRACT_TEXT_MAX_BYTES);
+    mime_put_words(&words, value);
+    extract_put_clean(out, buf_str(&words));
+    buf_fini(&words);
+}
+
 static void put_head(struct buf *out, struct str head)
 {
     static const char *const names[] = {"From", "To", "Cc", "Date", NULL};
@@ -33,7 +47,7 @@ static void put_head(struct buf *out, struct str head)
     if (subject.n > 0) {
         begin_block(out);
         buf_lit(out, "# ");
-        mime_put_words(out, subject);
+        put_words(out, subject);
     }
     for (const char *const *name = names; *name != NULL; name++) {
         struct str value = mime_field(head, *name);
@@ -46,7 +60,7 @@ static void put_head(struct buf *out, struct str head)
         is_first = false;
         buf_put(out, str_of(*name));
         buf_lit(out, ": ");
-        mime_put_words(out, value);
+        put_words(out, value);
     }
 }
 
@@ -114,22 +128,32 @@ static void put_attached(struct buf *out, enum extract_kind kind, struct str byt
     if (fault == EXTRACT_FAULT_NONE)
         fault = extract_parse(kind, bytes, &text);
     begin_block(out);
-    buf_put(out, fault == EXTRACT_FAULT_NONE ? str_trim(buf_str(&text))
-                                             : str_of(extract_fault_text(fault)));
+    extract_put_clean(out, fault == EXTRACT_FAULT_NONE ? str_trim(buf_str(&text))
+                                                       : str_of(extract_fault_text(fault)));
     buf_fini(&text);
 }
 
-/* PDF is read by another program, which cannot be started from here. */
+static void put_pdf(struct mail *mail, const struct entity *entity)
+{
+    begin_block(mail->out);
+    if (++mail->pdf_n > EXTRACT_MAIL_PDFS_MAX)
+        buf_lit(mail->out, "Only ten PDF files of a mail are read: send this one by itself.");
+    else
+        buf_put_char(mail->out, '\f');
+    if (mail->pdf != NULL && mail->pdf_n == mail->wanted)
+        mime_put_decoded(mail->pdf, entity->body, entity->encoding);
+}
+
 static void put_attachment(struct mail *mail, const struct entity *entity, struct str name)
 {
     struct buf bytes;
     enum extract_kind kind = extract_kind_of(name);
     begin_block(mail->out);
     buf_lit(mail->out, "## Attachment: ");
-    buf_put(mail->out, name);
+    extract_put_clean(mail->out, name);
     if (kind == EXTRACT_PDF)
-        buf_lit(mail->out, "\n\nA PDF in a mail is not read: send it by itself.");
-    if (kind == EXTRACT_NONE || kind == EXTRACT_PDF)
+        put_pdf(mail, entity);
+    if (kind == EXTRACT_NONE || kind == EXTRACT_PDF || (mail->pdf != NULL && kind != EXTRACT_EML))
         return;
     buf_init(&bytes, EXTRACT_FILE_MAX_BYTES);
     mime_put_decoded(&bytes, entity->body, entity->encoding);
@@ -196,9 +220,9 @@ static void put_entity(struct mail *mail, const struct entity *entity)
         put_message(mail, entity->body);
     else if (name.n > 0)
         put_attachment(mail, entity, buf_str(&name));
-    else if (is_type(entity, "text/html"))
+    else if (mail->pdf == NULL && is_type(entity, "text/html"))
         put_text(mail->out, entity, true);
-    else if (entity->type.n == 0 || is_type(entity, "text/"))
+    else if (mail->pdf == NULL && (entity->type.n == 0 || is_type(entity, "text/")))
         put_text(mail->out, entity, false);
     buf_fini(&name);
 }
@@ -243,7 +267,17 @@ enum extract_fault extract_put_eml(struct buf *text, struct str bytes)
         return EXTRACT_FAULT_NOT_KIND;
     buf_init(&rough, EXTRACT_TEXT_MAX_BYTES);
     put_message(&mail, bytes);
-    enum extract_fault fault = office_finish(text, &rough, EXTRACT_FAULT_NONE);
+    enum extract_fault fault = office_finish_pages(text, &rough, EXTRACT_FAULT_NONE);
     buf_fini(&rough);
     return fault;
+}
+
+enum extract_fault extract_put_mail_pdf(struct buf *pdf, struct str bytes, unsigned number)
+{
+    struct buf rough;
+    struct mail mail = {.out = &rough, .pdf = pdf, .wanted = number};
+    buf_init(&rough, EXTRACT_TEXT_MAX_BYTES);
+    put_message(&mail, bytes);
+    buf_fini(&rough);
+    return pdf->n == 0 ? EXTRACT_FAULT_EMPTY : EXTRACT_FAULT_NONE;
 }

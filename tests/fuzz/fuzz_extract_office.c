@@ -31,6 +31,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     if (office_put(kind, &text, bytes) >= EXTRACT_FAULT_STOPPED)
         abort();
     check(&text);
+    if (kind == EXTRACT_EML) {
+        buf_clear(&text);
+        (void)!extract_put_mail_pdf(&text, bytes, 1);
+    }
     buf_fini(&text);
     return 0;
 }

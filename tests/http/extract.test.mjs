@@ -55,6 +55,25 @@ describe('parley extract', () => {
     assert.match(stdout, /^Hello from a page\.\n/);
   });
 
+  it('reads PDF files that are attached to a mail, where they are attached', { skip: !existsSync('/usr/bin/pdftotext') }, async () => {
+    const part = (name, content) => `--x\r\nContent-Type: application/pdf; name="${name}"\r\nContent-Transfer-Encoding: base64\r\n\r\n${Buffer.from(content).toString('base64').replace(/.{76}/g, '$&\r\n')}\r\n`;
+    const two = PDF.replace('Hello from a page.', 'Hello from another');
+    const mail = [
+      'Subject: Files\r\nContent-Type: multipart/mixed; boundary=x\r\n\r\n--x\r\n\r\nSee below.\r\n',
+      part('one.pdf', PDF), part('broken.pdf', '%PDF-1.4 and nothing'), part('lying.pdf', 'plain words'),
+      '--x\r\nContent-Type: text/plain; name=notes.txt\r\n\r\nNotes.\r\n', part('two.pdf', two), '--x--\r\n',
+    ].join('');
+    const { code, stdout, stderr } = await extract('mail.eml', mail);
+    assert.equal(stderr, '');
+    assert.equal(code, 0);
+    assert.equal(stdout.trim(), [
+      '# Files', 'See below.', '## Attachment: one.pdf', 'Hello from a page.',
+      '## Attachment: broken.pdf', 'The PDF is damaged and cannot be read.',
+      '## Attachment: lying.pdf', 'The file has the extension .pdf but is not a PDF.',
+      '## Attachment: notes.txt', 'Notes.', '## Attachment: two.pdf', 'Hello from another',
+    ].join('\n\n'));
+  });
+
   it('prints the words of a scan with --ocr, and names the flag without it', async () => {
     const scan = fileURLToPath(new URL('../unit/fixtures/pdf/scan.pdf', import.meta.url));
     const { code, stdout, stderr } = await runParley(['extract', '--ocr', 'tesseract:eng', scan], { timeout: 120_000 });

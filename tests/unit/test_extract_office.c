@@ -586,11 +586,51 @@ static void mail_is_read_with_its_attachments(void **state)
             "--x;y\r\nContent-Type: message/rfc822\r\n\r\nSubject: "
             "inner\r\n\r\nInner\r\n--x;y--\r\n"),
         "# Pumpen prüfen now\n\nFrom: Jörg <j@x>\nTo: a@x, b@x\n\nSie läuft mit 40 bar.\n\n"
-        "## Attachment: däta.csv\n\nType | bar\nType: A | bar: 40\n\n## Attachment: a.pdf\n\n"
-        "A PDF in a mail is not read: send it by itself.\n\n# inner\n\nInner");
+        "## Attachment: däta.csv\n\nType | bar\nType: A | bar: 40\n\n## Attachment: a.pdf\f"
+        "# inner\n\nInner");
     expect(EXTRACT_EML, STR("Subject: s\nContent-Type: text/html\n\n<p>only html</p>"),
            "# s\n\nonly html");
     assert_int_equal(read_bytes(EXTRACT_EML, STR("no mail at all")), EXTRACT_FAULT_NOT_KIND);
+}
+
+/* Form feeds of other origin, in a subject, a name or between the slides of an attachment, are no
+ * PDF. */
+static void pdf_attached_to_mail_is_handed_out_by_its_number(void **state)
+{
+    static const char mail[] =
+        "Subject: =?utf-8?Q?a=0Cb?=\nContent-Type: multipart/mixed; boundary=x\n\n"
+        "--x\n\na\fb\n--x\nContent-Type: application/pdf; name=\"a\f.pdf\"\n\n%PDF-1\n"
+        "--x\nContent-Type: message/rfc822\n\nContent-Disposition: attachment; "
+        "filename=b.PDF\nContent-Transfer-Encoding: base64\n\nJVBERi0y\n--x--\n";
+    static const char *const expected[] = {NULL, "%PDF-1", "%PDF-2"};
+    size_t feed_n = 0;
+    assert_int_equal(read_bytes(EXTRACT_EML, str_of(mail)), EXTRACT_FAULT_NONE);
+    for (size_t i = 0; i < text.n; i++)
+        feed_n += text.at[i] == '\f';
+    assert_int_equal(feed_n, 2);
+    for (unsigned i = 1; i <= 2; i++) {
+        buf_clear(&text);
+        assert_int_equal(extract_put_mail_pdf(&text, str_of(mail), i), EXTRACT_FAULT_NONE);
+        assert_true(str_eq(str_trim(buf_str(&text)), str_of(expected[i])));
+    }
+    buf_clear(&text);
+    assert_int_equal(extract_put_mail_pdf(&text, str_of(mail), 3), EXTRACT_FAULT_EMPTY);
+}
+
+static void of_a_mail_ten_pdf_are_read(void **state)
+{
+    struct buf mail;
+    size_t feed_n = 0;
+    buf_init(&mail, 1 << 20);
+    buf_lit(&mail, "Subject: s\nContent-Type: multipart/mixed; boundary=x\n\n");
+    for (int i = 0; i < 12; i++)
+        buf_lit(&mail, "--x\nContent-Type: application/pdf; name=a.pdf\n\n%PDF\n");
+    assert_int_equal(read_bytes(EXTRACT_EML, buf_str(&mail)), EXTRACT_FAULT_NONE);
+    for (size_t i = 0; i < text.n; i++)
+        feed_n += text.at[i] == '\f';
+    assert_int_equal(feed_n, EXTRACT_MAIL_PDFS_MAX);
+    assert_non_null(strstr(text.at, "Only ten PDF files of a mail are read"));
+    buf_fini(&mail);
 }
 
 static void mail_in_mail_ends_somewhere(void **state)
@@ -674,6 +714,8 @@ int main(void)
         cmocka_unit_test(deep_json_is_read_as_text),
         cmocka_unit_test(xml_is_named_values_and_text),
         cmocka_unit_test(mail_is_read_with_its_attachments),
+        cmocka_unit_test(pdf_attached_to_mail_is_handed_out_by_its_number),
+        cmocka_unit_test(of_a_mail_ten_pdf_are_read),
         cmocka_unit_test(mail_in_mail_ends_somewhere),
         cmocka_unit_test(every_kind_is_read_in_a_child),
         cmocka_unit_test(slides_have_the_numbers_of_pages),
