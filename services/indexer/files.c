@@ -9,10 +9,12 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
 enum { DEPTH_MAX = 32, PATH_MAX_BYTES = 8192 };
+static const char excluded[] = "Excluded by --exclude.";
 
 /* --- names ---------------------------------------------------------------------------------- */
 
@@ -92,11 +94,51 @@ static char *join(const char *folder, const char *name)
 
 /* --- finding -------------------------------------------------------------------------------- */
 
+static void skip(struct files *files, const char *name, const char *reason)
+{
+    files->skipped = mem_grow(files->skipped, files->skipped_n, sizeof *files->skipped);
+    files->skipped[files->skipped_n++] =
+        (struct skipped_file){.name = strdup(name), .reason = reason};
+}
+
+static bool matches(const char *patterns, const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    struct str rest = str_of(patterns == NULL ? "" : patterns);
+    bool is_match = false;
+    while (rest.n > 0 && !is_match) {
+        struct str line = str_cut(&rest, '\n');
+        if (line.n > 1 && line.at[line.n - 1] == '/')
+            line.n--; /* "build/" is the folder */
+        char *pattern = str_copy(line);
+        bool is_path = strchr(pattern, '/') != NULL;
+        is_match = fnmatch(pattern, is_path || slash == NULL ? name : slash + 1, 0) == 0;
+        free(pattern);
+    }
+    return is_match;
+}
+
+/* A sentence, or NULL for a file that is taken. */
+static const char *why_skipped(const struct files *files, const char *name)
+{
+    const struct file_filter *filter = &files->filter;
+    if (matches(filter->exclude, name))
+        return excluded;
+    if (filter->include != NULL && !matches(filter->include, name))
+        return "Not included by --include.";
+    if (extract_kind_of(str_of(name)) == EXTRACT_NONE)
+        return extract_fault_text(extract_refusal(str_of(name)));
+    if (filter->is_code_out && extract_is_code(str_of(name)))
+        return "Source code, left out by --exclude-code.";
+    return strlen(name) > FILE_NAME_MAX_BYTES ? "Its name is longer than 1,024 bytes." : NULL;
+}
+
 static void put_file(struct files *files, const char *path, const char *name, const char *page,
                      uint64_t size_bytes)
 {
-    if (extract_kind_of(str_of(name)) == EXTRACT_NONE || strlen(name) > FILE_NAME_MAX_BYTES) {
-        files->passed_over_n++;
+    const char *reason = why_skipped(files, name);
+    if (reason != NULL) {
+        skip(files, name, reason);
         return;
     }
     if (files->n == FILES_MAX) {
@@ -108,32 +150,61 @@ static void put_file(struct files *files, const char *path, const char *name, co
         .path = strdup(path), .name = strdup(name), .page = strdup(page), .size_bytes = size_bytes};
 }
 
-static bool add_folder(struct files *files, const char *path, const char *name, const char *page,
-                       int depth, char *reason, size_t reason_size)
+/* An entry of a folder, and where to say what cannot be read. */
+struct inner {
+    char *path, *name, *page;
+    int depth;
+    char *reason; /* for people */
+    size_t reason_size;
+};
+
+static bool add_folder(struct files *files, const struct inner *folder);
+
+static bool add_inner(struct files *files, const struct inner *inner)
 {
-    DIR *folder = opendir(path);
-    if (folder == NULL) {
-        snprintf(reason, reason_size, "%s: %s", path, strerror(errno));
-        return false;
-    }
-    bool is_good = true;
-    for (struct dirent *entry; is_good && (entry = readdir(folder)) != NULL;) {
-        struct stat link, info;
-        if (entry->d_name[0] == '.')
+    struct stat link, info;
+    const char *slash = strrchr(inner->name, '/');
+    if ((slash == NULL ? inner->name : slash + 1)[0] == '.')
+        skip(files, inner->name, "Hidden files and folders are not read.");
+    else if (lstat(inner->path, &link) != 0 || stat(inner->path, &info) != 0)
+        skip(files, inner->name, "It is gone, or a link that leads nowhere.");
+    else if (S_ISREG(info.st_mode))
+        put_file(files, inner->path, inner->name, inner->page, (uint64_t)info.st_size);
+    else if (!S_ISDIR(info.st_mode))
+        skip(files, inner->name, "It is neither a file nor a folder.");
+    else if (!S_ISDIR(link.st_mode))
+        skip(files, inner->name, "Links to folders are not followed.");
+    else if (matches(files->filter.exclude, inner->name))
+        skip(files, inner->name, excluded);
+    else if (inner->depth > DEPTH_MAX)
+        skip(files, inner->name, "Folders are read to a depth of 32.");
+    else
+        return add_folder(files, inner);
+    return true;
+}
+
+static bool add_folder(struct files *files, const struct inner *folder)
+{
+    DIR *dir = opendir(folder->path);
+    bool is_good = dir != NULL;
+    if (dir == NULL)
+        snprintf(folder->reason, folder->reason_size, "%s: %s", folder->path, strerror(errno));
+    for (struct dirent *entry; is_good && (entry = readdir(dir)) != NULL;) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
-        char *inner_path = join(path, entry->d_name), *inner_name = join(name, entry->d_name),
-             *inner_page = join(page, entry->d_name);
-        bool is_there = lstat(inner_path, &link) == 0 && stat(inner_path, &info) == 0;
-        if (is_there && S_ISDIR(link.st_mode) && depth < DEPTH_MAX)
-            is_good = add_folder(files, inner_path, inner_name, inner_page, depth + 1, reason,
-                                 reason_size);
-        else if (is_there && S_ISREG(info.st_mode))
-            put_file(files, inner_path, inner_name, inner_page, (uint64_t)info.st_size);
-        free(inner_path);
-        free(inner_name);
-        free(inner_page);
+        struct inner inner = {.path = join(folder->path, entry->d_name),
+                              .name = join(folder->name, entry->d_name),
+                              .page = join(folder->page, entry->d_name),
+                              .depth = folder->depth + 1,
+                              .reason = folder->reason,
+                              .reason_size = folder->reason_size};
+        is_good = add_inner(files, &inner);
+        free(inner.path);
+        free(inner.name);
+        free(inner.page);
     }
-    closedir(folder);
+    if (dir != NULL)
+        closedir(dir);
     return is_good;
 }
 
@@ -152,14 +223,21 @@ bool files_add(struct files *files, const char *path, char *reason, size_t reaso
     if (!is_good)
         snprintf(reason, reason_size, "%.80s...: the path is too long", path);
     if (is_good && S_ISDIR(info.st_mode)) {
-        is_good = add_folder(files, path, root.at, "", 0, reason, reason_size);
+        char *given = strdup(path);
+        is_good = add_folder(files, &(struct inner){.path = given,
+                                                    .name = root.at,
+                                                    .page = (char[]){""},
+                                                    .reason = reason,
+                                                    .reason_size = reason_size});
+        free(given);
     } else if (is_good) {
         const char *slash = strrchr(root.at, '/');
-        size_t before = files->n;
-        put_file(files, path, root.at, slash == NULL ? root.at : slash + 1, (uint64_t)info.st_size);
-        is_good = files->n > before || files->is_over;
+        is_good = extract_kind_of(str_of(root.at)) != EXTRACT_NONE;
         if (!is_good)
             snprintf(reason, reason_size, "%s: unsupported file type", path);
+        else
+            put_file(files, path, root.at, slash == NULL ? root.at : slash + 1,
+                     (uint64_t)info.st_size);
     }
     files->roots = mem_grow(files->roots, files->root_n, sizeof *files->roots);
     files->roots[files->root_n++] = strdup(is_good ? root.at : "");
@@ -179,6 +257,25 @@ static void free_file(struct file *file)
     free(file->page);
 }
 
+static int compare_skipped(const void *a, const void *b)
+{
+    return strcmp(((const struct skipped_file *)a)->name, ((const struct skipped_file *)b)->name);
+}
+
+static void drop_repeated_skips(struct files *files)
+{
+    size_t n = 0;
+    if (files->skipped_n > 1)
+        qsort(files->skipped, files->skipped_n, sizeof *files->skipped, compare_skipped);
+    for (size_t i = 0; i < files->skipped_n; i++) {
+        if (n > 0 && compare_skipped(&files->skipped[n - 1], &files->skipped[i]) == 0)
+            free(files->skipped[i].name);
+        else
+            files->skipped[n++] = files->skipped[i];
+    }
+    files->skipped_n = n;
+}
+
 void files_finish(struct files *files)
 {
     size_t n = 0;
@@ -193,6 +290,7 @@ void files_finish(struct files *files)
         files->at[n++] = files->at[i];
     }
     files->n = n;
+    drop_repeated_skips(files);
 }
 
 void files_fini(struct files *files)
@@ -201,6 +299,9 @@ void files_fini(struct files *files)
         free_file(&files->at[i]);
     for (size_t i = 0; i < files->root_n; i++)
         free(files->roots[i]);
+    for (size_t i = 0; i < files->skipped_n; i++)
+        free(files->skipped[i].name);
+    free(files->skipped);
     free(files->at);
     free(files->roots);
     *files = (struct files){0};

@@ -20,20 +20,37 @@ struct file {
     uint64_t size_bytes;
 };
 
+/* Chooses among the files that could be read. Patterns are those of fnmatch(3), one a line, or
+ * NULL. One without a slash is compared with the last segment of a name, any other with the whole
+ * name, where * stands for slashes, too. */
+struct file_filter {
+    const char *include; /* a file must match one of them */
+    const char *exclude; /* no file, and no folder around it, may match one of them */
+    bool is_code_out;    /* without source code */
+};
+
+struct skipped_file {
+    char *name;         /* of a file, or of a folder with all below it */
+    const char *reason; /* a sentence, of static storage */
+};
+
 struct files {
+    struct file_filter filter; /* set by its owner before files_add; borrowed */
     struct file *at;
     size_t n;
     char **roots; /* tidied */
     size_t root_n;
     uint64_t bytes;
-    size_t passed_over_n; /* files of kinds that are not read */
-    bool is_over;         /* more than FILES_MAX: the rest is left out */
+    struct skipped_file *skipped;
+    size_t skipped_n;
+    bool is_over; /* more than FILES_MAX: the rest is left out */
 };
 
 /* Adds a file, or a folder with all below it: hidden files and folders and linked folders aside.
- * False, with a line for people, when it cannot be read or (a file) is of no kind that is read. */
+ * What is left out is in `skipped`. False, with a line for people, when it cannot be read or (a
+ * file) is of no kind that is read. */
 bool files_add(struct files *files, const char *path, char *reason, size_t reason_size) must_check;
-/* Sorts by name and drops what was found twice. After the last files_add. */
+/* Sorts by name and drops what was found twice, skipped or not. After the last files_add. */
 void files_finish(struct files *files);
 void files_fini(struct files *files);
 

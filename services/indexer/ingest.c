@@ -34,7 +34,6 @@ enum {
     REASON_MAX = 512,
     READ_STEP_BYTES = 1 << 16,
     URL_MAX_BYTES = 4096,
-    NAMES_MAX_BYTES = 1000 /* as a line of progress takes it */
 };
 
 /* Counts of the files, by the word that is printed. */
@@ -52,7 +51,7 @@ struct ingest {
     size_t tally[TALLY_NR];
     struct repeats failures; /* by the names of files */
     size_t old_n;            /* of the unchanged: those whose vectors are of another model */
-    bool is_dry, is_interrupted;
+    bool is_dry, is_verbose, is_interrupted;
 };
 
 static struct pipeline *to_stop; /* what the signal handler reaches */
@@ -107,6 +106,10 @@ static bool check_settings(struct ingest *in)
 static bool list_files(struct ingest *in)
 {
     char reason[REASON_MAX];
+    in->files.filter =
+        (struct file_filter){.include = config_text(in->config, "include"),
+                             .exclude = config_text(in->config, "exclude"),
+                             .is_code_out = config_number(in->config, "exclude-code")};
     for (size_t i = 0; i < in->config->argument_n; i++)
         if (!files_add(&in->files, in->config->arguments[i], reason, sizeof reason)) {
             fprintf(stderr, "parley: %s\n", reason);
@@ -114,7 +117,10 @@ static bool list_files(struct ingest *in)
         }
     files_finish(&in->files);
     if (in->files.is_over) {
-        fprintf(stderr, "parley: more than %d files: a collection cannot hold them\n", FILES_MAX);
+        fprintf(stderr,
+                "parley: more than %d files: a collection cannot hold them (--exclude leaves some "
+                "out)\n",
+                FILES_MAX);
         return false;
     }
     return true;
@@ -141,6 +147,7 @@ static bool read_settings(struct ingest *in)
     in->settings.on_stage = on_stage;
     in->settings.arg = in;
     in->is_dry = config_number(c, "dry-run");
+    in->is_verbose = config_number(c, "verbose");
     return list_files(in);
 }
 
@@ -165,32 +172,11 @@ static bool read_file(const struct file *file, struct buf *bytes, const char **r
 static void end_file(struct ingest *in, const struct file *file, enum tally tally,
                      const char *reason)
 {
-    bool is_again = tally == FAILED && repeats_add(&in->failures, reason, file->name) > 1;
+    bool is_again =
+        tally == FAILED && !in->is_verbose && repeats_add(&in->failures, reason, file->name) > 1;
     in->tally[tally]++;
     progress_end(&in->progress, tally_names[tally], file->name, file->size_bytes, reason,
-                 tally == UNCHANGED || is_again);
-}
-
-/* The files that failed like one that was printed when it did. */
-static void print_repeats(struct ingest *in)
-{
-    for (size_t i = 0; i < in->failures.n && !in->progress.is_json; i++) {
-        const struct repeat *one = &in->failures.at[i];
-        struct buf names;
-        if (one->n == 1)
-            continue;
-        buf_init(&names, NAMES_MAX_BYTES);
-        buf_printf(&names, "%llu more %s (", COUNTED(one->n - 1, "file"));
-        repeat_put_names(&names, one, 1);
-        buf_put_char(&names, ')');
-        if (names.is_over) { /* long ones */
-            buf_clear(&names);
-            buf_printf(&names, "%llu more %s", COUNTED(one->n - 1, "file"));
-        }
-        buf_terminate(&names);
-        progress_note(&in->progress, tally_names[FAILED], names.at, one->text);
-        buf_fini(&names);
-    }
+                 (tally == UNCHANGED && !in->is_verbose) || is_again);
 }
 
 /* False when the run cannot continue. */
@@ -315,25 +301,41 @@ static bool run_all(struct ingest *in)
     return true;
 }
 
+/* Lists what was left out of the paths: reason by reason, or each with its own. */
+static void print_skipped(struct ingest *in)
+{
+    struct repeats reasons = {.n = 0};
+    for (size_t i = 0; i < in->files.skipped_n; i++) {
+        const struct skipped_file *one = &in->files.skipped[i];
+        if (in->is_verbose || in->progress.is_json)
+            progress_note(&in->progress, "skipped", one->name, one->reason);
+        else
+            (void)repeats_add(&reasons, one->reason, one->name);
+    }
+    progress_note_repeats(&in->progress, "skipped", &reasons, 0);
+    repeats_fini(&reasons);
+}
+
 static void sum_up(struct ingest *in, bool is_whole)
 {
     const size_t *t = in->tally;
     const char *end = is_whole ? "" : in->is_interrupted ? ", interrupted" : ", Redis lost";
     progress_clear(&in->progress);
-    print_repeats(in);
+    if (!in->progress.is_json)
+        progress_note_repeats(&in->progress, tally_names[FAILED], &in->failures, 1);
+    print_skipped(in);
     if (in->progress.is_json)
         printf("{\"files\":%zu,\"indexed\":%zu,\"unchanged\":%zu,\"failed\":%zu,"
-               "\"removed\":%zu,\"passedOver\":%zu,\"otherModel\":%zu,\"dryRun\":%s,\"complete\":%"
+               "\"removed\":%zu,\"skipped\":%zu,\"otherModel\":%zu,\"dryRun\":%s,\"complete\":%"
                "s}\n",
-               in->files.n, t[INDEXED], t[UNCHANGED], t[FAILED], t[REMOVED],
-               in->files.passed_over_n, in->old_n, in->is_dry ? "true" : "false",
-               is_whole ? "true" : "false");
+               in->files.n, t[INDEXED], t[UNCHANGED], t[FAILED], t[REMOVED], in->files.skipped_n,
+               in->old_n, in->is_dry ? "true" : "false", is_whole ? "true" : "false");
     else
         printf("%s%zu of %llu %s: %zu indexed, %zu unchanged, %zu failed; %zu removed, %zu "
                "skipped%s\n",
                in->is_dry ? "dry run, nothing was changed: " : "", in->progress.done_n,
                COUNTED(in->files.n, "file"), t[INDEXED], t[UNCHANGED], t[FAILED], t[REMOVED],
-               in->files.passed_over_n, end);
+               in->files.skipped_n, end);
     fflush(stdout);
     if (in->old_n > 0)
         fprintf(stderr,

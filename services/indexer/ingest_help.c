@@ -24,13 +24,32 @@ static const struct config_group ingest_options = {
             "page."),
         OPTION_BOOL(
             "prune", "off",
-            "Removes documents of this collection whose file no longer exists, but only those "
-            "whose name is below one of the given paths."),
+            "Removes documents of this collection whose file no longer exists or is left out, but "
+            "only those whose name is below one of the given paths."),
         OPTION_BOOL(
             "reindex", "off",
             "Switches the collection to the model of --embeddings: documents that another "
             "model embedded are indexed again even if their file is unchanged. Without it, a "
             "model other than the collection's is refused."),
+        {.name = "include",
+         .kind = CONFIG_TEXT,
+         .metavar = "GLOB",
+         .is_list = true,
+         .help =
+             "Reads only files whose name matches, such as *.md (in a shell, quote it). A pattern "
+             "with a slash is compared with the whole name, as in docs/new/*. May be given "
+             "several times."},
+        {.name = "exclude",
+         .kind = CONFIG_TEXT,
+         .metavar = "GLOB",
+         .is_list = true,
+         .help = "Leaves out files, and folders with all below them, whose name matches, such as "
+                 "node_modules or *.log. May be given several times."},
+        OPTION_BOOL("exclude-code", "off",
+                    "Leaves out source code and scripts: .c, .py, .js, .sh, .sql and about 65 "
+                    "more. JSON, XML, YAML and other data are read."),
+        OPTION_BOOL("verbose", "off",
+                    "Prints a line for each file, also for those that are unchanged or skipped."),
         OPTION_BOOL("dry-run", "off", "Prints what would be done and changes nothing."),
         OPTION_BOOL("json", "off",
                     "Prints one JSON object per line for each file, then one with the counts."),
@@ -41,7 +60,8 @@ const struct command ingest_command = {
     .summary = "index files and folders into a collection",
     .about =
         "usage: parley ingest --collection NAME --base-url URL [--redis URL] [--prune]\n"
-        "                     [--reindex] [--dry-run] [--json] [FLAGS] PATH...\n"
+        "                     [--include GLOB] [--exclude GLOB] [--exclude-code] [--reindex]\n"
+        "                     [--verbose] [--dry-run] [--json] [FLAGS] PATH...\n"
         "\n"
         "Fills a collection with documents: files, and folders with their subfolders (except "
         "hidden\n"
@@ -57,8 +77,10 @@ const struct command ingest_command = {
         "  indexed    new or changed, or (with --reindex) embedded by another model. Searches use\n"
         "             the old text until the new one is complete, never a mixture.\n"
         "  failed     the file cannot be read; the reason is printed and the run continues.\n"
+        "  skipped    hidden, of a kind that is not read, or left out by a flag. At the end each\n"
+        "             reason is printed with the number of files and the first names.\n"
         "  With --prune, before all of these:\n"
-        "  removed    the file no longer exists.\n"
+        "  removed    the file no longer exists, or is left out now.\n"
         "The command can be interrupted and run again at any time, and run twice at once: it\n"
         "continues with what is missing.\n"
         "\n"
@@ -69,6 +91,13 @@ const struct command ingest_command = {
         "folder\n"
         "  each time, or the files count as different ones. --prune only removes names below the\n"
         "  given PATHs, so several folders can fill one collection, in one run or in several.\n"
+        "\n"
+        "Selection\n"
+        "  --include and --exclude take shell patterns (*, ?, [...]). One without a slash is "
+        "compared\n"
+        "  with the last segment of a name: '*.md'. Any other is compared with the whole name, as\n"
+        "  it is printed, where * stands for slashes, too: 'docs/old/*'. --exclude wins over\n"
+        "  --include.\n"
         "\n"
         "Addresses of pages\n"
         "  The address is --base-url, a slash, and the path from PATH to the file, without the\n"
@@ -83,7 +112,7 @@ const struct command ingest_command = {
         "\n"
         "On a terminal, a bar shows files and bytes; otherwise a line is printed for each file "
         "that\n"
-        "is not unchanged. The last line sums up.\n"
+        "is neither unchanged nor skipped. The last line sums up.\n"
         "\n",
     .more =
         "\n"
@@ -99,6 +128,8 @@ const struct command ingest_command = {
         "Examples\n"
         "  parley ingest --collection public --base-url https://example.org/handbook docs/\n"
         "      fills the collection that /ask answers from.\n"
+        "  parley ingest --collection project --exclude-code --exclude node_modules .\n"
+        "      reads the texts of a project, without its source code.\n"
         "  parley ingest --redis redis://10.0.0.5:6379/0 --collection public --prune \\\n"
         "      --base-url https://example.org/handbook docs/\n"
         "      keeps it identical to the folder: run this in the job that publishes the pages.\n",

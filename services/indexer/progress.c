@@ -12,7 +12,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { BAR_CHARS = 24, DRAW_EVERY_MS = 100, LINE_MAX_BYTES = 1 << 16 };
+enum {
+    BAR_CHARS = 24,
+    DRAW_EVERY_MS = 100,
+    LINE_MAX_BYTES = 1 << 16,
+    NAMES_MAX_BYTES = 1000 /* as a line of progress takes it */
+};
 
 static void put_shown(char *room, size_t size, const char *text)
 {
@@ -102,6 +107,36 @@ void progress_note(struct progress *p, const char *what, const char *name, const
     put_shown(shown, sizeof shown, name);
     printf("%-9s %s%s%s\n", what, shown, reason == NULL ? "" : ": ", reason == NULL ? "" : reason);
     fflush(stdout);
+}
+
+static void note_repeat(struct progress *p, const char *what, const struct repeat *repeat,
+                        size_t from)
+{
+    size_t n = repeat->n - from;
+    struct buf names;
+    buf_init(&names, NAMES_MAX_BYTES);
+    if (n > 1 && from > 0)
+        buf_printf(&names, "%llu more %s (", COUNTED(n, "file"));
+    else if (n > 1)
+        buf_printf(&names, "%zu (", n);
+    repeat_put_names(&names, repeat, from);
+    if (n > 1)
+        buf_put_char(&names, ')');
+    if (names.is_over) { /* long ones */
+        buf_clear(&names);
+        buf_printf(&names, "%llu %s", COUNTED(n, "file"));
+    }
+    buf_terminate(&names);
+    progress_note(p, what, names.at, repeat->text);
+    buf_fini(&names);
+}
+
+void progress_note_repeats(struct progress *p, const char *what, const struct repeats *repeats,
+                           size_t from)
+{
+    for (size_t i = 0; i < repeats->n; i++)
+        if (repeats->at[i].n > from)
+            note_repeat(p, what, &repeats->at[i], from);
 }
 
 void progress_end(struct progress *p, const char *what, const char *name, uint64_t size_bytes,

@@ -6,7 +6,7 @@
 #ifndef PARLEY_INDEXER_PROGRESS_H
 #define PARLEY_INDEXER_PROGRESS_H
 
-#include "shared/base/buf.h"
+#include "shared/base/repeats.h"
 
 struct progress {
     size_t file_n, done_n;
@@ -28,6 +28,10 @@ void progress_end(struct progress *progress, const char *what, const char *name,
 /* Something that is no file at hand, such as a document that was removed. */
 void progress_note(struct progress *progress, const char *what, const char *name,
                    const char *reason);
+/* The same for all that have one reason, together, with the first of their names. Those before
+ * `from` (0 or 1) of each reason were noted when they came. */
+void progress_note_repeats(struct progress *progress, const char *what,
+                           const struct repeats *repeats, size_t from);
 /* Takes the bar off the terminal. */
 void progress_clear(struct progress *progress);
 

@@ -45,6 +45,8 @@ enum extract_kind {
 
 /* The kind by the name's ending, in any case; EXTRACT_NONE for all that is not read here. */
 enum extract_kind extract_kind_of(struct str name);
+/* Is it source code by its ending, of those texts that are read? */
+bool extract_is_code(struct str name);
 /* The media type of such a file, by the same ending; NULL for all that is not read here. */
 const char *extract_content_type(struct str name);
 /* "text", "html", "docx", "pdf", "xlsx" and so on; "none" for all else. */

@@ -52,10 +52,12 @@ static const struct ending endings[] = {
     {".eml", EXTRACT_EML, "message/rfc822"},
 };
 
-/* Logs, settings, source code and other texts, which are text/plain; separated by commas. */
+/* Logs, settings and other texts, and source code: both are text/plain; separated by commas. */
 static const char text_endings[] =
-    "log,ini,conf,cfg,toml,yaml,yml,properties,tex,bib,rst,adoc,asciidoc,org,srt,vtt,ics,vcf,diff,"
-    "patch,c,h,cc,cpp,cxx,hh,hpp,cs,java,kt,kts,scala,groovy,gradle,go,rs,swift,m,mm,py,rb,pl,pm,"
+    "log,ini,conf,cfg,toml,yaml,yml,properties,tex,bib,rst,adoc,asciidoc,org,srt,vtt,ics,vcf";
+static const char code_endings[] =
+    "diff,patch,c,h,cc,cpp,cxx,hh,hpp,cs,java,kt,kts,scala,groovy,gradle,go,rs,swift,m,mm,py,rb,pl,"
+    "pm,"
     "php,js,mjs,cjs,jsx,ts,tsx,vue,svelte,lua,sh,bash,zsh,fish,ps1,bat,cmd,sql,r,jl,hs,ml,erl,ex,"
     "exs,"
     "clj,lisp,el,dart,zig,nim,f90,pas,asm,s,v,vhd,css,scss,less,cmake,mk,proto,graphql,tf,nix";
@@ -87,12 +89,22 @@ static bool ends_in_one_of(struct str name, const char *endings_listed)
     return str_is_listed(str_of(endings_listed), (struct str){lower, n});
 }
 
+bool extract_is_code(struct str name)
+{
+    return ends_in_one_of(name, code_endings);
+}
+
+static bool is_plain_text(struct str name)
+{
+    return ends_in_one_of(name, text_endings) || extract_is_code(name);
+}
+
 enum extract_kind extract_kind_of(struct str name)
 {
     const struct ending *ending = find_ending(name);
     if (ending != NULL)
         return ending->kind;
-    return ends_in_one_of(name, text_endings) ? EXTRACT_TEXT : EXTRACT_NONE;
+    return is_plain_text(name) ? EXTRACT_TEXT : EXTRACT_NONE;
 }
 
 const char *extract_content_type(struct str name)
@@ -100,7 +112,7 @@ const char *extract_content_type(struct str name)
     const struct ending *ending = find_ending(name);
     if (ending != NULL)
         return ending->content_type;
-    return ends_in_one_of(name, text_endings) ? "text/plain" : NULL;
+    return is_plain_text(name) ? "text/plain" : NULL;
 }
 
 const char *extract_kind_name(enum extract_kind kind)

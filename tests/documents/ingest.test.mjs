@@ -90,8 +90,8 @@ suite('parley ingest', { nodes: 0, sweep: false }, ({ test, cluster }) => {
     const { code, outcomes, summary, stderr } = await book.run('docs');
     assert.equal(code, 0, stderr);
     const names = ['docs/README.md', 'docs/guide/index.html', 'docs/guide/leases.md', 'docs/notes with spaces.txt'];
-    assert.deepEqual(outcomes, Object.fromEntries(names.map((name) => [name, 'indexed'])));
-    assert.deepEqual(summary, { files: 4, indexed: 4, unchanged: 0, failed: 0, removed: 0, passedOver: 1, otherModel: 0, dryRun: false, complete: true });
+    assert.deepEqual(outcomes, { ...Object.fromEntries(names.map((name) => [name, 'indexed'])), 'docs/.hidden.md': 'skipped', 'docs/image.png': 'skipped' });
+    assert.deepEqual(summary, { files: 4, indexed: 4, unchanged: 0, failed: 0, removed: 0, skipped: 2, otherModel: 0, dryRun: false, complete: true });
     const docs = await assertAllWhole(names);
     assert.equal(docs['docs/README.md'].url, '"https://host/book/"');
     assert.equal(docs['docs/guide/index.html'].url, '"https://host/book/guide/"');
@@ -263,7 +263,7 @@ suite('parley ingest', { nodes: 0, sweep: false }, ({ test, cluster }) => {
   test('people see a line for each file, and on a terminal a bar', async () => {
     const plain = await runParley(book.args('docs'), { cwd: book.cwd });
     assert.match(plain.stdout, /^indexed {3}docs\/README\.md\n/);
-    assert.match(plain.stdout, /\n4 of 4 files: 4 indexed, 0 unchanged, 0 failed; 0 removed, 1 skipped\n$/);
+    assert.match(plain.stdout, /\n4 of 4 files: 4 indexed, 0 unchanged, 0 failed; 0 removed, 2 skipped\n$/);
     assert.equal(plain.stderr, '');
     book.write('docs/empty.md', '');
     const command = [BIN, ...book.args('docs')].map((word) => `'${word}'`).join(' ');
@@ -283,6 +283,39 @@ suite('parley ingest', { nodes: 0, sweep: false }, ({ test, cluster }) => {
       'failed    12 more files (docs/empty-01.md, docs/empty-02.md, docs/empty-03.md, docs/empty-04.md, ...): The file is empty.',
     ]);
     assert.equal((await book.run('docs')).files.filter(({ outcome }) => outcome === 'failed').length, 13);
+  });
+
+  test('what is left out is named with the reason, one by one with --json or --verbose', async () => {
+    for (const name of ['docs/a.zip', 'docs/b.tar.gz', 'docs/.git/config', 'docs/tool.py', 'docs/old/x.md', 'docs/old/y.md', 'docs/page.log']) book.write(name, 'left out');
+    const flags = ['--exclude-code', '--exclude', 'old', '--exclude', 'docs/*.log', 'docs'];
+    const skipped = (stdout) => stdout.split('\n').filter((line) => line.startsWith('skipped'));
+    const HIDDEN = 'Hidden files and folders are not read.';
+    const ARCHIVE = 'Archives are not read: unpack the file and send what is in it.';
+    const brief = await runParley(book.args(...flags), { cwd: book.cwd });
+    assert.equal(brief.code, 0, brief.stderr);
+    assert.deepEqual(skipped(brief.stdout), [
+      `skipped   2 (docs/.git, docs/.hidden.md): ${HIDDEN}`,
+      `skipped   2 (docs/a.zip, docs/b.tar.gz): ${ARCHIVE}`,
+      'skipped   docs/image.png: Text in images is not read: run OCR on the image and send the text, or a PDF that has it.',
+      'skipped   2 (docs/old, docs/page.log): Excluded by --exclude.',
+      'skipped   docs/tool.py: Source code, left out by --exclude-code.',
+    ]);
+    assert.match(brief.stdout, /4 of 4 files: 4 indexed, .* 8 skipped\n$/);
+    const verbose = await runParley(book.args('--verbose', ...flags), { cwd: book.cwd });
+    assert.equal(skipped(verbose.stdout).length, 8);
+    assert.match(verbose.stdout, /\nskipped {3}docs\/b\.tar\.gz: Archives/);
+    assert.match(verbose.stdout, /^unchanged docs\/README\.md\n/);
+    const { files, summary } = await book.run(...flags);
+    assert.deepEqual(files.filter(({ outcome }) => outcome === 'skipped').map(({ reason }) => reason).filter((reason) => reason === HIDDEN || reason === ARCHIVE), [HIDDEN, HIDDEN, ARCHIVE, ARCHIVE]);
+    assert.deepEqual([summary.skipped, summary.unchanged], [8, 4]);
+  });
+
+  test('--include reads only what matches, and --prune then removes the others', async () => {
+    await book.run('docs');
+    const { outcomes, summary } = await book.run('--include', '*.md', '--include', '*.html', '--prune', 'docs');
+    assert.deepEqual([summary.unchanged, summary.removed], [3, 1]);
+    assert.equal(outcomes['docs/image.png'], 'skipped');
+    await assertAllWhole(['docs/README.md', 'docs/guide/index.html', 'docs/guide/leases.md']);
   });
 
   test('names that hold control characters or no UTF-8 harm neither the terminal nor the collection', async () => {
@@ -351,7 +384,7 @@ describe('the command line of parley ingest', () => {
   it('--help says how names, addresses and exit codes are', async () => {
     const { code, stdout, stderr } = await runParley(['ingest', '--help']);
     assert.deepEqual([code, stderr], [0, '']);
-    for (const part of ['usage: parley ingest', '--prune', '--dry-run', '--json', 'https://host/book/a/b', 'Exit codes', 'Examples']) {
+    for (const part of ['usage: parley ingest', '--prune', '--dry-run', '--json', '--exclude-code', 'Selection', 'https://host/book/a/b', 'Exit codes', 'Examples']) {
       assert.ok(stdout.includes(part), part);
     }
   });

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * test_indexer_files.c - services/indexer/files.h: names and pages of the files of a folder. */
 #include "services/indexer/files.h"
+#include "shared/extract/extract.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -110,6 +111,16 @@ static void check_file(const struct file *file, const char *name, const char *pa
     assert_int_equal(access(file->path, R_OK), 0);
 }
 
+static void check_skipped(const struct files *files, const char *name, const char *reason)
+{
+    for (size_t i = 0; i < files->skipped_n; i++)
+        if (strcmp(files->skipped[i].name, name) == 0) {
+            assert_string_equal(files->skipped[i].reason, reason);
+            return;
+        }
+    fail_msg("%s was not skipped", name);
+}
+
 static void a_folder_gives_its_documents_in_the_order_of_their_names(void **state)
 {
     struct files files = list(1, (const char *const[]){"./docs/"});
@@ -119,12 +130,61 @@ static void a_folder_gives_its_documents_in_the_order_of_their_names(void **stat
     check_file(&files.at[2], "docs/b.md", "b.md");
     check_file(&files.at[3], "docs/linked.md", "linked.md");
     check_file(&files.at[4], "docs/sub/deep.txt", "sub/deep.txt");
-    assert_int_equal(files.passed_over_n, 1);
+    check_skipped(&files, "docs/.git", "Hidden files and folders are not read.");
+    check_skipped(&files, "docs/.hidden.md", "Hidden files and folders are not read.");
+    check_skipped(&files, "docs/image.png", extract_fault_text(EXTRACT_FAULT_KIND_IMAGE));
+    check_skipped(&files, "docs/linked", "Links to folders are not followed.");
+    assert_int_equal(files.skipped_n, 4);
     assert_true(files.bytes == strlen("docs/a/README.mddocs/a/x.PDFdocs/b.mdsingle.md"
                                       "docs/sub/deep.txt"));
     assert_true(files_have(&files, "docs/b.md"));
     assert_false(files_have(&files, "docs/c.md"));
     files_fini(&files);
+}
+
+/* The names that are left with a filter, one after the other. */
+static void check_filter(struct file_filter filter, const char *names)
+{
+    struct files files = {.filter = filter};
+    struct buf found;
+    char reason[256];
+    buf_init(&found, 4096);
+    assert_true(files_add(&files, "docs", reason, sizeof reason));
+    files_finish(&files);
+    for (size_t i = 0; i < files.n; i++)
+        buf_printf(&found, "%s ", files.at[i].name);
+    buf_terminate(&found);
+    assert_string_equal(found.at, names);
+    buf_fini(&found);
+    files_fini(&files);
+}
+
+static void patterns_choose_files_by_their_last_segment_or_their_whole_name(void **state)
+{
+    check_filter((struct file_filter){.include = "*.txt\n*.PDF"},
+                 "docs/a/x.PDF docs/sub/deep.txt ");
+    check_filter((struct file_filter){.include = "docs/?.md"}, "docs/b.md ");
+    check_filter((struct file_filter){.include = "docs/*.md"},
+                 "docs/a/README.md docs/b.md docs/linked.md ");
+    check_filter((struct file_filter){.exclude = "a\nlinked*"}, "docs/b.md docs/sub/deep.txt ");
+    check_filter((struct file_filter){.exclude = "sub/\n*.PDF"},
+                 "docs/a/README.md docs/b.md docs/linked.md ");
+    check_filter((struct file_filter){.include = "*.md", .exclude = "docs/a/*"},
+                 "docs/b.md docs/linked.md ");
+    check_filter((struct file_filter){.include = ""}, "");
+    check_filter((struct file_filter){.exclude = "[\n\n"},
+                 "docs/a/README.md docs/a/x.PDF docs/b.md docs/linked.md docs/sub/deep.txt ");
+}
+
+static void source_code_is_left_out_and_data_is_not(void **state)
+{
+    static const char *const code[] = {"a.c", "b.PY", "c.d.js", "e.sh", "f.css", "g.patch"};
+    static const char *const other[] = {"a.md",   "b.json", "c.yaml", "d.log", "e.csv",
+                                        "f.html", "c",      "py",     "g.pdf"};
+    for (size_t i = 0; i < sizeof code / sizeof *code; i++)
+        assert_true(extract_is_code(str_of(code[i])));
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++)
+        assert_false(extract_is_code(str_of(other[i])));
 }
 
 static void a_file_given_by_itself_lies_below_the_base(void **state)
@@ -179,6 +239,8 @@ int main(void)
         cmocka_unit_test(a_path_is_tidied_by_its_letters_alone),
         cmocka_unit_test(a_page_has_an_address_without_its_ending),
         cmocka_unit_test(a_folder_gives_its_documents_in_the_order_of_their_names),
+        cmocka_unit_test(patterns_choose_files_by_their_last_segment_or_their_whole_name),
+        cmocka_unit_test(source_code_is_left_out_and_data_is_not),
         cmocka_unit_test(a_file_given_by_itself_lies_below_the_base),
         cmocka_unit_test(what_is_found_twice_counts_once),
         cmocka_unit_test(names_are_covered_by_the_paths_given_and_by_no_others),
