@@ -15,9 +15,9 @@ local DOCS_MAX = 10000 -- of a space
 -- A document of that space with what all verbs need of it; nil for one of another space, too.
 local function read(turn, space, doc)
     local key = turn.prefix .. 'doc:' .. doc
-    local d = hashes.fields(key, 'space', 'filename', 'url', 'status', 'sha', 'path', 'job', 'generation', 'chunks',
-                            'bytes', 'text', 'text_bytes', 'old_text', 'old_text_bytes', 'vectors', 'vectors_n',
-                            'dimension')
+    local d = hashes.fields(key, 'space', 'filename', 'kind', 'url', 'status', 'sha', 'path', 'job', 'generation',
+                            'chunks', 'bytes', 'readers', 'text', 'text_bytes', 'old_text', 'old_text_bytes',
+                            'vectors', 'vectors_n', 'dimension')
     if d.space ~= space then return nil end
     d.key = key
     return d

@@ -5,11 +5,12 @@
 -- Lane: first.  Home: space.  Nonce: no.  Full: refused.
 -- Repeatable: yes.
 -- Arguments:
---   job    name
---   lease  text 20
---   chars  digits
---   cap    number   bytes
---   pages  bytes? 400k  where its pages begin (shared/text/text_pages.h); of some formats
+--   job      name
+--   lease    text 20
+--   chars    digits
+--   cap      number   bytes
+--   pages    bytes? 400k  where its pages begin (shared/text/text_pages.h); of some formats
+--   readers  digits   the version in which it was read (extract_readers_version)
 --   each block 5000:
 --     text  text 8k  of the text
 -- Replies: ok | lost | full/used/cap
@@ -38,8 +39,8 @@ local function verb(turn, a)
     end
     if pages ~= '' then call('HSET', storage.text_key(turn, j.doc, j.lease), 'pages', pages) end
     call('UNLINK', P .. 'upload:' .. j.doc)
-    call('HSET', d.key, 'text', j.lease, 'text_bytes', format('%d', size), 'chars', chars,
-         'blocks', format('%d', block_to - block_from + 1))
+    call('HSET', d.key, 'text', j.lease, 'text_bytes', format('%d', size), 'readers', readers,
+         'chars', chars, 'blocks', format('%d', block_to - block_from + 1))
     storage.count_bytes(turn, j.doc, j.space)
     call('HSET', j.key, 'stage', 'CHUNK', 'updated', turn.now_text)
     return 'ok'

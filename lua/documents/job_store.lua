@@ -18,6 +18,7 @@
 --   backend    words exact|set  how its vectors are kept
 --   chunks     digits
 --   cap        number           bytes
+--   version    digits           of the pack (PACK_VERSION in shared/search/pack.h)
 --   pack       bytes 128m
 -- Replies: ok | lost | mismatch/model/dimension/vectors (those of the space) | full/used/cap
 local documents = require('documents/documents')
@@ -46,16 +47,16 @@ local function finish_elements(turn, j, backend)
     end
 end
 
-local function swap_pack(turn, j, d, pack, chunks, model, dimension)
+local function swap_pack(turn, j, d, pack, version, chunks, model, dimension)
     call('SET', storage.pack_key(turn, j.doc, j.lease), pack)
     if d.generation ~= '0' then
         call('UNLINK', storage.pack_key(turn, j.doc, d.generation))
         elements.trash_elements(turn, j.space, d.vectors, j.doc, d.generation, d.vectors_n)
     end
     if d.old_text ~= '' then call('UNLINK', storage.text_key(turn, j.doc, d.old_text)) end
-    call('HSET', d.key, 'generation', j.lease, 'chunks', chunks, 'model', model, 'dimension', dimension,
-         'vectors', j.digest, 'vectors_n', j.vectors_n, 'old_text', '', 'old_text_bytes', 0, 'status', 'INDEXED',
-         'updated', turn.now_text)
+    call('HSET', d.key, 'generation', j.lease, 'pack_version', version, 'chunks', chunks, 'model', model,
+         'dimension', dimension, 'vectors', j.digest, 'vectors_n', j.vectors_n, 'old_text', '', 'old_text_bytes', 0,
+         'status', 'INDEXED', 'updated', turn.now_text)
     call('HSET', turn.prefix .. 'packs:' .. j.space, j.doc, j.lease)
     storage.count_bytes(turn, j.doc, j.space)
 end
@@ -75,7 +76,7 @@ local function verb(turn, a)
     local coming = #pack + (backend == 'set' and storage.elements_bytes(j.vectors_n, dimension) or 0)
     if s.bytes - going + coming > cap then return 'full\n' .. s.bytes .. '\n' .. format('%d', cap) end
     finish_elements(turn, j, backend)
-    swap_pack(turn, j, d, pack, chunks, model, dimension)
+    swap_pack(turn, j, d, pack, version, chunks, model, dimension)
     call('HSET', P .. 'space:' .. j.space, 'model', model, 'dimension', dimension, 'vectors', backend)
     call('HINCRBY', P .. 'space:' .. j.space, 'chunks', format('%d', chunks - d.chunks))
     documents.change_space(turn, j.space)

@@ -50,6 +50,7 @@ local function shelve_text(turn, doc, d)
     end
     d.text, d.text_bytes = '', '0'
     call('HSET', d.key, 'text', '', 'text_bytes', 0, 'old_text', d.old_text, 'old_text_bytes', d.old_text_bytes)
+    call('HDEL', d.key, 'readers')
 end
 
 -- Returns the bytes of elements of a vector set, as they count for their owner: an estimate, the same when they go.

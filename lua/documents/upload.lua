@@ -1,8 +1,8 @@
 -- upload: creates a document from the pushed blocks, and its indexing job.
 -- Guarantees: the same bytes are stored once in a space, and under one id; a document with a path (a file of a
 --   collection) is identified by it instead, keeps its id when its bytes change, and keeps its old index until the new
---   bytes are indexed; nothing is stored beyond the cap. A FAILED document is stored again. A refused upload leaves no
---   blocks.
+--   bytes are indexed; nothing is stored beyond the cap. A FAILED document is stored again, and so is one of whose kind
+--   more is read now. A refused upload leaves no blocks.
 -- Stops this race: two uploads of the same bytes, or two that only fit separately, have both begun: this verb checks
 --   again.
 -- KEYS: doc:<doc>, job:<job> hashes, pushed:<doc>, upload:<doc> lists, docs:<space> zset, space:<space>, shas:<space>,
@@ -27,6 +27,7 @@
 --   is_reindex    flag       it may bring another model into the space
 --   account       name?      whose turn the job takes; by its space alone without one
 --   key           text? 2k   turn/made.lua
+--   readers       number?    the version in which the caller's readers read that kind
 -- Replies: ok/doc/job | made/doc/job, reused, as upload_begin | duplicate/doc/job/status/filename (JSON)
 --   | full/used/cap | many (documents) | gone (not all blocks are there)
 local jobs = require('documents/jobs')
@@ -55,7 +56,11 @@ local function verb(turn, a)
     --- arguments
     local P = turn.prefix
     local refused, earlier, had = made.again(turn, key), nil, nil
-    if not refused then refused, earlier, had = uploads.judge(turn, space, path, sha, filename, url, size, cap) end
+    if not refused then
+        local file = {path = path, sha = sha, filename = filename, url = url, size = size, kind = kind,
+                      readers = readers}
+        refused, earlier, had = uploads.judge(turn, space, file, cap)
+    end
     if not refused and not uploads.is_whole(turn, space, doc, blocks) then refused = 'gone' end
     if refused then
         uploads.drop(turn, doc)

@@ -18,6 +18,8 @@
 --   path      text? 4k   of a file of a collection
 --   url       json? 8k
 --   key       text? 2k   turn/made.lua
+--   kind      name?      as of upload
+--   readers   number?    as of upload
 -- Replies: made/doc/job (under that key, before) | reused | ok/left | duplicate/left/doc/job/status/filename
 --   | full/left/used/cap | many/left (documents) | limited/retry ms/limit/window s | replay; `left` as in admit
 local limiter = require('auth/limiter')
@@ -31,7 +33,8 @@ local function verb(turn, a)
     if again then return again end
     local limited, left = limiter.admit(turn, limits)
     if limited then return limited end
-    local refused = uploads.judge(turn, space, path, sha, filename, url, size, cap)
+    local file = {path = path, sha = sha, filename = filename, url = url, size = size, kind = kind, readers = readers}
+    local refused = uploads.judge(turn, space, file, cap)
     if refused then
         local word, rest = match(refused, '^(%l+)(.*)$')
         return word .. '\n' .. left .. rest

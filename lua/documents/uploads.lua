@@ -21,28 +21,42 @@ local function begin(turn, space, doc)
     call('PEXPIRE', key, PUSH_MS)
 end
 
--- Returns the reason not to store these bytes, as a reply; else nil, and the document that has the place already, if
--- there is one: its id, and what all verbs need of it.
-local function judge(turn, space, path, sha, filename, url, size, cap)
+-- Would reading the file again give another text, because the caller's readers read more of its kind, or take its name
+-- for another kind? Not while the bytes wait to be read.
+local function is_worth_reading(turn, doc, had, file)
+    local is_newer = had.kind == file.kind and tonumber(had.readers or 0) < (file.readers or 0)
+    local is_other = file.readers and had.kind ~= file.kind and had.filename == file.filename
+    return (is_newer or is_other) and call('EXISTS', turn.prefix .. 'upload:' .. doc) == 0
+end
+
+-- Is that document these bytes, under these names, and read as they would be read now?
+local function is_duplicate(turn, doc, had, file)
+    return had.sha == file.sha and had.status ~= 'FAILED'
+        and (file.path == '' or (had.filename == file.filename and had.url == file.url))
+        and not is_worth_reading(turn, doc, had, file)
+end
+
+-- Returns the reason not to store a file, as a reply; else nil, and the document that has the place already, if there
+-- is one: its id, and what all verbs need of it. `file`: path, sha, filename, url, size, kind and readers of upload.
+local function judge(turn, space, file, cap)
     local P = turn.prefix
     local doc, had
-    if path ~= '' then
-        doc = call('HGET', P .. 'paths:' .. space, path)
+    if file.path ~= '' then
+        doc = call('HGET', P .. 'paths:' .. space, file.path)
     else
-        doc = call('HGET', P .. 'shas:' .. space, sha)
+        doc = call('HGET', P .. 'shas:' .. space, file.sha)
     end
     local used, going = storage.space_bytes(turn, space), 0
     if doc then
         had = documents.read(turn, space, doc)
-        local is_same = had.sha == sha and (path == '' or (had.filename == filename and had.url == url))
-        if is_same and had.status ~= 'FAILED' then
+        if is_duplicate(turn, doc, had, file) then
             return concat({'duplicate', doc, had.job, had.status, had.filename}, '\n')
         end
         going = storage.upload_bytes(turn, doc) + storage.loose_text_bytes(had)
     elseif call('ZCARD', P .. 'docs:' .. space) >= DOCS_MAX then
         return 'many'
     end
-    if used - going + size > cap then return 'full\n' .. format('%d', used) .. '\n' .. format('%d', cap) end
+    if used - going + file.size > cap then return 'full\n' .. format('%d', used) .. '\n' .. format('%d', cap) end
     return nil, doc, had
 end
 

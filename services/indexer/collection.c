@@ -8,6 +8,7 @@
 #include "services/indexer/collection_internal.h"
 
 #include "generated/verbs.h"
+#include "services/indexer/outdated.h"
 #include "shared/base/json.h"
 #include "shared/base/mem.h"
 #include "shared/queue/lines.h"
@@ -76,11 +77,21 @@ const struct collection_entry *collection_find(const struct collection *c, const
     return c->n == 0 ? NULL : bsearch(&wanted, c->entries, c->n, sizeof wanted, compare);
 }
 
-static bool is_of_model(const struct collection *c, struct str model, struct str dimension)
+/* The change of a file whose bytes are the same. Reading it again makes vectors, too. */
+static enum file_change compare_index(const struct collection *c,
+                                      const struct collection_entry *entry,
+                                      const struct indexed_by *by)
 {
-    uint64_t number = 0;
-    return str_eq(model, str_of(c->pipeline->settings->embedder->name)) &&
-           (!c->is_reindex || (str_parse_u64(dimension, &number) && number == c->dimension));
+    const struct embedder *embedder = c->pipeline->settings->embedder;
+    uint32_t dimension = c->is_reindex ? c->dimension : 0;
+    struct outdated outdated =
+        outdated_of(by, extract_kind_of(str_of(entry->name)), embedder, dimension);
+    bool is_old = !outdated_is_of_model(by, embedder, dimension);
+    if (is_old && !c->is_reindex)
+        return FILE_OLD;
+    if (outdated.text)
+        return FILE_READ_BEFORE;
+    return is_old ? FILE_OLD : outdated.index ? FILE_PACKED_BEFORE : FILE_SAME;
 }
 
 enum err collection_compare(struct collection *c, const struct collection_entry *entry,
@@ -88,25 +99,32 @@ enum err collection_compare(struct collection *c, const struct collection_entry 
 {
     struct buf key, url_json;
     struct blocking_answer answer;
-    struct str words[] = {STR("HMGET"),    collection_put_key(&key, c, "doc:", str_of(entry->doc)),
-                          STR("sha"),      STR("status"),
-                          STR("url"),      STR("model"),
-                          STR("dimension")};
-    enum err error = blocking_command(c->pipeline->blocking, words, 7, 0, &answer);
+    struct str words[] = {STR("HMGET"),     collection_put_key(&key, c, "doc:", str_of(entry->doc)),
+                          STR("sha"),       STR("status"),
+                          STR("url"),       STR("kind"),
+                          STR("readers"),   STR("model"),
+                          STR("dimension"), STR("pack_version")};
+    enum err error = blocking_command(c->pipeline->blocking, words, 10, 0, &answer);
     buf_init(&url_json, COLLECTION_JSON_MAX_BYTES);
     collection_put_url(&url_json, url);
-    if (error == ERR_OK && answer.n == 5) {
+    if (error == ERR_OK && answer.n == 8) {
+        const struct str *at = answer.at;
         if (answer.at[0].at == NULL)
             *ret_change = FILE_NEW;
         else if (!str_eq(answer.at[0], sha) || !str_eq(answer.at[1], STR("INDEXED")) ||
                  !str_eq(answer.at[2], buf_str(&url_json)))
             *ret_change = FILE_CHANGED;
         else
-            *ret_change = is_of_model(c, answer.at[3], answer.at[4]) ? FILE_SAME : FILE_OLD;
+            *ret_change = compare_index(c, entry,
+                                        &(struct indexed_by){.kind = at[3],
+                                                             .readers = at[4],
+                                                             .model = at[5],
+                                                             .dimension = at[6],
+                                                             .pack_version = at[7]});
     }
     buf_fini(&url_json);
     buf_fini(&key);
-    return error == ERR_OK && answer.n != 5 ? ERR_INTERNAL : plain(error);
+    return error == ERR_OK && answer.n != 8 ? ERR_INTERNAL : plain(error);
 }
 
 /* --- putting -------------------------------------------------------------------------------- */

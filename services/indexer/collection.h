@@ -31,6 +31,8 @@ enum file_change {
     FILE_CHANGED,
     FILE_SAME,
     FILE_OLD, /* the same, but its vectors are of another embedding model than the pipeline's */
+    FILE_READ_BEFORE,   /* the same, but by now more is read of its kind */
+    FILE_PACKED_BEFORE, /* the same, but by now the same text gives another pack */
     FILE_CHANGE_NR
 };
 
@@ -50,8 +52,9 @@ enum err collection_load(struct collection *collection) must_check;
 const struct collection_entry *collection_find(const struct collection *collection,
                                                const char *name);
 /* Compares what is stored for a file with what it is now: its bytes (by their SHA-256) and its
- * page. FILE_CHANGED is also one that is not indexed yet, or whose indexing failed. Another
- * dimension is seen with is_reindex only: without one nothing was embedded, so it is not known. */
+ * page; then how it was read and indexed. FILE_CHANGED is also one that is not indexed yet, or
+ * whose indexing failed. Another dimension is seen with is_reindex only: without one nothing was
+ * embedded, so it is not known. */
 enum err collection_compare(struct collection *collection, const struct collection_entry *entry,
                             struct str sha, struct str url,
                             enum file_change *ret_change) must_check;
@@ -61,7 +64,7 @@ enum err collection_compare(struct collection *collection, const struct collecti
 enum put_outcome collection_put(struct collection *collection, const struct file *file,
                                 struct str bytes, struct str sha, struct str url,
                                 struct buf *reason) must_check;
-/* The same for a FILE_OLD: indexes it again, from the text that is stored. */
+/* The same for a FILE_OLD or FILE_PACKED_BEFORE: indexes it again, from the text that is stored. */
 enum put_outcome collection_reindex(struct collection *collection,
                                     const struct collection_entry *entry,
                                     struct buf *reason) must_check;

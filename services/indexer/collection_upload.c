@@ -22,6 +22,7 @@ enum { TRIES = 3 };
 struct upload {
     struct collection *c;
     const struct file *file;
+    enum extract_kind kind;
     struct str bytes, sha;
     struct buf filename, name, url; /* as they are stored */
     char doc[DOC_ID_BYTES + 1], job[DOC_ID_BYTES + 1];
@@ -83,7 +84,9 @@ static enum err begin(struct upload *u, struct collection_uploaded *ret_uploaded
     call_upload_begin(blocking_start(&call), .space = str_of(u->c->space), .limits = STR(""),
                       .doc = str_of(u->doc), .filename = buf_str(&u->filename), .size = u->bytes.n,
                       .sha = u->sha, .cap = u->c->pipeline->settings->space.max_bytes,
-                      .path = buf_str(&u->name), .url = buf_str(&u->url), .key = STR(""));
+                      .path = buf_str(&u->name), .url = buf_str(&u->url), .key = STR(""),
+                      .kind = str_of(extract_kind_name(u->kind)),
+                      .readers = extract_readers_version(u->kind));
     struct lines lines = lines_of(call.reply);
     struct str word = lines_next(&lines);
     *ret_is_due = call.error == ERR_OK && str_eq(word, STR("ok"));
@@ -123,15 +126,14 @@ static enum err push(struct upload *u)
 static enum err store(struct upload *u, struct collection_uploaded *ret_uploaded)
 {
     struct blocking_call call = {.blocking = u->c->pipeline->blocking, .reply = STR("")};
-    enum extract_kind kind = extract_kind_of(str_of(u->file->name));
     call_upload(blocking_start(&call), .space = str_of(u->c->space), .doc = str_of(u->doc),
                 .job = str_of(u->job), .filename = buf_str(&u->filename),
                 .content_type = str_of(extract_content_type(str_of(u->file->name))),
-                .kind = str_of(extract_kind_name(kind)), .size = u->bytes.n,
+                .kind = str_of(extract_kind_name(u->kind)), .size = u->bytes.n,
                 .blocks = blocks_of(u->bytes.n), .sha = u->sha,
                 .cap = u->c->pipeline->settings->space.max_bytes, .path = buf_str(&u->name),
                 .url = buf_str(&u->url), .is_reindex = u->c->is_reindex, .account = STR(""),
-                .key = STR(""));
+                .key = STR(""), .readers = extract_readers_version(u->kind));
     struct lines lines = lines_of(call.reply);
     struct str word = lines_next(&lines);
     return read_reply(call.error, word, &lines, ret_uploaded);
@@ -149,7 +151,11 @@ static enum err try_upload(struct upload *u, struct collection_uploaded *ret_upl
 enum err collection_upload(struct collection *c, const struct file *file, struct str bytes,
                            struct str sha, struct str url, struct collection_uploaded *ret_uploaded)
 {
-    struct upload u = {.c = c, .file = file, .bytes = bytes, .sha = sha};
+    struct upload u = {.c = c,
+                       .file = file,
+                       .kind = extract_kind_of(str_of(file->name)),
+                       .bytes = bytes,
+                       .sha = sha};
     enum err error = ERR_CONFLICT;
     *ret_uploaded = (struct collection_uploaded){.is_full = false};
     buf_init(&u.filename, COLLECTION_JSON_MAX_BYTES);

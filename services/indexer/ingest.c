@@ -179,12 +179,21 @@ static void end_file(struct ingest *in, const struct file *file, enum tally tall
                  (tally == UNCHANGED && !in->is_verbose) || is_again);
 }
 
+/* Why a file is indexed whose bytes did not change; NULL for all others. */
+static const char *reason_for(enum file_change change)
+{
+    if (change == FILE_READ_BEFORE)
+        return "read again, because this Parley reads more of such files";
+    return change == FILE_PACKED_BEFORE ? "indexed again, because this Parley searches differently"
+                                        : NULL;
+}
+
 /* False when the run cannot continue. */
-static bool end_put(struct ingest *in, const struct file *file, enum put_outcome outcome,
-                    struct buf *reason)
+static bool end_put(struct ingest *in, const struct file *file, enum file_change change,
+                    enum put_outcome outcome, struct buf *reason)
 {
     switch (outcome) {
-    case PUT_INDEXED: end_file(in, file, INDEXED, NULL); return true;
+    case PUT_INDEXED: end_file(in, file, INDEXED, reason_for(change)); return true;
     case PUT_FAILED:
         buf_terminate(reason);
         end_file(in, file, FAILED, reason->n == 0 ? "It could not be indexed." : reason->at);
@@ -199,7 +208,7 @@ static bool must_index(struct ingest *in, const struct file *file, enum file_cha
     bool is_due = change != FILE_SAME && (change != FILE_OLD || in->collection.is_reindex);
     in->old_n += change == FILE_OLD && !is_due;
     if (!is_due || in->is_dry)
-        end_file(in, file, is_due ? INDEXED : UNCHANGED, NULL);
+        end_file(in, file, is_due ? INDEXED : UNCHANGED, is_due ? reason_for(change) : NULL);
     return is_due && !in->is_dry;
 }
 
@@ -222,11 +231,10 @@ static bool compare_and_put(struct ingest *in, const struct file *file, struct s
         return true;
     struct buf reason;
     buf_init(&reason, 4096);
-    bool goes_on =
-        end_put(in, file,
-                change == FILE_OLD ? collection_reindex(c, entry, &reason)
-                                   : collection_put(c, file, bytes, str_of(sha), url, &reason),
-                &reason);
+    bool has_text = change == FILE_OLD || change == FILE_PACKED_BEFORE;
+    enum put_outcome outcome = has_text ? collection_reindex(c, entry, &reason)
+                                        : collection_put(c, file, bytes, str_of(sha), url, &reason);
+    bool goes_on = end_put(in, file, change, outcome, &reason);
     buf_fini(&reason);
     return goes_on;
 }

@@ -1,32 +1,28 @@
 /* SPDX-License-Identifier: MIT
- * reindex.c - `parley reindex`: after a change of the embedding model, a job for each document
- * whose vectors are of another one. The nodes' indexers do the work, from the stored text.
+ * reindex.c - `parley reindex`: counts the documents that this Parley would index otherwise, and
+ * queues those that can be indexed again from their stored text. The nodes' indexers do that.
  *
- *   which dimension has the model --> the spaces (SCAN) --> their documents, a page at a time
- *     --> searched, of another embedding, not being indexed already --> doc_reindex
+ *   which dimension has the model --> all documents: outdated? --> the plan is printed
+ *     --> all documents: outdated, not being indexed already --> doc_reindex
  *
- * Only names are kept between steps, and each document is decided by its own state, so the command
- * may be interrupted and run again at any time. A space created during the run already uses the new
- * model. */
+ * Each document is decided by its own state, so the command may be interrupted and run again at any
+ * time. A space created during the run already uses the new model. Files are not kept: what must be
+ * read again is only reported. */
 #include "services/commands/commands.h"
 
 #include "generated/verbs.h"
+#include "services/indexer/searched.h"
+
 #include "shared/base/log_options.h"
+#include "shared/base/status_line.h"
 #include "shared/base/trust.h"
 #include "shared/embed/embed_options.h"
-#include "shared/queue/lines.h"
-#include "shared/redis/blocking.h"
 #include "shared/redis/start.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-enum {
-    PATIENCE_MS = 30000,
-    PAGE_DOCS = 500,
-    KEY_MAX_BYTES = 1024,
-    NAMES_MAX_BYTES = 256 << 20,
-};
+enum { PATIENCE_MS = 30000, LINE_MAX_BYTES = 32768 };
 
 static const struct config_group reindex_options = {
     "Flags",
@@ -37,18 +33,24 @@ static const struct config_group reindex_options = {
                     "The namespace of the owner's accounts, if they have one."),
         OPTION_BOOL("dry-run", "off",
                     "Prints how many documents would be reindexed and changes nothing."),
+        OPTION_BOOL("json", "off",
+                    "Prints one JSON object per line for each document that is not up to date, "
+                    "then one with their numbers, and one with what was queued."),
         {0}}};
 
 struct reindex {
     const struct config *config;
     struct shard_map map;
     struct embedder *embedder;
-    struct blocking *connections[SHARDS_MAX]; /* one for each server */
-    struct blocking *blocking;                /* that of the shard in use */
-    const char *prefix;                       /* of its keys */
     uint32_t dimension;
-    bool is_dry;
-    size_t seen_n, old_n, queued_n, gone_n, busy_n;
+    struct searched searched;
+    struct status_line progress;
+    bool is_dry, is_json;
+    /* Of the documents: those that are searched; up to date; outdated, and being indexed already;
+     * to be indexed again from their text; to be read again from their files, of which some are
+     * uploads and some both. */
+    size_t seen_n, current_n, busy_n, index_n, read_n, upload_n, both_n;
+    size_t queued_n, gone_n;
 };
 
 static bool complain(const char *line)
@@ -66,6 +68,12 @@ static bool read_settings(struct reindex *x)
         return false;
     log_read_options(c);
     x->is_dry = config_number(c, "dry-run");
+    x->is_json = config_number(c, "json");
+    x->progress.is_off = x->is_json;
+    x->searched = (struct searched){.map = &x->map,
+                                    .owner = config_text(c, "owner"),
+                                    .namespace = config_text(c, "namespace"),
+                                    .arg = x};
     x->embedder = embed_read_options(c);
     return x->embedder != NULL;
 }
@@ -86,220 +94,141 @@ static bool find_dimension(struct reindex *x)
 
 /* --- one document ----------------------------------------------------------------------------- */
 
-static struct str put_key(struct buf *key, const struct reindex *x, const char *kind,
-                          struct str name)
+static struct outdated outdated_now(const struct reindex *x, const struct searched_document *d)
 {
-    buf_init(key, KEY_MAX_BYTES);
-    buf_put(key, str_of(x->prefix));
-    buf_put(key, str_of(kind));
-    buf_put(key, name);
-    return buf_str(key);
+    return outdated_of(&d->by, extract_kind_named(d->by.kind), x->embedder, x->dimension);
 }
 
-static enum err queue(struct reindex *x, struct str space, struct str doc)
+/* Its job makes it as it is to be, unless it began before an upgrade: then the next run says so. */
+static bool is_busy(const struct searched_document *d)
 {
+    return str_eq(d->status, STR("QUEUED")) || str_eq(d->status, STR("INDEXING"));
+}
+
+static void print_document(const struct searched_document *d, struct outdated outdated)
+{
+    struct buf line;
+    buf_init(&line, LINE_MAX_BYTES);
+    buf_lit(&line, "{\"space\":");
+    buf_put_json(&line, d->space);
+    buf_lit(&line, ",\"document\":");
+    buf_put_json(&line, d->id);
+    buf_lit(&line, ",\"filename\":");
+    buf_put(&line, d->filename_json);
+    buf_lit(&line, ",\"kind\":");
+    buf_put_json(&line, d->by.kind);
+    buf_printf(&line, ",\"inProgress\":%s,\"toIndex\":%s,\"toRead\":%s}\n",
+               is_busy(d) ? "true" : "false", outdated.index ? "true" : "false",
+               outdated.text ? "true" : "false");
+    fwrite(line.at, 1, line.n, stdout);
+    buf_fini(&line);
+}
+
+static enum err count(void *arg, const struct searched_document *d)
+{
+    struct reindex *x = arg;
+    struct outdated outdated = outdated_now(x, d);
+    bool is_current = !outdated.index && !outdated.text;
+    status_line_show(&x->progress, "looked at %llu %s", COUNTED(x->seen_n, "document"));
+    x->seen_n++;
+    if (!is_current && x->is_json)
+        print_document(d, outdated);
+    if (is_current || is_busy(d)) {
+        *(is_current ? &x->current_n : &x->busy_n) += 1;
+        return ERR_OK;
+    }
+    x->index_n += outdated.index;
+    x->read_n += outdated.text;
+    x->upload_n += outdated.text && !d->is_file;
+    x->both_n += outdated.index && outdated.text;
+    return ERR_OK;
+}
+
+static enum err queue(void *arg, const struct searched_document *d)
+{
+    struct reindex *x = arg;
+    if (!outdated_now(x, d).index || is_busy(d))
+        return ERR_OK;
     char job[STR_UUID_BYTES + 1];
     str_random_uuid(job);
-    struct blocking_call call = {.blocking = x->blocking};
-    call_doc_reindex(blocking_start(&call), .space = space, .doc = doc, .job = str_of(job),
+    struct blocking_call call = {.blocking = x->searched.blocking};
+    call_doc_reindex(blocking_start(&call), .space = d->space, .doc = d->id, .job = str_of(job),
                      .account = STR(""), .key = STR(""));
     if (call.error != ERR_OK)
         return call.error;
     x->queued_n += str_has_prefix(call.reply, STR("ok"));
     x->gone_n += str_eq(call.reply, STR("gone"));
+    status_line_show(&x->progress, "queued %zu of %llu %s", x->queued_n,
+                     COUNTED(x->index_n, "document"));
     return ERR_OK;
-}
-
-static enum err check_document(struct reindex *x, struct str space, struct str doc)
-{
-    struct buf key;
-    struct blocking_answer answer;
-    uint64_t dimension = 0;
-    struct str words[] = {STR("HMGET"),      put_key(&key, x, "doc:", doc),
-                          STR("generation"), STR("model"),
-                          STR("dimension"),  STR("status")};
-    enum err error = blocking_command(x->blocking, words, 6, 0, &answer);
-    buf_fini(&key);
-    if (error != ERR_OK || answer.n != 4)
-        return error == ERR_OK ? ERR_INTERNAL : error;
-    if (answer.at[0].at == NULL || str_eq(answer.at[0], STR("0")))
-        return ERR_OK; /* gone meanwhile, or nothing of it is searched */
-    x->seen_n++;
-    if (str_eq(answer.at[1], str_of(x->embedder->name)) &&
-        str_parse_u64(answer.at[2], &dimension) && dimension == x->dimension)
-        return ERR_OK;
-    x->old_n++;
-    if (str_eq(answer.at[3], STR("QUEUED")) || str_eq(answer.at[3], STR("INDEXING"))) {
-        x->busy_n++;
-        return ERR_OK;
-    }
-    return x->is_dry ? ERR_OK : queue(x, space, doc);
-}
-
-/* --- spaces ----------------------------------------------------------------------------------- */
-
-/* A page of the space's documents, as lines; the answer to one call is gone with the next. */
-static enum err read_page(struct reindex *x, struct str space, size_t from, struct buf *ret_docs)
-{
-    struct buf key;
-    struct blocking_answer answer;
-    char first[24], last[24];
-    snprintf(first, sizeof first, "%zu", from);
-    snprintf(last, sizeof last, "%zu", from + PAGE_DOCS - 1);
-    struct str words[] = {STR("ZRANGE"), put_key(&key, x, "docs:", space), str_of(first),
-                          str_of(last)};
-    enum err error = blocking_command(x->blocking, words, 4, 0, &answer);
-    buf_fini(&key);
-    buf_clear(ret_docs);
-    for (size_t i = 0; error == ERR_OK && i < answer.n; i++) {
-        buf_put(ret_docs, answer.at[i]);
-        buf_put_char(ret_docs, '\n');
-    }
-    return error;
-}
-
-static enum err check_space(struct reindex *x, struct str space)
-{
-    struct buf docs;
-    enum err error = ERR_OK;
-    size_t n = PAGE_DOCS;
-    buf_init(&docs, NAMES_MAX_BYTES);
-    for (size_t from = 0; error == ERR_OK && n == PAGE_DOCS; from += PAGE_DOCS) {
-        error = read_page(x, space, from, &docs);
-        struct str rest = buf_str(&docs), doc;
-        for (n = 0; error == ERR_OK && (doc = str_cut(&rest, '\n')).n > 0; n++)
-            error = check_document(x, space, doc);
-    }
-    buf_fini(&docs);
-    return error;
-}
-
-/* Puts the pattern that SCAN takes for "<prefix>docs:*". */
-static void put_pattern(struct buf *pattern, struct str prefix)
-{
-    for (size_t i = 0; i < prefix.n; i++) {
-        if (memchr("*?[]\\", prefix.at[i], 5) != NULL)
-            buf_put_char(pattern, '\\');
-        buf_put_char(pattern, prefix.at[i]);
-    }
-    buf_lit(pattern, "docs:*");
-}
-
-/* All spaces of a shard, as lines. One that SCAN returns twice is handled twice, which changes
- * nothing. */
-static enum err list_spaces(struct reindex *x, struct buf *spaces)
-{
-    struct buf pattern, start;
-    struct blocking_answer answer;
-    char cursor[24] = "0";
-    unsigned connection = 0;
-    bool is_last = false;
-    enum err error;
-    buf_init(&pattern, KEY_MAX_BYTES);
-    put_pattern(&pattern, str_of(x->prefix));
-    struct str head = put_key(&start, x, "docs:", STR(""));
-    do {
-        struct str words[] = {STR("SCAN"),       str_of(cursor), STR("MATCH"),
-                              buf_str(&pattern), STR("COUNT"),   STR("1000")};
-        error = blocking_command(x->blocking, words, 6, 0, &answer);
-        if (error == ERR_OK && (answer.n == 0 || answer.at[0].n >= sizeof cursor))
-            error = ERR_INTERNAL; /* no cursor: the rest was not seen */
-        if (error != ERR_OK)
-            break;
-        bool is_same = blocking_connection_n(x->blocking) == connection;
-        connection = blocking_connection_n(x->blocking);
-        is_last = false;
-        if (!is_same && strcmp(cursor, "0") != 0) {
-            strcpy(cursor, "0"); /* from the beginning: it may be another server */
-            continue;
-        }
-        for (size_t i = 1; i < answer.n; i++) {
-            struct str key = answer.at[i];
-            if (!str_has_prefix(key, head))
-                continue;
-            buf_put(spaces, (struct str){key.at + head.n, key.n - head.n});
-            buf_put_char(spaces, '\n');
-        }
-        memcpy(cursor, answer.at[0].at, answer.at[0].n);
-        cursor[answer.at[0].n] = 0;
-        is_last = strcmp(cursor, "0") == 0;
-    } while (!is_last);
-    buf_fini(&start);
-    buf_fini(&pattern);
-    return error;
 }
 
 /* --- the run ---------------------------------------------------------------------------------- */
 
-static void use_shard(struct reindex *x, unsigned shard)
+static void print_plan(struct reindex *x)
 {
-    x->blocking = x->connections[shard % x->map.server_n];
-    x->prefix = x->map.prefixes[shard];
-    blocking_use(x->blocking, x->prefix);
-}
-
-static enum err check_owner(struct reindex *x, const char *owner)
-{
-    struct buf space;
-    const char *namespace = config_text(x->config, "namespace");
-    buf_init(&space, KEY_MAX_BYTES);
-    buf_lit(&space, "o:");
-    if (namespace != NULL) {
-        buf_put_name(&space, str_of(namespace));
-        buf_put_char(&space, '~');
+    size_t ingest_n = x->read_n - x->upload_n;
+    status_line_clear(&x->progress);
+    if (x->is_json) {
+        printf("{\"documents\":%zu,\"upToDate\":%zu,\"inProgress\":%zu,\"toIndex\":%zu,"
+               "\"toRead\":%zu,\"toUpload\":%zu,\"toIngest\":%zu,\"dimension\":%u,"
+               "\"dryRun\":%s}\n",
+               x->seen_n, x->current_n, x->busy_n, x->index_n, x->read_n, x->upload_n, ingest_n,
+               x->dimension, x->is_dry ? "true" : "false");
+        return;
     }
-    buf_put_name(&space, str_of(owner));
-    use_shard(x, shard_of(buf_str(&space), x->map.n));
-    enum err error = check_space(x, buf_str(&space));
-    buf_fini(&space);
-    return error;
+    printf("%llu %s, with vectors by %s (%llu %s):\n", COUNTED(x->seen_n, "document"),
+           x->embedder->name, COUNTED(x->dimension, "dimension"));
+    printf("%8zu up to date\n%8zu being indexed already\n", x->current_n, x->busy_n);
+    printf("%8zu to be indexed again from their stored text\n", x->index_n);
+    if (x->read_n == 0)
+        return;
+    printf("%8zu to be read again from their files, which Parley does not keep\n", x->read_n);
+    if (x->upload_n > 0)
+        printf("%16zu uploaded: send the file again\n", x->upload_n);
+    if (ingest_n > 0)
+        printf("%16zu ingested: run parley ingest again\n", ingest_n);
+    if (x->both_n > 0)
+        printf("%16zu counted above, too: the stored text does until then\n", x->both_n);
 }
 
-static enum err check_shard(struct reindex *x, unsigned shard)
+static void sum_up(struct reindex *x, bool is_whole)
 {
-    struct buf spaces;
-    use_shard(x, shard);
-    buf_init(&spaces, NAMES_MAX_BYTES);
-    enum err error = list_spaces(x, &spaces);
-    if (error == ERR_OK && spaces.is_over)
-        error = ERR_INTERNAL;
-    struct str rest = buf_str(&spaces), space;
-    while (error == ERR_OK && !redis_is_interrupted() && (space = str_cut(&rest, '\n')).n > 0)
-        error = check_space(x, space);
-    buf_fini(&spaces);
-    return error;
+    const char *end = is_whole ? "" : redis_is_interrupted() ? ", interrupted" : ", Redis lost";
+    status_line_clear(&x->progress);
+    if (x->is_json)
+        printf("{\"queued\":%zu,\"withoutText\":%zu,\"complete\":%s}\n", x->queued_n, x->gone_n,
+               is_whole ? "true" : "false");
+    else if (x->is_dry)
+        printf("dry run, nothing was changed%s\n", end);
+    else
+        printf("%zu queued, %zu without a stored text, to be uploaded again%s\n", x->queued_n,
+               x->gone_n, end);
+    fflush(stdout);
+    if (!is_whole && !redis_is_interrupted())
+        fprintf(stderr, "parley: %s (run it again to continue)\n",
+                blocking_problem(x->searched.blocking));
 }
 
-static enum err run_all(struct reindex *x)
+static bool visit_all(struct reindex *x,
+                      enum err (*visit)(void *arg, const struct searched_document *document))
 {
-    const char *owner = config_text(x->config, "owner");
-    enum err error = ERR_OK;
-    if (owner != NULL)
-        return check_owner(x, owner);
-    for (unsigned i = 0; error == ERR_OK && i < x->map.n && !redis_is_interrupted(); i++)
-        error = check_shard(x, i);
-    return error;
+    x->searched.visit = visit;
+    return searched_visit_all(&x->searched) == ERR_OK && !redis_is_interrupted();
 }
 
 static int run(struct reindex *x)
 {
-    redis_connect_all(&x->map, "parley-reindex", PATIENCE_MS, x->connections);
-    use_shard(x, 0);
-    enum err error = run_all(x);
-    bool is_whole = error == ERR_OK && !redis_is_interrupted();
-    printf("%s%zu of %llu %s not embedded by %s (%llu %s): %zu queued, %zu already in "
-           "progress, %zu to be uploaded again%s\n",
-           x->is_dry ? "dry run, nothing was changed: " : "", x->old_n,
-           COUNTED_AS(x->seen_n, "document was", "documents were"), x->embedder->name,
-           COUNTED(x->dimension, "dimension"), x->queued_n, x->busy_n, x->gone_n,
-           is_whole                 ? ""
-           : redis_is_interrupted() ? ", interrupted"
-                                    : ", Redis lost");
-    fflush(stdout);
-    if (!is_whole && !redis_is_interrupted())
-        fprintf(stderr, "parley: %s (run it again to continue)\n", blocking_problem(x->blocking));
+    redis_connect_all(&x->map, "parley-reindex", PATIENCE_MS, x->searched.connections);
+    bool is_whole = visit_all(x, count);
+    if (is_whole) {
+        print_plan(x);
+        fflush(stdout);
+        is_whole = x->is_dry || visit_all(x, queue);
+    }
+    sum_up(x, is_whole);
     redis_ignore_signals();
-    redis_disconnect_all(&x->map, x->connections);
+    redis_disconnect_all(&x->map, x->searched.connections);
     return is_whole && x->gone_n == 0 ? 0 : 1;
 }
 
@@ -319,24 +248,42 @@ static int run_reindex(const struct config *config)
 const struct command reindex_command = {
     .name = "reindex",
     .is_flags_only = true,
-    .summary = "queue documents for reindexing after a change of the embedding model",
+    .summary = "queue documents for reindexing after an upgrade or a change of the model",
     .about =
         "usage: parley reindex [--redis URL] [--embeddings MODEL] [--owner NAME] [--dry-run]\n"
+        "                      [--json]\n"
         "\n"
-        "Run this after changing the embedding model. It queues every document for reindexing "
-        "whose\n"
-        "vectors come from a model other than --embeddings, or have a dimension other than that\n"
-        "model returns now. The nodes' indexers do the work from the stored text: start the nodes\n"
-        "with the new model first. Until a document is reindexed, it is found by words only.\n"
-        "Documents that already have the model's vectors, or are being indexed, are skipped, so\n"
-        "the command can be run again at any time. The last line sums up.\n"
+        "Run this after changing the embedding model, and after an upgrade. It compares how every\n"
+        "searched document was indexed with what this Parley would do, prints the numbers, and "
+        "then\n"
+        "queues what can be made again:\n"
+        "\n"
+        "  up to date           nothing to do.\n"
+        "  to be indexed again  its vectors come from a model other than --embeddings, or their\n"
+        "                       dimension is not the one that model returns now, or its words "
+        "were\n"
+        "                       indexed by an earlier version of Parley. It is queued, and the "
+        "nodes'\n"
+        "                       indexers do the work from the stored text: start the nodes with "
+        "the\n"
+        "                       new model first. Until then it may be found by words only.\n"
+        "  to be read again     this Parley reads more of such files (tables, pages, encodings). "
+        "Files\n"
+        "                       are not kept, so it is only counted: its owner uploads the same "
+        "file\n"
+        "                       again, and parley ingest reads the files of a collection again. "
+        "Until\n"
+        "                       then it is found as before.\n"
+        "\n"
+        "Documents that are being indexed are skipped, so the command can be run again at any "
+        "time.\n"
         "\n",
     .more =
         "\n"
         "Exit codes\n"
-        "  0  all documents are queued\n"
+        "  0  all documents that are to be indexed again are queued\n"
         "  1  Redis was unreachable for 30 seconds, the command was interrupted, the embedding\n"
-        "     server returned no vector, or a document has to be uploaded again\n"
+        "     server returned no vector, or a document has no stored text\n"
         "  2  a wrong flag or value\n"
         "\n"
         "Examples\n"

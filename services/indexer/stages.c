@@ -37,7 +37,8 @@ static enum err store_text(struct pipeline *p, uint64_t chars)
     text_blocks_init(&blocks, buf_str(&p->text));
     struct verb_writer verb = begin_job_parsed(
         job_call(&p->job), .job = p->job.facts.id, .lease = p->job.facts.lease, .chars = chars,
-        .pages = buf_str(&pages), .cap = p->settings->space.max_bytes);
+        .pages = buf_str(&pages), .cap = p->settings->space.max_bytes,
+        .readers = extract_readers_version(extract_kind_named(p->job.facts.kind)));
     for (size_t i = 0; i < blocks.n; i++)
         put_job_parsed_block(&verb, .text = blocks.at[i]);
     end_verb(&verb);
@@ -287,7 +288,8 @@ static enum err store_pack(struct pipeline *p)
         call_job_store(job_call(&p->job), .job = p->job.facts.id, .lease = p->job.facts.lease,
                        .model = str_of(p->settings->embedder->name), .dimension = p->dimension,
                        .backend = p->is_set ? JOB_STORE_SET : JOB_STORE_EXACT, .chunks = p->chunk_n,
-                       .cap = p->settings->space.max_bytes, .pack = buf_str(&pack));
+                       .cap = p->settings->space.max_bytes, .version = PACK_VERSION,
+                       .pack = buf_str(&pack));
         error = job_reply(&p->job, &reply);
     }
     buf_fini(&pack);

@@ -116,11 +116,16 @@ static bool read_file(const char *path, struct buf *bytes, const char **ret_reas
     return n == 0 && !bytes->is_over;
 }
 
+static unsigned readers_of(const struct file *file)
+{
+    return extract_readers_version(extract_kind_of(str_of(file->name)));
+}
+
 static struct corpus_document *put_document(struct build *build, const struct file *file)
 {
     struct corpus_document *document = &build->corpus->documents[build->corpus->n++];
-    *document =
-        (struct corpus_document){.mtime_ns = file->mtime_ns, .size_bytes = file->size_bytes};
+    *document = (struct corpus_document){
+        .mtime_ns = file->mtime_ns, .size_bytes = file->size_bytes, .readers = readers_of(file)};
     return document;
 }
 
@@ -152,7 +157,7 @@ static void put_text(struct build *build, const struct file *file, struct buf *t
     *pages = (struct text_pages){0};
 }
 
-/* Reads a file that is new or has another time. */
+/* Reads a file that is new, has another time, or is of a kind of which more is read now. */
 static void read_changed(struct build *build, const struct file *file,
                          const struct corpus_document *old)
 {
@@ -167,7 +172,8 @@ static void read_changed(struct build *build, const struct file *file,
     if (!read_file(file->path, &bytes, &reason)) {
         skip(build, file, reason);
     } else if (EVP_Digest(bytes.at, bytes.n, sha256, &sum_n, EVP_sha256(), NULL) == 1 &&
-               old != NULL && memcmp(old->sha256, sha256, sizeof old->sha256) == 0) {
+               old != NULL && old->readers == readers_of(file) &&
+               memcmp(old->sha256, sha256, sizeof old->sha256) == 0) {
         keep(build, old, file);
     } else if ((fault = extract_text(extract_kind_of(str_of(file->name)), buf_str(&bytes),
                                      build->settings->is_stopping, &text, &pages)) !=
@@ -221,7 +227,7 @@ static bool read_files(struct build *build)
         if (i > 0 && strcmp(file[-1].name, file->name) == 0)
             skip(build, file, "another file has the same name apart from bytes that are not UTF-8");
         else if (old != NULL && old->mtime_ns == file->mtime_ns &&
-                 old->size_bytes == file->size_bytes)
+                 old->size_bytes == file->size_bytes && old->readers == readers_of(file))
             keep(build, old, file);
         else
             read_changed(build, file, old);

@@ -2,8 +2,9 @@
  *
  * corpus: the documents of a folder, prepared for an index and cached in one file between starts.
  * Files with unchanged size and time are not read again, files with unchanged bytes are not
- * embedded again. The index file is replaced atomically; one that is damaged, of another format or
- * of another embedding model is rebuilt, with a log line. Blocking: for a thread that may wait.
+ * embedded again, unless a newer Parley reads more of their kind. The index file is replaced
+ * atomically; one that is damaged, of another version or of another embedding model is rebuilt,
+ * with a log line. Blocking: for a thread that may wait.
  */
 #ifndef PARLEY_CORPUS_CORPUS_H
 #define PARLEY_CORPUS_CORPUS_H
@@ -18,6 +19,7 @@ struct corpus_document {
      * title the same as JSON; has its text. */
     const struct rag_document *document;
     uint64_t mtime_ns, size_bytes; /* of the file */
+    unsigned readers;              /* extract_readers_version of those that read it */
     unsigned char sha256[CORPUS_SHA_BYTES];
 };
 

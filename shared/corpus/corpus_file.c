@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * corpus_file.c - the index file of corpus.h.
  *
- *   "PARLEYR4"  how chunks are cut  model  dimension  document_n
- *   per document, by rising name: name  mtime_ns  size  sha256  text  pack (pack.h)
+ *   "PARLEYR5"  PACK_VERSION  how chunks are cut  model  dimension  document_n
+ *   per document, by rising name: name  mtime_ns  size  readers  sha256  text  pack (pack.h)
  *   SHA-256 of all of it
  *
  * Numbers are u64 in this machine's byte order, strings a u64 length and the bytes: the file is a
@@ -22,7 +22,7 @@
 
 enum { NAME_MAX_BYTES = 4096 };
 
-static const uint64_t magic = 0x345259454c524150u; /* "PARLEYR4" as little-endian bytes */
+static const uint64_t magic = 0x355259454c524150u; /* "PARLEYR5" as little-endian bytes */
 static const uint64_t cutting =
     ((uint64_t)CHUNK_CHARS << 40) | ((uint64_t)CHUNK_MAX_CHARS << 20) | CHUNK_OVERLAP_CHARS;
 
@@ -54,6 +54,7 @@ static void put_string(struct writer *w, struct str s)
 static void put_corpus(struct writer *w, const struct corpus *corpus)
 {
     put_number(w, magic);
+    put_number(w, PACK_VERSION);
     put_number(w, cutting);
     put_string(w, str_of(corpus->model));
     put_number(w, corpus->dimension);
@@ -63,6 +64,7 @@ static void put_corpus(struct writer *w, const struct corpus *corpus)
         put_string(w, document->document->id);
         put_number(w, document->mtime_ns);
         put_number(w, document->size_bytes);
+        put_number(w, document->readers);
         put_bytes(w, document->sha256, sizeof document->sha256);
         put_string(w, document->document->text);
         put_string(w, document->document->pack.bytes);
@@ -150,6 +152,7 @@ static void take_document(struct reader *r, struct corpus *corpus)
     struct str name = take_string(r, NAME_MAX_BYTES);
     document->mtime_ns = take_number(r, UINT64_MAX);
     document->size_bytes = take_number(r, UINT64_MAX);
+    document->readers = (unsigned)take_number(r, UINT32_MAX);
     struct str sum = take_bytes(r, CORPUS_SHA_BYTES);
     struct str text = take_string(r, UINT32_MAX);
     struct str pack = take_string(r, UINT32_MAX);
@@ -183,8 +186,9 @@ static void take_document(struct reader *r, struct corpus *corpus)
 struct corpus *corpus_parse(struct str bytes, const char **ret_reason)
 {
     struct reader r = {.rest = bytes};
-    if (take_number(&r, UINT64_MAX) != magic || take_number(&r, UINT64_MAX) != cutting) {
-        *ret_reason = "another format";
+    if (take_number(&r, UINT64_MAX) != magic || take_number(&r, UINT64_MAX) != PACK_VERSION ||
+        take_number(&r, UINT64_MAX) != cutting) {
+        *ret_reason = "made by another version of Parley";
         return NULL;
     }
     struct corpus *corpus = mem_zeroed(sizeof *corpus);
@@ -192,8 +196,8 @@ struct corpus *corpus_parse(struct str bytes, const char **ret_reason)
     r.is_bad = r.is_bad || !is_plain(model);
     corpus->model = str_copy(r.is_bad ? STR("") : model);
     corpus->dimension = (uint32_t)take_number(&r, PACK_DIMENSION_MAX);
-    /* A document takes 72 bytes at least: a count that cannot be true reserves no memory. */
-    uint64_t document_n = take_number(&r, r.rest.n / 72);
+    /* A document takes 80 bytes at least: a count that cannot be true reserves no memory. */
+    uint64_t document_n = take_number(&r, r.rest.n / 80);
     corpus->documents = mem_zeroed_n(document_n + 1, sizeof *corpus->documents);
     for (uint64_t i = 0; i < document_n && !r.is_bad; i++)
         take_document(&r, corpus);

@@ -53,6 +53,9 @@ const char *extract_content_type(struct str name);
 const char *extract_kind_name(enum extract_kind kind);
 /* The inverse; EXTRACT_NONE for an unknown word. */
 enum extract_kind extract_kind_named(struct str word);
+/* Returns the version of what is read of a kind. It is stored with a text: one of an earlier
+ * version (0: of before texts had versions) is worth reading again. 0 for EXTRACT_NONE. */
+unsigned extract_readers_version(enum extract_kind kind);
 
 /* Reasons why a document gave no text. The first word is the name, the sentence is shown to users.
  * STOPPED and the following are not the document's fault: retry later or elsewhere. */

@@ -131,8 +131,8 @@ size_t rag_index_search(const struct rag_index *index, const struct rag_query *q
  * `threshold`. */
 size_t rag_index_nearest(const struct rag_index *index, const struct rag_query *query, size_t n,
                          double threshold, struct rag_hit *ret_hits) must_check;
-/* The words of `text` and what each is worth by its rarity in the index: hashes as
- * text_hash(word, 0). Returns how many, at most `max`. */
+/* The words of `text`, as their text_word_key, and what each is worth by its rarity in the index.
+ * Returns how many, at most `max`. */
 size_t rag_index_weigh(const struct rag_index *index, struct str text, size_t max,
                        uint64_t *ret_hashes, double *ret_weights) must_check;
 

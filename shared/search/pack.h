@@ -23,6 +23,11 @@
 
 #include <endian.h>
 
+/* Raise it with each change by which the same text and vectors give another pack: other passages
+ * (chunk.h) or other keys of words (text_word_key). It is stored with packs: one of an earlier
+ * version (0: of before packs had versions) is to be made again, of the same text. */
+enum { PACK_VERSION = 1 };
+
 enum {
     PACK_HEADER_BYTES = 32,
     PACK_CHUNK_BYTES = 24,
@@ -61,7 +66,7 @@ void pack_build(struct buf *out, struct str text, const struct chunk *chunks, ui
  * The caller that has the text checks whether chunks lie within it. */
 bool pack_parse(struct str bytes, struct pack *ret_pack) must_check;
 
-/* Finds the postings of a word (a text_hash(word, 0)): false when the document has none. */
+/* Finds the postings of a word by its text_word_key: false when the document has none. */
 bool pack_find(const struct pack *pack, uint64_t hash, uint32_t *ret_first, uint32_t *ret_n);
 /* Makes pack_find faster: fills `memory`, pack_directory_n numbers, which must then outlive the
  * pack like its bytes. */

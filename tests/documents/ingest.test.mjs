@@ -318,6 +318,29 @@ suite('parley ingest', { nodes: 0, sweep: false }, ({ test, cluster }) => {
     await assertAllWhole(['docs/README.md', 'docs/guide/index.html', 'docs/guide/leases.md']);
   });
 
+  test('after an upgrade, unchanged files are read again if more is read of them, or indexed again', async () => {
+    await book.run('docs');
+    const first = await stored();
+    const change = (name, ...words) => desk.ask(words[0], `doc:${first[name].id}`, ...words.slice(1));
+    await change('docs/README.md', 'HDEL', 'readers'); // as one of before there were versions
+    await change('docs/guide/leases.md', 'HSET', 'pack_version', 0);
+    await change('docs/guide/index.html', 'HSET', 'kind', 'text'); // as if the ending had meant another kind
+    const dry = await book.run('--dry-run', 'docs');
+    assert.deepEqual([dry.summary.indexed, dry.summary.unchanged], [3, 1]);
+    const { code, files, summary } = await book.run('docs');
+    assert.deepEqual([code, summary.indexed, summary.unchanged], [0, 3, 1]);
+    assert.match(files.find(({ path }) => path === 'docs/README.md').reason, /^read again/);
+    assert.match(files.find(({ path }) => path === 'docs/guide/leases.md').reason, /^indexed again/);
+    const second = await assertAllWhole(Object.keys(first));
+    for (const [name, { id, generation }] of Object.entries(first)) {
+      assert.deepEqual([second[name].id, second[name].readers, second[name].pack_version, second[name].kind], [id, '1', '1', first[name].kind]);
+      assert.equal(second[name].generation === generation, name === 'docs/notes with spaces.txt', name);
+    }
+    assert.notEqual(second['docs/README.md'].text, first['docs/README.md'].text, 'it was read');
+    assert.equal(second['docs/guide/leases.md'].text, first['docs/guide/leases.md'].text, 'its text was used');
+    assert.equal((await book.run('docs')).summary.unchanged, 4);
+  });
+
   test('names that hold control characters or no UTF-8 harm neither the terminal nor the collection', async () => {
     const bad = Buffer.concat([Buffer.from(`${book.cwd}/docs/`), Buffer.from([0x1b, 0x5b, 0x41, 0xff]), Buffer.from('.md')]);
     writeFileSync(bad, 'A strange name.');

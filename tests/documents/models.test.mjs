@@ -187,11 +187,12 @@ suite('parley reindex', { nodes: 0, sweep: false }, ({ test, cluster }) => {
   let desk;
   let embedder;
   const OWNERS = ['User_1', 'User_2'];
-  const SUMMARY = /^(dry run, nothing was changed: )?(\d+) of (\d+) documents were not embedded by (\S+) \((\d+) dimensions\): (\d+) queued, (\d+) already in progress, (\d+) to be uploaded again/;
+  // Its numbers: documents, up to date, in progress, to be indexed again, to be read again, queued.
   const reindex = async (...args) => {
-    const { code, stdout, stderr } = await runParley(['reindex', '--redis', cluster.redis.url, '--embeddings', `openai:${embedder.url}#two`, ...args], { timeout: 120_000 });
-    const [, dry, old, of, model, dimension, queued, busy, gone] = SUMMARY.exec(stdout) ?? [];
-    return { code, stderr, isDry: Boolean(dry), model, numbers: [old, of, queued, busy, gone].map(Number), dimension: Number(dimension) };
+    const { code, stdout, stderr } = await runParley(['reindex', '--redis', cluster.redis.url, '--embeddings', `openai:${embedder.url}#two`, '--json', ...args], { timeout: 120_000 });
+    const lines = stdout.split('\n').slice(0, -1).map((line) => JSON.parse(line));
+    const [plan, end] = lines.slice(-2);
+    return { code, stderr, documents: lines.slice(0, -2), plan, end, numbers: plan && [plan.documents, plan.upToDate, plan.inProgress, plan.toIndex, plan.toRead, end.queued] };
   };
   const count = async (model) => {
     const keys = await desk.cmd('KEYS', '*:doc:*');
@@ -214,25 +215,70 @@ suite('parley reindex', { nodes: 0, sweep: false }, ({ test, cluster }) => {
 
   test('a dry run counts and changes nothing', async () => {
     const dry = await reindex('--dry-run');
-    assert.deepEqual([dry.code, dry.isDry, dry.model, dry.dimension, dry.numbers], [0, true, 'two', 16, [5, 5, 0, 0, 0]], dry.stderr);
+    assert.deepEqual([dry.code, dry.plan.dryRun, dry.plan.dimension, dry.numbers], [0, true, 16, [5, 0, 0, 5, 0, 0]], dry.stderr);
+    assert.equal(dry.documents.length, 5);
+    const { document, ...book } = dry.documents.find(({ space }) => space === 'c:public');
+    assert.deepEqual(book, { space: 'c:public', filename: 'book.txt', kind: 'text', inProgress: false, toIndex: true, toRead: false });
+    assert.equal((await desk.doc(document)).path, 'book.txt');
     assert.equal(await desk.sum('XLEN', 'jobs'), 0);
     assert.equal(await count('one'), 5);
   });
 
   test('one owner\'s documents are queued, then everybody\'s, and none twice', async () => {
-    assert.deepEqual((await reindex('--owner', 'User_2')).numbers, [2, 2, 2, 0, 0]);
-    assert.deepEqual((await reindex('--owner', 'nobody')).numbers, [0, 0, 0, 0, 0]);
-    assert.deepEqual((await reindex()).numbers, [5, 5, 3, 2, 0]);
+    assert.deepEqual((await reindex('--owner', 'User_2')).numbers, [2, 0, 0, 2, 0, 2]);
+    assert.deepEqual((await reindex('--owner', 'nobody')).numbers, [0, 0, 0, 0, 0, 0]);
+    assert.deepEqual((await reindex()).numbers, [5, 0, 2, 3, 0, 3]);
     // Two owners and a collection, each with one job in the stream and the others after it.
     const queued = await Promise.all(OWNERS.map((owner) => desk.ask('ZCARD', `queued_jobs:o:${owner}`)));
     assert.deepEqual([await desk.sum('XLEN', 'jobs'), ...queued], [3, 1, 1]);
-    assert.deepEqual((await reindex()).numbers, [5, 5, 0, 5, 0]);
+    assert.deepEqual((await reindex()).numbers, [5, 0, 5, 0, 0, 0]);
   });
 
   test('the nodes do the work, and after it nothing is left to do', async () => {
     const node = await cluster.startNode({ args: [`--embeddings=openai:${embedder.url}#two`] });
     await eventually(async () => (await count('two')) === 5, { what: 'all are of the new model' });
-    assert.deepEqual((await reindex()).numbers, [0, 5, 0, 0, 0]);
+    assert.deepEqual((await reindex()).numbers, [5, 5, 0, 0, 0, 0]);
+    await node.stop();
+  });
+
+  test('after an upgrade: other packs are made of the stored text, and files that are to be read again are counted', async () => {
+    const node = await cluster.startNode({ args: [`--embeddings=openai:${embedder.url}#two`] });
+    const keys = await desk.cmd('KEYS', '*:doc:*');
+    const idOf = (key) => key.split(':').at(-1);
+    const book = (await Promise.all(keys.map(async (key) => [key, await desk.doc(idOf(key))]))).find(([, { path }]) => path)[0];
+    const [both, packed] = keys.filter((key) => key !== book);
+    for (const key of [book, both]) await desk.cmd('HDEL', key, 'readers'); // as one of before there were versions
+    for (const key of [both, packed]) await desk.cmd('HSET', key, 'pack_version', 0);
+    const shown = await runParley(['reindex', '--redis', cluster.redis.url, '--embeddings', `openai:${embedder.url}#two`, '--dry-run']);
+    assert.deepEqual(shown.stdout.trim().split('\n').map((line) => line.trim()), [
+      '5 documents, with vectors by two (16 dimensions):',
+      '2 up to date',
+      '0 being indexed already',
+      '2 to be indexed again from their stored text',
+      '2 to be read again from their files, which Parley does not keep',
+      '1 uploaded: send the file again',
+      '1 ingested: run parley ingest again',
+      '1 counted above, too: the stored text does until then',
+      'dry run, nothing was changed',
+    ]);
+    const { code, numbers, plan } = await reindex();
+    assert.deepEqual([code, numbers, plan.toUpload, plan.toIngest], [0, [5, 2, 0, 2, 2, 2], 1, 1]);
+    await eventually(async () => (await count('two')) === 5 && (await desk.doc(idOf(packed))).pack_version === '1', { what: 'their packs are new' });
+    assert.deepEqual((await reindex()).numbers, [5, 3, 0, 0, 2, 0]);
+    await node.stop();
+  });
+
+  test('the same upload again is read again if more is read of its kind now', async () => {
+    cluster.nodes.splice(0);
+    const node = await cluster.startNode({ args: [`--embeddings=openai:${embedder.url}#two`] });
+    const file = { as: OWNERS[0], name: 'apples.txt', bytes: APPLES };
+    const { id } = await uploadIndexed(cluster, file);
+    const { generation } = await desk.doc(id);
+    assert.equal((await upload(cluster, file)).json.duplicate, true);
+    await desk.cmd('HDEL', (await desk.cmd('KEYS', `*:doc:${id}`))[0], 'readers');
+    assert.equal((await uploadIndexed(cluster, file)).id, id);
+    const after = await desk.doc(id);
+    assert.deepEqual([after.readers, after.generation === generation], ['1', false]);
     await node.stop();
   });
 
@@ -244,7 +290,7 @@ suite('parley reindex', { nodes: 0, sweep: false }, ({ test, cluster }) => {
     }
     const { code, stdout } = await runParley(['reindex', '--help']);
     assert.equal(code, 0);
-    for (const part of ['usage: parley reindex', '--dry-run', '--owner', 'Exit codes', 'Examples']) assert.ok(stdout.includes(part), part);
+    for (const part of ['usage: parley reindex', '--dry-run', '--json', '--owner', 'Exit codes', 'Examples']) assert.ok(stdout.includes(part), part);
     embedder.status = 400;
     const broken = await reindex();
     assert.equal(broken.code, 1);

@@ -256,10 +256,10 @@ export const flows = {
     const job = [jobId(1), lease];
     await m.call('job_upload', ...job);
     await m.expect(/^ok/, 'job_progress', ...job, 'PARSE', 50, m.json(500));
-    await m.expect(/^ok/, 'job_parsed', ...job, 100, cap, m.text(400_000), ...Array.from({ length: m.n(900) }, () => 'b'.repeat(8192)));
+    await m.expect(/^ok/, 'job_parsed', ...job, 100, cap, m.text(400_000), 1, ...Array.from({ length: m.n(900) }, () => 'b'.repeat(8192)));
     await m.call('job_text', ...job, 0);
     const pack = packOf(...Array.from({ length: m.n(50_000) }, (_, i) => [i * 100, i * 100 + 90]));
-    await m.expect(/^ok/, 'job_store', ...job, 'hash', 4, 'exact', m.n(50_000), cap, pack);
+    await m.expect(/^ok/, 'job_store', ...job, 'hash', 4, 'exact', m.n(50_000), cap, 1, pack);
     await m.call('vectors');
     await m.expect(/^ok/, 'search', 0, ALICE, 'search:alice:1000:60', '', 10, '', 'abc');
     await m.expect(/./, 'packs', ALICE, docId(1), lease);

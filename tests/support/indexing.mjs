@@ -103,7 +103,7 @@ class Desk {
     const content = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes);
     const what = [JSON.stringify(name), createHash('sha256').update(content).digest('hex')];
     const doc = newId();
-    const begun = await this.verb('upload_begin', space, 0, space, '', doc, what[0], content.length, what[1], CAP_BYTES, path, url, '');
+    const begun = await this.verb('upload_begin', space, 0, space, '', doc, what[0], content.length, what[1], CAP_BYTES, path, url, '', '', '');
     const [word, , ...rest] = begun.split('\n'); // what is left of its limits is between
     const reply = word === 'ok' ? await this.#store({ content, what, doc, space, name, kind, type, path, url }) : [word, ...rest].join('\n');
     return this.#uploaded(reply);
@@ -112,7 +112,7 @@ class Desk {
   async #store({ content, what: [filename, sha], doc, space, name, kind, type, path, url }) {
     const blocks = Math.max(1, Math.ceil(content.length / UPLOAD_BLOCK_BYTES));
     for (let i = 0; i < blocks; i++) await this.cmd('RPUSHX', keyOf(space, `pushed:${doc}`), content.subarray(i * UPLOAD_BLOCK_BYTES, (i + 1) * UPLOAD_BLOCK_BYTES));
-    return this.verb('upload', space, space, doc, newId(), filename, type, kind ?? KINDS[name.split('.').at(-1)] ?? 'none', content.length, blocks, sha, CAP_BYTES, path, url, '', '', '');
+    return this.verb('upload', space, space, doc, newId(), filename, type, kind ?? KINDS[name.split('.').at(-1)] ?? 'none', content.length, blocks, sha, CAP_BYTES, path, url, '', '', '', '');
   }
 
   #uploaded(reply) {

@@ -76,6 +76,7 @@ export function docOf(given) {
     space: one.space, filename: one.filename, type: one.type, kind: one.kind, size: (one.upload ?? 'bytes 1').length, sha: one.sha, status: one.state,
     created: one.created, updated: one.updated, job: jobId(one.j), generation: one.generation, chunks: one.chunks, chars: one.chars ?? 0, blocks: one.blocks ?? 0,
     bytes: storedBytes(one), model: one.model, dimension: one.dimension, path: one.path, url: one.url, vectors: one.vectors, vectors_n: one.vectors ? one.chunks : 0,
+    ...(one.text && { readers: one.readers ?? 1 }), ...(one.generation && { pack_version: 1 }),
     text: one.text ? one.text[0] : '', text_bytes: bytesOf(one.text), old_text: one.oldText ? one.oldText[0] : '', old_text_bytes: bytesOf(one.oldText),
     ...one.doc,
   };
@@ -220,11 +221,11 @@ export class Indexer {
     return this.shard.call(verb, job, lease, ...rest);
   }
 
-  parsed(run, { blocks = ['block'], cap = 1e6, chars = 5, pages = '' } = {}) {
-    return this.call('job_parsed', run, chars, cap, pages, ...blocks);
+  parsed(run, { blocks = ['block'], cap = 1e6, chars = 5, pages = '', readers = 1 } = {}) {
+    return this.call('job_parsed', run, chars, cap, pages, readers, ...blocks);
   }
   store(run, { model = 'hash', dimension = 4, vectors = 'exact', chunks = 1, cap = 1e6, pack = PACK } = {}) {
-    return this.call('job_store', run, model, dimension, vectors, chunks, cap, pack);
+    return this.call('job_store', run, model, dimension, vectors, chunks, cap, 1, pack);
   }
   vectors(run, { digest = 'abc', first = 0, vectors = [VECTOR] } = {}) {
     return this.call('job_vectors', run, digest, first, ...vectors);

@@ -2,6 +2,7 @@
  * test_corpus.c - the corpus and its index file. */
 #include "shared/base/log.h"
 #include "shared/corpus/corpus.h"
+#include "shared/extract/extract.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -211,6 +212,53 @@ static void an_index_of_another_model_is_rebuilt(void **state)
     corpus_destroy(corpus);
 }
 
+static void what_earlier_readers_have_read_is_read_again(void **state)
+{
+    static const struct embedder_ops ops = {.embed = count_texts};
+    struct embedder counting = {.ops = &ops, .name = embedder->name};
+    struct corpus_settings settings = {
+        .folder = folder, .index_path = index_path, .embedder = &counting};
+    struct corpus *corpus = build();
+    assert_non_null(corpus);
+    assert_true(corpus->n > 1);
+    assert_int_equal(corpus->documents[0].readers, extract_readers_version(EXTRACT_HTML));
+    corpus->documents[0].readers--;
+    assert_true(corpus_save(corpus, index_path));
+    uint32_t chunk_n = corpus->documents[0].document->pack.chunk_n;
+    corpus_destroy(corpus);
+    for (size_t expected = chunk_n, i = 0; i < 2; i++, expected = 0) {
+        embedded_n = 0;
+        corpus = corpus_build(&settings);
+        assert_non_null(corpus);
+        assert_int_equal(embedded_n, expected);
+        assert_int_equal(corpus->documents[0].readers, extract_readers_version(EXTRACT_HTML));
+        corpus_destroy(corpus);
+    }
+}
+
+static void an_index_of_another_version_is_rebuilt(void **state)
+{
+    const char *reason;
+    corpus_destroy(build());
+    FILE *file = fopen(index_path, "r+");
+    assert_non_null(file);
+    fseek(file, 0, SEEK_END);
+    size_t n = (size_t)ftell(file);
+    char *bytes = malloc(n);
+    assert_non_null(bytes);
+    fseek(file, 0, SEEK_SET);
+    assert_int_equal(fread(bytes, 1, n, file), n);
+    fclose(file);
+    bytes[8]++; /* PACK_VERSION, after the magic number */
+    assert_null(corpus_parse((struct str){bytes, n - CORPUS_SHA_BYTES}, &reason));
+    assert_string_equal(reason, "made by another version of Parley");
+    bytes[8]--;
+    bytes[7]--; /* as PARLEYR4 */
+    assert_null(corpus_parse((struct str){bytes, n - CORPUS_SHA_BYTES}, &reason));
+    assert_string_equal(reason, "made by another version of Parley");
+    free(bytes);
+}
+
 static void a_missing_folder_is_an_error(void **state)
 {
     struct corpus_settings settings = {.folder = "/nonexistent/corpus", .embedder = embedder};
@@ -229,6 +277,8 @@ int main(void)
         cmocka_unit_test(only_what_changed_is_embedded_again),
         cmocka_unit_test(a_damaged_index_is_rebuilt),
         cmocka_unit_test(an_index_of_another_model_is_rebuilt),
+        cmocka_unit_test(what_earlier_readers_have_read_is_read_again),
+        cmocka_unit_test(an_index_of_another_version_is_rebuilt),
         cmocka_unit_test(a_missing_folder_is_an_error),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

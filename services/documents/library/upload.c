@@ -48,7 +48,7 @@ struct upload {
     struct str filename_json, content_type, sha, doc;
     bool is_detail;
     struct str key; /* of the list of its blocks */
-    const char *kind;
+    enum extract_kind kind;
 };
 
 /* --- the file --------------------------------------------------------------------------------- */
@@ -106,7 +106,7 @@ static bool read_file(struct upload *upload, const struct multipart_part *part)
     buf_put_json(scratch, filename);
     upload->filename_json = request_copy(r, buf_str(scratch));
     upload->content_type = str_of(extract_content_type(filename));
-    upload->kind = extract_kind_name(kind);
+    upload->kind = kind;
     upload->bytes = part->bytes;
     return true;
 }
@@ -198,10 +198,12 @@ static void store(struct upload *upload)
     move(upload, UPLOAD_STORING);
     call_upload(request_call(r, on_stored), .space = upload->owner.space, .doc = upload->doc,
                 .job = ids_new(r), .filename = upload->filename_json,
-                .content_type = upload->content_type, .kind = str_of(upload->kind),
-                .size = upload->bytes.n, .blocks = blocks_of(upload->bytes.n), .sha = upload->sha,
+                .content_type = upload->content_type,
+                .kind = str_of(extract_kind_name(upload->kind)), .size = upload->bytes.n,
+                .blocks = blocks_of(upload->bytes.n), .sha = upload->sha,
                 .cap = documents_of(r)->settings->space.max_bytes, .path = STR(""), .url = STR(""),
-                .is_reindex = false, .account = r->account->name_token, .key = once_key(r));
+                .is_reindex = false, .account = r->account->name_token, .key = once_key(r),
+                .readers = extract_readers_version(upload->kind));
 }
 
 static void on_pushed(struct push *push, enum err error)
@@ -260,7 +262,9 @@ static void begin(struct upload *upload)
                       .limits = ((struct str){limits, (size_t)n}), .doc = upload->doc,
                       .filename = upload->filename_json, .size = upload->bytes.n,
                       .sha = upload->sha, .cap = documents_of(r)->settings->space.max_bytes,
-                      .path = STR(""), .url = STR(""), .key = once_key(r));
+                      .path = STR(""), .url = STR(""), .key = once_key(r),
+                      .kind = str_of(extract_kind_name(upload->kind)),
+                      .readers = extract_readers_version(upload->kind));
 }
 
 /* --- its digest --------------------------------------------------------------------------------

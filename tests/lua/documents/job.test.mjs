@@ -208,7 +208,7 @@ scripts('job_steal', ({ test, cases }) => {
 
 scripts('job_upload, job_text, job_parsed', ({ test, cases }) => {
   cases([
-    { name: 'none of them knows an unknown job', calls: [['job_upload', 'x', 1], ['job_text', 'x', 1, 0], ['job_parsed', 'x', 1, 5, CAP, '', 'b']], replies: ['lost', 'lost', 'lost'] },
+    { name: 'none of them knows an unknown job', calls: [['job_upload', 'x', 1], ['job_text', 'x', 1, 0], ['job_parsed', 'x', 1, 5, CAP, '', 1, 'b']], replies: ['lost', 'lost', 'lost'] },
     { name: 'a job that waits has no lease, not even an empty one', before: () => keysOf({ n: 1 }), calls: [['job_upload', jobId(1), ''], ['job_release', jobId(1), '']], replies: ['lost', 'lost'] },
   ]);
 
@@ -325,8 +325,8 @@ scripts('job_progress', ({ test, cases }) => {
 
   test('race: the document is deleted while it is indexed: the next word is lost, and nothing of it is left', async (shard) => {
     const verbs = {
-      job_progress: ['PARSE', 1, '"m"'], job_upload: [], job_text: [0], job_parsed: [5, CAP, '', 'block'], job_vectors: ['abc', 0, VECTOR],
-      job_store: ['hash', 4, 'exact', 1, CAP, PACK], job_fail: ['"x"'], job_release: [], job_pass: ['"m"'],
+      job_progress: ['PARSE', 1, '"m"'], job_upload: [], job_text: [0], job_parsed: [5, CAP, '', 1, 'block'], job_vectors: ['abc', 0, VECTOR],
+      job_store: ['hash', 4, 'exact', 1, CAP, 1, PACK], job_fail: ['"x"'], job_release: [], job_pass: ['"m"'],
     };
     for (const [verb, args] of Object.entries(verbs)) {
       await shard.cmd('FLUSHALL');

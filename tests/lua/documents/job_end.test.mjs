@@ -6,7 +6,7 @@ import { anything, lines, scripts, stream, ttl, zset } from '../../support/lua.m
 import { ALICE, assertDocuments, BINARY, BOB, CAP, docId, HOUR_S, indexed, Indexer, indexingEvent, jobId, PACK, packOf, parsed, pending, upload } from '../../support/lua_documents.mjs';
 
 scripts('job_store', ({ test, cases }) => {
-  cases([{ name: 'an unknown job', call: ['job_store', 'x', 1, 'hash', 4, 'exact', 1, CAP, PACK], reply: 'lost' }]);
+  cases([{ name: 'an unknown job', call: ['job_store', 'x', 1, 'hash', 4, 'exact', 1, CAP, 1, PACK], reply: 'lost' }]);
   const reindex = (shard, n, j, space = ALICE) => shard.call('doc_reindex', 0, space, docId(n), jobId(j));
 
   test('the stored document is searchable, the entry is deleted, and watchers are notified', async (shard) => {
@@ -16,7 +16,7 @@ scripts('job_store', ({ test, cases }) => {
     await i1.parsed(run);
     await shard.seed({ [`watchers:${ALICE}`]: zset({ n1: Date.now() + 50_000 }) });
     const pack = packOf([0, 3], [3, 5]);
-    const { replies, events } = await shard.turn([['job_store', run.job, run.lease, 'hash', 4, 'exact', 2, CAP, pack]]);
+    const { replies, events } = await shard.turn([['job_store', run.job, run.lease, 'hash', 4, 'exact', 2, CAP, 1, pack]]);
     assert.deepEqual(replies, ['ok']);
     assert.ok(indexingEvent({ n: 1 }, 'index_complete', 'STORE', 100, '"2 passages can be searched."')(events[0]));
     await assertDocuments(shard, [indexed({ n: 1, pack, chunks: 2 })], { [`watchers:${ALICE}`]: anything });

@@ -22,11 +22,12 @@ function fresh(given) {
   return keys;
 }
 
-const begin = ({ n = 1, space = ALICE, limits = '', bytes = `bytes ${n}`, sha = shaOf(n), cap = CAP, path = '', url = '', filename = `"f${n}.txt"` } = {}) =>
-  ['upload_begin', 0, space, limits, docId(n), filename, bytes.length, sha, cap, path, url];
+// `readers`: what a caller adds that reads documents of that kind in this version.
+const begin = ({ n = 1, space = ALICE, limits = '', bytes = `bytes ${n}`, sha = shaOf(n), cap = CAP, path = '', url = '', filename = `"f${n}.txt"`, kind = 'text', readers } = {}) =>
+  ['upload_begin', 0, space, limits, docId(n), filename, bytes.length, sha, cap, path, url, ...(readers ? ['', kind, readers] : [])];
 // The call, and in `blocks` the keys that it takes over.
-const upload = ({ n = 1, j = n, space = ALICE, bytes = `bytes ${n}`, sha = shaOf(n), cap = CAP, path = '', url = '', filename = `"f${n}.txt"` } = {}) =>
-  Object.assign(['upload', space, docId(n), jobId(j), filename, 'text/plain', 'text', bytes.length, blocksOf(bytes).length, sha, cap, path, url],
+const upload = ({ n = 1, j = n, space = ALICE, bytes = `bytes ${n}`, sha = shaOf(n), cap = CAP, path = '', url = '', filename = `"f${n}.txt"`, readers } = {}) =>
+  Object.assign(['upload', space, docId(n), jobId(j), filename, 'text/plain', 'text', bytes.length, blocksOf(bytes).length, sha, cap, path, url, ...(readers ? ['', '', '', readers] : [])],
     { blocks: pushed({ n, space, bytes }) });
 // The call, with its blocks in Redis.
 async function pushedUpload(shard, options) {
@@ -51,6 +52,15 @@ scripts('upload_begin', ({ cases, test, shard }) => {
     { name: 'two of the same bytes at once are both begun', calls: [begin(), begin({ n: 2, sha: shaOf(1) })], replies: [OK, OK], after: { ...begun(), ...begun(2) } },
     { name: 'bytes that are there already are not sent', before: () => keysOf({ n: 1 }), call: begin({ n: 2, sha: shaOf(1) }), reply: lines('duplicate', '', docId(1), jobId(1), 'QUEUED', '"f1.txt"') },
     { name: 'those of another owner are', before: () => keysOf({ n: 1 }), call: begin({ n: 2, space: BOB, sha: shaOf(1) }), reply: OK, after: begun(2, BOB) },
+    { name: 'bytes that are read better now are sent again', before: () => keysOf({ n: 1, state: 'INDEXED' }), call: begin({ n: 2, sha: shaOf(1), readers: 2 }), reply: OK, after: begun(2) },
+    { name: 'those that nobody of a version has read, too', before: () => keysOf({ n: 1, state: 'INDEXED', readers: 0 }), call: begin({ n: 2, sha: shaOf(1), readers: 1 }), reply: OK, after: begun(2) },
+    { name: 'those of a name that is of another kind now, too', before: () => keysOf({ n: 1, state: 'INDEXED' }), call: begin({ n: 2, sha: shaOf(1), filename: '"f1.txt"', kind: 'html', readers: 1 }), reply: OK, after: begun(2) },
+    ...[
+      ['readers of this version have read', { state: 'INDEXED' }, { readers: 1 }],
+      ['readers of a later version have read', { state: 'INDEXED', readers: 3 }, { readers: 2 }],
+      ['are there under a name of another kind', { state: 'INDEXED' }, { kind: 'html', readers: 2 }],
+      ['wait to be read', { state: 'INDEXING' }, { readers: 2 }],
+    ].map(([name, given, wanted]) => ({ name: `bytes that ${name} are not sent`, before: () => keysOf({ n: 1, ...given }), call: begin({ n: 2, sha: shaOf(1), ...wanted }), reply: lines('duplicate', '', docId(1), jobId(1), given.state, '"f1.txt"') })),
     { name: 'what failed may be sent again', before: () => keysOf({ n: 1, state: 'FAILED' }), call: begin({ n: 2, sha: shaOf(1) }), reply: OK, after: begun(2) },
     { name: 'past the cap nothing is sent', before: () => keysOf({ n: 1, state: 'INDEXED' }), call: begin({ n: 2, cap: 20 }), reply: lines('full', '', 'block'.length + PACK.length, 20) },
     { name: 'the reply states what is left of a limit, whatever becomes of the upload', before: () => keysOf({ n: 1 }), call: begin({ n: 2, sha: shaOf(1), limits: 'upload:alice:5:60,upload:alice:50:3600' }), reply: lines('duplicate', '5 4 60000', docId(1), jobId(1), 'QUEUED', '"f1.txt"'), after: { 'limit:upload:alice': ttl(HOUR_S, anything) } },
@@ -131,6 +141,18 @@ scripts('upload', ({ cases, test, shard }) => {
         ...fresh({ n: 1, j: 2, created: 1001, filename: '"again.txt"' }),
         [`text:${docId(1)}:3`]: null,
         [`job:${jobId(1)}`]: ttl(HOUR_S, jobOf({ n: 1, state: 'FAILED' })),
+        [`recent_jobs:${ALICE}`]: zset({ [jobId(1)]: soon(HOUR_S * 1000), [jobId(2)]: unfinished }),
+      },
+    },
+    {
+      name: 'what is read better now is stored again, and found as before until it is indexed',
+      before: () => keysOf({ n: 1, state: 'INDEXED' }),
+      call: upload({ n: 2, sha: shaOf(1), bytes: 'bytes 1', filename: '"f1.txt"', readers: 2 }),
+      reply: lines('ok', docId(1), jobId(2)),
+      after: {
+        ...fresh({ n: 1, j: 2, created: 1001, generation: 5, chunks: 1, model: 'hash', oldText: [5, 'block'] }),
+        [`text:${docId(1)}:5`]: { 0: 'block' },
+        [`job:${jobId(1)}`]: ttl(HOUR_S, jobOf({ n: 1, state: 'INDEXED' })),
         [`recent_jobs:${ALICE}`]: zset({ [jobId(1)]: soon(HOUR_S * 1000), [jobId(2)]: unfinished }),
       },
     },
