@@ -72,6 +72,21 @@ static const struct item *find_item(const struct book *book, struct str id)
 
 /* ---- chapters ---- */
 
+/* Returns the chapter without its title where that is only the name of the file, as some programs
+ * write it. */
+static struct str without_file_name(struct str text, struct str name)
+{
+    struct str rest = text, line = str_cut(&rest, '\n');
+    for (size_t i = name.n; i > 0; i--)
+        if (name.at[i - 1] == '/') {
+            name = (struct str){name.at + i, name.n - i};
+            break;
+        }
+    bool is_name =
+        str_has_prefix(line, STR("# ")) && str_eq((struct str){line.at + 2, line.n - 2}, name);
+    return is_name && rest.at != NULL ? str_trim(rest) : text;
+}
+
 static enum extract_fault put_chapter(struct book *book, const struct item *item, struct buf *rough)
 {
     struct buf name, page, text;
@@ -89,7 +104,7 @@ static enum extract_fault put_chapter(struct book *book, const struct item *item
         extract_put_html(&text, buf_str(&page)) == EXTRACT_FAULT_NONE && text.n > 0) {
         if (rough->n > 0)
             buf_lit(rough, "\n\n");
-        buf_put(rough, buf_str(&text));
+        buf_put(rough, without_file_name(buf_str(&text), buf_str(&name)));
     }
     rough->is_over |= text.is_over || page.is_over;
     buf_fini(&decoded);

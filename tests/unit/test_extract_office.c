@@ -478,7 +478,8 @@ static void chapters_come_in_the_order_of_reading(void **state)
              "media-type=\"image/png\"/></manifest><spine><itemref idref=\"b\"/><itemref "
              "idref=\"p\"/><itemref idref=\"a\"/><itemref idref=\"b\"/></spine></package>")},
         {"OPS/a.xhtml", STR("<html><body><p>Last words.</p></body></html>")},
-        {"OPS/text/b c.xhtml", STR("<html><body><h1>First</h1><p>Words.</p></body></html>")}};
+        {"OPS/text/b c.xhtml", STR("<html><head><title>b c.xhtml</title></head><body><h1>First</h1>"
+                                   "<p>Words.</p></body></html>")}};
     expect_zip(EXTRACT_EPUB, entries, COUNT(entries), "# First\n\nWords.\n\nLast words.");
 }
 
