@@ -2,7 +2,7 @@
  * fit.c - see fit.h. */
 #include "shared/text/fit.h"
 
-static const float lead_price = 0.9f, heading_price = 0.7f, title_price = 0.5f;
+static const float before_price = 0.4f, lead_price = 0.9f, heading_price = 0.7f, title_price = 0.5f;
 
 void fit_title(const struct terms *terms, struct str title, struct terms_found *ret_found)
 {
@@ -15,6 +15,7 @@ void fit_statement(const struct terms *terms, const struct statement *statement,
 {
     *ret_found = title != NULL ? *title : (struct terms_found){{0}};
     (void)terms_match(terms, statement->text, 1, ret_found);
+    (void)terms_match(terms, statement->before, before_price, ret_found);
     (void)terms_match(terms, statement->lead, lead_price, ret_found);
     (void)terms_match(terms, statement->heading, heading_price, ret_found);
 }

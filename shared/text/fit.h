@@ -2,8 +2,8 @@
  *
  * fit: rates how well a passage answers a question, judged by words alone. A statement
  * (statements.h) has a term of the question (terms.h) if the statement itself contains it, or the
- * words that introduce its list, the heading above it, or the title of its page; each of these
- * counts a little less. Pure; linear in the passage's length.
+ * words that introduce its list, the heading above it, the title of its page, or the sentence
+ * before it; each of these counts less. Pure; linear in the passage's length.
  */
 #ifndef PARLEY_TEXT_FIT_H
 #define PARLEY_TEXT_FIT_H

@@ -6,13 +6,18 @@
  * full is white space. */
 #include "shared/text/statements.h"
 
+#include "shared/text/code_blocks.h"
+#include "shared/text/lines.h"
+#include "shared/text/list_marks.h"
+#include "shared/text/ordinals.h"
+
 enum {
     HEADING_MAX_BYTES = 100,
     HEADING_MAX_WORDS = 12,
-    NEXT_MAX_BYTES = 200,
+    NEXT_MAX_BYTES = 200, /* of the line after one */
     SHORT_HEADING_WORDS = 4,
     NUMBERS_MAX = 8,
-    MARK_MAX_DIGITS = 3, /* "2021. " at the start of a line is a year */
+    LINE_MAX_BYTES = 120, /* of a line that is a statement as a whole */
 };
 
 static struct str skip(struct str s, size_t n)
@@ -26,26 +31,11 @@ static struct str first_line(struct str text)
     return (struct str){text.at, end == NULL ? text.n : (size_t)(end - text.at)};
 }
 
-/* The bytes of a list mark and the white space after it; 0 where there is none. */
-static size_t mark_of(struct str s)
-{
-    size_t digits = 0;
-    if (s.n > 1 && strchr("-*+>", *s.at) != NULL && *s.at != 0 && s.at[1] == ' ')
-        return 2;
-    if (s.n > 4 && memcmp(s.at, "\xe2\x80\xa2", 3) == 0) /* a bullet */
-        return 3;
-    while (digits < s.n && digits < MARK_MAX_DIGITS && s.at[digits] >= '0' && s.at[digits] <= '9')
-        digits++;
-    bool is_number = digits > 0 && s.n > digits + 1 &&
-                     (s.at[digits] == '.' || s.at[digits] == ')') && s.at[digits + 1] == ' ';
-    return is_number ? digits + 2 : 0;
-}
-
 struct str statement_plain(struct str text)
 {
     for (;;) {
         text = str_trim(text);
-        size_t n = mark_of(text);
+        size_t n = list_mark(text);
         if (n == 0 && text.n > 1 && *text.at == '|')
             n = 1;
         if (n == 0)
@@ -115,7 +105,8 @@ static bool is_heading_line(const struct statements *s, struct str line, struct 
     uint32_t c = 0;
     struct text_word word;
     if (line.n == 0 || line.n > HEADING_MAX_BYTES || is_stop_sign(line.at[line.n - 1]) ||
-        memchr(line.at, '|', line.n) != NULL || mark_of(line) > 0 || !stands_apart(s, line, after))
+        memchr(line.at, '|', line.n) != NULL || list_mark(line) > 0 ||
+        !stands_apart(s, line, after))
         return false;
     struct str next = next_line(after), words = line;
     size_t word_n = 0, word_bytes = 0;
@@ -147,7 +138,7 @@ static struct str items_of(struct str rest)
     size_t n = 0;
     while (rest.n > 0) {
         struct str line = first_line(rest), trimmed = str_trim(line);
-        bool is_item = mark_of(trimmed) > 0;
+        bool is_item = list_mark(trimmed) > 0;
         bool goes_on = n > 0 && trimmed.n > 0 && (*line.at == ' ' || *line.at == '\t');
         if (trimmed.n > 0 && !is_item && !goes_on)
             break;
@@ -174,48 +165,10 @@ static struct str join_list(struct str lead, struct str items)
 
 /* --- code ------------------------------------------------------------------------------------- */
 
-static size_t fence_of(struct str line)
-{
-    line = str_trim(line);
-    return str_has_prefix(line, STR("```")) || str_has_prefix(line, STR("~~~")) ? 3 : 0;
-}
-
-/* Returns how much of the text is the rest of a block of code that began before it: passages are
- * cut anywhere. Fences come in pairs, and only one that opens says a language. */
-static size_t begun_code(struct str text)
-{
-    struct str rest = text;
-    unsigned fences = 0;
-    size_t end = 0;
-    while (rest.at != NULL && rest.n > 0) {
-        struct str line = str_trim(str_cut(&rest, '\n'));
-        if (fence_of(line) > 0 && fences++ == 0 && line.n == 3)
-            end = (size_t)(line.at + line.n - text.at);
-    }
-    return fences % 2 == 1 ? end : 0;
-}
-
-/* The block of code that `rest` begins with, after white space: from fence to fence. Empty if there
- * is none. One without an end goes to the end of the text. */
-static struct str code_at(struct str rest)
-{
-    size_t from = 0;
-    while (from < rest.n && strchr(" \r\n", rest.at[from]) != NULL && rest.at[from] != 0)
-        from++;
-    struct str code = skip(rest, from), left = code;
-    if (fence_of(first_line(code)) == 0)
-        return (struct str){code.at, 0};
-    (void)str_cut(&left, '\n');
-    while (left.n > 0 && fence_of(first_line(left)) == 0)
-        (void)str_cut(&left, '\n');
-    struct str end = first_line(left);
-    return (struct str){code.at, left.n == 0 ? code.n : (size_t)(end.at + end.n - code.at)};
-}
-
 /* Takes the block of code from `s->rest`; empty if there is none. */
 static struct str take_code(struct statements *s)
 {
-    struct str code = code_at(s->rest);
+    struct str code = code_block_at(s->rest);
     if (code.n > 0)
         s->rest =
             (struct str){code.at + code.n, (size_t)(s->rest.at + s->rest.n - code.at) - code.n};
@@ -226,7 +179,7 @@ static struct str take_code(struct statements *s)
 
 void statements_start(struct statements *statements, struct str text)
 {
-    *statements = (struct statements){.rest = skip(text, begun_code(text)), .from = text.at};
+    *statements = (struct statements){.rest = skip(text, code_block_begun(text)), .from = text.at};
     for (struct str rest = text; rest.n > 0;) {
         struct str line = first_line(rest);
         statements->width = line.n > statements->width ? line.n : statements->width;
@@ -239,61 +192,9 @@ static bool is_within(struct str part, struct str whole)
     return whole.n > 0 && part.at >= whole.at && part.at < whole.at + whole.n;
 }
 
-/* German writes ordinals so: after these words, or before a month. */
-static bool is_before_ordinal(struct str word)
-{
-    static const char *const words[] = {"am",  "ab",  "bis", "das",  "dem",   "den",   "der",
-                                        "des", "die", "im",  "jede", "jeden", "jeder", "seit",
-                                        "und", "vom", "zum", "zur",  NULL};
-    for (const char *const *w = words; *w != NULL; w++)
-        if (str_eq_nocase(word, str_of(*w)))
-            return true;
-    return false;
-}
-
-static bool is_month(struct str word)
-{
-    static const char *const months[] = {
-        "Januar", "J\xc3\xa4nner", "Februar",   "M\xc3\xa4rz", "April",    "Mai",      "Juni",
-        "Juli",   "August",        "September", "Oktober",     "November", "Dezember", NULL};
-    for (const char *const *m = months; *m != NULL; m++)
-        if (str_eq(word, str_of(*m)))
-            return true;
-    return false;
-}
-
-/* Returns whether the number of n bytes before a text's last stop is an ordinal: at the front of a
- * line, or where German has one. */
-static bool is_ordinal(struct str text, size_t n, struct str rest)
-{
-    struct str before = str_trim((struct str){text.at, n}),
-               next = first_line((struct str){rest.at, text_floor(rest, NEXT_MAX_BYTES)});
-    next = str_trim(next);
-    size_t from = before.n, to = 0;
-    while (from > 0 && strchr(" \n", before.at[from - 1]) == NULL)
-        from--;
-    while (to < next.n && strchr(" .,;:", next.at[to]) == NULL)
-        to++;
-    return before.n == 0 || is_month((struct str){next.at, to}) ||
-           is_before_ordinal((struct str){before.at + from, before.n - from});
-}
-
-/* "2. Rinse" and "1. Januar": a number of one or two digits with a stop continues with what comes
- * after it on its line. */
-static bool ends_in_number(struct str text, struct str rest)
-{
-    size_t n = text.n, digits = 0;
-    if (n < 2 || text.at[n - 1] != '.')
-        return false;
-    for (n--; n > 0 && text.at[n - 1] >= '0' && text.at[n - 1] <= '9'; n--)
-        digits++;
-    return digits > 0 && digits <= 2 && (n == 0 || text.at[n - 1] == ' ') &&
-           is_ordinal(text, n, rest);
-}
-
 static struct str with_number(struct statements *s, struct str text)
 {
-    for (unsigned i = 0; i < NUMBERS_MAX && ends_in_number(text, s->rest); i++) {
+    for (unsigned i = 0; i < NUMBERS_MAX && ordinal_ends(text, s->rest); i++) {
         if (s->rest.n == 0 || *s->rest.at != ' ')
             return text;
         struct str next = text_next_sentence(&s->rest);
@@ -308,7 +209,7 @@ static bool is_several(struct str items)
 {
     unsigned n = 0;
     while (items.n > 0)
-        n += mark_of(str_trim(str_cut(&items, '\n'))) > 0;
+        n += list_mark(str_trim(str_cut(&items, '\n'))) > 0;
     return n > 1;
 }
 
@@ -327,68 +228,151 @@ static bool begins_list(struct statements *s, struct str text, struct statement 
     return true;
 }
 
+/* Takes what the text says next: a record or a line where lines are apart, else a sentence. */
+static struct str take_text(struct statements *s, bool *ret_is_record)
+{
+    while (s->rest.n > 0 && strchr(" \t\r\n", *s->rest.at) != NULL && *s->rest.at != 0)
+        s->rest = skip(s->rest, 1);
+    if (s->rest.at >= s->block_end) {
+        struct str block = lines_block(s->rest);
+        s->block = block.at;
+        s->block_end = block.at + block.n;
+        s->is_apart = lines_are_apart(block);
+    }
+    if (s->rest.at >= s->block_end)
+        return text_next_sentence(&s->rest);
+    struct str record = lines_record((struct str){s->rest.at, (size_t)(s->block_end - s->rest.at)});
+    *ret_is_record = record.n > 0;
+    if (record.n == 0 && !s->is_apart)
+        return text_next_sentence(&s->rest);
+    struct str text = record.n > 0 ? record : first_line(s->rest), line = text;
+    if (record.n == 0 && line.n > LINE_MAX_BYTES) /* several sentences */
+        text = text_next_sentence(&line);
+    s->rest = skip(s->rest, (size_t)(text.at + text.n - s->rest.at));
+    return str_trim(text);
+}
+
+/* The sentence before this one, if both are of one paragraph. */
+static struct str before_of(struct statements *s, struct str text)
+{
+    struct str before = s->before;
+    s->before = text;
+    for (const char *at = before.at + before.n; before.n > 0 && at + 1 < text.at; at++)
+        if (*at == '\n' && at[1] == '\n')
+            return (struct str){NULL, 0};
+    return before;
+}
+
+/* Returns whether a line may be a heading by where it is: lines of a log are none. */
+static bool is_place_of_heading(const struct statements *s, struct str line)
+{
+    if (!s->is_apart || line.at >= s->block_end)
+        return true;
+    for (size_t i = 0; i < line.n; i++)
+        if (line.at[i] >= '0' && line.at[i] <= '9')
+            return false;
+    return line.at == s->block;
+}
+
+static struct str rest_after(const struct statements *s, struct str line)
+{
+    return (struct str){line.at + line.n, (size_t)(s->rest.at + s->rest.n - line.at) - line.n};
+}
+
+/* Begins the section of a heading that is marked with "#". */
+static void set_section(struct statements *s, struct str line)
+{
+    s->heading = heading_of(line);
+    s->anchor = str_has_prefix(line, STR("##")) ? s->heading : (struct str){NULL, 0};
+    s->lead = s->items = s->before = (struct str){NULL, 0};
+}
+
+static void take_row(struct statements *s, struct str line, struct statement *statement)
+{
+    bool is_first = s->header.n == 0;
+    s->rest = rest_after(s, line);
+    s->before.n = 0;
+    if (is_first)
+        s->header = line;
+    statement->kind = STATEMENT_ROW;
+    statement->text = line;
+    statement->lead = is_first ? STR("") : s->header;
+}
+
+static void take_heading(struct statements *s, struct str line, struct statement *statement)
+{
+    statement->kind = STATEMENT_HEADING;
+    statement->text = line;
+    s->rest = rest_after(s, line);
+    s->heading = line;
+    s->before.n = 0;
+}
+
+/* Takes the list or the code that a sentence with a colon leads to. */
+static void take_led(struct statements *s, struct str text, struct statement *statement)
+{
+    struct str items = items_of(s->rest);
+    if (items.n == 0) {
+        statement->code = take_code(s);
+        return;
+    }
+    s->lead = text;
+    s->items = items;
+    statement->kind = STATEMENT_LIST;
+    statement->text = join_list(text, items);
+}
+
+/* Sets what kind of statement a text is that is no row. */
+static void set_kind(struct statements *s, struct str text, struct statement *statement)
+{
+    struct str line = str_trim(first_line(text));
+    bool is_item = list_mark(text) > 0, is_record = statement->kind == STATEMENT_RECORD;
+    s->header.n = 0;
+    if (s->items.n > 0 && !is_within(text, s->items))
+        s->lead = s->items = (struct str){NULL, 0};
+    if (!is_item && !is_record && is_place_of_heading(s, line) &&
+        is_heading_line(s, line, rest_after(s, line))) {
+        take_heading(s, line, statement);
+        return;
+    }
+    if (is_item && s->items.n == 0 && begins_list(s, text, statement))
+        return;
+    if (is_item || s->items.n > 0) {
+        statement->kind = STATEMENT_ITEM;
+        statement->lead = s->lead;
+    } else if (text.at[text.n - 1] == ':') {
+        take_led(s, text, statement);
+    }
+    if (statement->kind == STATEMENT_SENTENCE)
+        statement->before = before_of(s, text);
+    else
+        s->before.n = 0;
+}
+
 bool statements_next(struct statements *s, struct statement *ret_statement)
 {
+    bool is_record = false;
+    struct str code, text;
     for (;;) {
-        struct str text = take_code(s);
-        if (text.n > 0) {
-            *ret_statement = (struct statement){
-                .kind = STATEMENT_CODE, .text = text, .heading = s->heading, .anchor = s->anchor};
-            return true;
-        }
-        if ((text = text_next_sentence(&s->rest)).n == 0)
-            return false;
-        if (*text.at == '#') {
-            s->heading = heading_of(text);
-            s->anchor = str_has_prefix(text, STR("##")) ? s->heading : (struct str){NULL, 0};
-            s->lead = s->items = (struct str){NULL, 0};
-            continue;
-        }
-        text = with_number(s, text);
-        struct str line = str_trim(first_line(text));
-        if (is_row(line)) {
-            s->rest =
-                (struct str){line.at + line.n, (size_t)(s->rest.at + s->rest.n - line.at) - line.n};
-            bool is_first = s->header.n == 0;
-            if (is_first)
-                s->header = line;
-            *ret_statement = (struct statement){.kind = STATEMENT_ROW,
-                                                .text = line,
-                                                .heading = s->heading,
-                                                .anchor = s->anchor,
-                                                .lead = is_first ? STR("") : s->header};
-            return true;
-        }
-        s->header.n = 0;
-        bool is_item = mark_of(text) > 0;
-        if (s->items.n > 0 && !is_within(text, s->items))
-            s->lead = s->items = (struct str){NULL, 0};
-        struct str after = {line.at + line.n, (size_t)(s->rest.at + s->rest.n - line.at) - line.n};
-        *ret_statement =
-            (struct statement){.text = text, .heading = s->heading, .anchor = s->anchor};
-        if (!is_item && is_heading_line(s, line, after)) {
-            ret_statement->kind = STATEMENT_HEADING;
-            ret_statement->text = line;
-            s->rest = after;
-            s->heading = line;
-            return true;
-        }
-        if (is_item && s->items.n == 0 && begins_list(s, text, ret_statement))
-            return true;
-        if (is_item || s->items.n > 0) {
-            ret_statement->kind = STATEMENT_ITEM;
-            ret_statement->lead = s->lead;
-        } else if (text.at[text.n - 1] == ':') {
-            struct str items = items_of(s->rest);
-            if (items.n > 0) {
-                s->lead = text;
-                s->items = items;
-                ret_statement->kind = STATEMENT_LIST;
-                ret_statement->text = join_list(text, items);
-            } else {
-                ret_statement->code = take_code(s);
-            }
-        }
-        return true;
+        code = take_code(s);
+        text = code.n > 0 ? code : take_text(s, &is_record);
+        if (code.n > 0 || text.n == 0 || *text.at != '#')
+            break;
+        set_section(s, text);
     }
+    if (text.n == 0)
+        return false;
+    if (code.n == 0)
+        text = with_number(s, text);
+    struct str line = str_trim(first_line(text));
+    *ret_statement = (struct statement){.text = text, .heading = s->heading, .anchor = s->anchor};
+    if (code.n > 0) {
+        ret_statement->kind = STATEMENT_CODE;
+    } else if (is_row(line)) {
+        take_row(s, line, ret_statement);
+    } else {
+        ret_statement->kind = is_record ? STATEMENT_RECORD : STATEMENT_SENTENCE;
+        set_kind(s, text, ret_statement);
+    }
+    return true;
 }

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * terms.c - see terms.h.
- *
- * Endings: two words are forms of one when what they begin with in common makes up two thirds of
- * the longer one. Compounds: the shorter word begins or ends the longer one. Misspelt: one edit (a
- * letter put in, left out, replaced, or two swapped), two in long words; only for terms that no
- * text at hand holds otherwise, so that a word of the texts is never taken for a slip of another.
+ * terms.c - see terms.h. Misspelt words count only for terms that no text at hand holds otherwise,
+ * so that a word of the texts is never taken for a slip of another.
  *
  * The work for one word of a text is bounded: TERMS_MAX terms of TERM_MAX_CHARS characters. */
 #include "shared/text/terms.h"
@@ -15,13 +11,7 @@
 enum {
     WORDS_READ_MAX = 1000,
     NORMAL_MAX_BYTES = 64,
-    STEM_MIN = 4,
-    PART_MIN = 5,
-    TYPO_MIN = 5,
-    TWO_TYPOS_MIN = 8,
-    ENDING_MAX = 3
 };
-static const float is_bare = 0.98f, is_form = 0.95f, is_part = 0.7f, is_typo = 0.75f;
 static const double weak_weight = 0.3, small_number_weight = 0.5, context_part = 0.5;
 
 /* --- words ------------------------------------------------------------------------------------ */
@@ -174,11 +164,21 @@ static bool is_hiragana(const struct term_word *word)
     return word->n == 1 && word->chars[0] >= 0x3041 && word->chars[0] <= 0x309f;
 }
 
+/* Returns whether the word is a number. */
+static bool is_number(const struct term_word *word)
+{
+    return word->n > 0 && is_digit((char)word->chars[0]) && word->chars[0] < 0x80;
+}
+
+/* "Ada Lovelace" is one name, and so is "Nova 130". */
 static bool is_one_name(const struct term *a, const struct term *b)
 {
     if (is_ideograph(&a->word) && is_ideograph(&b->word))
         return a->word.here.at + a->word.here.n == b->word.here.at;
-    return is_capital(a->word.here) && is_capital(b->word.here) &&
+    bool is_model = is_number(&b->word) &&
+                    b->word.here.at == a->word.here.at + a->word.here.n + 1 &&
+                    b->word.here.at[-1] == ' ';
+    return is_capital(a->word.here) && (is_capital(b->word.here) || is_model) &&
            are_beside(a->word.here, b->word.here);
 }
 
@@ -232,12 +232,14 @@ static void add_terms(struct terms *terms, struct str text)
         struct saying saying = saying_of(&word);
         bool is_known = (saying.stop >> language & 1) != 0 || is_hiragana(&word);
         is_known = is_known || place_of(terms, word.hash) < terms->n;
+        bool is_weak = (saying.weak >> language & 1) != 0;
         if (!is_known)
             terms->at[terms->n++] =
                 (struct term){.word = word,
-                              .weight = saying.weak >> language & 1 ? weak_weight
-                                        : is_small_number(&word)    ? small_number_weight
-                                                                    : 1};
+                              .weight = is_weak                  ? weak_weight
+                                        : is_small_number(&word) ? small_number_weight
+                                                                 : 1,
+                              .is_weak = is_weak};
         note_compound(terms, &compound, &word);
     }
     weigh_names(terms, from);
@@ -256,79 +258,6 @@ void terms_read(struct terms *terms, struct str question, struct str context)
         terms->at[i].weight *= context_part * own / (all - own);
 }
 
-/* --- likeness --------------------------------------------------------------------------------- */
-
-static unsigned common_start(const struct term_word *a, const struct term_word *b)
-{
-    unsigned n = 0;
-    while (n < a->n && n < b->n && a->chars[n] == b->chars[n])
-        n++;
-    return n;
-}
-
-static bool ends_alike(const struct term_word *longer, const struct term_word *shorter)
-{
-    return memcmp(longer->chars + longer->n - shorter->n, shorter->chars,
-                  shorter->n * sizeof *shorter->chars) == 0;
-}
-
-/* Edits between two words (optimal string alignment, Damerau 1964), as far as `most`; more than
- * that gives most + 1. */
-static unsigned edits_between(const struct term_word *a, const struct term_word *b, unsigned most)
-{
-    unsigned rows[3][TERM_MAX_CHARS + 1];
-    for (unsigned k = 0; k <= b->n; k++)
-        rows[0][k] = k;
-    for (unsigned i = 1; i <= a->n; i++) {
-        unsigned *row = rows[i % 3], *above = rows[(i + 2) % 3], *two_above = rows[(i + 1) % 3];
-        unsigned least = row[0] = i;
-        for (unsigned k = 1; k <= b->n; k++) {
-            unsigned edits = above[k - 1] + (a->chars[i - 1] != b->chars[k - 1]);
-            if (above[k] + 1 < edits)
-                edits = above[k] + 1;
-            if (row[k - 1] + 1 < edits)
-                edits = row[k - 1] + 1;
-            if (i > 1 && k > 1 && a->chars[i - 1] == b->chars[k - 2] &&
-                a->chars[i - 2] == b->chars[k - 1] && two_above[k - 2] + 1 < edits)
-                edits = two_above[k - 2] + 1;
-            row[k] = edits;
-            least = edits < least ? edits : least;
-        }
-        if (least > most)
-            return most + 1;
-    }
-    return rows[a->n % 3][b->n];
-}
-
-static bool is_misspelt(const struct term_word *a, const struct term_word *b)
-{
-    unsigned shorter = a->n < b->n ? a->n : b->n, longer = a->n < b->n ? b->n : a->n;
-    unsigned most = shorter >= TWO_TYPOS_MIN ? 2 : 1;
-    if (shorter < TYPO_MIN - 1 || longer < TYPO_MIN || longer - shorter > most ||
-        (a->chars[0] != b->chars[0] && a->chars[a->n - 1] != b->chars[b->n - 1]))
-        return false;
-    return edits_between(a, b, most) <= most;
-}
-
-static float likeness(const struct term_word *a, const struct term_word *b)
-{
-    if (a->hash == b->hash)
-        return 1;
-    if (a->key == b->key)
-        return is_bare;
-    if (a->is_code || b->is_code)
-        return 0;
-    unsigned start = common_start(a, b);
-    const struct term_word *longer = a->n < b->n ? b : a, *shorter = a->n < b->n ? a : b;
-    if (start >= STEM_MIN && ((start == shorter->n && longer->n - start <= ENDING_MAX) ||
-                              (start >= PART_MIN && 3 * start >= 2 * longer->n)))
-        return is_form;
-    if (shorter->n >= PART_MIN && (start == shorter->n || (longer->n >= shorter->n + ENDING_MAX &&
-                                                           ends_alike(longer, shorter))))
-        return is_part;
-    return 0;
-}
-
 /* --- texts ------------------------------------------------------------------------------------ */
 
 void terms_learn(struct terms *terms, struct str text)
@@ -337,7 +266,7 @@ void terms_learn(struct terms *terms, struct str text)
     while (terms_next_word(&text, &word))
         for (size_t i = 0; i < terms->n; i++)
             terms->at[i].is_spelt =
-                terms->at[i].is_spelt || likeness(&terms->at[i].word, &word) >= is_form;
+                terms->at[i].is_spelt || likeness_of(&terms->at[i].word, &word) >= LIKENESS_FORM;
 }
 
 static void raise_to(float *found, float value)
@@ -351,16 +280,16 @@ static void match_word(const struct terms *terms, const struct term_word *word, 
 {
     for (size_t i = 0; i < terms->n; i++) {
         const struct term *term = &terms->at[i];
-        float like = likeness(&term->word, word);
-        if (like < is_typo && !term->is_spelt && !term->word.is_code && !word->is_code &&
-            is_misspelt(&term->word, word))
-            like = is_typo;
+        float like = likeness_of(&term->word, word);
+        if (like < LIKENESS_TYPO && !term->is_spelt && !term->word.is_code && !word->is_code &&
+            likeness_is_misspelt(&term->word, word))
+            like = LIKENESS_TYPO;
         raise_to(&found->at[i], like * most);
     }
     for (size_t k = 0; k < terms->compound_n; k++)
         for (size_t i = 0; terms->compounds[k].key == word->key && i < terms->n; i++)
             if ((terms->compounds[k].parts >> i & 1) != 0)
-                raise_to(&found->at[i], is_bare * most);
+                raise_to(&found->at[i], LIKENESS_BARE * most);
 }
 
 size_t terms_match(const struct terms *terms, struct str text, float most,
@@ -374,7 +303,7 @@ size_t terms_match(const struct terms *terms, struct str text, float most,
         match_word(terms, &word, most, found);
         if (text_compound_next(&compound, word.here, &joined)) {
             read_word(&joined, &word);
-            match_word(terms, &word, is_bare * most, found);
+            match_word(terms, &word, LIKENESS_BARE * most, found);
         }
     }
     return words;
@@ -396,12 +325,13 @@ bool terms_agree(const struct terms *terms, const struct terms_found *found)
         const struct term_word *word = &terms->at[i].word;
         has_word = has_word || (found->at[i] > 0 && !is_small_number(word));
         has_name = has_name || (i < terms->own_n && terms->at[i].is_name);
-        if (asked == NULL && i < terms->own_n && !terms->at[i].is_name)
+        if (asked == NULL && i < terms->own_n && !terms->at[i].is_name && !terms->at[i].is_weak)
             asked = &found->at[i];
     }
     bool is_named = !has_name;
     for (size_t i = 0; i < terms->own_n; i++)
-        is_named = is_named || (terms->at[i].is_name && found->at[i] > 0);
+        is_named = is_named ||
+                   (terms->at[i].is_name && found->at[i] > 0 && !is_number(&terms->at[i].word));
     return has_word && is_named && terms_has_codes(terms, found) &&
            !(has_name && asked != NULL && !(*asked > 0));
 }

@@ -9,24 +9,16 @@
 #ifndef PARLEY_TEXT_TERMS_H
 #define PARLEY_TEXT_TERMS_H
 
+#include "shared/text/likeness.h"
 #include "shared/text/text.h"
 
-enum { TERMS_MAX = 32, TERM_MAX_CHARS = 24, TERM_COMPOUNDS_MAX = 8 };
-
-/* A word as characters, folded, without English endings and accents. */
-struct term_word {
-    uint32_t chars[TERM_MAX_CHARS];
-    unsigned n;
-    bool is_code;  /* contains a digit */
-    uint64_t hash; /* text_hash(word, 0) */
-    uint64_t key;  /* without accents, as in packs (text_word_key) */
-    struct str here;
-};
+enum { TERMS_MAX = 32, TERM_COMPOUNDS_MAX = 8 };
 
 struct term {
     struct term_word word;
     double weight; /* 1 for an ordinary word; the caller may change it */
-    bool is_name;  /* one of several capitalized words in a row */
+    bool is_name;  /* one of several capitalized words in a row, or of one and a number */
+    bool is_weak;  /* common in questions, need not be in the answer (stop_words.h) */
     bool is_spelt; /* the texts contain this spelling, so no other spelling counts */
 };
 

@@ -4,6 +4,7 @@
 
 #include "shared/base/hash.h"
 #include "shared/text/fold.h"
+#include "shared/text/list_marks.h"
 
 #include <endian.h>
 #include <stdlib.h>
@@ -271,13 +272,7 @@ static bool opens_block(struct str s)
     if (s.n == 0 || *s.at == '\n' || *s.at == '\r' || *s.at == '#' || *s.at == '|' ||
         *s.at == '>' || str_has_prefix(s, STR("```")) || str_has_prefix(s, STR("~~~")))
         return true;
-    if (s.n > 1 && (*s.at == '-' || *s.at == '*' || *s.at == '+') && s.at[1] == ' ')
-        return true;
-    size_t digits = 0;
-    while (digits < s.n && digits < 3 && s.at[digits] >= '0' && s.at[digits] <= '9')
-        digits++;
-    return digits > 0 && s.n > digits + 1 && (s.at[digits] == '.' || s.at[digits] == ')') &&
-           s.at[digits + 1] == ' ';
+    return list_mark(s) > 0;
 }
 
 static bool is_heading(struct str line)
@@ -306,9 +301,15 @@ static bool is_short_form(struct str before)
 static size_t sentence_bytes(struct str s)
 {
     uint32_t c, next;
-    size_t line_start = 0;
-    for (size_t i = 0, step; (step = text_char((struct str){s.at + i, s.n - i}, &c)) != 0;
-         i += step) {
+    size_t line_start = 0, i = 0;
+    while (i < s.n && (unsigned char)s.at[i] < 0x80 && is_space((unsigned char)s.at[i]))
+        i++;
+    if (i < s.n && s.at[i] == '#') { /* a heading is a line: "# 4. Deposit" */
+        const char *end = memchr(s.at + i, '\n', s.n - i);
+        return end == NULL ? s.n : (size_t)(end - s.at) + 1;
+    }
+    i += list_mark(skip_bytes(s, i)); /* its full stop ends no sentence */
+    for (size_t step; (step = text_char((struct str){s.at + i, s.n - i}, &c)) != 0; i += step) {
         struct str behind = {s.at + i + step, s.n - i - step};
         if (c == 0x3002 || c == 0xff01 || c == 0xff1f)
             return i + step;

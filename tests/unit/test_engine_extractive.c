@@ -117,6 +117,50 @@ static void tables_lists_and_links_read_as_sentences(void **state)
     prompt_fini(&prompt);
 }
 
+static void a_row_that_says_what_its_cells_are_needs_no_heads(void **state)
+{
+    struct prompt prompt = {.searched_documents = 1, .searched_passages = 1};
+    prompt_add_source(&prompt, STR("wood.xlsx"),
+                      STR("Boards of 2026\nWood | Price\nWood: Larch | Price: 14.90\n"
+                          "Wood: Oak | Price: 38.50"));
+    check(&prompt, "What does oak cost?", "Wood: Oak; Price: 38.50 [1]\n\nSources:\n[1] wood.xlsx");
+    prompt_fini(&prompt);
+}
+
+static void a_table_answers_with_the_rows_that_hold_most(void **state)
+{
+    struct prompt prompt = {.searched_documents = 1, .searched_passages = 1};
+    prompt_add_source(
+        &prompt, STR("loans.html"),
+        STR("# Fines\n\nAll of them:\n\nItem | Fine per day\nBooks | 20p\nDVDs | 50p\n"));
+    check(&prompt, "What is the fine per day for a DVD?",
+          "Item: DVDs; Fine per day: 50p [1]\n\nSources:\n[1] loans.html");
+    prompt_fini(&prompt);
+}
+
+static void a_question_for_a_number_is_answered_with_one_or_not_at_all(void **state)
+{
+    struct prompt prompt = {.searched_documents = 1, .searched_passages = 1};
+    prompt_add_source(&prompt, STR("lease.md"),
+                      STR("# Deposit\n\nThe tenant pays a deposit before the keys are handed over. "
+                          "The landlord returns it within thirty days."));
+    check(&prompt, "What does the deposit cost?", EXTRACTIVE_NOTHING);
+    check(&prompt, "When do I get my deposit?",
+          "The tenant pays a deposit before the keys are handed over. [1] The landlord returns it "
+          "within thirty days. [1]\n\nSources:\n[1] lease.md");
+    prompt_fini(&prompt);
+}
+
+static void a_record_reads_with_semicolons(void **state)
+{
+    struct prompt prompt = {.searched_documents = 1, .searched_passages = 1};
+    prompt_add_source(&prompt, STR("clocks.xml"),
+                      STR("name: Scale\nyear: 1904\nname: Clock\nyear: 1781"));
+    check(&prompt, "What year is the clock of?",
+          "name: Clock; year: 1781 [1]\n\nSources:\n[1] clocks.xml");
+    prompt_fini(&prompt);
+}
+
 static void an_answer_about_one_thing_quotes_nothing_about_another(void **state)
 {
     struct prompt prompt = {.searched_documents = 1, .searched_passages = 1};
@@ -228,6 +272,10 @@ int main(void)
         cmocka_unit_test(a_block_of_code_is_no_sentence),
         cmocka_unit_test(what_leads_to_something_or_is_a_link_is_no_answer),
         cmocka_unit_test(tables_lists_and_links_read_as_sentences),
+        cmocka_unit_test(a_row_that_says_what_its_cells_are_needs_no_heads),
+        cmocka_unit_test(a_table_answers_with_the_rows_that_hold_most),
+        cmocka_unit_test(a_question_for_a_number_is_answered_with_one_or_not_at_all),
+        cmocka_unit_test(a_record_reads_with_semicolons),
         cmocka_unit_test(an_answer_about_one_thing_quotes_nothing_about_another),
         cmocka_unit_test(given_passages_keep_their_numbers),
         cmocka_unit_test(what_users_recommend_takes_no_place_and_repeats_nothing),

@@ -19,7 +19,7 @@ static void put_flat(struct buf *b, struct str text)
 /* One line per statement: kind, heading, lead, text. */
 static void check(const char *text, const char *expected)
 {
-    static const char kinds[] = "SLIRHC";
+    static const char kinds[] = "SLIRHCD";
     struct statements statements;
     struct statement statement;
     struct buf out;
@@ -45,6 +45,7 @@ static void check(const char *text, const char *expected)
 static void sentences_stand_under_their_heading(void **state)
 {
     check("# A\n\nOne is. Two is.\n\n## B ##\nThree.", "S A<<One is.\nS A<<Two is.\nS B<<Three.\n");
+    check("# 4. Deposit\n\nThe tenant pays.", "S 4. Deposit<<The tenant pays.\n");
     check("Only words", "S <<Only words\n");
     check("", "");
     check("#\n\n##", "");
@@ -74,6 +75,8 @@ static void a_list_is_one_statement_with_its_lead_and_then_its_items(void **stat
           "I <The box holds:<- two tyres\nS <<That is all.\n");
     check("# Stock\n\n- salt\n- flour\n",
           "L Stock<<- salt/- flour\nI Stock<<- salt\nI Stock<<- flour\n");
+    check("It covers\n\na. boats, and\nb. oars.\n",
+          "S <<It covers\nL <<a. boats, and/b. oars.\nI <<a. boats, and\nI <<b. oars.\n");
     check("Do so:\n1. Fill it.\n2. Press it.",
           "L <<Do so:/1. Fill it./2. Press it.\nI <Do so:<1. Fill it.\nI <Do so:<2. Press it.\n");
 }
@@ -96,6 +99,39 @@ static void a_line_within_a_paragraph_or_a_list_is_no_heading(void **state)
     check("Title\n\nFirst part\nOne is here, in a line that is rather long.",
           "H <<Title\nH Title<<First part\n"
           "S First part<<One is here, in a line that is rather long.\n");
+}
+
+static void lines_that_end_before_they_are_full_are_statements(void **state)
+{
+    check("07:02 started by Hanna\n09:47 vent closed\n16:30 thermocouple lost, program aborted",
+          "S <<07:02 started by Hanna\nS <<09:47 vent closed\n"
+          "S <<16:30 thermocouple lost, program aborted\n");
+    check("def code(failed):\n    \"0: well. 3: not moved.\"\n    return 3",
+          "S <<def code(failed):\nS <<\"0: well. 3: not moved.\"\nS <<return 3\n");
+    check("Shore times\nEvery member rows for eight hours. Who opens the\nsluice pays a fine.",
+          "H <<Shore times\nS Shore times<<Every member rows for eight hours.\n"
+          "S Shore times<<Who opens the/sluice pays a fine.\n");
+}
+
+static void lines_of_a_name_and_a_value_are_records(void **state)
+{
+    check("# Clocks\n\nname: Scale\nyear: 1904\nname: Clock\nyear: 1781. Old.\n\nThat is all.",
+          "D Clocks<<name: Scale/year: 1904\nD Clocks<<name: Clock/year: 1781. Old.\n"
+          "S Clocks<<That is all.\n");
+    check("Note: one line.", "S <<Note: one line.\n");
+}
+
+static void a_sentence_has_some_of_the_one_before_it(void **state)
+{
+    struct terms terms;
+    struct fit fit;
+    terms_read(&terms, STR("chairs ordered"), STR(""));
+    struct str text = STR("You charge for 36 chairs. We ordered 30.");
+    terms_learn(&terms, text);
+    fit_passage(&terms, STR(""), text, &fit);
+    assert_true(fit.best > 0.69 && fit.best < 0.71);
+    fit_passage(&terms, STR(""), STR("You charge for 36 chairs.\n\nWe ordered 30."), &fit);
+    assert_true(fit.best < 0.51);
 }
 
 static void a_number_at_the_end_of_a_sentence_is_no_ordinal(void **state)
@@ -171,6 +207,9 @@ int main(void)
         cmocka_unit_test(a_list_is_one_statement_with_its_lead_and_then_its_items),
         cmocka_unit_test(a_row_is_a_statement_with_the_first_row_as_its_lead),
         cmocka_unit_test(a_line_within_a_paragraph_or_a_list_is_no_heading),
+        cmocka_unit_test(lines_that_end_before_they_are_full_are_statements),
+        cmocka_unit_test(lines_of_a_name_and_a_value_are_records),
+        cmocka_unit_test(a_sentence_has_some_of_the_one_before_it),
         cmocka_unit_test(a_number_at_the_end_of_a_sentence_is_no_ordinal),
         cmocka_unit_test(an_ordinal_ends_no_sentence),
         cmocka_unit_test(a_year_at_the_start_of_a_line_is_no_list_mark),

@@ -57,6 +57,8 @@ static void words_are_found_in_other_forms_in_compounds_and_misspelt(void **stat
     assert_int_equal(like("entkalke", "Entkalken Sie das Ger\xc3\xa4t."), 95);
     assert_int_equal(like("bicicletta", "Le biciclette"), 95);
     assert_int_equal(like("Maschine", "Die Kaffeemaschine"), 70);
+    assert_int_equal(like("spielen", "Ballspiele sind verboten."), 70);
+    assert_int_equal(like("allergy", "alle Arbeiten"), 0);
     assert_int_equal(like("warrenty", "the warranty"), 75);
     assert_int_equal(like("Kautoin", "Die Kaution"), 75);
     assert_int_equal(like("lamp", "the damp room"), 0);
@@ -119,6 +121,10 @@ static void a_text_without_what_the_question_is_about_does_not_agree(void **stat
     assert_false(agree("Who won in 2018?", "She won in 2017."));
     assert_true(agree("Who is Helen Abara?", "The director is Helen Abara."));
     assert_false(agree("What is the salary of Helen Abara?", "The director is Helen Abara."));
+    assert_true(agree("How long does the guarantee of the Nova 130 last?",
+                      "The guarantee of the Nova 130 is three years."));
+    assert_false(agree("What is the melting point of Nova 130?", "The Nova 130 is a telescope."));
+    assert_false(agree("What is the melting point of Nova 130?", "It melts after 130 seconds."));
 }
 
 static void a_name_weighs_as_much_as_a_word_and_a_context_half_as_much_as_the_question(void **state)

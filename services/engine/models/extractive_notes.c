@@ -6,51 +6,6 @@
 
 enum { NOTES_TRIED_MAX = 16 };
 
-static size_t words_of(struct str text, uint64_t hashes[PROMPT_TERMS_MAX])
-{
-    struct text_word word;
-    size_t n = 0;
-    while (n < PROMPT_TERMS_MAX && text_next_word(&text, &word)) {
-        uint64_t hash = text_word_key(&word);
-        bool is_known = word.is_stop;
-        for (size_t i = 0; i < n && !is_known; i++)
-            is_known = hashes[i] == hash;
-        if (!is_known)
-            hashes[n++] = hash;
-    }
-    return n;
-}
-
-/* Do both ask for the same words? */
-static bool is_same_question(struct str one, struct str other)
-{
-    uint64_t words[PROMPT_TERMS_MAX], others[PROMPT_TERMS_MAX];
-    size_t n = words_of(one, words), found_n = 0;
-    if (n == 0 || n != words_of(other, others))
-        return false;
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < n; k++)
-            found_n += words[i] == others[k];
-    return found_n == n;
-}
-
-void extractive_read_note(struct extraction *x, size_t i)
-{
-    const struct source *source = &x->prompt->sources[i];
-    struct str question = str_of(source->question);
-    /* Parts of the question are answered by a note for all of it, too. */
-    bool is_for_question =
-        is_same_question(question, x->question) || is_same_question(question, x->prompt->question);
-    struct statements statements;
-    struct statement statement;
-    statements_start(&statements, str_of(source->text));
-    while (statements_next(&statements, &statement)) {
-        if (statement.kind == STATEMENT_HEADING) /* a fragment without a full stop */
-            statement.kind = STATEMENT_SENTENCE;
-        extractive_put_sentence(x, i, is_for_question, &statement, NULL);
-    }
-}
-
 /* The words, each between spaces, so that one text is found within another by its words alone. */
 static void fold(struct buf *b, struct str text)
 {
@@ -129,7 +84,7 @@ size_t extractive_take_notes(const struct extraction *x, struct sentence *taken,
     size_t notes_n = 0, tried = 0;
     for (size_t i = 0; i < x->n && notes_n < NOTES_TAKEN_MAX && tried < NOTES_TRIED_MAX; i++) {
         const struct sentence *s = &x->sentences[i], *own;
-        if (!s->is_note || !extractive_fits(x, s))
+        if (!s->is_note || !s->is_answer || s->score < x->least_score)
             continue;
         const struct source *source = &x->prompt->sources[s->source];
         tried++;

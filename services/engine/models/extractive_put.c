@@ -113,8 +113,28 @@ static void put_list(struct buf *b, struct str list)
     }
 }
 
+bool extractive_is_described(struct str row)
+{
+    unsigned n = 0, described_n = 0;
+    row = statement_plain(row);
+    while (row.at != NULL && row.n > 0) {
+        struct str cell = str_trim(str_cut(&row, '|'));
+        n += cell.n > 0;
+        described_n += memmem(cell.at, cell.n, ": ", 2) != NULL;
+    }
+    return n > 0 && 3 * described_n >= 2 * n;
+}
+
+bool extractive_begins_table(struct str row, struct str passage)
+{
+    const char *at = row.at, *from = str_trim(passage).at;
+    while (at > from && strchr(" \n", at[-1]) != NULL)
+        at--;
+    return at > from && at[-1] != '|';
+}
+
 /* Returns whether the first row of a table names its columns: a line of dashes is below it, or text
- * is above it. A passage may begin in the middle of a table. */
+ * is above it. */
 static bool has_heads(const struct prompt *prompt, const struct sentence *s)
 {
     struct str between = {s->lead.at + s->lead.n, (size_t)(s->text.at - s->lead.at) - s->lead.n};
@@ -124,7 +144,7 @@ static bool has_heads(const struct prompt *prompt, const struct sentence *s)
         return false;
     (void)str_cut(&between, '\n');
     return (between.n > 0 && memmem(between.at, between.n, "---", 3) != NULL) ||
-           s->lead.at != str_trim(passage).at;
+           extractive_begins_table(s->lead, passage);
 }
 
 /* A row reads with the names of its columns: "Flag: --url; Default: none". */
@@ -145,12 +165,25 @@ static void put_row(struct buf *b, struct str heads, struct str row)
     }
 }
 
+static void put_record(struct buf *b, struct str record)
+{
+    while (record.at != NULL && record.n > 0) {
+        extractive_put_plain(b, str_trim(str_cut(&record, '\n')));
+        buf_put(b, record.at != NULL && record.n > 0 ? STR("; ") : STR(""));
+    }
+}
+
 /* `lead`: what the sentence before it began with. */
 static void put_sentence_text(struct buf *answer, const struct prompt *prompt,
                               const struct sentence *s, struct str lead)
 {
-    if (s->kind == STATEMENT_ROW && has_heads(prompt, s)) {
-        put_row(answer, s->lead, s->text);
+    if (s->kind == STATEMENT_ROW) {
+        bool names = has_heads(prompt, s) && !extractive_is_described(s->text);
+        put_row(answer, names ? s->lead : STR(""), statement_plain(s->text));
+        return;
+    }
+    if (s->kind == STATEMENT_RECORD) {
+        put_record(answer, s->text);
         return;
     }
     if (s->kind == STATEMENT_LIST) {
