@@ -247,10 +247,11 @@ static void put_message(struct mail *mail, struct str bytes)
     put_part(mail, bytes);
 }
 
-/* A mail has at least one of the fields that every mail has. */
+/* A mail has at least one of the fields that mails begin with. */
 static bool is_mail(struct str bytes)
 {
-    static const char *const names[] = {"From", "Date", "Subject", "Received", "To", NULL};
+    static const char *const names[] = {"From", "Date",         "Subject",      "Received",
+                                        "To",   "MIME-Version", "Content-Type", NULL};
     struct str head, body;
     mime_split(bytes, &head, &body);
     for (const char *const *name = names; *name != NULL; name++)

@@ -17,25 +17,31 @@ static struct str next_line(struct str *rest)
     return line;
 }
 
+/* Returns whether a line continues the one before it. */
+static bool is_continued(struct str rest)
+{
+    return rest.n > 0 && (*rest.at == ' ' || *rest.at == '\t');
+}
+
+/* Returns whether text has begun without an empty line before it. */
+static bool is_text(struct str line)
+{
+    return memchr(line.at, ':', line.n) == NULL && !is_continued(line);
+}
+
 void mime_split(struct str entity, struct str *ret_head, struct str *ret_body)
 {
     struct str rest = entity;
     while (rest.at != NULL && rest.n > 0) {
-        const char *from = rest.at;
-        if (next_line(&rest).n == 0) {
-            *ret_head = (struct str){entity.at, (size_t)(from - entity.at)};
-            *ret_body = rest.at == NULL ? STR("") : rest;
+        struct str from = rest, line = next_line(&rest);
+        if (line.n == 0 || is_text(line)) {
+            *ret_head = (struct str){entity.at, (size_t)(from.at - entity.at)};
+            *ret_body = line.n > 0 ? from : rest.at == NULL ? STR("") : rest;
             return;
         }
     }
     *ret_head = entity;
     *ret_body = STR("");
-}
-
-/* Returns whether a line continues the one before it. */
-static bool is_continued(struct str rest)
-{
-    return rest.n > 0 && (*rest.at == ' ' || *rest.at == '\t');
 }
 
 struct str mime_field(struct str head, const char *name)

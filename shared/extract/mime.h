@@ -8,7 +8,7 @@
 
 #include "shared/base/buf.h"
 
-/* Splits an entity at its first empty line. */
+/* Splits an entity at its first empty line, or before the first line that is no field. */
 void mime_split(struct str entity, struct str *ret_head, struct str *ret_body);
 /* The value of the first field of that name, with its line breaks; empty if there is none. */
 struct str mime_field(struct str head, const char *name);

@@ -4,8 +4,9 @@
 
 #include <stdlib.h>
 
-/* Rows at the top that may be heads, and the widest cell below them that is repeated. */
-enum { LINE_MAX_BYTES = 32 << 20, HEAD_ROWS = 2, NARROW_COLUMNS = 2 };
+/* Of a cell that spans more than NARROW_COLUMNS, only a head is repeated: it is in the first rows,
+ * and short. */
+enum { LINE_MAX_BYTES = 32 << 20, HEAD_ROWS = 2, HEAD_MAX_BYTES = 40, NARROW_COLUMNS = 2 };
 
 void table_rows_init(struct table_rows *rows)
 {
@@ -55,9 +56,9 @@ void table_rows_begin(struct table_rows *rows)
 
 void table_rows_put(struct table_rows *rows, struct str text, unsigned column_n, unsigned row_n)
 {
-    bool is_wide = rows->row_n > HEAD_ROWS && column_n > NARROW_COLUMNS;
+    bool is_head = rows->row_n <= HEAD_ROWS && text.n <= HEAD_MAX_BYTES;
     struct str below = text.n <= TABLE_REPEATED_MAX_BYTES ? text : STR("");
-    struct str beside = is_wide ? STR("") : below;
+    struct str beside = column_n > NARROW_COLUMNS && !is_head ? STR("") : below;
     put_from_above(rows);
     if (rows->cell_n++ > 0)
         buf_lit(&rows->once, " | ");

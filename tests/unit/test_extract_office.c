@@ -591,6 +591,9 @@ static void mail_is_read_with_its_attachments(void **state)
         "# inner\n\nInner");
     expect(EXTRACT_EML, STR("Subject: s\nContent-Type: text/html\n\n<p>only html</p>"),
            "# s\n\nonly html");
+    expect(EXTRACT_EML, STR("Subject: s\r\n \r\nThe pump\r\nruns.\r\n\r\nIt leaks."),
+           "# s\n\nThe pump\nruns.\n\nIt leaks.");
+    expect(EXTRACT_EML, STR("Content-Type: text/plain\n\nOnly a text"), "Only a text");
     assert_int_equal(read_bytes(EXTRACT_EML, STR("no mail at all")), EXTRACT_FAULT_NOT_KIND);
 }
 
