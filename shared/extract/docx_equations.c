@@ -73,6 +73,7 @@ static bool is_wrapped(const struct equation_node *in, const char *part)
 
 static bool is_simple(struct str s)
 {
+    str_expect(s);
     if (s.n > 1 && *s.at == '-')
         s = (struct str){s.at + 1, s.n - 1};
     while (s.n > 0) {

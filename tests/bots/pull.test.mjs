@@ -235,7 +235,8 @@ suite('bots that pull', { sweep: false }, ({ test, cluster }) => {
     for (const poll of held) poll.abort();
   });
 
-  test('sixty messages at once go to the polls of a bot, each to one', async () => {
+  // An account may have 50 unfinished deliveries of a bot on a shard.
+  test('forty messages at once go to the polls of a bot, each to one', async () => {
     const bot = await newPuller();
     const rooms = await Promise.all(Array.from({ length: 5 }, () => openRoom(cluster)));
     const seen = [];
@@ -252,10 +253,10 @@ suite('bots that pull', { sweep: false }, ({ test, cluster }) => {
     };
     const workers = [0, 1, 0, 1].map(work);
     await isParked(bot);
-    const asked = Array.from({ length: 60 }, (_, i) => `@${bot.username} ${i}`);
+    const asked = Array.from({ length: 40 }, (_, i) => `@${bot.username} ${i}`);
     try {
       await Promise.all(asked.map((text, i) => rooms[i % 5].say(text)));
-      await eventually(() => seen.length === 60, { what: 'all messages' });
+      await eventually(() => seen.length === 40, { what: 'all messages' });
     } finally {
       mayEnd = true;
     }

@@ -32,8 +32,8 @@ static void check_answer(struct str answer, struct str prompt, bool is_write)
     struct str sql = json_member_str(output, "sql_query");
     if (sql.at != NULL) {
         struct buf why;
-        const char *at = memmem(prompt.at, prompt.n, "Tables: ", 8);
-        struct str rest = {at + 8, (size_t)(prompt.at + prompt.n - at) - 8};
+        const char *at = memmem(prompt.at, prompt.n, "\nTables: ", 9); /* not in the request */
+        struct str rest = {at + 9, (size_t)(prompt.at + prompt.n - at) - 9};
         buf_init(&why, 4096);
         require(json_parse(str_cut(&rest, '\n'), reason, sizeof reason, &tables));
         require(sql.n > 30 << 10 || rules_check_sql(sql, is_write, tables, &why));

@@ -26,6 +26,16 @@ static void put_cut(struct buf *b, struct str text, size_t max_chars)
         buf_lit(b, "\xe2\x80\xa6");
 }
 
+/* `[3] `, as passages begin: marks_put_quoted leaves it where code has it, as in `[3] = x`. */
+static bool is_numbered(struct str line)
+{
+    size_t n = 1;
+    while (n < line.n && line.at[n] >= '0' && line.at[n] <= '9')
+        n++;
+    return n > 1 && line.at[0] == '[' && n + 1 < line.n && line.at[n] == ']' &&
+           line.at[n + 1] == ' ';
+}
+
 /* Returns whether it looks like the beginning of a line of ours. */
 static bool means_something(struct str line)
 {
@@ -43,6 +53,11 @@ static void put_line(struct buf *b, struct str line)
         buf_put_char(b, ' ');
     size_t from = b->n;
     marks_put_quoted(b, line);
+    if (!b->is_over && is_numbered((struct str){b->at + from, b->n - from})) {
+        buf_put_char(b, ' ');
+        memmove(b->at + from + 1, b->at + from, b->n - from - 1);
+        b->at[from] = ' ';
+    }
     for (size_t i = from; i < b->n; i++)
         if ((unsigned char)b->at[i] < ' ' && b->at[i] != '\t')
             b->at[i] = ' ';
