@@ -11,6 +11,7 @@
 #include "shared/extract/docx_paragraph.h"
 #include "shared/extract/docx_symbols.h"
 #include "shared/extract/docx_tables.h"
+#include "shared/extract/drawing_texts.h"
 #include "shared/text/text.h"
 
 #include <stdio.h>
@@ -190,10 +191,7 @@ static void put_text(struct body *body, struct str text)
 /* The text that stands for a picture, apart from the words around it. */
 static void put_alt_text(struct body *body, struct str text)
 {
-    static const struct str generated = {"Description automatically generated", 35};
-    const char *end =
-        text.n < generated.n ? NULL : memmem(text.at, text.n, generated.at, generated.n);
-    text = str_trim((struct str){text.at, end == NULL ? text.n : (size_t)(end - text.at)});
+    text = drawing_alt_text(text);
     if (text.n == 0 || body->run_depth == 0 || run_of(body)->is_hidden)
         return;
     begin_paragraph(body);

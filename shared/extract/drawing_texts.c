@@ -168,3 +168,28 @@ enum extract_fault drawing_texts_read_all(struct package *package, struct str fo
     }
     return fault;
 }
+
+static bool is_file_name(struct str text)
+{
+    static const char *const endings[] = {".png",  ".jpg", ".jpeg", ".gif", ".bmp", ".tif",
+                                          ".tiff", ".emf", ".wmf",  ".svg", ".webp"};
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        struct str ending = str_of(endings[i]);
+        if (text.n > ending.n &&
+            str_eq_nocase((struct str){text.at + text.n - ending.n, ending.n}, ending))
+            return true;
+    }
+    return false;
+}
+
+struct str drawing_alt_text(struct str description)
+{
+    static const struct str remark = {"Description automatically generated", 35};
+    const char *end = description.n < remark.n
+                          ? NULL
+                          : memmem(description.at, description.n, remark.at, remark.n);
+    struct str text = {description.at,
+                       end == NULL ? description.n : (size_t)(end - description.at)};
+    text = str_trim(text);
+    return is_file_name(text) ? STR("") : text;
+}

@@ -106,7 +106,7 @@ static void put_alt_text(struct slide *slide, const struct xml_tag *tag)
     slide->is_hidden = str_eq(xml_attribute(tag, "hidden"), STR("1"));
     if (!slide->is_picture || slide->is_hidden || slide->is_notes)
         return;
-    flow_put(&slide->flow, xml_attribute(tag, "descr"));
+    flow_put(&slide->flow, drawing_alt_text(xml_attribute(tag, "descr")));
     flow_break(&slide->flow, 2);
 }
 

@@ -361,6 +361,18 @@ static void equations_are_one_line(void **state)
     }
 }
 
+static void a_picture_is_described_unless_by_the_name_of_its_file(void **state)
+{
+#define PICTURE(description)                                                                       \
+    "<w:r><w:drawing><x:inline xmlns:x=\"http://schemas.openxmlformats.org/drawingml/2006/"        \
+    "wordprocessingDrawing\"><x:docPr descr=\"" description "\"/></x:inline></w:drawing></w:r>"
+    expect(STR(DOCUMENT("<w:p>" R("Set it to") PICTURE(
+               "position 3&#10;&#10;Description automatically "
+               "generated") R(".") "</w:p><w:p>" R("End") PICTURE("logo 2.PNG") "</w:p>")),
+           "Set it to position 3.\n\nEnd");
+#undef PICTURE
+}
+
 static void signs_of_symbol_fonts_are_characters(void **state)
 {
     expect(STR(DOCUMENT("<w:p><w:r><w:sym w:font=\"Symbol\" w:char=\"F061\"/><w:t> </w:t>"
@@ -606,6 +618,7 @@ int main(void)
         cmocka_unit_test(cells_span_rows_and_columns),
         cmocka_unit_test(a_cell_may_hold_nothing_but_its_number),
         cmocka_unit_test(equations_are_one_line),
+        cmocka_unit_test(a_picture_is_described_unless_by_the_name_of_its_file),
         cmocka_unit_test(signs_of_symbol_fonts_are_characters),
         cmocka_unit_test(a_power_is_no_ordinal),
         cmocka_unit_test(headers_are_read_once_and_page_numbers_never),
