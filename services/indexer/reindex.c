@@ -201,9 +201,11 @@ static void sum_up(struct reindex *x, bool is_whole)
                is_whole ? "true" : "false");
     else if (x->is_dry)
         printf("dry run, nothing was changed%s\n", end);
+    else if (x->gone_n > 0)
+        printf("%zu queued, %zu to be uploaded again because they have no stored text%s\n",
+               x->queued_n, x->gone_n, end);
     else
-        printf("%zu queued, %zu without a stored text, to be uploaded again%s\n", x->queued_n,
-               x->gone_n, end);
+        printf("%zu queued%s\n", x->queued_n, end);
     fflush(stdout);
     if (!is_whole && !redis_is_interrupted())
         fprintf(stderr, "parley: %s (run it again to continue)\n",

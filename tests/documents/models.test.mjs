@@ -265,6 +265,10 @@ suite('parley reindex', { nodes: 0, sweep: false }, ({ test, cluster }) => {
     assert.deepEqual([code, numbers, plan.toUpload, plan.toIngest], [0, [5, 2, 0, 2, 2, 2], 1, 1]);
     await eventually(async () => (await count('two')) === 5 && (await desk.doc(idOf(packed))).pack_version === '1', { what: 'their packs are new' });
     assert.deepEqual((await reindex()).numbers, [5, 3, 0, 0, 2, 0]);
+    await desk.cmd('HSET', book, 'text', '', 'pack_version', 0); // as after an upload that could not be read
+    const gone = await runParley(['reindex', '--redis', cluster.redis.url, '--embeddings', `openai:${embedder.url}#two`]);
+    assert.equal(gone.code, 1);
+    assert.match(gone.stdout, /\n0 queued, 1 to be uploaded again because they have no stored text\n$/);
     await node.stop();
   });
 
