@@ -295,3 +295,17 @@ unsigned stop_words_weak(struct str word)
 {
     return find_in(weak_lists, word);
 }
+
+size_t stop_words_phrase(struct str text)
+{
+    /* Longer ones before those that they begin with. */
+    static const char *const phrases[] = {
+        "多少钱", "多少", "多久", "什么时候", "什么", "为什么", "怎么样", "怎么",
+        "如何",   "哪里", "哪个", "哪些",     "几点", "请问",   "是否",   "有没有",
+        "谁",     "吗",   "呢",   "吧",       "的",   "了",     "是",     "在",
+        "何時間", "何時", "何分", "何人",     "何円", "何",     "誰",     NULL};
+    for (const char *const *phrase = phrases; *phrase != NULL; phrase++)
+        if (str_has_prefix(text, str_of(*phrase)))
+            return strlen(*phrase);
+    return 0;
+}

@@ -27,5 +27,8 @@ unsigned stop_words_languages(struct str word);
 /* The same for words that are common in questions but need not be in the answer: "cost", "number",
  * "allowed". */
 unsigned stop_words_weak(struct str word);
+/* Returns the bytes of the phrase of a Chinese or Japanese question that a text begins with, which
+ * says little: "how much", "what". 0 if there is none. */
+size_t stop_words_phrase(struct str text);
 
 #endif

@@ -222,6 +222,16 @@ static void note_compound(struct terms *terms, struct text_compound *compound,
     }
 }
 
+/* Skips a phrase that says little, if the word begins one; `rest` is what comes after the word. */
+static bool skip_phrase(struct str word, struct str *rest)
+{
+    struct str from = {word.at, (size_t)(rest->at + rest->n - word.at)};
+    size_t n = stop_words_phrase(from);
+    if (n > 0)
+        *rest = (struct str){from.at + n, from.n - n};
+    return n > 0;
+}
+
 static void add_terms(struct terms *terms, struct str text)
 {
     unsigned language = language_of(text), read_n = 0;
@@ -229,6 +239,8 @@ static void add_terms(struct terms *terms, struct str text)
     struct term_word word;
     struct text_compound compound = {.n = 0};
     while (terms->n < TERMS_MAX && read_n++ < WORDS_READ_MAX && terms_next_word(&text, &word)) {
+        if (skip_phrase(word.here, &text))
+            continue;
         struct saying saying = saying_of(&word);
         bool is_known = (saying.stop >> language & 1) != 0 || is_hiragana(&word);
         is_known = is_known || place_of(terms, word.hash) < terms->n;

@@ -138,6 +138,23 @@ static void a_table_answers_with_the_rows_that_hold_most(void **state)
     prompt_fini(&prompt);
 }
 
+static void a_row_is_found_by_the_number_that_the_question_calls_it_by(void **state)
+{
+    struct prompt prompt = {.searched_documents = 1, .searched_passages = 1};
+    prompt_add_source(&prompt, STR("plan.md"),
+                      STR("# Plan\n\nAll weeks:\n\nWeek | Tuesday | Sunday\n4 | 8 km | 13 km\n"
+                          "8 | 10 km | 18 km\n"));
+    check(&prompt, "How far do I run on Sunday in week 8?",
+          "Week: 8; Tuesday: 10 km; Sunday: 18 km [1]\n\nSources:\n[1] plan.md");
+    prompt_fini(&prompt);
+    prompt = (struct prompt){.searched_documents = 1, .searched_passages = 1};
+    prompt_add_source(&prompt, STR("tickets.json"),
+                      STR("ticket: 4471 | solution: new fuse\nticket: 4480 | solution: new seal"));
+    check(&prompt, "What is the solution of ticket 4471?",
+          "ticket: 4471; solution: new fuse [1]\n\nSources:\n[1] tickets.json");
+    prompt_fini(&prompt);
+}
+
 static void a_question_for_a_number_is_answered_with_one_or_not_at_all(void **state)
 {
     struct prompt prompt = {.searched_documents = 1, .searched_passages = 1};
@@ -274,6 +291,7 @@ int main(void)
         cmocka_unit_test(tables_lists_and_links_read_as_sentences),
         cmocka_unit_test(a_row_that_says_what_its_cells_are_needs_no_heads),
         cmocka_unit_test(a_table_answers_with_the_rows_that_hold_most),
+        cmocka_unit_test(a_row_is_found_by_the_number_that_the_question_calls_it_by),
         cmocka_unit_test(a_question_for_a_number_is_answered_with_one_or_not_at_all),
         cmocka_unit_test(a_record_reads_with_semicolons),
         cmocka_unit_test(an_answer_about_one_thing_quotes_nothing_about_another),

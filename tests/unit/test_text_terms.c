@@ -34,6 +34,8 @@ static void a_question_is_read_without_the_stop_words_of_its_language(void **sta
                 "e,gratuite");
     check_terms("\xc2\xbfQui\xc3\xa9n da los cursos de nataci\xc3\xb3n?", "cursos,nataci\xc3\xb3n");
     check_terms("Chi \xc3\xa8 il capo dell'ufficio?", "capo,ufficio");
+    check_terms("龙井多少钱？", "龙,井");
+    check_terms("夕食は何時ですか？", "夕,食");
     check_terms("What is it?", "");
     check_terms("", "");
     check_terms("?!", "");

@@ -21,17 +21,18 @@ struct sentence {
     struct str text, lead, heading, code;
     size_t source, place; /* from 0; `place` is its index among all sentences */
     double price, score;
-    bool is_answer;                /* it and its passage hold enough of the question */
-    double coverage, context;      /* share of the question's weight: of itself, of its passage */
-    bool is_below;                 /* most of its coverage comes from the heading or lead above */
-    double own;                    /* share of the question's weight in its own words */
-    bool has_subject;              /* it, or what is above it, has the question's rarest word */
-    bool has_codes;                /* the same of every code and larger number of the question */
-    bool is_of_subject;            /* the heading above it has the question's rarest word */
-    bool is_measured;              /* it says the amount, the price or the time that is asked for */
-    bool says_asked;               /* the kind of thing that is asked for, see asked.h */
-    uint64_t twin;                 /* hash of the text in the form that is compared */
-    struct terms_found found;      /* without the title */
+    bool is_answer;           /* it and its passage hold enough of the question */
+    double coverage, context; /* share of the question's weight: of itself, of its passage */
+    bool is_below;            /* most of its coverage comes from the heading or lead above */
+    double own;               /* share of the question's weight in its own words */
+    bool is_keyed;            /* it is a row that the question calls by a number, as "week 8" */
+    bool has_subject;         /* it, or what is above it, has the question's rarest word */
+    bool has_codes;           /* the same of every code and larger number of the question */
+    bool is_of_subject;       /* the heading above it has the question's rarest word */
+    bool is_measured;         /* it says the amount, the price or the time that is asked for */
+    bool says_asked;          /* the kind of thing that is asked for, see asked.h */
+    uint64_t twin;            /* hash of the text in the form that is compared */
+    struct terms_found found; /* without the title */
     bool is_note, is_for_question; /* recommended; recommended for exactly this question */
     const char *complaint;         /* a user's complaint about it; NULL: none */
 };
@@ -60,16 +61,22 @@ bool extractive_is_links(struct str text);
 /* Puts a text with each run of white space as one space, links within a site as their words, and
  * marks as marks_put_quoted has them. */
 void extractive_put_plain(struct buf *b, struct str text);
-/* Returns whether a row is the first one of its table: text of the passage is above it. A passage
- * may begin in the middle of a table, or of a row. */
-bool extractive_begins_table(struct str row, struct str passage);
-/* Returns whether each cell of a row says what it is: "Type: A | Pressure: 40 bar". */
-bool extractive_is_described(struct str row);
 void extractive_put_answer(const struct prompt *prompt, const struct sentence *sentences,
                            size_t taken, struct buf *answer);
 /* `words`: what was looked for. */
 void extractive_put_think(const struct prompt *prompt, struct str words, size_t taken,
                           struct buf *think);
+
+/* --- extractive_rows.c --- */
+
+/* Returns whether a row is the first one of its table: text of the passage is above it. A passage
+ * may begin in the middle of a table, or of a row. */
+bool extractive_begins_table(struct str row, struct str passage);
+/* Returns whether each cell of a row says what it is: "Type: A | Pressure: 40 bar". */
+bool extractive_is_described(struct str row);
+/* Returns whether a cell of the row is what the question calls it by: asked about "week 8", the
+ * cell below "Week" is 8. `heads`: those of the row, or empty. */
+bool extractive_is_keyed(const struct terms *terms, struct str heads, struct str row);
 
 /* --- extractive_marked.c --- */
 

@@ -113,26 +113,6 @@ static void put_list(struct buf *b, struct str list)
     }
 }
 
-bool extractive_is_described(struct str row)
-{
-    unsigned n = 0, described_n = 0;
-    row = statement_plain(row);
-    while (row.at != NULL && row.n > 0) {
-        struct str cell = str_trim(str_cut(&row, '|'));
-        n += cell.n > 0;
-        described_n += memmem(cell.at, cell.n, ": ", 2) != NULL;
-    }
-    return n > 0 && 3 * described_n >= 2 * n;
-}
-
-bool extractive_begins_table(struct str row, struct str passage)
-{
-    const char *at = row.at, *from = str_trim(passage).at;
-    while (at > from && strchr(" \n", at[-1]) != NULL)
-        at--;
-    return at > from && at[-1] != '|';
-}
-
 /* Returns whether the first row of a table names its columns: a line of dashes is below it, or text
  * is above it. */
 static bool has_heads(const struct prompt *prompt, const struct sentence *s)

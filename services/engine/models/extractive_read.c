@@ -17,6 +17,7 @@ static const double least_coverage = 0.25, least_fit = 0.51, least_fit_measured 
                     coverage_price = 0.3;
 static const float same_document_price = 0.3f;
 static const double context_price = 0.3, rank_cost = 0.06;
+static const double key_gain = 1, key_price = 1.2; /* of rows that the question names by a number */
 static const double row_price = 0.9, first_row_price = 0.5, heading_line_price = 0.4;
 static const double without_code_price = 0.6, without_asked_price = 0.75, without_way_price = 0.85;
 
@@ -135,9 +136,13 @@ static void set_price(const struct extraction *x, const struct statement *statem
         s->price *= x->asked == ASKED_WAY ? without_way_price : without_asked_price;
     /* Prose reads better than a table's row. */
     if (statement->kind == STATEMENT_ROW)
-        s->price *= statement->lead.n > 0 ? row_price : first_row_price;
+        s->price *= statement->lead.n > 0 || extractive_is_described(statement->text)
+                        ? row_price
+                        : first_row_price;
     if (statement->kind == STATEMENT_HEADING)
         s->price *= heading_line_price;
+    if (s->is_keyed)
+        s->price *= key_price;
 }
 
 /* Sets what the sentence says of the question; `found` is that with the title. */
@@ -149,6 +154,10 @@ static void set_said(const struct extraction *x, const struct statement *stateme
     bool counts = x->counted == TERMS_MAX || found->at[x->counted] > 0;
     (void)terms_match(&x->terms, s->text, 1, &alone);
     s->own = fit_share(&x->terms, &alone);
+    s->is_keyed = statement->kind == STATEMENT_ROW &&
+                  extractive_is_keyed(&x->terms, statement->lead, s->text);
+    if (s->is_keyed)
+        s->own += key_gain;
     s->has_subject = x->subject < x->terms.n && found->at[x->subject] > 0;
     s->is_of_subject = is_of_subject(x, statement->heading);
     s->coverage = s->is_for_question ? 1 : fit_share(&x->terms, found);
