@@ -233,6 +233,8 @@ static struct str take_text(struct statements *s, bool *ret_is_record)
 {
     while (s->rest.n > 0 && strchr(" \t\r\n", *s->rest.at) != NULL && *s->rest.at != 0)
         s->rest = skip(s->rest, 1);
+    if (s->rest.n == 0)
+        return (struct str){s->rest.at, 0};
     if (s->rest.at >= s->block_end) {
         struct str block = lines_block(s->rest);
         s->block = block.at;
@@ -257,7 +259,9 @@ static struct str before_of(struct statements *s, struct str text)
 {
     struct str before = s->before;
     s->before = text;
-    for (const char *at = before.at + before.n; before.n > 0 && at + 1 < text.at; at++)
+    if (before.n == 0)
+        return before;
+    for (const char *at = before.at + before.n; at + 1 < text.at; at++)
         if (*at == '\n' && at[1] == '\n')
             return (struct str){NULL, 0};
     return before;
