@@ -61,7 +61,8 @@ static void put_word(struct buf *text, struct str word)
             continue;
         }
         pdf_put_characters(text, (struct str){word.at + from, at - from});
-        buf_put_char(text, ' ');
+        if (text->n == 0 || text->at[text->n - 1] != ' ')
+            buf_put_char(text, ' ');
         from = at + length;
         at = from - 1;
     }

@@ -7,6 +7,7 @@
 #include "shared/extract/pdf_words.h"
 
 #include "shared/base/mem.h"
+#include "shared/extract/pdf_places.h"
 #include "shared/text/text.h"
 
 enum {
@@ -122,11 +123,37 @@ static void put_word(struct pdf_words *w, const struct row *row, uint32_t char_n
  * its first word, so that none is empty. */
 struct progress {
     bool needs_block, needs_line;
+    struct pdf_places places;
 };
+
+/* Does a word continue the last line, at its height and with the room of a blank between them?
+ * Poppler ends a line where another word lies on top of it. */
+static bool is_in_line(const struct pdf_words *w, const struct row *row)
+{
+    const struct pdf_box *before = &w->words[w->word_n - 1].box;
+    float height = row->box.y1 - row->box.y0, gap = row->box.x0 - before->x1,
+          move = pdf_middle(&row->box) - pdf_middle(before),
+          growth = height - (before->y1 - before->y0);
+    return gap > 0 && gap < height * 0.6F && (move < 0 ? -move : move) < height * 0.15F &&
+           (growth < 0 ? -growth : growth) < height * 0.2F;
+}
+
+static void take_word(struct pdf_words *w, const struct row *row, struct progress *progress)
+{
+    uint32_t char_n = count_seen(row->text);
+    if (w->page_n == 0 || char_n == 0 ||
+        !pdf_places_take(&progress->places, w->page_n, row->text, &row->box))
+        return;
+    if (progress->needs_block)
+        begin_block(w);
+    if (progress->needs_block || (progress->needs_line && !is_in_line(w, row)))
+        begin_line(w);
+    progress->needs_block = progress->needs_line = false;
+    put_word(w, row, char_n);
+}
 
 static void put_row(struct pdf_words *w, const struct row *row, struct progress *progress)
 {
-    uint32_t char_n;
     switch (row->level) {
     case '1':
         begin_page(w, row);
@@ -134,17 +161,7 @@ static void put_row(struct pdf_words *w, const struct row *row, struct progress 
         break;
     case '3': progress->needs_block = true; break;
     case '4': progress->needs_line = true; break;
-    case '5':
-        char_n = count_seen(row->text);
-        if (w->page_n == 0 || char_n == 0)
-            break;
-        if (progress->needs_block)
-            begin_block(w);
-        if (progress->needs_block || progress->needs_line)
-            begin_line(w);
-        *progress = (struct progress){false, false};
-        put_word(w, row, char_n);
-        break;
+    case '5': take_word(w, row, progress); break;
     default: break;
     }
 }
@@ -178,11 +195,13 @@ static void describe(struct pdf_words *w, struct pdf_block *block)
 void pdf_words_read(struct str tsv, struct pdf_words *ret_words)
 {
     struct pdf_words w = {0};
-    struct progress progress = {true, true};
+    struct progress progress = {.needs_block = true, .needs_line = true};
     struct row row;
+    pdf_places_init(&progress.places);
     while (tsv.n > 0)
         if (read_row(str_cut(&tsv, '\n'), &row))
             put_row(&w, &row, &progress);
+    pdf_places_fini(&progress.places);
     for (uint32_t i = 0; i < w.block_n; i++)
         describe(&w, &w.blocks[i]);
     *ret_words = w;

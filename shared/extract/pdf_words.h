@@ -8,10 +8,7 @@
 #define PARLEY_EXTRACT_PDF_WORDS_H
 
 #include "shared/base/str.h"
-
-struct pdf_box {
-    float x0, y0, x1, y1;
-};
+#include "shared/extract/pdf_box.h"
 
 struct pdf_word {
     struct str text; /* borrowed; it has something to be seen */
@@ -54,14 +51,6 @@ struct pdf_words {
 void pdf_words_read(struct str tsv, struct pdf_words *ret_words);
 void pdf_words_fini(struct pdf_words *words);
 
-static inline float pdf_width(const struct pdf_box *box)
-{
-    return box->x1 - box->x0;
-}
-static inline float pdf_middle(const struct pdf_box *box)
-{
-    return (box->y0 + box->y1) / 2;
-}
 /* The first word of a line. */
 static inline const struct pdf_word *pdf_first(const struct pdf_words *w,
                                                const struct pdf_line *line)

@@ -168,6 +168,20 @@ static void a_bullet_stands_before_its_item(void **state)
           "• Open it.\n\n2. Close it.\n");
 }
 
+static void a_word_on_top_of_its_copy_is_read_once(void **state)
+{
+    check("100 300 10 The pump runs\n101 302 10 The pump runs\n100 312 10 daily.",
+          "The pump runs daily.\n");
+    check("100 300 10 The pump\n-\n99 301 11 The pump\n-\n100 500 10 The pump",
+          "The pump\n\nThe pump\n");
+    /* As poppler has it: each line ends where the other text has a word. */
+    check("100 300 10 The\n100.5 301 10 The pump\n120 300 10 pump runs\n145.5 301 10 runs at",
+          "The pump runs at\n");
+    check("100 300 10 very very good", "very very good\n");
+    check("100 300 10 forty\n100 301 10 ninety", "forty\nninety\n");
+    check("100 300 10 same\n/\n100 300 10 same", "same\n\n\fsame\n");
+}
+
 static void what_is_raised_or_lowered_stays_distinct(void **state)
 {
     check("100 300 10 The tank holds 10 ^6 cells of x _12 each",
@@ -184,6 +198,7 @@ static void characters_are_those_that_people_write(void **state)
         {"cata\xe2\x80\x8blogue", "catalogue\n"},
         {"Valves . . . . . . 12", "Valves 12\n"},
         {"Valves......12", "Valves 12\n"},
+        {"Valves .....12", "Valves 12\n"},
         {"and so on...", "and so on...\n"},
         {"\xef\xba\x94\xef\xbb\xb4\xef\xba\x91\xef\xba\xae\xef\xbb\x8c\xef\xbb\x9f\xd8\xa7",
          "العربية\n"},
@@ -221,6 +236,7 @@ int main(void)
         cmocka_unit_test(cells_of_a_table_stay_in_their_rows),
         cmocka_unit_test(prose_in_columns_is_not_a_table),
         cmocka_unit_test(a_bullet_stands_before_its_item),
+        cmocka_unit_test(a_word_on_top_of_its_copy_is_read_once),
         cmocka_unit_test(what_is_raised_or_lowered_stays_distinct),
         cmocka_unit_test(characters_are_those_that_people_write),
         cmocka_unit_test(any_bytes_are_safe),
