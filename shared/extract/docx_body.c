@@ -12,6 +12,7 @@
 #include "shared/extract/docx_symbols.h"
 #include "shared/extract/docx_tables.h"
 #include "shared/extract/drawing_texts.h"
+#include "shared/extract/numbers.h"
 #include "shared/text/text.h"
 
 #include <stdio.h>
@@ -21,7 +22,6 @@ enum {
     BOXES_MAX = 16,
     RUNS_MAX = 8,
     RUBY_MAX_BYTES = 4096,
-    NO_NUMBER_CHARS_MAX = 24, /* "Page of": what is left of a paragraph with the page's number */
 };
 
 struct paragraph {
@@ -105,17 +105,6 @@ static void begin_paragraph(struct body *body)
     put_mark(body);
 }
 
-static bool is_only_page_number(struct str text)
-{
-    text = str_trim(text);
-    if (text_length(text) > NO_NUMBER_CHARS_MAX)
-        return false;
-    for (size_t i = 0; i < text.n; i++)
-        if (text.at[i] >= '0' && text.at[i] <= '9')
-            return false;
-    return true;
-}
-
 /* Puts the number of a paragraph that is nothing else, as in the first column of many tables. */
 static void put_lone_number(struct body *body)
 {
@@ -131,7 +120,7 @@ static void end_paragraph(struct body *body)
     resolve(body);
     put_lone_number(body);
     if (paragraph->has_page_number && out->n >= paragraph->from &&
-        is_only_page_number((struct str){out->at + paragraph->from, out->n - paragraph->from})) {
+        numbers_is_page_label((struct str){out->at + paragraph->from, out->n - paragraph->from})) {
         out->n = paragraph->from;
         body->flow = paragraph->flow_before;
     }

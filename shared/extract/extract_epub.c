@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-enum { ITEMS_MAX = 16384, CHAPTER_MAX_BYTES = 25 << 20, ENCRYPTION_MAX_BYTES = 1 << 20 };
+enum { ITEMS_MAX = 16384, CHAPTER_MAX_BYTES = 25 << 20 };
 
 struct item {
     struct str id, href;
@@ -125,28 +125,16 @@ static enum extract_fault put_chapters(struct book *book, struct buf *rough)
     return fault;
 }
 
-/* Fonts may be scrambled in any book; pages that are encrypted can only be read by a shop's own
- * programs. */
-static enum extract_fault check_encryption(struct package *package)
-{
-    static const struct str word = {"http://www.w3.org/2001/04/xmlenc#aes", 36};
-    struct buf parts;
-    buf_init(&parts, ENCRYPTION_MAX_BYTES);
-    enum extract_fault fault = package_read(package, STR("META-INF/encryption.xml"), &parts);
-    if (fault == EXTRACT_FAULT_NONE && parts.n > 0 &&
-        memmem(parts.at, parts.n, word.at, word.n) != NULL)
-        fault = EXTRACT_FAULT_ENCRYPTED;
-    buf_fini(&parts);
-    return fault;
-}
-
 static enum extract_fault read_book(struct book *book, struct buf *rough)
 {
     struct xml_handler container = {
         .data = book, .on_start = on_container, .allows_document_type = true};
     struct xml_handler package = {
         .data = book, .on_start = on_package, .allows_document_type = true};
-    enum extract_fault fault = check_encryption(&book->package);
+    /* Fonts may be scrambled in any book; pages that are encrypted can only be read by a shop's own
+     * programs. */
+    enum extract_fault fault = package_check_encrypted(&book->package, "META-INF/encryption.xml",
+                                                       "http://www.w3.org/2001/04/xmlenc#aes");
     if (fault == EXTRACT_FAULT_NONE)
         fault = package_read_xml(&book->package, STR("META-INF/container.xml"), &container);
     if (fault == EXTRACT_FAULT_NONE && book->name.n == 0)

@@ -6,13 +6,7 @@
 #include "shared/extract/office_finish.h"
 #include "shared/extract/sheet_rows.h"
 
-enum {
-    COLUMNS_MAX = 16384,
-    ROWS_MAX = 1048576,
-    REPEATS_MAX = 64,
-    VALUE_MAX_BYTES = 65536,
-    MANIFEST_MAX_BYTES = 1 << 20
-};
+enum { COLUMNS_MAX = 16384, ROWS_MAX = 1048576, REPEATS_MAX = 64, VALUE_MAX_BYTES = 65536 };
 
 /* ---- spreadsheets ---- */
 
@@ -135,20 +129,6 @@ static enum extract_fault put_text(struct package *package, bool has_headers, st
     return fault;
 }
 
-/* The manifest names what encrypted parts were encrypted with. */
-static enum extract_fault check_encryption(struct package *package)
-{
-    static const struct str word = {"encryption-data", 15};
-    struct buf manifest;
-    buf_init(&manifest, MANIFEST_MAX_BYTES);
-    enum extract_fault fault = package_read(package, STR("META-INF/manifest.xml"), &manifest);
-    if (fault == EXTRACT_FAULT_NONE && manifest.n > 0 &&
-        memmem(manifest.at, manifest.n, word.at, word.n) != NULL)
-        fault = EXTRACT_FAULT_ENCRYPTED;
-    buf_fini(&manifest);
-    return fault;
-}
-
 enum odf_kind { ODF_TEXT, ODF_SHEETS, ODF_SLIDES };
 
 static enum extract_fault put(struct buf *text, struct str bytes, enum odf_kind kind)
@@ -159,7 +139,7 @@ static enum extract_fault put(struct buf *text, struct str bytes, enum odf_kind 
     if (fault != EXTRACT_FAULT_NONE)
         return fault;
     buf_init(&rough, EXTRACT_TEXT_MAX_BYTES);
-    fault = check_encryption(&package);
+    fault = package_check_encrypted(&package, "META-INF/manifest.xml", "encryption-data");
     if (fault == EXTRACT_FAULT_NONE)
         fault = kind == ODF_SHEETS ? put_spreadsheet(&package, &rough)
                                    : put_text(&package, kind == ODF_TEXT, &rough);

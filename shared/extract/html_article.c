@@ -4,8 +4,8 @@
  * First what its element, role or class calls clutter goes. Then the article is looked for: the
  * innermost element that holds nearly all prose, which is text in paragraphs that are not mostly
  * links; <main> and <article> are believed if they hold much of it. Last, lists of links go from
- * the article, too. Each step is taken back if it leaves too little: an index has nothing but
- * links. */
+ * the article, too, if most of it is prose: an index has little but links. Each step is taken back
+ * if it leaves too little. */
 #include "shared/extract/html_article.h"
 
 #include "shared/base/mem.h"
@@ -31,6 +31,7 @@ enum {
     INNER_MIN = 96,    /* of the prose, to go into an element */
     LINKED_MIN = 70,   /* of the text of a list of links */
     FLOW_MIN = 50,     /* of the prose: a list that is directly in such an element is text */
+    INDEX_MAX = 40,    /* of the text: with less prose, links are what a page has to say */
     LEFT_MIN = 10,     /* of the text, to leave out lists of links */
 };
 
@@ -385,6 +386,8 @@ static void leave_out_links(const struct article *article)
     uint32_t root = article->root;
     uint32_t linked_n = 0, all_n = tree->nodes[root].text_n;
     bool is_whole;
+    if (!is_share(article->prose[root], all_n, INDEX_MAX))
+        return;
     for (uint32_t i = root + 1; i < tree->nodes[root].end; i = next_of(tree, i, is_whole)) {
         bool is_list = is_list_of_links(article, i);
         linked_n += is_list ? tree->nodes[i].text_n : 0;

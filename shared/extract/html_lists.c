@@ -3,7 +3,7 @@
  * `start`, `reversed` and `value`; `type` says how the number is written. */
 #include "shared/extract/html_lists.h"
 
-#include <stdio.h>
+#include "shared/extract/numbers.h"
 
 enum { INDENT_MAX = 64, NUMBER_MAX = 1000000 };
 
@@ -49,65 +49,44 @@ static void find_terms(struct html_tree *tree, uint32_t list)
 
 /* ---- marks ---- */
 
-static size_t put_letters(char *at, long number, char first)
+static enum number_form form_of(const char *type)
 {
-    char digits[16];
-    size_t n = 0;
-    for (; number > 0; number = (number - 1) / 26)
-        digits[n++] = (char)(first + (number - 1) % 26);
-    for (size_t i = 0; i < n; i++)
-        at[i] = digits[n - 1 - i];
-    return n;
+    switch (type == NULL || type[0] == 0 || type[1] != 0 ? '1' : type[0]) {
+    case 'a': return NUMBER_LOWER_ALPHA;
+    case 'A': return NUMBER_UPPER_ALPHA;
+    case 'i': return NUMBER_LOWER_ROMAN;
+    case 'I': return NUMBER_UPPER_ROMAN;
+    default: return NUMBER_DECIMAL;
+    }
 }
 
-static size_t put_roman(char *at, long number, bool is_upper)
-{
-    static const struct {
-        long value;
-        const char *lower, *upper;
-    } steps[] = {{1000, "m", "M"}, {900, "cm", "CM"}, {500, "d", "D"}, {400, "cd", "CD"},
-                 {100, "c", "C"},  {90, "xc", "XC"},  {50, "l", "L"},  {40, "xl", "XL"},
-                 {10, "x", "X"},   {9, "ix", "IX"},   {5, "v", "V"},   {4, "iv", "IV"},
-                 {1, "i", "I"}};
-    size_t n = 0;
-    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
-        for (; number >= steps[i].value; number -= steps[i].value)
-            n += (size_t)sprintf(at + n, "%s", is_upper ? steps[i].upper : steps[i].lower);
-    return n;
-}
-
-static size_t put_number(char *at, long number, const char *type)
-{
-    enum { ROMAN_MAX = 3999 };
-    char form = type == NULL || type[0] == 0 || type[1] != 0 ? '1' : type[0];
-    if ((form == 'a' || form == 'A') && number > 0)
-        return put_letters(at, number, form);
-    if ((form == 'i' || form == 'I') && number > 0 && number <= ROMAN_MAX)
-        return put_roman(at, number, form == 'I');
-    return (size_t)sprintf(at, "%ld", number);
-}
-
-static struct str mark_of(const struct html_tree *tree, uint32_t i, char *at)
+static void put_number(struct buf *mark, const struct html_tree *tree, uint32_t i)
 {
     const struct html_node *node = &tree->nodes[i];
-    if (!node->is_numbered)
-        return STR("- ");
     const char *type = html_node_find(node, "type");
     if (type == NULL)
         type = html_node_find(&tree->nodes[node->parent], "type");
-    size_t n = put_number(at, node->number, type);
-    memcpy(at + n, ". ", 2);
-    return (struct str){at, n + 2};
+    if (node->number > 0)
+        numbers_put(mark, form_of(type), (unsigned)node->number);
+    else
+        buf_printf(mark, "%d", (int)node->number);
+    buf_lit(mark, ". ");
 }
 
 struct str html_lists_mark(const struct html_tree *tree, uint32_t i, char at[HTML_MARK_MAX_BYTES])
 {
-    size_t n = tree->nodes[i].indent;
-    memset(at, ' ', n);
-    char mark_at[HTML_MARK_MAX_BYTES - INDENT_MAX];
-    struct str mark = mark_of(tree, i, mark_at);
-    memcpy(at + n, mark.at, mark.n);
-    return (struct str){at, n + mark.n};
+    struct buf mark;
+    buf_init(&mark, HTML_MARK_MAX_BYTES);
+    for (unsigned column = 0; column < tree->nodes[i].indent; column++)
+        buf_put_char(&mark, ' ');
+    if (tree->nodes[i].is_numbered)
+        put_number(&mark, tree, i);
+    else
+        buf_lit(&mark, "- ");
+    size_t n = mark.n;
+    memcpy(at, mark.at, n);
+    buf_fini(&mark);
+    return (struct str){at, n};
 }
 
 /* Items are indented to the text of the item around them. */

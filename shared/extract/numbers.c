@@ -2,13 +2,29 @@
  * numbers.c - see numbers.h. */
 #include "shared/extract/numbers.h"
 
-enum { ROMAN_MAX = 3999, LETTERS_MAX = 26 * 30, CHINESE_MAX = 99, CIRCLED_MAX = 20 };
+#include "shared/text/text.h"
 
-/* After z comes aa, then bb, as in Word. */
-static void put_letters(struct buf *b, char first, unsigned n)
+enum {
+    ROMAN_MAX = 3999,
+    LETTERS_MAX = 26 * 30,
+    CHINESE_MAX = 99,
+    CIRCLED_MAX = 20,
+    PAGE_LABEL_CHARS_MAX = 24
+};
+
+static void put_doubled(struct buf *b, char first, unsigned n)
 {
     for (unsigned i = 0; i <= (n - 1) / 26; i++)
         buf_put_char(b, (char)(first + (int)((n - 1) % 26)));
+}
+
+static void put_letters(struct buf *b, char first, unsigned n)
+{
+    char letters[8]; /* 32 bits are seven letters */
+    size_t i = sizeof letters;
+    for (; n > 0; n = (n - 1) / 26)
+        letters[--i] = (char)(first + (int)((n - 1) % 26));
+    buf_put(b, (struct str){letters + i, sizeof letters - i});
 }
 
 static void put_roman(struct buf *b, bool is_upper, unsigned n)
@@ -47,11 +63,14 @@ static void put_ordinal(struct buf *b, unsigned n)
 void numbers_put(struct buf *b, enum number_form form, unsigned n)
 {
     bool is_letter = form == NUMBER_LOWER_LETTER || form == NUMBER_UPPER_LETTER;
+    bool is_alpha = form == NUMBER_LOWER_ALPHA || form == NUMBER_UPPER_ALPHA;
     bool is_roman = form == NUMBER_LOWER_ROMAN || form == NUMBER_UPPER_ROMAN;
     if (form == NUMBER_NONE || form == NUMBER_BULLET)
         return;
     if (is_letter && n > 0 && n <= LETTERS_MAX)
-        put_letters(b, form == NUMBER_LOWER_LETTER ? 'a' : 'A', n);
+        put_doubled(b, form == NUMBER_LOWER_LETTER ? 'a' : 'A', n);
+    else if (is_alpha && n > 0)
+        put_letters(b, form == NUMBER_LOWER_ALPHA ? 'a' : 'A', n);
     else if (is_roman && n > 0 && n <= ROMAN_MAX)
         put_roman(b, form == NUMBER_UPPER_ROMAN, n);
     else if (form == NUMBER_CHINESE && n > 0 && n <= CHINESE_MAX)
@@ -64,4 +83,15 @@ void numbers_put(struct buf *b, enum number_form form, unsigned n)
         put_ordinal(b, n);
     else
         buf_put_u64(b, n);
+}
+
+bool numbers_is_page_label(struct str text)
+{
+    text = str_trim(text);
+    if (text_length(text) > PAGE_LABEL_CHARS_MAX)
+        return false;
+    for (size_t i = 0; i < text.n; i++)
+        if (text.at[i] >= '0' && text.at[i] <= '9')
+            return false;
+    return true;
 }

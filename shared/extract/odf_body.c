@@ -38,7 +38,9 @@ struct odf {
     char last_script;
     unsigned heading, note_n, page_n;
     bool is_begun, is_cell_open, is_in_note, is_in_alt, was_list, is_title, is_in_notes_page;
-    bool is_body, is_headers, is_header_open;
+    bool is_body, is_headers, is_header_open, has_page_number;
+    size_t from; /* where the paragraph begins */
+    struct flow flow_before;
     char mark[MARK_MAX_BYTES];
 };
 
@@ -128,7 +130,9 @@ static void put_text(struct odf *odf, struct str text)
 static void begin_text(struct odf *odf, const struct xml_tag *tag)
 {
     odf->paragraph_depth++;
-    odf->is_begun = false;
+    odf->is_begun = odf->has_page_number = false;
+    odf->from = odf->flow.out->n;
+    odf->flow_before = odf->flow;
     odf->last_script = 0;
     odf->heading = 0;
     if (xml_is(tag, "h") && !odf->is_in_note)
@@ -137,10 +141,22 @@ static void begin_text(struct odf *odf, const struct xml_tag *tag)
         odf->heading = 1;
 }
 
+/* Takes back what a paragraph of a header has besides the number of the page. */
+static void take_back_label(struct odf *odf)
+{
+    struct buf *out = odf->flow.out;
+    if (!odf->has_page_number || odf->flow_before.out != out || out->n < odf->from ||
+        !numbers_is_page_label((struct str){out->at + odf->from, out->n - odf->from}))
+        return;
+    out->n = odf->from;
+    odf->flow = odf->flow_before;
+}
+
 static void end_text(struct odf *odf)
 {
     odf->paragraph_depth -= odf->paragraph_depth > 0;
     odf->heading = 0;
+    take_back_label(odf);
     flow_mark(&odf->flow, STR(""));
     flow_break(&odf->flow, 1);
 }
@@ -344,6 +360,8 @@ static void on_start(struct xml_reader *reader, const struct xml_tag *tag)
         odf->is_body = true;
     }
     if (is_left_out(tag)) {
+        odf->has_page_number |=
+            odf->is_header_open && (xml_is(tag, "page-number") || xml_is(tag, "page-count"));
         xml_skip(reader);
     } else if (odf->is_headers && tag->space == XML_ODF_STYLE &&
                (xml_is(tag, "header") || xml_is(tag, "footer"))) {

@@ -24,13 +24,15 @@ void odf_styles_fini(struct odf_styles *styles)
 
 /* ---- reading ---- */
 
-static enum number_form form_of(struct str format)
+static enum number_form form_of(const struct xml_tag *tag)
 {
+    struct str format = xml_attribute(tag, "num-format");
+    bool is_doubled = str_eq(xml_attribute(tag, "num-letter-sync"), STR("true"));
     if (format.n == 0)
         return NUMBER_NONE;
     switch (*format.at) {
-    case 'a': return NUMBER_LOWER_LETTER;
-    case 'A': return NUMBER_UPPER_LETTER;
+    case 'a': return is_doubled ? NUMBER_LOWER_LETTER : NUMBER_LOWER_ALPHA;
+    case 'A': return is_doubled ? NUMBER_UPPER_LETTER : NUMBER_UPPER_ALPHA;
     case 'i': return NUMBER_LOWER_ROMAN;
     case 'I': return NUMBER_UPPER_ROMAN;
     default: return NUMBER_DECIMAL;
@@ -55,12 +57,12 @@ static void read_level(struct odf_styles *styles, const struct xml_tag *tag, boo
     unsigned level = xml_number(tag, "level", ODF_LEVELS, 0);
     if (styles->open == NULL || level == 0)
         return;
-    styles->open->levels[level - 1] = (struct odf_level){
-        .form = is_bullet ? NUMBER_BULLET : form_of(xml_attribute(tag, "num-format")),
-        .before = pool_keep(&styles->texts, xml_attribute(tag, "num-prefix")),
-        .after = pool_keep(&styles->texts, xml_attribute(tag, "num-suffix")),
-        .start = xml_number(tag, "start-value", NUMBER_MAX, 1),
-        .shown_levels = xml_number(tag, "display-levels", ODF_LEVELS, 1)};
+    styles->open->levels[level - 1] =
+        (struct odf_level){.form = is_bullet ? NUMBER_BULLET : form_of(tag),
+                           .before = pool_keep(&styles->texts, xml_attribute(tag, "num-prefix")),
+                           .after = pool_keep(&styles->texts, xml_attribute(tag, "num-suffix")),
+                           .start = xml_number(tag, "start-value", NUMBER_MAX, 1),
+                           .shown_levels = xml_number(tag, "display-levels", ODF_LEVELS, 1)};
 }
 
 static void add_script(struct odf_styles *styles, struct str position)

@@ -15,6 +15,7 @@ enum {
     RELATIONS_MAX = 65536,
     NAME_MAX_BYTES = 1024,
     FOLDERS_MAX = 32,
+    LIST_MAX_BYTES = 1 << 20, /* of encrypted parts */
 };
 static const zip_uint64_t total_max_bytes = (zip_uint64_t)1 << 30;
 
@@ -188,6 +189,19 @@ enum extract_fault package_read(struct package *package, struct str name, struct
     if (part == NULL || part->was_read)
         return EXTRACT_FAULT_NONE;
     return read_part(package, part, take_bytes, bytes);
+}
+
+enum extract_fault package_check_encrypted(struct package *package, const char *part,
+                                           const char *sign)
+{
+    struct buf list;
+    buf_init(&list, LIST_MAX_BYTES);
+    enum extract_fault fault = package_read(package, str_of(part), &list);
+    if (fault == EXTRACT_FAULT_NONE && list.n > 0 &&
+        memmem(list.at, list.n, sign, strlen(sign)) != NULL)
+        fault = EXTRACT_FAULT_ENCRYPTED;
+    buf_fini(&list);
+    return fault;
 }
 
 /* ---- relationships ---- */

@@ -45,6 +45,11 @@ enum extract_fault package_read_xml(struct package *package, struct str name,
 enum extract_fault package_read(struct package *package, struct str name,
                                 struct buf *bytes) must_check;
 
+/* Returns ENCRYPTED if a part that lists what is encrypted contains a sign of it. Else NONE, BROKEN
+ * or BOMB. */
+enum extract_fault package_check_encrypted(struct package *package, const char *part,
+                                           const char *sign) must_check;
+
 /* ---- relationships ---- */
 
 struct relation {

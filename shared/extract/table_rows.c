@@ -5,8 +5,15 @@
 #include <stdlib.h>
 
 /* Of a cell that spans more than NARROW_COLUMNS, only a head is repeated: it is in the first rows,
- * and short. */
-enum { LINE_MAX_BYTES = 32 << 20, HEAD_ROWS = 2, HEAD_MAX_BYTES = 40, NARROW_COLUMNS = 2 };
+ * and short. What is repeated may be so many times as much as the cells have, and some more. */
+enum {
+    LINE_MAX_BYTES = 32 << 20,
+    HEAD_ROWS = 2,
+    HEAD_MAX_BYTES = 40,
+    NARROW_COLUMNS = 2,
+    REPEATED_PER_BYTE = 8,
+    REPEATED_FREE_BYTES = 4096
+};
 
 void table_rows_init(struct table_rows *rows)
 {
@@ -26,22 +33,32 @@ void table_rows_fini(struct table_rows *rows)
 static void put(struct table_rows *rows, struct str text)
 {
     if (rows->at > 0)
-        buf_lit(&rows->line, " | ");
+        buf_put(&rows->line, rows->was_empty && rows->at > 1 ? STR("| ") : STR(" | "));
     buf_put(&rows->line, text);
-    rows->has_text |= text.n > 0;
+    rows->was_empty = text.n == 0;
     rows->at++;
 }
 
-/* Puts what cells of rows above leave for the next columns. */
-static void put_from_above(struct table_rows *rows)
+static void put_again(struct table_rows *rows, struct str text)
+{
+    uint64_t most = rows->own_bytes * REPEATED_PER_BYTE + REPEATED_FREE_BYTES;
+    bool has_room = rows->repeated_bytes + text.n <= most;
+    rows->repeated_bytes += has_room ? text.n : 0;
+    put(rows, has_room ? text : STR(""));
+}
+
+/* Puts what cells of rows above leave for the next columns; in a row without text of its own it is
+ * only passed over. */
+static void put_from_above(struct table_rows *rows, bool is_shown)
 {
     while (rows->at < TABLE_COLUMNS_MAX && rows->columns[rows->at].rows_left > 0) {
         struct table_column *column = &rows->columns[rows->at];
-        bool has_text = rows->has_text;
         column->rows_left--;
-        put(rows, str_of(column->text));
-        rows->has_text = has_text;
         rows->has_above = true;
+        if (is_shown)
+            put_again(rows, str_of(column->text));
+        else
+            rows->at++;
     }
 }
 
@@ -50,7 +67,7 @@ void table_rows_begin(struct table_rows *rows)
     buf_clear(&rows->line);
     buf_clear(&rows->once);
     rows->at = rows->cell_n = rows->narrow_n = 0;
-    rows->has_text = rows->has_above = false;
+    rows->has_text = rows->has_above = rows->was_empty = false;
     rows->row_n++;
 }
 
@@ -59,7 +76,9 @@ void table_rows_put(struct table_rows *rows, struct str text, unsigned column_n,
     bool is_head = rows->row_n <= HEAD_ROWS && text.n <= HEAD_MAX_BYTES;
     struct str below = text.n <= TABLE_REPEATED_MAX_BYTES ? text : STR("");
     struct str beside = column_n > NARROW_COLUMNS && !is_head ? STR("") : below;
-    put_from_above(rows);
+    put_from_above(rows, true);
+    rows->own_bytes += text.n;
+    rows->has_text |= text.n > 0;
     if (rows->cell_n++ > 0)
         buf_lit(&rows->once, " | ");
     buf_put(&rows->once, text);
@@ -72,30 +91,31 @@ void table_rows_put(struct table_rows *rows, struct str text, unsigned column_n,
         column->rows_left = row_n > TABLE_ROWS_SPANNED_MAX ? TABLE_ROWS_SPANNED_MAX
                             : row_n > 0                    ? row_n - 1
                                                            : 0;
-        put(rows, i == 0 ? text : beside);
+        if (i == 0)
+            put(rows, text);
+        else
+            put_again(rows, beside);
     }
 }
 
 void table_rows_skip(struct table_rows *rows, unsigned column_n)
 {
-    put_from_above(rows);
+    put_from_above(rows, true);
     for (unsigned i = 0; i < column_n && rows->at < TABLE_COLUMNS_MAX; i++)
         put(rows, STR(""));
 }
 
 void table_rows_repeat(struct table_rows *rows, unsigned column_n)
 {
-    bool has_text = rows->has_text;
     rows->has_above = true;
     rows->cell_n++;
     for (unsigned i = 0; i < column_n && rows->at < TABLE_COLUMNS_MAX; i++)
-        put(rows, str_of(rows->columns[rows->at].text));
-    rows->has_text = has_text;
+        put_again(rows, str_of(rows->columns[rows->at].text));
 }
 
 struct str table_rows_end(struct table_rows *rows)
 {
-    put_from_above(rows);
+    put_from_above(rows, rows->has_text);
     if (!rows->has_text)
         return STR("");
     bool is_other = rows->cell_n == 1 || rows->row_n > HEAD_ROWS;

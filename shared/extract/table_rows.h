@@ -2,8 +2,8 @@
  *
  * table_rows: the rows of a table as lines, with " | " between cells. A cell that spans columns or
  * rows is repeated in each of them if it is short, so that every value has its heads; a longer one
- * leaves them empty, and so does a wide one below the heads. The only cell of a row is not
- * repeated. Nor are cells below the heads if all of their row span columns: it is divided otherwise
+ * leaves them empty, and so does a wide one below the heads, or any where a table has little text
+ * besides what is repeated. The only cell of a row is not repeated. Nor are cells below the heads if all of their row span columns: it is divided otherwise
  * than the table. Empty cells keep their place. One table; one thread.
  */
 #ifndef PARLEY_EXTRACT_TABLE_ROWS_H
@@ -26,7 +26,8 @@ struct table_rows {
     unsigned row_n;    /* begun so far */
     unsigned cell_n;   /* of this row, without those from above */
     unsigned narrow_n; /* of these, how many span one column */
-    bool has_text, has_above;
+    bool has_text, has_above, was_empty;
+    uint64_t own_bytes, repeated_bytes; /* of all rows */
 };
 
 void table_rows_init(struct table_rows *rows);
