@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * pdf_places.c - see pdf_places.h. A page is divided into squares. A word is remembered under its
- * text and the square of its middle, and looked for in the four squares nearest to that. It replaces
- * what has its place in a table of fixed size, so a word costs the same whatever the page is like;
- * at worst a copy stays. */
+ * text and the square of its middle, and looked for in the four squares nearest to that. It takes
+ * the place of another in a table of fixed size, so a word costs the same whatever the page is
+ * like; at worst a copy stays. */
 #include "shared/extract/pdf_places.h"
 
 #include "shared/base/hash.h"

@@ -2,9 +2,10 @@
  *
  * table_rows: the rows of a table as lines, with " | " between cells. A cell that spans columns or
  * rows is repeated in each of them if it is short, so that every value has its heads; a longer one
- * leaves them empty, and so does a wide one below the heads, or any where a table has little text
- * besides what is repeated. The only cell of a row is not repeated. Nor are cells below the heads if all of their row span columns: it is divided otherwise
- * than the table. Empty cells keep their place. One table; one thread.
+ * leaves them empty. So does a wide one below the heads, and any where a table has little text
+ * besides what is repeated. The only cell of a row is not repeated. Nor are cells below the heads
+ * if all of their row span columns: it is divided otherwise than the table. Empty cells keep their
+ * place. One table; one thread.
  */
 #ifndef PARLEY_EXTRACT_TABLE_ROWS_H
 #define PARLEY_EXTRACT_TABLE_ROWS_H

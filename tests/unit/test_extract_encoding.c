@@ -3,68 +3,10 @@
  * encodings, named rightly, wrongly or not at all. The C library's iconv writes most of them, which
  * shares nothing with the libraries that read them. */
 #include "shared/extract/encoding.h"
-#include "shared/extract/extract.h"
 #include "shared/extract/html_charset.h"
+#include "tests/unit/extract_fixture.h"
 
 #include <iconv.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-static struct buf text, bytes;
-
-static int set_up(void **state)
-{
-    static char path[4096];
-    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 16);
-    buf_init(&text, EXTRACT_TEXT_MAX_BYTES);
-    buf_init(&bytes, EXTRACT_FILE_MAX_BYTES);
-    if (n <= 0)
-        return -1;
-    path[n] = 0;
-    strcpy(strrchr(path, '/'), "/parley");
-    extract_set_program(path);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    buf_fini(&text);
-    buf_fini(&bytes);
-    return 0;
-}
-
-static void expect(const char *what, enum extract_kind kind, struct str file, const char *expected)
-{
-    buf_clear(&text);
-    struct text_pages pages = {0};
-    enum extract_fault fault = extract_sniff(kind, file);
-    if (fault == EXTRACT_FAULT_NONE)
-        fault = extract_text(kind, file, NULL, &text, &pages);
-    text_pages_fini(&pages);
-    buf_terminate(&text);
-    if (fault != EXTRACT_FAULT_NONE)
-        fail_msg("%s: %s", what, extract_fault_text(fault));
-    if (strcmp(text.at, expected) != 0)
-        fail_msg("%s: '%s' and not '%s'", what, text.at, expected);
-}
-
-static struct str read_fixture(const char *name)
-{
-    char path[256];
-    snprintf(path, sizeof path, "tests/unit/fixtures/encodings/%s", name);
-    FILE *file = fopen(path, "r");
-    assert_non_null(file);
-    buf_clear(&bytes);
-    char *at = buf_reserve(&bytes, 1 << 16);
-    bytes.n = fread(at, 1, 1 << 16, file);
-    fclose(file);
-    return buf_str(&bytes);
-}
 
 static void a_file_is_read_in_the_encoding_that_it_has(void **state)
 {
@@ -83,14 +25,17 @@ static void a_file_is_read_in_the_encoding_that_it_has(void **state)
         {"label-x-sjis.html", "# Pump\n\n冷却水を交換します"},
         {"latin1-is-1252.html", "# Pump\n\n“Pump” – 40 €"},
         {"no-charset-1252.html", "# Pump\n\n“Pump” – 40 €"},
+        {"utf16le-no-bom.html", "# Pump\n\nPump: 40 bar."},
         {"utf8-named-by-script.html", "# Pump\n\nНасос меняют каждые три года."},
         {"utf8-named-in-text.html", "# Pump\n\nUTF-8 wäre besser."},
         {"xml-declaration.xhtml", "# Pump\n\nНасос меняют."},
     };
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        expect(files[i].name, extract_kind_of(str_of(files[i].name)), read_fixture(files[i].name),
-               files[i].text);
-    assert_int_equal(extract_sniff(EXTRACT_TEXT, read_fixture("odd-utf16.txt")),
+    for (size_t i = 0; i < COUNT(files); i++) {
+        char path[256];
+        snprintf(path, sizeof path, "encodings/%s", files[i].name);
+        expect_of(path, extract_kind_of(str_of(path)), read_fixture(path), files[i].text);
+    }
+    assert_int_equal(extract_sniff(EXTRACT_TEXT, read_fixture("encodings/odd-utf16.txt")),
                      EXTRACT_FAULT_NOT_TEXT);
 }
 
@@ -137,26 +82,26 @@ static struct str encode(const char *encoding, const char *utf8)
 {
     iconv_t converter = iconv_open(encoding, "UTF-8");
     assert_true(converter != (iconv_t)-1);
-    buf_clear(&bytes);
+    buf_clear(&fixture);
     size_t from_n = strlen(utf8), room = from_n * 4 + 16, to_n = room;
-    char *from = (char *)(uintptr_t)utf8, *to = buf_reserve(&bytes, room);
+    char *from = (char *)(uintptr_t)utf8, *to = buf_reserve(&fixture, room);
     assert_int_equal(iconv(converter, &from, &from_n, &to, &to_n), 0);
     assert_int_equal(iconv(converter, NULL, NULL, &to, &to_n), 0);
     iconv_close(converter);
-    bytes.n = room - to_n;
-    return buf_str(&bytes);
+    fixture.n = room - to_n;
+    return buf_str(&fixture);
 }
 
 static void a_text_that_names_no_encoding_is_read(void **state)
 {
-    for (size_t i = 0; i < sizeof samples / sizeof *samples; i++)
-        expect(samples[i].encoding, EXTRACT_TEXT, encode(samples[i].encoding, samples[i].text),
-               samples[i].text);
+    for (size_t i = 0; i < COUNT(samples); i++)
+        expect_of(samples[i].encoding, EXTRACT_TEXT, encode(samples[i].encoding, samples[i].text),
+                  samples[i].text);
 }
 
 static void a_page_is_read_in_the_encoding_that_it_names(void **state)
 {
-    for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) {
+    for (size_t i = 0; i < COUNT(samples); i++) {
         char page[1024], expected[1024];
         const char *encoding = samples[i].encoding;
         bool is_wide = strncmp(encoding, "UTF-", 4) == 0;
@@ -166,7 +111,7 @@ static void a_page_is_read_in_the_encoding_that_it_names(void **state)
                  "<meta charset=\"%s\">",
                  n, samples[i].text, is_wide ? "utf-8" : encoding);
         snprintf(expected, sizeof expected, "# x\n\n%.*s", n, samples[i].text);
-        expect(encoding, EXTRACT_HTML, encode(encoding, page), expected);
+        expect_of(encoding, EXTRACT_HTML, encode(encoding, page), expected);
     }
 }
 
@@ -217,14 +162,14 @@ static void the_encoding_that_a_page_names_is_found(void **state)
 
 static void a_bad_byte_is_one_sign_and_a_wrong_name_none(void **state)
 {
-    expect("one bad byte", EXTRACT_TEXT, STR("na\xc3\xafve \xe9 x"), "naïve \xef\xbf\xbd x");
-    expect("a named encoding", EXTRACT_HTML, STR("<meta charset=utf-8><p>caf\xe9 \xc3\xa9"),
-           "caf\xef\xbf\xbd é");
-    expect("a wrong name", EXTRACT_HTML,
-           STR("<meta charset=utf-8><p>\xc4nderungen k\xf6nnen sp\xe4ter gepr\xfc"
-               "ft werden."),
-           "Änderungen können später geprüft werden.");
-    expect("one sign", EXTRACT_TEXT, STR("a\x85z"), "a…z");
+    expect_of("one bad byte", EXTRACT_TEXT, STR("na\xc3\xafve \xe9 x"), "naïve \xef\xbf\xbd x");
+    expect_of("a named encoding", EXTRACT_HTML, STR("<meta charset=utf-8><p>caf\xe9 \xc3\xa9"),
+              "caf\xef\xbf\xbd é");
+    expect_of("a wrong name", EXTRACT_HTML,
+              STR("<meta charset=utf-8><p>\xc4nderungen k\xf6nnen sp\xe4ter gepr\xfc"
+                  "ft werden."),
+              "Änderungen können später geprüft werden.");
+    expect_of("one sign", EXTRACT_TEXT, STR("a\x85z"), "a…z");
 }
 
 static void only_utf8_is_read_without_a_child(void **state)

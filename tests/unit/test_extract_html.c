@@ -2,48 +2,14 @@
  * test_extract_html.c - shared/extract/html_*.h: what a page says, as people read it. Files that
  * were read wrongly once are in fixtures/html; pages of other encodings in
  * test_extract_encoding.c. */
-#include "shared/extract/extract.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
-static struct buf text, page;
-
-static int set_up(void **state)
-{
-    buf_init(&text, EXTRACT_TEXT_MAX_BYTES);
-    buf_init(&page, EXTRACT_FILE_MAX_BYTES);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    buf_fini(&text);
-    buf_fini(&page);
-    return 0;
-}
-
-static void expect(const char *what, struct str html, const char *expected)
-{
-    buf_clear(&text);
-    enum extract_fault fault = extract_parse(EXTRACT_HTML, html, &text);
-    buf_terminate(&text);
-    if (fault != EXTRACT_FAULT_NONE)
-        fail_msg("%s: %s", what, extract_fault_text(fault));
-    if (strcmp(text.at, expected) != 0)
-        fail_msg("%s: '%s' and not '%s'", what, text.at, expected);
-}
+#include "tests/unit/extract_fixture.h"
 
 struct page {
     const char *html, *text;
 };
 #define EXPECT_ALL(pages)                                                                          \
-    for (size_t i = 0; i < sizeof(pages) / sizeof *(pages); i++)                                   \
-    expect((pages)[i].html, str_of((pages)[i].html), (pages)[i].text)
+    for (size_t i = 0; i < COUNT(pages); i++)                                                      \
+    expect_of((pages)[i].html, EXTRACT_HTML, str_of((pages)[i].html), (pages)[i].text)
 
 static void a_file_says_what_people_read(void **state)
 {
@@ -77,15 +43,10 @@ static void a_file_says_what_people_read(void **state)
         {"unclosed-div-in-nav", "# Pump\n\nManual.\n\nThe pump runs at 40 bar."},
         {"unclosed-div-in-noscript", "# Pump\n\nThe pump runs at 40 bar."},
     };
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+    for (size_t i = 0; i < COUNT(files); i++) {
         char path[256];
-        snprintf(path, sizeof path, "tests/unit/fixtures/html/%s.html", files[i].html);
-        FILE *file = fopen(path, "r");
-        assert_non_null(file);
-        buf_clear(&page);
-        page.n = fread(buf_reserve(&page, 1 << 16), 1, 1 << 16, file);
-        fclose(file);
-        expect(path, buf_str(&page), files[i].text);
+        snprintf(path, sizeof path, "html/%s.html", files[i].html);
+        expect_of(path, EXTRACT_HTML, read_fixture(path), files[i].text);
     }
 }
 
@@ -265,21 +226,21 @@ static void put_site(const char *before, const char *after)
 {
     static const char paragraph[] =
         "<p>The pump runs at 40 bar, and it is checked by two people in March of each year.</p>";
-    buf_clear(&page);
-    buf_put(&page, str_of(before));
+    buf_clear(&fixture);
+    buf_put(&fixture, str_of(before));
     for (int i = 0; i < 8; i++)
-        buf_put(&page, str_of(paragraph));
-    buf_put(&page, str_of(after));
-    expect("a page without its surroundings", buf_str(&page),
-           "# Pump\n\n"
-           "The pump runs at 40 bar, and it is checked by two people in March of each year.\n\n"
-           "The pump runs at 40 bar, and it is checked by two people in March of each year.\n\n"
-           "The pump runs at 40 bar, and it is checked by two people in March of each year.\n\n"
-           "The pump runs at 40 bar, and it is checked by two people in March of each year.\n\n"
-           "The pump runs at 40 bar, and it is checked by two people in March of each year.\n\n"
-           "The pump runs at 40 bar, and it is checked by two people in March of each year.\n\n"
-           "The pump runs at 40 bar, and it is checked by two people in March of each year.\n\n"
-           "The pump runs at 40 bar, and it is checked by two people in March of each year.");
+        buf_put(&fixture, str_of(paragraph));
+    buf_put(&fixture, str_of(after));
+    expect_of(before, EXTRACT_HTML, buf_str(&fixture),
+              "# Pump\n\n"
+              "The pump runs at 40 bar, and it is checked by two people in March of each year.\n\n"
+              "The pump runs at 40 bar, and it is checked by two people in March of each year.\n\n"
+              "The pump runs at 40 bar, and it is checked by two people in March of each year.\n\n"
+              "The pump runs at 40 bar, and it is checked by two people in March of each year.\n\n"
+              "The pump runs at 40 bar, and it is checked by two people in March of each year.\n\n"
+              "The pump runs at 40 bar, and it is checked by two people in March of each year.\n\n"
+              "The pump runs at 40 bar, and it is checked by two people in March of each year.\n\n"
+              "The pump runs at 40 bar, and it is checked by two people in March of each year.");
 }
 
 #define LINKS                                                                                      \
@@ -305,6 +266,16 @@ static void a_page_of_links_is_read_whole(void **state)
     static const struct page pages[] = {
         {LINKS, "- About the company\n- Careers\n- Press"},
         {"<nav>" LINKS "</nav>", "- About the company\n- Careers\n- Press"},
+        {"<h1>Pump</h1><p>All parts of the pump are listed here, each with a page of its own that "
+         "tells what it is.</p><div><h2>A</h2>" LINKS "</div><div><h2>B</h2>" LINKS
+         "</div><div><h2>C</h2>" LINKS "</div><div><h2>D</h2>" LINKS "</div><div><h2>E</h2>" LINKS
+         "</div>",
+         "# Pump\n\nAll parts of the pump are listed here, each with a page of its own that tells "
+         "what it is.\n\n## A\n\n- About the company\n- Careers\n- Press\n\n"
+         "## B\n\n- About the company\n- Careers\n- Press\n\n"
+         "## C\n\n- About the company\n- Careers\n- Press\n\n"
+         "## D\n\n- About the company\n- Careers\n- Press\n\n"
+         "## E\n\n- About the company\n- Careers\n- Press"},
     };
     EXPECT_ALL(pages);
 }
@@ -325,5 +296,5 @@ int main(void)
         cmocka_unit_test(an_article_is_found_among_links),
         cmocka_unit_test(a_page_of_links_is_read_whole),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up_alone, tear_down);
 }

@@ -1,62 +1,23 @@
 /* SPDX-License-Identifier: MIT
  * test_extract_pdf.c - the PDF files in tests/unit/fixtures/pdf, each of which shows one thing that
  * readers of PDF get wrong: what is on the page, and what is read. */
-#include "shared/extract/extract.h"
 #include "shared/extract/sandbox.h"
 #include "shared/extract/scan.h"
+#include "tests/unit/extract_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-static struct buf text;
-static struct text_pages paged;
-
-static int set_up(void **state)
+static int set_up_pdf(void **state)
 {
-    static char path[4096];
-    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 16);
     char *program = sandbox_find_program("pdftotext");
     bool has_program = program != NULL;
     free(program);
-    buf_init(&text, EXTRACT_TEXT_MAX_BYTES);
-    if (n <= 0)
-        return -1;
-    path[n] = 0;
-    strcpy(strrchr(path, '/'), "/parley");
-    extract_set_program(path);
-    return has_program ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-    buf_fini(&text);
-    text_pages_fini(&paged);
-    return 0;
+    return set_up(state) == 0 && has_program ? 0 : -1;
 }
 
 static enum extract_fault read_file(const char *name)
 {
     char path[256];
-    struct buf pdf;
-    snprintf(path, sizeof path, "tests/unit/fixtures/pdf/%s.pdf", name);
-    FILE *file = fopen(path, "r");
-    if (file == NULL)
-        fail_msg("%s is missing", path);
-    buf_init(&pdf, 1 << 20);
-    char *at = buf_reserve(&pdf, 1 << 16);
-    pdf.n = fread(at, 1, 1 << 16, file);
-    fclose(file);
-    buf_clear(&text);
-    text_pages_fini(&paged);
-    enum extract_fault fault = extract_text(EXTRACT_PDF, buf_str(&pdf), NULL, &text, &paged);
-    buf_terminate(&text);
-    buf_fini(&pdf);
-    return fault;
+    snprintf(path, sizeof path, "pdf/%s.pdf", name);
+    return extract(EXTRACT_PDF, read_fixture(path));
 }
 
 static void each_file_is_read_as_people_read_it(void **state)
@@ -149,6 +110,35 @@ static void a_scan_is_read_only_with_ocr(void **state)
     assert_int_equal(text_pages_find(&paged, (size_t)(second - text.at)), 2);
 }
 
+/* A page of 400 feet by 400 with a picture of 30,000 by 30,000 white pixels, each line of which is
+ * one bit: the same as the line above. */
+static void a_scan_of_any_size_is_read_in_the_room_of_one(void **state)
+{
+    enum { PIXELS = 30000, BYTES = PIXELS / 8 };
+    char *program = sandbox_find_program("tesseract");
+    if (program == NULL)
+        return;
+    free(program);
+    buf_clear(&fixture);
+    buf_printf(&fixture,
+               "%%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n"
+               "2 0 obj<</Type/Pages/Count 1/Kids[3 0 R]>>endobj\n"
+               "3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 345600 345600]/Contents 4 0 R"
+               "/Resources<</XObject<</I 5 0 R>>>>>>endobj\n"
+               "4 0 obj<</Length 29>>stream\n345600 0 0 345600 0 0 cm/I Do\nendstream endobj\n"
+               "5 0 obj<</Type/XObject/Subtype/Image/Width %d/Height %d/BitsPerComponent 1"
+               "/ColorSpace/DeviceGray/Filter/CCITTFaxDecode/DecodeParms<</K -1/Columns %d"
+               "/Rows %d>>/Length %d>>stream\n",
+               PIXELS, PIXELS, PIXELS, PIXELS, BYTES);
+    for (int i = 0; i < BYTES; i++)
+        buf_put_char(&fixture, '\xff');
+    buf_lit(&fixture, "\nendstream endobj\ntrailer<</Root 1 0 R>>\n");
+    scan_set_languages("eng");
+    enum extract_fault fault = extract(EXTRACT_PDF, buf_str(&fixture));
+    scan_set_languages(NULL);
+    assert_string_equal(extract_fault_text(fault), extract_fault_text(EXTRACT_FAULT_NO_TEXT));
+}
+
 static void control_characters_are_no_text(void **state)
 {
     assert_int_equal(read_file("pdf-c1-garbage"), EXTRACT_FAULT_SCANNED);
@@ -163,7 +153,8 @@ int main(void)
         cmocka_unit_test(a_sentence_over_two_pages_has_a_page_for_each_half),
         cmocka_unit_test(columns_are_read_one_after_the_other),
         cmocka_unit_test(a_scan_is_read_only_with_ocr),
+        cmocka_unit_test(a_scan_of_any_size_is_read_in_the_room_of_one),
         cmocka_unit_test(control_characters_are_no_text),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up_pdf, tear_down);
 }
