@@ -211,9 +211,11 @@ static bool read_letters(struct rtf *rtf, const struct word *word)
     return true;
 }
 
-/* Properties of paragraphs. */
+/* Properties of paragraphs; in a mark they are those of the mark. */
 static bool read_paragraph(struct rtf *rtf, const struct word *word)
 {
+    if (rtf->text.is_in_mark)
+        return false;
     if (str_eq(word->name, STR("pard"))) {
         rtf->text.is_in_table = false;
         rtf->text.heading = 0;

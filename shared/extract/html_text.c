@@ -147,9 +147,22 @@ static void put_script(struct walk *walk, uint32_t i, bool is_begin)
     if (n >= sizeof at || !is_script_distinct(node, text))
         return;
     if (is_begin)
-        flow_put(&walk->flow, node->tag == GUMBO_TAG_SUP ? STR("^") : STR("_"));
+        flow_put(&walk->flow, node->tag == GUMBO_TAG_SUB ? STR("_") : STR("^"));
     if (is_script_long(text))
         flow_put(&walk->flow, is_begin ? STR("(") : STR(")"));
+}
+
+/* Returns whether a link is the mark of a note that only a style raises, as in many books. */
+static bool is_note_mark(const struct walk *walk, uint32_t i)
+{
+    const struct html_node *nodes = walk->tree->nodes;
+    const char *role = html_node_find(&nodes[i], "role"),
+               *class = html_node_find(&nodes[i], "class");
+    bool is_mark = (role != NULL && strcmp(role, "doc-noteref") == 0) ||
+                   (class != NULL && strcmp(class, "footnote-ref") == 0);
+    bool is_raised = nodes[nodes[i].parent].tag == GUMBO_TAG_SUP ||
+                     (i + 1 < nodes[i].end && nodes[i + 1].tag == GUMBO_TAG_SUP);
+    return is_mark && !is_raised;
 }
 
 /* ---- what is put in place of an element ---- */
@@ -236,6 +249,10 @@ static void begin(struct walk *walk, uint32_t i)
     case GUMBO_TAG_PRE: walk->flow.is_literal = ++walk->pre_depth > 0; break;
     case GUMBO_TAG_SUP:
     case GUMBO_TAG_SUB: put_script(walk, i, true); break;
+    case GUMBO_TAG_A:
+        if (is_note_mark(walk, i))
+            put_script(walk, i, true);
+        break;
     case GUMBO_TAG_RT: flow_put(&walk->flow, STR("(")); break;
     case GUMBO_TAG_Q: flow_put(&walk->flow, STR("\xe2\x80\x9c")); break;
     case GUMBO_TAG_TEXTAREA:
@@ -254,6 +271,10 @@ static void end(struct walk *walk, uint32_t i)
     case GUMBO_TAG_PRE: walk->flow.is_literal = --walk->pre_depth > 0; break;
     case GUMBO_TAG_SUP:
     case GUMBO_TAG_SUB: put_script(walk, i, false); break;
+    case GUMBO_TAG_A:
+        if (is_note_mark(walk, i))
+            put_script(walk, i, false);
+        break;
     case GUMBO_TAG_RT: flow_put(&walk->flow, STR(")")); break;
     case GUMBO_TAG_Q: flow_put(&walk->flow, STR("\xe2\x80\x9d")); break;
     case GUMBO_TAG_TEXTAREA:

@@ -39,7 +39,8 @@ struct odf {
     unsigned heading, note_n, page_n;
     bool is_begun, is_cell_open, is_in_note, is_in_alt, was_list, is_title, is_in_notes_page;
     bool is_body, is_headers, is_header_open, has_page_number;
-    size_t from; /* where the paragraph begins */
+    bool is_label_due; /* "Notes: " comes before the next text */
+    size_t from;       /* where the paragraph begins */
     struct flow flow_before;
     char mark[MARK_MAX_BYTES];
 };
@@ -111,6 +112,9 @@ static void begin_paragraph(struct odf *odf)
         flow_mark(&odf->flow, str_of(odf->mark));
     else if (odf->heading == 0 && strcmp(odf->mark, "- ") != 0)
         flow_put(&odf->flow, str_of(odf->mark));
+    if (odf->is_label_due)
+        flow_put(&odf->flow, STR("Notes: "));
+    odf->is_label_due = false;
 }
 
 static void put_text(struct odf *odf, struct str text)
@@ -377,7 +381,7 @@ static void on_start(struct xml_reader *reader, const struct xml_tag *tag)
     } else if (tag->space == XML_ODF_DRAW && xml_is(tag, "frame")) {
         begin_frame(reader, odf, tag);
     } else if (tag->space == XML_ODF_PRESENTATION && xml_is(tag, "notes")) {
-        odf->is_in_notes_page = true;
+        odf->is_in_notes_page = odf->is_label_due = true;
     } else if (tag->space == XML_ODF_SVG && xml_is(tag, "desc")) {
         odf->is_in_alt = true;
     }
@@ -413,7 +417,7 @@ static void on_end(struct xml_reader *reader, const struct xml_tag *tag)
     else if (tag->space == XML_ODF_DRAW && xml_is(tag, "frame"))
         odf->is_title = false;
     else if (tag->space == XML_ODF_PRESENTATION && xml_is(tag, "notes"))
-        odf->is_in_notes_page = false;
+        odf->is_in_notes_page = odf->is_label_due = false;
     else if (tag->space == XML_ODF_SVG && xml_is(tag, "desc"))
         odf->is_in_alt = false;
     else if (tag->space == XML_ODF_STYLE && (xml_is(tag, "header") || xml_is(tag, "footer")))

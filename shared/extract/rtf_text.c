@@ -163,7 +163,7 @@ void rtf_text_end_mark(struct rtf_text *text)
     int shown = (int)(mark.n < RTF_MARK_MAX_BYTES - 2 ? mark.n : RTF_MARK_MAX_BYTES - 2);
     text->is_in_mark = false;
     text->flow = text->outer_of_mark;
-    text->is_item = !text->is_begun;
+    text->is_item = !text->is_begun && str_trim(mark).n > 0;
     if (has_word(mark))
         snprintf(text->mark, sizeof text->mark, "%.*s ", shown, mark.at);
     else

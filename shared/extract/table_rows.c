@@ -4,8 +4,9 @@
 
 #include <stdlib.h>
 
-/* Of a cell that spans more than NARROW_COLUMNS, only a head is repeated: it is in the first rows,
- * and short. What is repeated may be so many times as much as the cells have, and some more. */
+/* Limits. Of a cell that spans more than NARROW_COLUMNS, only a head is repeated: it is in the
+ * first rows, and short. What is repeated may be so many times as much as the cells have, and some
+ * more. */
 enum {
     LINE_MAX_BYTES = 32 << 20,
     HEAD_ROWS = 2,

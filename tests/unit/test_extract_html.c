@@ -163,6 +163,10 @@ static void raised_and_lowered_letters_stay_distinct(void **state)
         {"so.<sup><a href=#1>[1]</a></sup>", "so.[1]"},
         {"T<sub>max</sub> of H<sub>2</sub>O", "T_max of H_2O"},
         {"a<sup></sup>b<sub> </sub>c", "ab c"},
+        {"pump<a role=doc-noteref href=#f>1</a> runs", "pump^1 runs"},
+        {"pump<a class=footnote-ref href=#f>1</a> runs", "pump^1 runs"},
+        {"pump<a role=doc-noteref href=#f><sup>1</sup></a> runs", "pump^1 runs"},
+        {"pump<sup><a role=doc-noteref href=#f>1</a></sup> runs", "pump^1 runs"},
     };
     EXPECT_ALL(pages);
 }

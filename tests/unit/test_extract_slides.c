@@ -41,9 +41,11 @@ static void slides_of_opendocument_are_pages(void **state)
         {"content.xml",
          CONTENT("", "<office:presentation><draw:page><draw:frame presentation:class=\"title\">"
                      "<text:p>Start</text:p></draw:frame><draw:frame><text:p>Text</text:p>"
-                     "</draw:frame></draw:page><draw:page><draw:frame><text:p>Two</text:p>"
+                     "</draw:frame><presentation:notes><draw:frame><text:p>Say hello.</text:p>"
+                     "</draw:frame></presentation:notes></draw:page>"
+                     "<draw:page><draw:frame><text:p>Two</text:p>"
                      "</draw:frame></draw:page></office:presentation>")}};
-    expect_zip(EXTRACT_ODP, slides, COUNT(slides), "## Start\n\nText\fTwo");
+    expect_zip(EXTRACT_ODP, slides, COUNT(slides), "## Start\n\nText\n\nNotes: Say hello.\fTwo");
 }
 
 static void slides_have_the_numbers_of_pages(void **state)

@@ -87,6 +87,9 @@ static void rtf_is_read(void **state)
         {"{\\rtf1{\\stylesheet{\\s1 heading 2;}{\\s2 Body;}}\\pard\\s1 Head\\par\\pard "
          "{\\listtext\\'b7\\tab}one\\par{\\listtext 2.\\tab}two\\par\\pard End}",
          "## Head\n\n- one\n2. two\n\nEnd"},
+        {"{\\rtf1{\\stylesheet{\\s1 heading 1;}}\\pard\\s1{\\listtext\\pard\\plain "
+         "\\tab}Head\\par}",
+         "# Head"},
         {"{\\rtf1 Before\\par\\trowd\\intbl A\\cell 1\\cell\\row\\intbl B\\cell\\cell\\row\\pard "
          "After}",
          "Before\n\nA | 1\nB | \n\nAfter"},
