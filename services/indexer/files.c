@@ -219,17 +219,15 @@ bool files_add(struct files *files, const char *path, char *reason, size_t reaso
     buf_init(&root, PATH_MAX_BYTES);
     file_put_tidy(&root, str_of(path));
     buf_put_char(&root, 0);
-    bool is_good = !root.is_over;
+    bool is_good = root.at != NULL && !root.is_over;
     if (!is_good)
         snprintf(reason, reason_size, "%.80s...: the path is too long", path);
     if (is_good && S_ISDIR(info.st_mode)) {
-        char *given = strdup(path);
-        is_good = add_folder(files, &(struct inner){.path = given,
+        is_good = add_folder(files, &(struct inner){.path = (char *)(uintptr_t)path,
                                                     .name = root.at,
                                                     .page = (char[]){""},
                                                     .reason = reason,
                                                     .reason_size = reason_size});
-        free(given);
     } else if (is_good) {
         const char *slash = strrchr(root.at, '/');
         is_good = extract_kind_of(str_of(root.at)) != EXTRACT_NONE;

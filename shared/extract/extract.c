@@ -280,7 +280,7 @@ static enum extract_fault read_scan(const struct sandbox_job *job, struct buf *w
 
 /* Runs pdftotext and makes text of its words; or of what it calls text, where there are so many
  * words that their places would take too much memory. */
-static enum extract_fault run_pdftotext(struct sandbox_job *job, struct buf *text,
+static enum extract_fault run_pdftotext(const struct sandbox_job *job, struct buf *text,
                                         struct text_pages *pages, int *ret_status)
 {
     const char *const plain[] = {job->argv[0], "-q", "-enc", "UTF-8", "-", "-", NULL};
@@ -294,8 +294,9 @@ static enum extract_fault run_pdftotext(struct sandbox_job *job, struct buf *tex
     buf_fini(&words);
     if (fault != EXTRACT_FAULT_TOO_MUCH_TEXT)
         return fault;
-    job->argv = plain;
-    return run_reader(job, text, pages, ret_status);
+    struct sandbox_job again = *job;
+    again.argv = plain;
+    return run_reader(&again, text, pages, ret_status);
 }
 
 static enum extract_fault extract_pdf(const struct memory_file *file,
