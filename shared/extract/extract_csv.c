@@ -101,7 +101,7 @@ enum extract_fault extract_put_csv(struct buf *text, struct str bytes)
     buf_init(&clean, EXTRACT_TEXT_MAX_BYTES);
     enum extract_fault fault = extract_put_text(&clean, bytes);
     sheet_rows_init(&rows, text);
-    if (fault == EXTRACT_FAULT_NONE)
+    if (fault == EXTRACT_FAULT_NONE && clean.n > 0)
         put_rows(&rows, buf_str(&clean));
     sheet_rows_fini(&rows);
     if (fault == EXTRACT_FAULT_NONE && (clean.is_over || text->is_over))

@@ -84,6 +84,7 @@ static void separators_and_quotes_of_csv_are_found(void **state)
                "fger\xe4t;Gr\xf6\xdf"
                "e\n"),
            "Gerät | Straße\nGerät: Prüfgerät | Straße: Größe");
+    expect_fault(EXTRACT_CSV, STR("\xef\xbb\xbf"), EXTRACT_FAULT_NO_TEXT);
 }
 
 /* ---- traps ---- */
