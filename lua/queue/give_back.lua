@@ -15,6 +15,7 @@ local claims = require('queue/claims')
 local held = require('queue/held')
 local leases = require('queue/leases')
 local outcomes = require('queue/outcomes')
+local records = require('queue/records')
 local uncounted = require('queue/uncounted')
 local call = redis.call
 
@@ -32,6 +33,7 @@ local function verb(turn, a)
             outcomes.return_rows(turn, topic, seqs, attempts, REASON)
         else
             for i = 1, #attempts do attempts[i] = attempts[i] - 1 end
+            records.count_ended(turn, topic, seqs)
             claims.reopen(turn, topic, seqs, attempts)
         end
     end

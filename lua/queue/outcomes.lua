@@ -83,6 +83,7 @@ local function end_query(turn, topic, seq, kind, reason, is_lease_over)
         call('HINCRBY', stat, 'failed', 1)
         call('EXPIRE', stat, STAT_S)
     end
+    if lease then records.count_ended(turn, topic, {seq}) end
     call('DEL', P .. 'partials:' .. topic .. ':' .. seq)
     waiters.notify(turn, topic, seq, got[3], as_event(topic, seq, got[2], state))
     return is_ended
@@ -104,6 +105,7 @@ local function return_rows(turn, topic, seqs, attempts, reason)
             waiters.notify(turn, topic, seqs[i], waiting, 'changed\n' .. topic .. '\n' .. seqs[i])
         end
     end
+    records.count_ended(turn, topic, again)
     if #again > 0 then claims.reopen(turn, topic, again, used) end
 end
 

@@ -1,9 +1,9 @@
 -- partial: appends new text of an unfinished answer and renews the lease. The stream partials:<topic>:<seq> has one
--- entry per piece, id "<attempt>-<n>" (what SSE clients see as event id), fields k ("t" think, "a" answer), x (text), o
--- (bytes of all text up to its end). Overlap with what is stored is ignored, a gap refused. A new attempt starts at
--- offset 0.
+-- entry per piece, id "<claim>-<offset>" (what SSE clients see as event id; the offset is that of its end, in bytes of
+-- all text), fields k ("t" think, "a" answer), x (text). Overlap with what is stored is ignored, a gap refused. A new
+-- claim starts at offset 0.
 -- KEYS: t:<topic>, leases, lease:<id>, partials:<topic>:<seq> stream.
--- Wakes: every node that waits for the query.
+-- Wakes: every node that waits for the query, with the text.
 -- Bound: the text in the call.
 -- Lane: first.  Home: topic.  Nonce: yes.  Full: refused.
 -- Repeatable: yes, by its offset.
@@ -23,20 +23,33 @@ local records = require('queue/records')
 local waiters = require('queue/waiters')
 local bounds = require('turn/bounds')
 local call = redis.call
-local find, format, match, sub = string.find, string.format, string.match, string.sub
+local byte, find, format, match, sub = string.byte, string.find, string.format, string.match, string.sub
 local max = math.max
 
 local PARTIALS_S = 86400
+local INLINE_MAX = 65536 -- nodes that wait fetch longer texts
+
+-- The event for nodes that wait.
+local function as_event(topic, seq, id, kind, text)
+    if #text > INLINE_MAX then return 'changed\n' .. topic .. '\n' .. seq end
+    return {'piece\n' .. topic .. '\n' .. seq .. '\n' .. id .. '\n' .. kind .. '\n', text}
+end
+
+-- Would these texts without their first bytes begin within a character? Then they are not what is stored.
+local function is_within_character(think, answer, skip)
+    local first = skip < #think and byte(think, skip + 1) or byte(answer, skip - #think + 1)
+    return first and first >= 128 and first < 192
+end
 
 local function verb(turn, a)
     --- arguments
     local P = turn.prefix
     local key = P .. 't:' .. topic
-    local got = call('HMGET', key, 'q:' .. seq, 's:' .. seq, 'w:' .. seq, 'c:' .. lease)
+    local got = call('HMGET', key, 'q:' .. seq, 's:' .. seq, 'w:' .. seq, 'c:' .. lease, 'k:' .. seq)
     if not got[1] then return 'lost' end
     bounds.note_read(turn, 0, #got[1])
     local stream = P .. 'partials:' .. topic .. ':' .. seq
-    local holding, attempt, by = records.parse_pending(got[2])
+    local holding, by = records.claim_of(got[2])
     if holding ~= lease or by ~= holder then
         if got[4] and find(',' .. got[4] .. ',', ',' .. seq .. ',', 1, true) then
             return 'cancelled\n' .. format('%d', offset + #think + #answer)
@@ -44,32 +57,28 @@ local function verb(turn, a)
         return 'lost'
     end
     local last = call('XREVRANGE', stream, '+', '-', 'COUNT', 1)[1]
-    local have, n = 0, 0
+    local claim, have = records.claim_number(got[2], got[5]), 0
     if last then
         local of, at = match(last[1], '^(%d+)-(%d+)$')
-        if tonumber(of) == attempt then
-            have, n = tonumber(last[2][6]), tonumber(at)
-        else
-            call('DEL', stream)
-        end
+        if tonumber(of) == claim then have = tonumber(at) else call('DEL', stream) end
     end
     if offset > have then return 'gap\n' .. have end
     if offset + #think + #answer > max_bytes then return 'large' end
     local skip = have - offset
+    if is_within_character(think, answer, skip) then return 'gap\n' .. have end
     local is_new = false
     for i, kind in ipairs({'t', 'a'}) do
         local text = i == 1 and think or answer
         local fresh = sub(text, skip + 1)
         skip = max(0, skip - #text)
         if fresh ~= '' then
-            have, n, is_new = have + #fresh, n + 1, true
-            call('XADD', stream, attempt .. '-' .. n, 'k', kind, 'x', fresh, 'o', have)
+            have, is_new = have + #fresh, true
+            local id = claim .. '-' .. have
+            call('XADD', stream, id, 'k', kind, 'x', fresh)
+            waiters.notify(turn, topic, seq, got[3], as_event(topic, seq, id, kind, fresh))
         end
     end
-    if is_new then
-        call('EXPIRE', stream, PARTIALS_S)
-        waiters.notify(turn, topic, seq, got[3], 'changed\n' .. topic .. '\n' .. seq)
-    end
+    if is_new then call('EXPIRE', stream, PARTIALS_S) end
     held.renew(turn, topic, lease, holder)
     if is_new and not last then
         return 'ok\n' .. have .. '\n' .. format('%d', max(0, turn.now_ms - match(got[1], '^%d+')))

@@ -8,9 +8,10 @@
 -- Arguments:
 --   topic  name
 --   seq    digits
---   after  text 48  "<attempt>-<n>", 0-0 for all
--- Replies: missing | <check's reply, registered as waiting>, NUL, then per piece its id, kind and text, each as
---   <length>:<bytes>.  PIECES_MAX a call: the caller asks again from the last one
+--   after  text 48  "<claim>-<offset>" of a piece, 0-0 for all
+-- Replies: missing | number of its claim, or of the last one while there is none/<check's reply, registered as
+--   waiting>, NUL, then per piece its id, kind and text, each as <length>:<bytes>.  PIECES_MAX a call: the caller asks
+--   again from the last one
 local outcomes = require('queue/outcomes')
 local positions = require('queue/positions')
 local records = require('queue/records')
@@ -25,21 +26,21 @@ local function verb(turn, a)
     --- arguments
     local P = turn.prefix
     local key = P .. 't:' .. topic
-    local got = call('HMGET', key, 'q:' .. seq, 's:' .. seq, 'a:' .. seq, 'w:' .. seq)
+    local got = call('HMGET', key, 'q:' .. seq, 's:' .. seq, 'a:' .. seq, 'w:' .. seq, 'k:' .. seq)
     local row, state, waiting = got[1], got[2], got[4]
     if not row then return 'missing' end
     local first = state and byte(state)
+    local claim = records.claim_number(state, got[5]) .. '\n'
     local head
     if first and first ~= 80 then
-        head = outcomes.as_text(row, state, got[3], nil, '\n\n')
+        head = outcomes.as_text(row, state, got[3], claim, '\n\n')
     else
         waiters.add(turn, topic, seq, waiting)
         if first then
-            local _, attempt = records.parse_pending(state)
-            head = 'Pending\n' .. row .. '\n' .. attempt .. '\n\n\n\n\n\n'
+            head = claim .. 'Pending\n' .. row .. '\n\n\n\n\n\n\n'
         else
             local position, eta = positions.position_of(turn, topic, seq, call('HGET', key, 'open') or '')
-            head = 'Open\n' .. row .. '\n\n\n\n\n\n' .. position .. '\n' .. eta
+            head = claim .. 'Open\n' .. row .. '\n\n\n\n\n\n' .. position .. '\n' .. eta
         end
     end
     local pieces = {}

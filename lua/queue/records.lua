@@ -11,9 +11,11 @@
 --   m:<seq>      the lease of its last claim by an engine of other models, which served it as `default`
 --   w:<seq>      ids of the nodes waiting for it
 --   l:<lease>    the Seqs of a claim that took more than one, or one that more than LOOKBACK rows came after, ' '
+--   k:<seq>      how many claims of it have ended without an answer; absent: none
 --   c:<lease>    the Seqs of a claim that were cancelled under it, ','
 --   u:<user>     that user's tie to the topic
 --   open         the Open queries by Seq (queue/open_list.lua)
+local bounds = require('turn/bounds')
 local call = redis.call
 local byte, find, match, sub = string.byte, string.find, string.match, string.sub
 
@@ -86,6 +88,19 @@ local function claim_of(state)
     return lease, holder, tonumber(n)
 end
 
+-- Counts claims of these Seqs that end without an answer.
+local function count_ended(turn, topic, seqs)
+    local key = turn.prefix .. 't:' .. topic
+    bounds.note_read(turn, #seqs, 0)
+    for i = 1, #seqs do call('HINCRBY', key, 'k:' .. seqs[i], 1) end
+end
+
+-- The number of a query's claim, from 1; while there is none, that of the last one. `ended`: its field k:<seq>.
+local function claim_number(state, ended)
+    local first, n = state and byte(state), tonumber(ended) or 0
+    return (first == 80 or first == 68) and n + 1 or n
+end
+
 -- A Pending state. `to`: the node that the claim was handed to, '' if it took it itself.
 local function pending(lease, attempt, holder, n, to)
     local state = 'P ' .. lease .. ' ' .. attempt .. ' ' .. holder .. ' ' .. n
@@ -105,6 +120,7 @@ end
 
 return {
     after_lines = after_lines, query_of = query_of, user_of = user_of, title_of = title_of,
-    parse_pending = parse_pending, claim_of = claim_of, pending = pending, handed_to = handed_to, has_tie = has_tie,
+    parse_pending = parse_pending, claim_of = claim_of,
+    count_ended = count_ended, claim_number = claim_number, pending = pending, handed_to = handed_to, has_tie = has_tie,
     as_default = as_default, answer_bytes = answer_bytes,
 }

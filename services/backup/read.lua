@@ -14,7 +14,7 @@
 --   run     Returns ok, how many frames, step records and answers it has, the steps of its questions but the newest, the
 --           step of that one ('' for none), then its fields, and with '@' those of that question; or gone.
 -- A topic comes as its fields, but not those that say who waits or works (w:, l:, c:, open) and no Pending
--- state: a lease means nothing elsewhere. What other keys say of it comes as fields that begin with '@', read in
+-- state: a lease means nothing elsewhere, so its claim has ended (k:). What other keys say of it comes as fields that begin with '@', read in
 -- the same step: '@open <seq>' (attempts used up), '@tie <user>' (score in topics:<user>), '@name <user>',
 -- '@failed <seq>' (score), '@lookup <seq> <fingerprint>' (when), '@asks' (score), '@asked'. A row, its state
 -- and its answer are read together, so they fit; rows past the first step's last Seq are left out with all that
@@ -128,9 +128,10 @@ local function read_topic()
         for i = 1, #lookups, 2 do put('@lookup ' .. lookups[i], lookups[i + 1]) end
     end
     local function put_row(seq, row)
-        local its = call('HMGET', key, 's:' .. seq, 'a:' .. seq)
+        local its = call('HMGET', key, 's:' .. seq, 'a:' .. seq, 'k:' .. seq)
         put('q:' .. seq, row)
         local pending = its[1] and match(its[1], '^P %d+ (%d+)')
+        put('k:' .. seq, pending and string.format('%d', (tonumber(its[3]) or 0) + 1) or its[3])
         if not its[1] then return put('@open ' .. seq, attempts_of(seq)) end
         if pending then return put('@open ' .. seq, string.format('%d', math.max(0, pending - 1))) end
         put('s:' .. seq, its[1])
@@ -147,7 +148,7 @@ local function read_topic()
             put(field, value)
             put('@tie ' .. rest, call('ZSCORE', P .. 'topics:' .. rest, name))
             put('@name ' .. rest, call('HGET', P .. 'names:' .. rest, name))
-        elseif not (kind and match(kind, '[sawlc]')) and field ~= 'seq' and field ~= 'open' then
+        elseif not (kind and match(kind, '[sawlck]')) and field ~= 'seq' and field ~= 'open' then
             put(field, value)
         end
     end

@@ -10,33 +10,27 @@ static struct follow_sse *of_follow(struct follow *follow)
     return container_of(follow, struct follow_sse, follow);
 }
 
-static void put_event(struct follow_sse *s, const char *name, struct follow_id id,
-                      const struct buf *data)
-{
-    char bytes[FOLLOW_ID_BYTES];
-    stream_put_buf(&s->stream, name, follow_id_put(id, bytes), data);
-}
-
 /* --- what the follow gives -------------------------------------------------------------------- */
 
 static void on_piece(struct follow *follow, enum follow_kind kind, struct str text,
-                     struct follow_id id)
+                     struct piece_id id)
 {
     static const char *const names[FOLLOW_NR] = {
         [FOLLOW_THINK] = "think", [FOLLOW_ANSWER] = "token", [FOLLOW_RESET] = "reset"};
+    char bytes[PIECE_ID_BYTES];
     struct buf data;
     buf_init(&data, FOLLOW_TEXT_MAX_BYTES * 6);
     buf_lit(&data, "{\"text\":");
     buf_put_json(&data, text);
     buf_put_char(&data, '}');
-    put_event(of_follow(follow), names[kind], id, &data);
+    stream_put_buf(&of_follow(follow)->stream, names[kind],
+                   kind == FOLLOW_RESET ? STR("") : piece_id_put(id, bytes), &data);
     buf_fini(&data);
 }
 
-static void on_restart(struct follow *follow, struct follow_id id)
+static void on_restart(struct follow *follow)
 {
-    char bytes[FOLLOW_ID_BYTES];
-    stream_put(&of_follow(follow)->stream, "restart", follow_id_put(id, bytes), STR("{}"));
+    stream_put(&of_follow(follow)->stream, "restart", STR(""), STR("{}"));
 }
 
 static void on_position(struct follow *follow, uint64_t position, struct str eta)
@@ -53,7 +47,7 @@ static void on_given(struct follow *follow)
     stream_flush(&of_follow(follow)->stream);
 }
 
-static void on_end(struct follow *follow, const struct outcome *o, struct follow_id id)
+static void on_end(struct follow *follow, const struct outcome *o)
 {
     struct follow_sse *s = of_follow(follow);
     bool is_done = o != NULL && o->answer.n > 0;
@@ -64,7 +58,7 @@ static void on_end(struct follow *follow, const struct outcome *o, struct follow
     struct buf data;
     buf_init(&data, FOLLOW_TEXT_MAX_BYTES * 6);
     (is_done ? s->format->put_done : s->format->put_error)(s, o, &data);
-    put_event(s, is_done ? "done" : "error", id, &data);
+    stream_put_buf(&s->stream, is_done ? "done" : "error", STR(""), &data);
     buf_fini(&data);
     stream_end(&s->stream);
 }
@@ -90,13 +84,13 @@ static void on_idle(struct stream *stream)
     follow_resume(&container_of(stream, struct follow_sse, stream)->follow);
 }
 
-static struct follow_id last_id(struct request *r)
+static struct piece_id last_id(struct request *r)
 {
-    struct follow_id id = {0, 0};
+    struct piece_id id = {0, 0};
     struct str text = request_header(r, "last-event-id");
     if (text.at == NULL)
         text = request_param(r, "after");
-    return follow_id_parse(text, &id) ? id : (struct follow_id){0, 0};
+    return piece_id_parse(text, &id) ? id : (struct piece_id){0, 0};
 }
 
 void follow_sse_init(struct follow_sse *s, struct request *r, struct queue *queue,
@@ -132,7 +126,8 @@ void follow_sse_fail(struct follow_sse *s, const struct buf *data)
         stream_flush(&s->stream);
         return;
     }
-    put_event(s, "error", follow_stop(&s->follow), data);
+    follow_stop(&s->follow);
+    stream_put_buf(&s->stream, "error", STR(""), data);
     stream_end(&s->stream);
 }
 

@@ -36,6 +36,8 @@ void queue_on_event(struct queue *queue, unsigned shard, struct str event)
         part_sync_by(&queue->parts[shard], 0);
     else if (str_eq(kind, STR("outcome")))
         watches_on_outcome(queue, &lines);
+    else if (str_eq(kind, STR("piece")))
+        watches_on_piece(queue, &lines);
     else if (str_eq(kind, STR("changed")))
         watches_on_changed(queue, &lines);
     else if (str_eq(kind, STR("supersede")))

@@ -15,8 +15,6 @@
 #include "shared/base/sm.h"
 #include "shared/queue/core.h"
 
-#include <stdio.h>
-
 enum {
     PIECES_PAGE = 256, /* lua/queue/partials.lua */
     AGAIN_MS = 1000,
@@ -35,112 +33,104 @@ static void move(struct follow *f, enum follow_state to)
     f->state = sm_move(&sm, f->number, f->state, to);
 }
 
-/* --- ids -------------------------------------------------------------------------------------- */
-
-struct str follow_id_put(struct follow_id id, char bytes[FOLLOW_ID_BYTES])
-{
-    int n = snprintf(bytes, FOLLOW_ID_BYTES, "%llu-%llu", (unsigned long long)id.attempt,
-                     (unsigned long long)id.n);
-    return (struct str){bytes, (size_t)n};
-}
-
-bool follow_id_parse(struct str text, struct follow_id *ret_id)
-{
-    struct follow_id id;
-    struct str n = text, attempt = str_cut(&n, '-');
-    if (n.at == NULL || !str_parse_u64(attempt, &id.attempt) || !str_parse_u64(n, &id.n))
-        return false;
-    *ret_id = id;
-    return true;
-}
-
-/* Has the reader this event already? */
-static bool is_seen(const struct follow *f)
-{
-    return f->id.attempt < f->seen.attempt ||
-           (f->id.attempt == f->seen.attempt && f->id.n <= f->seen.n);
-}
-
-/* Counts one event more, after those that the reader has: ids only ever rise. */
-static void count_last_event(struct follow *f)
-{
-    if (f->id.attempt == 0)
-        f->id.attempt = 1;
-    if (is_seen(f))
-        f->id = f->seen;
-    f->id.n++;
-}
-
 /* --- giving ----------------------------------------------------------------------------------- */
 
-static void give(struct follow *f, enum follow_kind kind, struct str text)
+/* Gives what the reader does not have of it: nothing, the end, or all. */
+static void give(struct follow *f, struct piece piece)
 {
-    if (!is_seen(f))
-        f->events->on_piece(f, kind, text, f->id);
+    f->id = piece.id;
+    f->has_text = true;
+    if (piece.is_answer)
+        buf_put(&f->answer, piece.text);
+    if (!piece_id_is_before(f->seen, piece.id))
+        return;
+    if (f->seen.claim == piece.id.claim)
+        piece_cut(&piece, f->seen.offset);
+    if (piece.text.n > 0)
+        f->events->on_piece(f, piece.is_answer ? FOLLOW_ANSWER : FOLLOW_THINK, piece.text,
+                            piece.id);
 }
 
-/* The attempt whose text was given is lost. */
-static void restart(struct follow *f, uint64_t attempt)
+static void give_whole(struct follow *f, struct str text)
 {
-    bool was_given = f->has_text || (f->seen.attempt > 0 && f->seen.attempt < attempt);
-    f->id = (struct follow_id){attempt, 0};
+    f->events->on_piece(f, FOLLOW_RESET, text, f->id);
+}
+
+/* A claim has begun, and nothing of it was read yet. */
+static void begin_claim(struct follow *f, uint64_t claim)
+{
+    bool was_given = f->has_text || (f->seen.claim > 0 && f->seen.claim < claim);
+    f->id = (struct piece_id){claim, 0};
     f->has_text = false;
     buf_clear(&f->answer);
     if (was_given)
-        f->events->on_restart(f, f->id);
+        f->events->on_restart(f);
+}
+
+/* Takes off what was read already. Returns false if that is all, or if what precedes it is
+ * missing. */
+static bool fits(struct follow *f, struct piece *piece)
+{
+    if (piece->id.claim > f->id.claim && piece->id.offset == piece->text.n)
+        begin_claim(f, piece->id.claim);
+    if (!piece_id_is_before(f->id, piece->id) || piece->id.claim != f->id.claim ||
+        piece->id.offset - piece->text.n > f->id.offset)
+        return false;
+    piece_cut(piece, f->id.offset);
+    return true;
 }
 
 static unsigned read_pieces(struct follow *f, struct lines pieces)
 {
-    struct str id_text, kind, text;
+    struct piece piece;
     unsigned count = 0;
-    while (lines_next_part(&pieces, &id_text) && lines_next_part(&pieces, &kind) &&
-           lines_next_part(&pieces, &text)) {
-        struct follow_id id;
-        if (!follow_id_parse(id_text, &id))
-            break;
-        if (id.attempt > f->id.attempt)
-            restart(f, id.attempt);
-        f->id.n = id.n;
-        f->has_text = true;
-        bool is_answer = kind.n == 1 && kind.at[0] == 'a';
-        if (is_answer)
-            buf_put(&f->answer, text);
-        give(f, is_answer ? FOLLOW_ANSWER : FOLLOW_THINK, text);
+    while (piece_next(&pieces, &piece)) {
+        if (fits(f, &piece))
+            give(f, piece);
         count++;
     }
     return count;
 }
 
-/* The texts put together must equal the stored answer. */
-static void complete_text(struct follow *f, const struct outcome *o)
+/* Gives what no piece has brought of the thoughts or the answer. */
+static void give_rest(struct follow *f, bool is_answer, struct str text)
 {
-    struct buf whole, think;
-    buf_init(&whole, FOLLOW_TEXT_MAX_BYTES);
+    if (text.n > 0)
+        give(f, (struct piece){.id = {f->id.claim, f->id.offset + text.n},
+                               .is_answer = is_answer,
+                               .text = text});
+}
+
+/* Has the reader something that is not known here? */
+static bool is_ahead(const struct follow *f)
+{
+    return f->seen.claim == f->id.claim && f->seen.offset > f->id.offset;
+}
+
+/* The texts put together must equal the stored answer. Without a piece it is not known what the
+ * reader has. */
+static void complete_text(struct follow *f, struct str think, struct str all)
+{
+    bool is_unknown = !f->has_text && is_ahead(f);
+    if (!f->has_text)
+        give_rest(f, false, think);
+    struct str given = buf_str(&f->answer);
+    bool is_more = str_has_prefix(all, given);
+    if (is_more && !is_unknown)
+        give_rest(f, true, (struct str){all.at + given.n, all.n - given.n});
+    if (!is_more || is_unknown || is_ahead(f))
+        give_whole(f, all);
+}
+
+static void complete(struct follow *f, const struct outcome *o)
+{
+    struct buf all, think;
+    buf_init(&all, FOLLOW_TEXT_MAX_BYTES);
     buf_init(&think, FOLLOW_TEXT_MAX_BYTES);
-    buf_put_json_texts(&whole, o->answer);
+    buf_put_json_texts(&all, o->answer);
     buf_put_json_texts(&think, o->think);
-    struct str given = buf_str(&f->answer), all = buf_str(&whole);
-    if (f->id.attempt == 0)
-        f->id.attempt = 1;
-    if (!f->has_text && f->seen.attempt > 0) {
-        /* The pieces are gone, and what the reader has of them is not known here. */
-        count_last_event(f);
-        give(f, FOLLOW_RESET, all);
-    } else {
-        if (!f->has_text && think.n > 0) {
-            f->id.n++;
-            give(f, FOLLOW_THINK, buf_str(&think));
-        }
-        if (!str_eq(all, given)) {
-            f->id.n++;
-            if (str_has_prefix(all, given))
-                give(f, FOLLOW_ANSWER, (struct str){all.at + given.n, all.n - given.n});
-            else
-                give(f, FOLLOW_RESET, all);
-        }
-    }
-    buf_fini(&whole);
+    complete_text(f, buf_str(&think), buf_str(&all));
+    buf_fini(&all);
     buf_fini(&think);
 }
 
@@ -154,23 +144,21 @@ static void give_position(struct follow *f, struct lines *lines)
     f->events->on_position(f, number, eta.n > 0 ? eta : STR("null"));
 }
 
-struct follow_id follow_stop(struct follow *f)
+void follow_stop(struct follow *f)
 {
     queue_unwatch(f->queue, &f->watch);
     call_detach(&f->check);
     loop_cancel_deadline(f->queue->loop, &f->again);
     if (f->state != FOLLOW_OVER)
         move(f, FOLLOW_OVER);
-    count_last_event(f);
-    return f->id;
 }
 
 static void end_with(struct follow *f, const struct outcome *o)
 {
     if (o != NULL && o->answer.n > 0)
-        complete_text(f, o);
-    struct follow_id id = follow_stop(f);
-    f->events->on_end(f, o, id);
+        complete(f, o);
+    follow_stop(f);
+    f->events->on_end(f, o);
 }
 
 /* --- reading ---------------------------------------------------------------------------------- */
@@ -184,11 +172,15 @@ static void read_reply(struct follow *f, struct str reply)
     const char *nul = memchr(reply.at, 0, reply.n);
     size_t head_n = nul == NULL ? reply.n : (size_t)(nul - reply.at);
     struct lines lines = lines_of((struct str){reply.at, head_n});
+    uint64_t claim = lines_next_u64(&lines);
     struct outcome o = lines_next_outcome(&lines);
     struct str pieces = {nul == NULL ? "" : nul + 1, nul == NULL ? 0 : reply.n - head_n - 1};
-    uint64_t attempt;
-    if (str_parse_u64(o.attempt, &attempt) && attempt > f->id.attempt)
-        restart(f, attempt);
+    if (f->seen.claim > claim) { /* an id of other data, or of none */
+        follow_forget_seen(f);
+        f->events->on_restart(f);
+    }
+    if (claim > f->id.claim)
+        begin_claim(f, claim);
     unsigned count = read_pieces(f, lines_of(pieces));
     if (count == PIECES_PAGE) {
         f->is_again = true;
@@ -198,6 +190,7 @@ static void read_reply(struct follow *f, struct str reply)
     } else if (str_eq(o.status, STR("Open"))) {
         give_position(f, &lines);
     }
+    f->is_again |= piece_id_is_before(f->id, f->told);
     if (f->events->on_given != NULL)
         f->events->on_given(f);
     follow_resume(f);
@@ -223,7 +216,7 @@ static void on_again(struct deadline *deadline)
 
 void follow_check(struct follow *f)
 {
-    char after[FOLLOW_ID_BYTES];
+    char after[PIECE_ID_BYTES];
     if (f->state == FOLLOW_OVER)
         return;
     if (f->state != FOLLOW_WAITING || (f->events->is_ready != NULL && !f->events->is_ready(f))) {
@@ -231,10 +224,11 @@ void follow_check(struct follow *f)
         return;
     }
     f->is_again = false;
+    f->told = (struct piece_id){0, 0};
     move(f, FOLLOW_READING);
     call_partials(shards_call(queue_shards(f->queue), &f->check, on_checked),
                   .topic = f->watch.topic, .seq = f->watch.seq,
-                  .after = follow_id_put(f->id, after));
+                  .after = piece_id_put(f->id, after));
 }
 
 void follow_resume(struct follow *f)
@@ -254,6 +248,25 @@ static void on_changed(struct watch *watch)
         follow_check(f);
 }
 
+/* A message. While Redis is asked, its reply says whether more is to be read. */
+static void on_piece(struct watch *watch, const struct piece *told)
+{
+    struct follow *f = container_of(watch, struct follow, watch);
+    struct piece piece = *told;
+    if (piece_id_is_before(f->told, piece.id))
+        f->told = piece.id;
+    if (f->state != FOLLOW_WAITING || !piece_id_is_before(f->id, piece.id))
+        return;
+    if (f->is_again || (f->events->is_ready != NULL && !f->events->is_ready(f)) ||
+        !fits(f, &piece)) {
+        follow_check(f);
+        return;
+    }
+    give(f, piece);
+    if (f->events->on_given != NULL)
+        f->events->on_given(f);
+}
+
 static void on_outcome(struct watch *watch, struct str outcome)
 {
     (void)outcome; /* its last pieces come first */
@@ -265,13 +278,13 @@ static void on_outcome(struct watch *watch, struct str outcome)
 /* --- life ------------------------------------------------------------------------------------- */
 
 void follow_init(struct follow *f, struct queue *queue, const struct follow_events *events,
-                 struct follow_id seen)
+                 struct piece_id seen)
 {
     *f = (struct follow){
         .events = events,
         .queue = queue,
         .number = sm_number(),
-        .watch = {.on_outcome = on_outcome, .on_changed = on_changed},
+        .watch = {.on_outcome = on_outcome, .on_changed = on_changed, .on_piece = on_piece},
         .again = {.on_expire = on_again},
         .seen = seen,
         .answer = {.max = FOLLOW_TEXT_MAX_BYTES},
@@ -293,12 +306,12 @@ void follow_start(struct follow *f)
 
 bool follow_is_resumed(const struct follow *f)
 {
-    return f->seen.attempt > 0;
+    return f->seen.claim > 0;
 }
 
 void follow_forget_seen(struct follow *f)
 {
-    f->seen = (struct follow_id){0, 0};
+    f->seen = (struct piece_id){0, 0};
 }
 
 void follow_fini(struct follow *f)

@@ -11,28 +11,19 @@
  *     follow_resume(&f);                 each time that the reader is ready again
  *     follow_fini(&f);
  *
- * A slow reader costs nothing here: follow reads more only when the reader is ready (is_ready), one
- * page of pieces at a time. Everything has a strictly rising id, and a reader that reconnects with
- * an id continues after it, on any node. The texts of FOLLOW_ANSWER since the last restart or
- * reset, joined, equal the texts of the stored answer, separated by newlines.
+ * Messages bring the pieces (struct watch). What is stored is read at the start, and when a message
+ * was missed or came while the reader was not ready. A slow reader costs nothing
+ * here: follow reads more only when the reader is ready (is_ready), one page of pieces at a time.
+ * Ids of thoughts and texts rise strictly, and a reader that reconnects with one continues after
+ * it, on any node, also within a piece. The texts of FOLLOW_ANSWER since the last restart or reset,
+ * joined, equal the texts of the stored answer, separated by newlines.
  */
 #ifndef PARLEY_QUEUE_FOLLOW_H
 #define PARLEY_QUEUE_FOLLOW_H
 
 #include "shared/queue/queue.h"
 
-enum { FOLLOW_TEXT_MAX_BYTES = 4 << 20, FOLLOW_ID_BYTES = 48 };
-
-/* A position in the output: the attempt, counted from 1, and the progress within it. Zeroed: the
- * start. */
-struct follow_id {
-    uint64_t attempt, n;
-};
-
-/* `<attempt>-<n>`, in `bytes`. */
-struct str follow_id_put(struct follow_id id, char bytes[FOLLOW_ID_BYTES]);
-/* Returns false and leaves *ret_id untouched if `text` is not an id. */
-bool follow_id_parse(struct str text, struct follow_id *ret_id) must_check;
+enum { FOLLOW_TEXT_MAX_BYTES = 4 << 20 };
 
 enum follow_kind {
     FOLLOW_THINK,
@@ -52,18 +43,18 @@ struct follow;
 
 /* Only is_ready may run before follow_start has returned. Only on_end may call follow_fini. */
 struct follow_events {
-    /* More text, valid inside the call only. */
+    /* More text, valid inside the call only. `id`: of its end; FOLLOW_RESET has none. */
     void (*on_piece)(struct follow *follow, enum follow_kind kind, struct str text,
-                     struct follow_id id);
-    /* An attempt was lost: discard its texts, including thoughts. */
-    void (*on_restart)(struct follow *follow, struct follow_id id);
+                     struct piece_id id);
+    /* Another claim has begun: discard the texts of the one before it, including thoughts. */
+    void (*on_restart)(struct follow *follow);
     /* Still Open, `position` queries would be served before it. `eta`: seconds, or "null". */
     void (*on_position)(struct follow *follow, uint64_t position, struct str eta);
     /* Everything available has been given. May be NULL. */
     void (*on_given)(struct follow *follow);
     /* Runs once, after all texts: Done, Failed or Cancelled; NULL: the query no longer exists.
      * Nothing runs after it. */
-    void (*on_end)(struct follow *follow, const struct outcome *outcome, struct follow_id id);
+    void (*on_end)(struct follow *follow, const struct outcome *outcome);
     /* Returns whether the reader can take more. If not, the owner calls follow_resume later. NULL:
      * always. */
     bool (*is_ready)(struct follow *follow);
@@ -78,9 +69,10 @@ struct follow {
     struct watch watch;
     struct call check;
     struct deadline again; /* after a check that failed while Redis was there */
-    struct follow_id id;   /* of the last piece read */
-    struct follow_id seen; /* what the reader has already */
-    struct buf answer;     /* its text in this attempt so far */
+    struct piece_id id;    /* of the last piece read */
+    struct piece_id told;  /* of the last one that a message brought since the last check */
+    struct piece_id seen;  /* what the reader has already */
+    struct buf answer;     /* the answer's text in this claim so far */
     uint64_t position;     /* last given, plus 1 */
     enum follow_state state;
     uint64_t number; /* for the log of its states */
@@ -90,7 +82,7 @@ struct follow {
 /* `queue` and `events` are borrowed. `seen`: what the reader already has, from another follow of
  * the same query. */
 void follow_init(struct follow *follow, struct queue *queue, const struct follow_events *events,
-                 struct follow_id seen);
+                 struct piece_id seen);
 /* Accepts a follow that was zeroed and never initialised. */
 void follow_fini(struct follow *follow);
 
@@ -104,9 +96,8 @@ void follow_start(struct follow *follow);
 void follow_resume(struct follow *follow);
 /* Reads new data, if any, as soon as the reader is ready. */
 void follow_check(struct follow *follow);
-/* Ends it without on_end or further data. Returns the id for a final event that the owner sends
- * instead. */
-struct follow_id follow_stop(struct follow *follow);
+/* Ends it without on_end or further data. */
+void follow_stop(struct follow *follow);
 
 /* Returns whether the reader has reconnected for the rest. */
 bool follow_is_resumed(const struct follow *follow);

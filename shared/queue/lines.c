@@ -55,8 +55,6 @@ struct outcome lines_next_outcome(struct lines *lines)
     struct str first = lines_next(lines);
     if (str_eq(o.status, STR("Done")))
         o.answer = first;
-    else if (str_eq(o.status, STR("Pending")))
-        o.attempt = first;
     else
         o.reason = first;
     o.think = lines_next(lines);

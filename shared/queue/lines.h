@@ -57,8 +57,7 @@ struct outcome {
     struct str answer, think, model; /* JSON; empty without an answer */
     struct str reason;               /* JSON; Failed and Cancelled only */
     uint64_t answered_ms;
-    struct str attempt; /* Pending only, if known */
-    struct str facts;   /* JSON members FinishReason and Usage, as far as its engine said; or "" */
+    struct str facts; /* JSON members FinishReason and Usage, as far as its engine said; or "" */
 };
 struct outcome lines_next_outcome(struct lines *lines);
 /* Returns why the model cut an answer short: `length` or `content_filter`, constants; or "". */

@@ -20,6 +20,7 @@
 #include "shared/base/list.h"
 #include "shared/metrics/metrics.h"
 #include "shared/queue/lines.h"
+#include "shared/queue/piece.h"
 #include "shared/redis/bus.h"
 #include "shared/redis/shards.h"
 
@@ -82,6 +83,8 @@ struct watch {
     void (*on_outcome)(struct watch *watch, struct str outcome);
     /* Something changed or may have been missed: check again. */
     void (*on_changed)(struct watch *watch);
+    /* More text of the unfinished answer, valid inside the call only. NULL: not wanted. */
+    void (*on_piece)(struct watch *watch, const struct piece *piece);
 };
 
 struct queue_config {

@@ -17,6 +17,7 @@ void watches_destroy(struct watches *watches);
 void watches_recheck(struct queue *queue, unsigned shard);
 void watches_on_outcome(struct queue *queue, struct lines *rest);
 void watches_on_changed(struct queue *queue, struct lines *rest);
+void watches_on_piece(struct queue *queue, struct lines *rest);
 /* The first watch of a bucket. */
 const struct list *watches_at(const struct queue *queue, unsigned bucket);
 

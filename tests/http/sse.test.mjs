@@ -11,15 +11,19 @@ const textOf = (events, name) =>
     .map(({ data }) => data.text)
     .join('');
 
-// Every id is <attempt>-<seq> and greater than the one before.
-function assertRising(events) {
-  let last = [0, -1];
-  for (const { id, event } of events) {
-    if (id === undefined) continue;
+// Thoughts and texts have ids <claim>-<bytes of all their text so far>, and nothing else has one.
+function assertIds(events) {
+  let [claim, offset] = [0, 0];
+  for (const { id, event, data } of events) {
+    const isText = ['think', 'token'].includes(event);
+    assert.equal(id !== undefined, isText, `id of ${event}`);
+    if (!isText) continue;
     assert.match(id, /^\d+-\d+$/, `id of ${event}`);
     const next = id.split('-').map(Number);
-    assert.ok(next[0] > last[0] || (next[0] === last[0] && next[1] > last[1]), `${last.join('-')} < ${id}`);
-    last = next;
+    assert.ok(next[0] >= claim, `${claim} <= ${id}`);
+    if (next[0] > claim) [claim, offset] = [next[0], 0];
+    offset += Buffer.byteLength(data.text);
+    assert.equal(next[1], offset, id);
   }
 }
 
@@ -98,7 +102,8 @@ suite('check-query as a stream', {}, ({ test, cluster }) => {
     assert.equal(think.event, 'think');
     assert.deepEqual(think.data, { text: 'Hm, ' });
     await give(row, 4, { Think: 'well.' });
-    assert.equal((await stream.next()).data.text, 'well.');
+    const more = await stream.next();
+    assert.equal(more.data.text, 'well.');
     await give(row, 9, { Answer: 'Be' });
     const token = await stream.next();
     assert.equal(token.event, 'token');
@@ -108,7 +113,7 @@ suite('check-query as a stream', {}, ({ test, cluster }) => {
     const rest = await stream.until('done');
     assert.equal(`Be${textOf(rest, 'token')}`, 'Because 你好🦜.');
     assert.deepEqual(rest.at(-1).data, (await cluster.checkRaw({ Topic: row.Topic })).json);
-    assertRising([think, token, ...rest]);
+    assertIds([think, more, token, ...rest]);
     await stream.ended();
   });
 
@@ -120,7 +125,7 @@ suite('check-query as a stream', {}, ({ test, cluster }) => {
     for (const stream of streams) {
       const events = await stream.until('done');
       assert.equal(textOf(events, 'token'), '0123456789');
-      assertRising(events);
+      assertIds(events);
     }
   });
 
@@ -181,7 +186,7 @@ suite('check-query as a stream', {}, ({ test, cluster }) => {
       await cluster.answer({ ...row, Seq: 1, Answer: ['One. Two. Three. Four.'] });
       const rest = await second.until('done');
       assert.equal(textOf([...seen, ...rest], 'token'), 'One. Two. Three. Four.', 'nothing twice, nothing lost');
-      assertRising([...seen, ...rest]);
+      assertIds([...seen, ...rest]);
     });
   }
 
@@ -208,7 +213,7 @@ suite('check-query as a stream', {}, ({ test, cluster }) => {
     assert.ok(restart >= 0, 'restart is sent');
     assert.equal(textOf(events.slice(0, restart), 'token'), '');
     assert.equal(textOf(events.slice(restart), 'token'), 'Now then');
-    assertRising(events);
+    assertIds(events);
   });
 
   test('a cancelled or failed query ends the stream and says why', async () => {

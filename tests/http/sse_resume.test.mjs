@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A resumed stream sends the rest, and its ids keep rising.
+// A resumed stream sends the rest, from any byte on, and its ids keep rising.
 import assert from 'node:assert/strict';
 import { assertOk, suite } from '../support/harness.mjs';
 
@@ -18,9 +18,9 @@ function shownOf(events) {
 const numbersOf = (id) => id.split('-').map(Number);
 
 function assertBehind(id, before, what) {
-  const [attempt, n] = numbersOf(id);
-  const [seenAttempt, seenN] = numbersOf(before);
-  assert.ok(attempt > seenAttempt || (attempt === seenAttempt && n > seenN), `${what}: ${id} is behind ${before}`);
+  const [claim, offset] = numbersOf(id);
+  const [seenClaim, seenOffset] = numbersOf(before);
+  assert.ok(claim > seenClaim || (claim === seenClaim && offset > seenOffset), `${what}: ${id} is behind ${before}`);
 }
 
 suite('streams that are taken up again', {}, ({ test, cluster }) => {
@@ -43,7 +43,7 @@ suite('streams that are taken up again', {}, ({ test, cluster }) => {
           body: { Topic, Lease, Seq: 1, Offset, Answer: text },
         }),
       );
-      Offset += text.length;
+      Offset += Buffer.byteLength(text);
     }
     const first = await open(Topic, undefined, 0);
     const seen = [];
@@ -64,17 +64,62 @@ suite('streams that are taken up again', {}, ({ test, cluster }) => {
       assert.equal(shownOf(seen), 'One. Two.');
       for (let i = 0; i < seen.length; i++) {
         const had = seen.slice(0, i + 1);
-        const last = seen[i].id;
+        const last = had.findLast(({ id }) => id !== undefined)?.id;
         const again = await open(Topic, last, 1);
         const rest = await again.until('done');
         await again.ended();
         assert.equal(shownOf([...had, ...rest]), 'One. Two.', `cut off behind ${last}`);
         let before = last;
         for (const { id, event } of rest) {
-          assertBehind(id, before, event);
+          assert.equal(id !== undefined, ['think', 'token'].includes(event), `id of ${event}`);
+          if (id === undefined) continue;
+          if (before !== undefined) assertBehind(id, before, event);
           before = id;
         }
       }
+    });
+  }
+
+  test('a reader that was cut off at any byte gets the rest, on either node', async () => {
+    const text = 'Añ🦜 — 42.';
+    const { Topic } = await answered({ partials: [text.slice(0, 4), text.slice(4)], Answer: [text] });
+    const bytes = Buffer.from(text);
+    for (let offset = 0; offset <= bytes.length; offset++) {
+      if ((bytes[offset] & 0xc0) === 0x80) continue;
+      const rest = await (await open(Topic, `1-${offset}`, offset % 2)).until('done');
+      assert.equal(shownOf(rest), bytes.subarray(offset).toString(), `from byte ${offset}`);
+    }
+  });
+
+  // A claim that is given back with Away, or tried again by an operator, uses no attempt: its texts must not be joined with
+  // those of the next one.
+  for (const [how, end] of Object.entries({
+    'whose engine goes away': async (row) =>
+      assertOk(await cluster.request('POST', '/api/release-claim', { as: 'Inference_1', body: { ...row, Reason: 'off', Away: true } })),
+    'that an operator tries again': async ({ Topic, Lease }) => {
+      assertOk(await cluster.request('POST', '/api/release-claim', { as: 'Inference_1', body: { Topic, Lease, Reason: 'no', Retry: false } }));
+      assertOk(await cluster.request('POST', '/api/retry-query', { as: 'Operator_1', body: { Topic, Seq: 1 } }));
+    },
+  })) {
+    test(`a claim ${how} is another one than the next: restart`, async () => {
+      const give = (row, Answer) => cluster.request('POST', '/api/give-partial', { as: 'Inference_1', body: { ...row, Seq: 1, Offset: 0, Answer } });
+      const { Topic } = await cluster.add();
+      const first = { Topic, Lease: (await cluster.claim({ detail: true })).Lease };
+      assertOk(await give(first, 'False start'));
+      const stream = await open(Topic);
+      const { id } = await stream.next();
+      assert.equal(id, '1-11');
+      stream.abort();
+      await end(first);
+      const second = { Topic, Lease: (await cluster.claim({ detail: true })).Lease };
+      assertOk(await give(second, 'False again'));
+      await cluster.answer({ ...second, Seq: 1, Answer: ['False again.'] });
+      const rest = await (await open(Topic, id, 1)).until('done');
+      assert.deepEqual(rest.slice(0, -1).map(({ event, id: of, data }) => [event, of, data.text]), [
+        ['restart', undefined, undefined],
+        ['token', '2-11', 'False again'],
+        ['token', '2-12', '.'],
+      ]);
     });
   }
 

@@ -307,7 +307,7 @@ const PASSING = /^(clock|served|leases|lease|partials|idle|idle_lookups|poll|nod
 
 const DERIVED = ['needs', 'lookup_due', 'open', 'turns', 'models', 'waiting', 'shares', 'depths', 'stored', 'meta', 'jobs', 'job_turns', 'queued_jobs', 'account_turns', 'queued_turns', 'delayed_jobs', 'wf_due', 'wf_files', 'evaluation_due'];
 
-// No claim is left: what was Pending is Open, with the attempt under way not counted.
+// No claim is left: what was Pending is Open, with the attempt under way not counted; its claim has ended.
 function withoutClaims(hash) {
   const items = itemsOf(hash).map((item) => [Number(item[0]), `${item.join(' ')};`]);
   const topic = {};
@@ -315,10 +315,11 @@ function withoutClaims(hash) {
     const [, seq] = /^s:(\d+)$/.exec(field) ?? [];
     const [, attempt] = /^P \d+ (\d+) /.exec(seq ? value : '') ?? [];
     if (attempt) {
+      topic[`k:${seq}`] = String(Number(hash[`k:${seq}`] ?? 0) + 1);
       const [account, user, model, weight] = hash[`q:${seq}`].split('\n')[1].split(' ');
       items.push([Number(seq), `${seq} ${attempt - 1} ${model} ${user} ${account} ${weight};`]);
     } else if (!/^([wlc]:\d+|lookups)$/.test(field)) {
-      topic[field] = value;
+      topic[field] ??= value;
     }
   }
   const open = items.sort(([x], [y]) => x - y).map(([, item]) => item).join('');

@@ -142,7 +142,6 @@ static void an_outcome_says_what_its_status_allows(void **state)
     assert_str(o.model, "null");
     assert_true(o.answered_ms == 1500);
     assert_int_equal(o.reason.n, 0);
-    assert_int_equal(o.attempt.n, 0);
     assert_str(lines_next(&lines), "3");
     assert_int_equal(o.facts.n, 0);
 
@@ -154,11 +153,6 @@ static void an_outcome_says_what_its_status_allows(void **state)
     o = lines_next_outcome(&lines);
     assert_str(o.reason, "\"tired\"");
     assert_int_equal(o.answer.n, 0);
-
-    lines = lines_of(STR("Pending\n" ROW "\n2\n\n\n\n"));
-    o = lines_next_outcome(&lines);
-    assert_str(o.attempt, "2");
-    assert_int_equal(o.reason.n, 0);
 
     lines = lines_of(STR("Open\n" ROW "\n\n\n\n\n\n4\n9"));
     o = lines_next_outcome(&lines);

@@ -17,40 +17,41 @@ enum { PIECES_PAGE = 256, TRANSCRIPT_MAX = 1 << 20 };
 
 static struct reader {
     struct follow follow;
-    struct buf transcript; /* "event id text|" */
+    struct buf transcript; /* "event id text|"; without an id where there is none */
     unsigned piece_n, given_n, changed_n;
     bool is_ready, is_over;
 } reader;
 
-static void say(const char *event, struct follow_id id, struct str text)
+static void say(const char *event, struct str id, struct str text)
 {
-    char bytes[FOLLOW_ID_BYTES];
     assert_false(reader.is_over);
     buf_put(&reader.transcript, str_of(event));
     buf_put_char(&reader.transcript, ' ');
-    buf_put(&reader.transcript, follow_id_put(id, bytes));
-    buf_put_char(&reader.transcript, ' ');
+    buf_put(&reader.transcript, id);
+    buf_put(&reader.transcript, id.n > 0 ? STR(" ") : STR(""));
     buf_put(&reader.transcript, text);
     buf_put_char(&reader.transcript, '|');
 }
 
 static void on_piece(struct follow *follow, enum follow_kind kind, struct str text,
-                     struct follow_id id)
+                     struct piece_id id)
 {
+    char bytes[PIECE_ID_BYTES];
     static const char *const names[FOLLOW_NR] = {"think", "answer", "reset"};
     assert_ptr_equal(follow, &reader.follow);
     reader.piece_n++;
-    say(names[kind], id, text);
+    say(names[kind], kind == FOLLOW_RESET ? STR("") : piece_id_put(id, bytes), text);
 }
 
-static void on_restart(struct follow *follow, struct follow_id id)
+static void on_restart(struct follow *follow)
 {
-    say("restart", id, STR(""));
+    say("restart", STR(""), STR(""));
 }
 
 static void on_position(struct follow *follow, uint64_t position, struct str eta)
 {
-    say("position", (struct follow_id){position, 0}, eta);
+    char bytes[PIECE_ID_BYTES];
+    say("position", piece_id_put((struct piece_id){position, 0}, bytes), eta);
 }
 
 static void on_given(struct follow *follow)
@@ -58,9 +59,9 @@ static void on_given(struct follow *follow)
     reader.given_n++;
 }
 
-static void on_end(struct follow *follow, const struct outcome *outcome, struct follow_id id)
+static void on_end(struct follow *follow, const struct outcome *outcome)
 {
-    say("end", id, outcome == NULL ? STR("missing") : outcome->status);
+    say("end", STR(""), outcome == NULL ? STR("missing") : outcome->status);
     reader.is_over = true;
     follow_fini(follow);
 }
@@ -76,7 +77,7 @@ static void on_changed(struct follow *follow)
 }
 
 /* A reader of the query, which follow_start begins to read. */
-static void open_reader(struct follow_id seen)
+static void open_reader(struct piece_id seen)
 {
     static const struct follow_events events = {.on_piece = on_piece,
                                                 .on_restart = on_restart,
@@ -90,7 +91,7 @@ static void open_reader(struct follow_id seen)
     follow_watch(&reader.follow, STR(TOPIC), 1);
 }
 
-static void start(struct follow_id seen)
+static void start(struct piece_id seen)
 {
     open_reader(seen);
     follow_start(&reader.follow);
@@ -127,7 +128,7 @@ static void command(size_t n, const char *const *texts)
             (const char *const[]){__VA_ARGS__})
 
 /* `state`: "P <lease> <attempt> <account> <rows of that claim>". */
-static void set_attempt(const char *state)
+static void set_claim(const char *state)
 {
     COMMAND("DEL", KEY, PIECES);
     COMMAND("HSET", KEY, "q:1", ROW, "s:1", state);
@@ -135,7 +136,7 @@ static void set_attempt(const char *state)
 
 static void add_piece(const char *id, const char *kind, const char *text)
 {
-    COMMAND("XADD", PIECES, id, "k", kind, "x", text, "o", "0");
+    COMMAND("XADD", PIECES, id, "k", kind, "x", text);
 }
 
 static void add_pieces(unsigned n)
@@ -152,10 +153,18 @@ static void set_answer(const char *stored)
     COMMAND("HSET", KEY, "s:1", "D", "a:1", stored);
 }
 
-/* As the bus brings it. */
+/* As the bus brings them. */
 static void notify_change(void)
 {
     queue_on_event(queue, 0, STR("changed\n" TOPIC "\n1"));
+    run_until_answered();
+}
+
+static void bring_piece(const char *id, const char *kind, const char *text)
+{
+    char event[256];
+    snprintf(event, sizeof event, "piece\n" TOPIC "\n1\n%s\n%s\n%s", id, kind, text);
+    queue_on_event(queue, 0, str_of(event));
     run_until_answered();
 }
 
@@ -168,99 +177,207 @@ static void run_until_given(void)
 
 /* --- tests ------------------------------------------------------------------------------------ */
 
-static const struct follow_id nothing_seen;
+static const struct piece_id nothing_seen;
 
 static void texts_are_given_once_and_add_up_to_the_stored_answer(void **state)
 {
-    set_attempt("P 7 1 Inference_1 1");
-    add_piece("1-1", "t", "so");
-    add_piece("1-2", "a", "150 ");
+    set_claim("P 7 1 Inference_1 1");
+    add_piece("1-2", "t", "so");
+    add_piece("1-6", "a", "150 ");
     start(nothing_seen);
-    assert_given("think 1-1 so|answer 1-2 150 |");
+    assert_given("think 1-2 so|answer 1-6 150 |");
     notify_change();
     assert_given("");
-    add_piece("1-3", "a", "sec");
+    add_piece("1-9", "a", "sec");
     notify_change();
-    assert_given("answer 1-3 sec|");
+    assert_given("answer 1-9 sec|");
     assert_int_equal(reader.given_n, 3);
     set_answer("[\"150 sec\",\"or so.\"]" STORED);
     notify_change();
-    assert_given("answer 1-4 \n\nor so.|end 1-5 Done|");
+    assert_given("answer 1-17 \n\nor so.|end Done|");
     stop();
 }
 
 static void an_outcome_that_comes_alone_is_given_with_its_thoughts(void **state)
 {
-    set_attempt("P 7 1 Inference_1 1");
+    set_claim("P 7 1 Inference_1 1");
     start(nothing_seen);
     set_answer("[\"150\"]" STORED);
     queue_on_event(queue, 0, STR("outcome\n" TOPIC "\n1\nDone\n" ROW "\n[\"150\"]" STORED));
     run_until_answered();
-    assert_given("think 1-1 so\n\nI think|answer 1-2 150|end 1-3 Done|");
+    assert_given("think 1-11 so\n\nI think|answer 1-14 150|end Done|");
     stop();
 }
 
 static void a_stored_answer_that_begins_otherwise_is_given_whole(void **state)
 {
-    set_attempt("P 7 1 Inference_1 1");
-    add_piece("1-1", "a", "200");
+    set_claim("P 7 1 Inference_1 1");
+    add_piece("1-3", "a", "200");
     start(nothing_seen);
     set_answer("[\"150\"]" STORED);
     notify_change();
-    assert_given("answer 1-1 200|reset 1-2 150|end 1-3 Done|");
+    assert_given("answer 1-3 200|reset 150|end Done|");
     stop();
 }
 
-static void a_lost_attempt_is_reported_before_the_texts_of_the_next_one(void **state)
+static void a_lost_claim_is_reported_before_the_texts_of_the_next_one(void **state)
 {
-    set_attempt("P 7 1 Inference_1 1");
-    add_piece("1-1", "a", "200");
+    set_claim("P 7 1 Inference_1 1");
+    add_piece("1-3", "a", "200");
     start(nothing_seen);
-    set_attempt("P 8 2 Inference_2 1");
+    set_claim("P 8 1 Inference_2 1");
+    COMMAND("HSET", KEY, "k:1", "1");
     notify_change();
-    add_piece("2-1", "a", "150");
+    add_piece("2-3", "a", "150");
     notify_change();
-    assert_given("answer 1-1 200|restart 2-0 |answer 2-1 150|");
-    COMMAND("HSET", KEY, "s:1", "F \"no engine could\"");
+    assert_given("answer 1-3 200|restart |answer 2-3 150|");
+    COMMAND("HSET", KEY, "s:1", "F \"no engine could\"", "k:1", "2");
     notify_change();
-    assert_given("end 2-2 Failed|");
+    assert_given("end Failed|");
+    stop();
+}
+
+static void messages_bring_pieces_and_nothing_is_read(void **state)
+{
+    set_claim("P 7 1 Inference_1 1");
+    start(nothing_seen);
+    redis_fixture_stop();
+    bring_piece("1-2", "t", "so");
+    bring_piece("1-6", "a", "150\n");
+    bring_piece("1-6", "a", "150\n"); /* twice */
+    bring_piece("1-8", "a", "\nse");  /* overlaps */
+    bring_piece("2-3", "a", "100");   /* another claim, from its start */
+    redis_fixture_go_on();
+    assert_given("think 1-2 so|answer 1-6 150\n|answer 1-8 se|restart |answer 2-3 100|");
+    bring_piece("1-99", "a", "late");
+    assert_given("");
+    stop();
+}
+
+static void a_missed_message_is_noticed_by_the_next_one(void **state)
+{
+    set_claim("P 7 1 Inference_1 1");
+    start(nothing_seen);
+    add_piece("1-3", "a", "150");
+    add_piece("1-7", "a", " sec");
+    bring_piece("1-7", "a", " sec");
+    assert_given("answer 1-3 150|answer 1-7  sec|");
+    set_claim("P 8 1 Inference_1 1"); /* of the next claim, too */
+    COMMAND("HSET", KEY, "k:1", "1");
+    add_piece("2-3", "a", "150");
+    add_piece("2-7", "a", " sec");
+    bring_piece("2-7", "a", " sec");
+    assert_given("restart |answer 2-3 150|answer 2-7  sec|");
+    stop();
+}
+
+static void what_comes_while_redis_is_asked_is_neither_lost_nor_given_twice(void **state)
+{
+    set_claim("P 7 1 Inference_1 1");
+    add_piece("1-3", "a", "150");
+    open_reader(nothing_seen);
+    follow_start(&reader.follow);
+    bring_piece("1-3", "a", "150"); /* before the reply */
+    run_until_answered();
+    assert_given("answer 1-3 150|");
+    assert_int_equal(reader.given_n, 1);
+    follow_check(&reader.follow);
+    shards_flush(queue_shards(queue));
+    queue_on_event(queue, 0, STR("piece\n" TOPIC "\n1\n1-7\na\n sec")); /* it is not stored yet */
+    add_piece("1-7", "a", " sec");
+    run_until_answered();
+    assert_given("answer 1-7  sec|");
+    stop();
+}
+
+static void a_piece_for_a_reader_that_is_not_ready_is_read_later(void **state)
+{
+    set_claim("P 7 1 Inference_1 1");
+    start(nothing_seen);
+    reader.is_ready = false;
+    add_piece("1-3", "a", "150");
+    bring_piece("1-3", "a", "150");
+    assert_given("");
+    reader.is_ready = true;
+    add_piece("1-7", "a", " sec");
+    bring_piece("1-7", "a", " sec"); /* not before the first one */
+    assert_given("answer 1-3 150|answer 1-7  sec|");
     stop();
 }
 
 static void a_reader_that_comes_back_is_given_what_it_has_not(void **state)
 {
-    set_attempt("P 7 1 Inference_1 1");
-    add_piece("1-1", "a", "15");
-    add_piece("1-2", "a", "0");
-    start((struct follow_id){1, 1});
+    set_claim("P 7 1 Inference_1 1");
+    add_piece("1-2", "a", "15");
+    add_piece("1-3", "a", "0");
+    start((struct piece_id){1, 2});
     assert_true(follow_is_resumed(&reader.follow));
-    assert_given("answer 1-2 0|");
+    assert_given("answer 1-3 0|");
     set_answer("[\"150\"]" STORED);
     notify_change();
-    assert_given("end 1-3 Done|");
+    assert_given("end Done|");
     stop();
-    /* Its pieces have gone: what it has of them nobody knows. Its ids continue. */
+    /* Its pieces have gone: what it has of them nobody knows. */
     COMMAND("DEL", PIECES);
-    start((struct follow_id){3, 9});
-    assert_given("reset 3-10 150|end 3-11 Done|");
+    start((struct piece_id){1, 20});
+    assert_given("reset 150|end Done|");
+    stop();
+    /* No claim of that number was ever there. */
+    start((struct piece_id){3, 9});
+    assert_given("restart |think 1-11 so\n\nI think|answer 1-14 150|end Done|");
+    stop();
+}
+
+static void a_reader_may_come_back_within_a_piece(void **state)
+{
+    set_claim("P 7 1 Inference_1 1");
+    add_piece("1-9", "a", "150 sécs");
+    static const struct {
+        uint64_t offset;
+        const char *given;
+    } rows[] = {{0, "answer 1-9 150 sécs|"}, {1, "answer 1-9 50 sécs|"}, {5, "answer 1-9 écs|"},
+                {6, "answer 1-9 cs|"}, /* within a character */
+                {7, "answer 1-9 cs|"},       {8, "answer 1-9 s|"},       {9, ""}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        start((struct piece_id){1, rows[i].offset});
+        assert_given(rows[i].given);
+        stop();
+    }
+    start(nothing_seen); /* for the teardown */
+    buf_clear(&reader.transcript);
+}
+
+static void one_that_is_ahead_of_what_is_stored_gets_the_whole_at_the_end(void **state)
+{
+    set_claim("P 7 1 Inference_1 1");
+    add_piece("1-3", "a", "150");
+    start((struct piece_id){1, 5});
+    assert_given("");
+    bring_piece("1-7", "a", " sec");
+    assert_given("answer 1-7 ec|");
+    set_answer("[\"150\"]" STORED);
+    COMMAND("DEL", PIECES);
+    stop();
+    start((struct piece_id){1, 99});
+    assert_given("reset 150|end Done|");
     stop();
 }
 
 static void what_a_reader_has_of_another_query_is_forgotten(void **state)
 {
-    set_attempt("P 7 1 Inference_1 1");
-    add_piece("1-1", "a", "150");
-    open_reader((struct follow_id){1, 5});
+    set_claim("P 7 1 Inference_1 1");
+    add_piece("1-3", "a", "150");
+    open_reader((struct piece_id){1, 5});
     follow_forget_seen(&reader.follow);
     follow_start(&reader.follow);
     run_until_answered();
-    assert_given("answer 1-1 150|");
+    assert_given("answer 1-3 150|");
     stop();
 }
 
 static void all_pieces_are_read_page_by_page(void **state)
 {
-    set_attempt("P 7 1 Inference_1 1");
+    set_claim("P 7 1 Inference_1 1");
     add_pieces(2 * PIECES_PAGE + 10);
     start(nothing_seen);
     assert_int_equal(reader.piece_n, 2 * PIECES_PAGE + 10);
@@ -270,7 +387,7 @@ static void all_pieces_are_read_page_by_page(void **state)
 
 static void a_reader_that_is_not_ready_costs_one_page(void **state)
 {
-    set_attempt("P 7 1 Inference_1 1");
+    set_claim("P 7 1 Inference_1 1");
     add_pieces(2 * PIECES_PAGE + 10);
     open_reader(nothing_seen);
     follow_start(&reader.follow);
@@ -298,34 +415,34 @@ static void a_reader_that_is_not_ready_costs_one_page(void **state)
 /* No lost connection: nothing else makes it check again. */
 static void a_look_that_breaks_is_made_again(void **state)
 {
-    set_attempt("P 7 1 Inference_1 1");
+    set_claim("P 7 1 Inference_1 1");
     start(nothing_seen);
     COMMAND("SET", PIECES, "no stream");
     notify_change();
     assert_given("");
-    set_attempt("P 7 1 Inference_1 1");
-    add_piece("1-1", "a", "150");
+    set_claim("P 7 1 Inference_1 1");
+    add_piece("1-3", "a", "150");
     run_until_given();
-    assert_given("answer 1-1 150|");
+    assert_given("answer 1-3 150|");
     stop();
 }
 
 static void a_query_that_is_deleted_ends_it(void **state)
 {
-    set_attempt("P 7 1 Inference_1 1");
+    set_claim("P 7 1 Inference_1 1");
     start(nothing_seen);
     COMMAND("DEL", KEY);
     notify_change();
-    assert_given("end 1-1 missing|");
+    assert_given("end missing|");
     notify_change(); /* reader.is_over: nothing may come */
     stop();
 }
 
 static void a_follow_that_goes_while_it_looks_hears_nothing(void **state)
 {
-    set_attempt("P 7 1 Inference_1 1");
+    set_claim("P 7 1 Inference_1 1");
     start(nothing_seen);
-    add_piece("1-1", "a", "150");
+    add_piece("1-3", "a", "150");
     redis_fixture_stop();
     queue_on_event(queue, 0, STR("changed\n" TOPIC "\n1"));
     assert_int_equal(shards_pending_n(queue_shards(queue)), 1);
@@ -337,15 +454,14 @@ static void a_follow_that_goes_while_it_looks_hears_nothing(void **state)
     stop();
 }
 
-static void one_that_is_stopped_gives_nothing_more_but_an_id_for_the_last_word(void **state)
+static void one_that_is_stopped_gives_nothing_more(void **state)
 {
-    char bytes[FOLLOW_ID_BYTES];
-    set_attempt("P 7 1 Inference_1 1");
-    add_piece("1-1", "a", "150");
-    start((struct follow_id){1, 4});
-    struct follow_id id = follow_stop(&reader.follow);
-    assert_true(str_eq(follow_id_put(id, bytes), STR("1-5")));
+    set_claim("P 7 1 Inference_1 1");
+    add_piece("1-3", "a", "150");
+    start((struct piece_id){1, 4});
+    follow_stop(&reader.follow);
     add_piece("1-9", "a", "seconds");
+    bring_piece("1-9", "a", "seconds");
     notify_change();
     follow_check(&reader.follow);
     follow_resume(&reader.follow);
@@ -357,7 +473,7 @@ static void one_that_is_stopped_gives_nothing_more_but_an_id_for_the_last_word(v
 static void an_owner_may_decide_what_a_change_is_worth(void **state)
 {
     static struct follow_events events;
-    set_attempt("P 7 1 Inference_1 1");
+    set_claim("P 7 1 Inference_1 1");
     open_reader(nothing_seen);
     events = *reader.follow.events;
     events.on_changed = on_changed;
@@ -366,13 +482,13 @@ static void an_owner_may_decide_what_a_change_is_worth(void **state)
     assert_int_equal(reader.changed_n, 0); /* it has not started */
     follow_start(&reader.follow);
     run_until_answered();
-    add_piece("1-1", "a", "150");
+    add_piece("1-3", "a", "150");
     notify_change();
     assert_int_equal(reader.changed_n, 1);
     assert_given("");
     follow_check(&reader.follow);
     run_until_answered();
-    assert_given("answer 1-1 150|");
+    assert_given("answer 1-3 150|");
     stop();
 }
 
@@ -385,19 +501,6 @@ static void a_position_is_reported_when_it_changes(void **state)
     notify_change();
     assert_given("");
     stop();
-}
-
-static void ids_are_two_numbers(void **state)
-{
-    static const char *const wrong[] = {"",      "1",    "1-",  "-1",
-                                        "1-2-3", "1- 2", "a-1", "1-99999999999999999999"};
-    struct follow_id id = {7, 7};
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        assert_false(follow_id_parse(str_of(wrong[i]), &id));
-    assert_false(follow_id_parse((struct str){NULL, 0}, &id));
-    assert_true(id.attempt == 7 && id.n == 7);
-    assert_true(follow_id_parse(STR("12-345"), &id));
-    assert_true(id.attempt == 12 && id.n == 345);
 }
 
 /* Also after one that fails, so that the next ones do not meet its follow. */
@@ -415,18 +518,23 @@ int main(void)
         READER_TEST(texts_are_given_once_and_add_up_to_the_stored_answer),
         READER_TEST(an_outcome_that_comes_alone_is_given_with_its_thoughts),
         READER_TEST(a_stored_answer_that_begins_otherwise_is_given_whole),
-        READER_TEST(a_lost_attempt_is_reported_before_the_texts_of_the_next_one),
+        READER_TEST(a_lost_claim_is_reported_before_the_texts_of_the_next_one),
+        READER_TEST(messages_bring_pieces_and_nothing_is_read),
+        READER_TEST(a_missed_message_is_noticed_by_the_next_one),
+        READER_TEST(what_comes_while_redis_is_asked_is_neither_lost_nor_given_twice),
+        READER_TEST(a_piece_for_a_reader_that_is_not_ready_is_read_later),
         READER_TEST(a_reader_that_comes_back_is_given_what_it_has_not),
+        READER_TEST(a_reader_may_come_back_within_a_piece),
+        READER_TEST(one_that_is_ahead_of_what_is_stored_gets_the_whole_at_the_end),
         READER_TEST(what_a_reader_has_of_another_query_is_forgotten),
         READER_TEST(all_pieces_are_read_page_by_page),
         READER_TEST(a_reader_that_is_not_ready_costs_one_page),
         READER_TEST(a_look_that_breaks_is_made_again),
         READER_TEST(a_query_that_is_deleted_ends_it),
         READER_TEST(a_follow_that_goes_while_it_looks_hears_nothing),
-        READER_TEST(one_that_is_stopped_gives_nothing_more_but_an_id_for_the_last_word),
+        READER_TEST(one_that_is_stopped_gives_nothing_more),
         READER_TEST(an_owner_may_decide_what_a_change_is_worth),
         READER_TEST(a_position_is_reported_when_it_changes),
-        READER_TEST(ids_are_two_numbers),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -144,29 +144,46 @@ scripts('nodes that wait', ({ test, shard }) => {
 scripts('partial', ({ cases }) => {
   const partial = ({ seq = 1, lease = '7', offset = 0, think = '', answer = '', max = 1000, holder = 'E' } = {}) =>
     ['partial', 0, 't', seq, lease, offset, think, answer, max, holder];
-  const pending = (more = {}, attempt = 1) => ({ 't:t': topicOf([`P 7 ${attempt} E 1`], more), leases: zset({ '7 t': LATER }) });
+  const pending = (more = {}) => ({ 't:t': topicOf(['P 7 1 E 1'], more), leases: zset({ '7 t': LATER }) });
   const renewed = { leases: zset({ '7 t': soon(150_000) }) };
-  const pieces = (...list) => ttl(86_400, stream(...list.map(([id, k, x, o]) => [id, { k, x, o }])));
-  const first = pieces(['1-1', 't', 'hm', 2], ['1-2', 'a', 'yes', 5]);
+  const pieces = (...list) => ttl(86_400, stream(...list.map(([id, k, x]) => [id, { k, x }])));
+  const first = pieces(['1-2', 't', 'hm'], ['1-5', 'a', 'yes']);
   cases([
     { name: 'think and answer are a piece each', before: pending(), call: partial({ think: 'hm', answer: 'yes' }), reply: (r) => /^ok\n5\n\d+$/.test(r), after: { ...renewed, 'partials:t:1': first } },
     {
-      name: 'more text: waiting nodes look',
+      name: 'more text: waiting nodes get it',
       before: { ...pending({ 'w:1': 'n1 n2' }), 'partials:t:1': first },
       alive: ['n2'],
       call: partial({ offset: 5, answer: ', no' }),
       reply: 'ok\n9',
-      events: ['changed\nt\n1'],
-      published: [['node:n2', 'changed\nt\n1']],
-      after: { ...renewed, 'partials:t:1': pieces(['1-1', 't', 'hm', 2], ['1-2', 'a', 'yes', 5], ['1-3', 'a', ', no', 9]) },
+      events: ['piece\nt\n1\n1-9\na\n, no'],
+      published: [['node:n2', 'piece\nt\n1\n1-9\na\n, no']],
+      after: { ...renewed, 'partials:t:1': pieces(['1-2', 't', 'hm'], ['1-5', 'a', 'yes'], ['1-9', 'a', ', no']) },
     },
-    { name: 'overlap is ignored', before: { ...pending(), 'partials:t:1': first }, call: partial({ offset: 0, think: 'hm', answer: 'yes!' }), reply: 'ok\n6', after: { ...renewed, 'partials:t:1': pieces(['1-1', 't', 'hm', 2], ['1-2', 'a', 'yes', 5], ['1-3', 'a', '!', 6]) } },
+    {
+      name: 'of thoughts and answer, each',
+      before: pending({ 'w:1': 'n1' }),
+      call: partial({ think: 'a\nb', answer: 'c' }),
+      reply: (r) => /^ok\n4\n\d+$/.test(r),
+      events: ['piece\nt\n1\n1-3\nt\na\nb', 'piece\nt\n1\n1-4\na\nc'],
+      after: { ...renewed, 'partials:t:1': pieces(['1-3', 't', 'a\nb'], ['1-4', 'a', 'c']) },
+    },
+    {
+      name: 'too long for a message: waiting nodes read it',
+      before: pending({ 'w:1': 'n1' }),
+      call: partial({ answer: 'x'.repeat(65_537), max: 70_000 }),
+      reply: (r) => /^ok\n65537\n\d+$/.test(r),
+      events: ['changed\nt\n1'],
+      after: { ...renewed, 'partials:t:1': pieces(['1-65537', 'a', 'x'.repeat(65_537)]) },
+    },
+    { name: 'overlap is ignored', before: { ...pending(), 'partials:t:1': first }, call: partial({ offset: 0, think: 'hm', answer: 'yes!' }), reply: 'ok\n6', after: { ...renewed, 'partials:t:1': pieces(['1-2', 't', 'hm'], ['1-5', 'a', 'yes'], ['1-6', 'a', '!']) } },
     { name: 'race: the same piece twice, after a lost reply', before: { ...pending({ 'w:1': 'n1' }), 'partials:t:1': first }, call: partial({ think: 'hm', answer: 'yes' }), reply: 'ok\n5', after: renewed },
     { name: 'no text renews the lease', before: pending(), call: partial(), reply: 'ok\n0', after: renewed },
     { name: 'a gap says what is expected', before: { ...pending(), 'partials:t:1': first }, call: partial({ offset: 6, answer: '!' }), reply: 'gap\n5' },
-    { name: 'offsets count bytes', before: pending(), calls: [partial({ answer: 'ä€' }), partial({ offset: 5, answer: '.' })], replies: [(r) => /^ok\n5\n\d+$/.test(r), 'ok\n6'], after: { ...renewed, 'partials:t:1': pieces(['1-1', 'a', 'ä€', 5], ['1-2', 'a', '.', 6]) } },
-    { name: 'a new attempt begins at 0', before: { ...pending({}, 2), 'partials:t:1': first }, call: partial({ answer: 'no' }), reply: 'ok\n2', after: { ...renewed, 'partials:t:1': pieces(['2-1', 'a', 'no', 2]) } },
-    { name: 'as much as is allowed', before: pending(), call: partial({ answer: 'x'.repeat(1000) }), reply: (r) => /^ok\n1000\n\d+$/.test(r), after: { ...renewed, 'partials:t:1': pieces(['1-1', 'a', 'x'.repeat(1000), 1000]) } },
+    { name: 'an offset within a character of what is stored is a lie', before: { ...pending(), 'partials:t:1': pieces(['1-2', 'a', 'ä']) }, call: partial({ offset: 1, answer: 'äx' }), reply: 'gap\n2' },
+    { name: 'offsets count bytes', before: pending(), calls: [partial({ answer: 'ä€' }), partial({ offset: 5, answer: '.' })], replies: [(r) => /^ok\n5\n\d+$/.test(r), 'ok\n6'], after: { ...renewed, 'partials:t:1': pieces(['1-5', 'a', 'ä€'], ['1-6', 'a', '.']) } },
+    { name: 'a new claim begins at 0', before: { ...pending({ 'k:1': 1 }), 'partials:t:1': first }, call: partial({ answer: 'no' }), reply: 'ok\n2', after: { ...renewed, 'partials:t:1': pieces(['2-2', 'a', 'no']) } },
+    { name: 'as much as is allowed', before: pending(), call: partial({ answer: 'x'.repeat(1000) }), reply: (r) => /^ok\n1000\n\d+$/.test(r), after: { ...renewed, 'partials:t:1': pieces(['1-1000', 'a', 'x'.repeat(1000)]) } },
     { name: 'more than is allowed', before: pending(), call: partial({ think: 'hm', answer: 'x'.repeat(999) }), reply: 'large' },
     { name: 'race: another engine has claimed it since', before: { ...pending(), 't:t': topicOf(['P 8 2 F 1']) }, call: partial({ answer: 'x' }), reply: 'lost' },
     { name: 'race: it is Open again', before: { 't:t': topicOf([undefined]) }, call: partial({ answer: 'x' }), reply: 'lost' },
@@ -180,31 +197,31 @@ scripts('partial', ({ cases }) => {
 
 scripts('partials', ({ cases, test, shard }) => {
   const partials = (after = '0-0') => ['partials', 't', 1, after];
-  const text = stream(['1-1', { k: 't', x: 'hm', o: '2' }], ['1-2', { k: 'a', x: 'ä\n0:', o: '7' }]);
+  const text = stream(['3-2', { k: 't', x: 'hm' }], ['3-7', { k: 'a', x: 'ä\n0:' }]);
   cases([
     { name: 'an unknown query', call: partials(), reply: 'missing' },
     {
-      name: 'Pending: its attempt, all pieces, and this node waits',
-      before: { 't:t': topicOf(['P 7 2 E 1']), 'partials:t:1': text },
+      name: 'Pending: the number of its claim, all pieces, and this node waits',
+      before: { 't:t': topicOf(['P 7 2 E 1'], { 'k:1': 2 }), 'partials:t:1': text },
       call: partials(),
-      reply: `${lines('Pending', ROW, 2, '', '', '', '', '', '')}\0${'3:1-11:t2:hm3:1-21:a5:ä\n0:'}`,
-      after: { 't:t': topicOf(['P 7 2 E 1'], { 'w:1': 'n1' }) },
+      reply: `${lines(3, 'Pending', ROW, '', '', '', '', '', '', '')}\0${'3:3-21:t2:hm3:3-71:a5:ä\n0:'}`,
+      after: { 't:t': topicOf(['P 7 2 E 1'], { 'k:1': 2, 'w:1': 'n1' }) },
     },
-    { name: 'behind an id', before: { 't:t': topicOf(['P 7 2 E 1'], { 'w:1': 'n1' }), 'partials:t:1': text }, call: partials('1-1'), reply: (r) => r.endsWith('\x003:1-21:a5:ä\n0:') },
-    { name: 'Done: the outcome and the pieces behind', before: { 't:t': topicOf(['D'], { 'a:1': STORED }), 'partials:t:1': text }, call: partials('1-2'), reply: `${lines('Done', ROW, STORED, '', '')}\0` },
-    { name: 'Failed: the reason', before: { 't:t': topicOf(['F "tired"']) }, call: partials(), reply: `${lines('Failed', ROW, '"tired"', '', '', '', '', '', '')}\0` },
+    { name: 'behind an id', before: { 't:t': topicOf(['P 7 2 E 1'], { 'w:1': 'n1' }), 'partials:t:1': text }, call: partials('3-2'), reply: (r) => r.endsWith('\x003:3-71:a5:ä\n0:') },
+    { name: 'Done: the outcome and the pieces behind', before: { 't:t': topicOf(['D'], { 'a:1': STORED }), 'partials:t:1': text }, call: partials('3-7'), reply: `${lines(1, 'Done', ROW, STORED, '', '')}\0` },
+    { name: 'Failed: the reason', before: { 't:t': topicOf(['F "tired"'], { 'k:1': 3 }) }, call: partials(), reply: `${lines(3, 'Failed', ROW, '"tired"', '', '', '', '', '', '')}\0` },
     {
       name: 'Open: its position',
       before: { 't:t': { ...topicOf([undefined]), 'w:1': 'n2' }, 'open:default:alice': zset({ t: 1 }), 'turns:default': zset({ alice: 0 }), models: set('default') },
       call: partials(),
-      reply: `${lines('Open', ROW, '', '', '', '', '', 0, '')}\0`,
+      reply: `${lines(0, 'Open', ROW, '', '', '', '', '', 0, '')}\0`,
       after: { 't:t': { ...topicOf([undefined]), 'w:1': 'n2 n1' } },
     },
   ]);
 
   test('256 pieces a call, the rest behind the last id', async () => {
     await shard.seed({ 't:t': topicOf(['P 7 1 E 1']) });
-    for (let i = 1; i <= 300; i++) await shard.cmd('XADD', shard.key('partials:t:1'), `1-${i}`, 'k', 'a', 'x', 'x', 'o', i);
+    for (let i = 1; i <= 300; i++) await shard.cmd('XADD', shard.key('partials:t:1'), `1-${i}`, 'k', 'a', 'x', 'x');
     const pieces = async (after) => (await shard.call('partials', 't', 1, after)).split('\0')[1].match(/1:a1:x/g).length;
     assert.equal(await pieces('0-0'), 256);
     assert.equal(await pieces('1-256'), 44);

@@ -24,11 +24,14 @@ const heldThree = ({ attempts = [1, 1, 1], until = LATER } = {}) => ({
   leases: zset({ '7 t': until }),
   meta: { lease: '7', depth: '0', vt: '3.000000' },
 });
+// How often claims of these queries ended without an answer.
+const ended = (...seqs) => Object.fromEntries(seqs.map((seq) => [`k:${seq}`, 1]));
 // What is left of `n` queries of alice that are Open again.
 const back = (n, { attempts = Array(n).fill(1), more = {}, topic } = {}) => ({
   't:t': topic ?? {
     ...topicOf(Array(n).fill(undefined)),
     open: openOf(...attempts.map((used, i) => [i + 1, used])),
+    ...ended(...attempts.map((_, i) => i + 1)),
     ...more,
   },
   leases: null,
@@ -148,7 +151,7 @@ scripts('give_back', ({ cases }) => {
       call: ['give_back', 't', '7', '1'],
       reply: 'ok',
       after: () => ({
-        't:t': topicOf(['F "The connection of its engine ended while the question was sent, each time."'], { 'w:1': '', 'b:1': 21 }),
+        't:t': topicOf(['F "The connection of its engine ended while the question was sent, each time."'], { ...ended(1), 'w:1': '', 'b:1': 21 }),
         leases: null,
         failed: zset({ 't 1': ago() }),
         [`stat:${minute()}`]: ttl(7200, { failed: 1 }),
@@ -176,7 +179,7 @@ scripts('give_back', ({ cases }) => {
       reply: 'ok',
       after: {
         ...back(4),
-        't:t': { ...topicOf(Array(4).fill(undefined)), open: openOf([1, 0], [2, 1], [3, 0], [4, 0]) },
+        't:t': { ...topicOf(Array(4).fill(undefined)), open: openOf([1, 0], [2, 1], [3, 0], [4, 0]), ...ended(1, 2, 3) },
       },
     },
     {
@@ -187,7 +190,7 @@ scripts('give_back', ({ cases }) => {
       reply: 'ok',
       published: [['node:n2', lines('claim', 'F|*', 't', 8, 1, 1, 1, rowOf({ query: 'Q1' }))]],
       after: {
-        't:t': { ...topicOf(['P 8 1 F 1 n2']), open: '' },
+        't:t': { ...topicOf(['P 8 1 F 1 n2']), open: '', ...ended(1) },
         leases: zset({ '8 t': soon(2000) }),
         idle: null,
         meta: { lease: 8, depth: 0, vt: '3.000000' },
@@ -231,7 +234,7 @@ scripts('release', ({ cases }) => {
       before: held({ attempt: 3, more: { 'b:1': '20' } }),
       call: release({ retry: 'away' }),
       reply: 'ok',
-      after: () => ({ 't:t': topicOf(['F "tired"'], { 'w:1': '', 'b:1': 21 }), leases: null, failed: zset(failed(1)), [`stat:${minute()}`]: ttl(7200, { failed: 1 }) }),
+      after: () => ({ 't:t': topicOf(['F "tired"'], { ...ended(1), 'w:1': '', 'b:1': 21 }), leases: null, failed: zset(failed(1)), [`stat:${minute()}`]: ttl(7200, { failed: 1 }) }),
     },
     {
       name: 'waiting nodes look again',
@@ -249,7 +252,7 @@ scripts('release', ({ cases }) => {
       call: release(),
       reply: 'ok',
       after: () => ({
-        't:t': topicOf(['F "tired"'], { 'w:1': '' }),
+        't:t': topicOf(['F "tired"'], { ...ended(1), 'w:1': '' }),
         leases: null,
         failed: zset(failed(1)),
         [`stat:${minute()}`]: ttl(7200, { failed: 1 }),
@@ -265,7 +268,7 @@ scripts('release', ({ cases }) => {
       reply: 'ok\n-',
       after: {
         ...back(1),
-        't:t': { ...topicOf(['P 7 1 E 3', undefined, 'P 7 1 E 3'], { 'l:7': '1 2 3' }), open: openOf([2, 1]) },
+        't:t': { ...topicOf(['P 7 1 E 3', undefined, 'P 7 1 E 3'], { 'l:7': '1 2 3' }), open: openOf([2, 1]), ...ended(2) },
         leases: zset({ '7 t': LATER }),
         'open:default:alice': zset({ t: 1_001_000 }),
       },
@@ -277,7 +280,7 @@ scripts('release', ({ cases }) => {
       reply: 'ok',
       after: {
         ...back(1),
-        't:t': { ...topicOf(['D', undefined, 'D'], { 'a:1': 'x', 'a:3': 'x' }), open: openOf([2, 1]) },
+        't:t': { ...topicOf(['D', undefined, 'D'], { 'a:1': 'x', 'a:3': 'x' }), open: openOf([2, 1]), ...ended(2) },
         'open:default:alice': zset({ t: 1_001_000 }),
       },
     },
@@ -295,7 +298,7 @@ scripts('release', ({ cases }) => {
       reply: 'ok',
       after: () => ({
         ...back(2),
-        't:t': { ...topicOf(['F "tired"', undefined, undefined], { 'w:1': '' }), open: openOf([2, 2], [3, 2]) },
+        't:t': { ...topicOf(['F "tired"', undefined, undefined], { 'w:1': '' }), open: openOf([2, 2], [3, 2]), ...ended(1, 2, 3) },
         'open:default:alice': zset({ t: 1_001_000 }),
         failed: zset(failed(1)),
         [`stat:${minute()}`]: ttl(7200, { failed: 1 }),
@@ -307,7 +310,7 @@ scripts('release', ({ cases }) => {
       call: release({ retry: 'fail', seq: 2 }),
       reply: 'ok\n-',
       after: () => ({
-        't:t': topicOf(['P 7 1 E 3', 'F "tired"', 'P 7 1 E 3'], { 'l:7': '1 2 3', 'w:2': '' }),
+        't:t': topicOf(['P 7 1 E 3', 'F "tired"', 'P 7 1 E 3'], { 'l:7': '1 2 3', 'w:2': '', ...ended(2) }),
         failed: zset(failed(2)),
         [`stat:${minute()}`]: ttl(7200, { failed: 1 }),
       }),
@@ -318,7 +321,7 @@ scripts('release', ({ cases }) => {
       call: release({ retry: 'fail', seq: 2 }),
       reply: 'ok',
       after: () => ({
-        't:t': topicOf(['D', 'F "tired"', 'D'], { 'a:1': 'x', 'a:3': 'x', 'w:2': '' }),
+        't:t': topicOf(['D', 'F "tired"', 'D'], { 'a:1': 'x', 'a:3': 'x', 'w:2': '', ...ended(2) }),
         leases: null,
         failed: zset(failed(2)),
         [`stat:${minute()}`]: ttl(7200, { failed: 1 }),
@@ -335,7 +338,7 @@ scripts('release', ({ cases }) => {
       reply: 'ok',
       events: [lines('outcome', 't', 3, 'Failed', rowOf({ ms: 1002, query: 'Q3' }), '"tired"', '', '', '', '')],
       after: () => ({
-        't:t': topicOf(Array(3).fill('F "tired"'), { 'w:1': '', 'w:2': '', 'w:3': '' }),
+        't:t': topicOf(Array(3).fill('F "tired"'), { 'w:1': '', 'w:2': '', 'w:3': '', ...ended(1, 2, 3) }),
         leases: null,
         failed: zset({ ...failed(1), ...failed(2), ...failed(3) }),
         [`stat:${minute()}`]: ttl(7200, { failed: 3 }),
@@ -379,7 +382,7 @@ scripts('reap', ({ cases, test, shard }) => {
       reply: (r) => /^\d{4,}\n0\n1$/.test(r),
       published: [['node:n3', lines('claim', 'F|*', 't', 8, 1, 1, 1, rowOf({ query: 'Q1' }))]],
       after: {
-        't:t': { ...topicOf(['P 8 1 F 1 n3'], { 'b:1': 1 }), open: '' },
+        't:t': { ...topicOf(['P 8 1 F 1 n3'], { 'b:1': 1 }), open: '', ...ended(1) },
         leases: zset({ '8 t': soon(2000) }),
         idle: null,
         meta: { lease: 8, depth: 0, vt: '3.000000' },
@@ -413,7 +416,7 @@ scripts('reap', ({ cases, test, shard }) => {
       replies: ['empty', 'parked', (r) => /^\d{4,}\n1\n0$/.test(r)],
       events: [lines('claim', 'F|*', 't', 8, 2, 1, 1, rowOf({ query: 'Q1' }))],
       after: {
-        't:t': { ...topicOf(['P 8 2 F 1']), open: '' },
+        't:t': { ...topicOf(['P 8 2 F 1']), open: '', ...ended(1) },
         leases: zset({ '8 t': soon(2000) }),
         idle: zset({ 'n1 F|*': credits(2, 2) }),
         meta: { lease: 8, depth: 0, vt: '3.000000' },
