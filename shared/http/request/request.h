@@ -27,6 +27,7 @@ struct identity {
 
 struct gather;
 struct held_answer;
+struct inner;
 struct once;
 struct request_call;
 struct stream;
@@ -82,6 +83,7 @@ struct request {
     struct once *once;          /* once.h; NULL: it has no key, or was not handled yet */
     struct held_answer *held;   /* an answer that waits for the nonce (respond.c) */
     struct stream *stream;      /* that has started; valid inside on_revoked */
+    struct inner *inner;        /* inner.h: who gets its answer; NULL: a client */
     /* Ends the stream when the right has ended (request_revoke); NULL: there is none. */
     void (*on_revoked)(struct request *r);
     /* Runs once when libh2o disposes of the request, answered or not; may be NULL. The request's

@@ -10,6 +10,7 @@
 
 #include "shared/base/clock.h"
 #include "shared/base/trace.h"
+#include "shared/http/request/inner.h"
 #include "shared/http/wire/connection.h"
 
 #include <stdio.h>
@@ -141,6 +142,10 @@ static void send_now(struct request *r, const struct held_answer *answer)
     if (answer->status != 304)
         h2o->res.content_length = answer->body.n;
     count(r, answer->status);
+    if (r->inner != NULL) {
+        inner_answer(r, answer->status, answer->body);
+        return;
+    }
     if (r->account == NULL)
         connection_answers_anonymous(&r->exchange);
     h2o_start_response(h2o, &generator);

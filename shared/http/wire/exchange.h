@@ -32,8 +32,8 @@ struct left_listener {
 };
 
 struct exchange {
-    h2o_req_t *h2o;
-    struct connection *connection;      /* NULL: its socket is not an accepted one */
+    h2o_req_t *h2o; /* its `conn` is NULL for a request of the node's own code (inner.h) */
+    struct connection *connection;      /* NULL: none, or its socket is not an accepted one */
     size_t held_bytes, anonymous_bytes; /* counted for its body (connection.h) */
     struct unread unread;
     struct left_listener *left;
@@ -44,6 +44,7 @@ struct exchange {
     bool is_stream;        /* and is being streamed */
     bool has_left;         /* the client has left and listeners were called */
     bool pauses;           /* HTTP/2: its connection is not read before its answer */
+    bool is_refused;       /* without a connection: nobody takes the answer any more */
     bool is_unread;        /* HTTP/2: of an anonymous client, answer not yet written */
 };
 

@@ -20,7 +20,7 @@
 static h2o_socket_t *socket_of(const struct exchange *x)
 {
     h2o_conn_t *conn = x->h2o->conn;
-    return x->h2o->version >= 0x200 ? NULL : conn->callbacks->get_socket(conn);
+    return conn == NULL || x->h2o->version >= 0x200 ? NULL : conn->callbacks->get_socket(conn);
 }
 
 /* Looks at the socket's next byte: 1 a byte, 0 the end, -1 nothing yet, -2 it
@@ -104,6 +104,8 @@ void leave_unwatch(struct exchange *x)
 bool leave_has_begun(struct exchange *x)
 {
     h2o_conn_t *conn = x->h2o->conn;
+    if (conn == NULL)
+        return x->is_refused;
     return is_end(peek(conn->callbacks->get_socket(conn)));
 }
 
@@ -114,6 +116,8 @@ bool leave_has_begun(struct exchange *x)
 bool leave_cut_answer(struct exchange *x)
 {
     h2o_conn_t *conn = x->h2o->conn;
+    if (conn == NULL)
+        return x->is_refused;
     h2o_socket_t *socket = conn->callbacks->get_socket(conn);
     struct sockaddr_storage peer;
     socklen_t n = sizeof peer;

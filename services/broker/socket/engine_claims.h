@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * engine_claims: the claims that an engine holds over its socket, as far as the node knows: it
+ * counts them to fill the engine's slots. What is true stands in Redis; a claim that ended without a
+ * word here (its lease expired) leaves with the next frame about it. In the socket's memory; on the
+ * loop's thread.
+ */
+#ifndef PARLEY_BROKER_ENGINE_CLAIMS_H
+#define PARLEY_BROKER_ENGINE_CLAIMS_H
+
+#include "shared/base/list.h"
+#include "shared/base/str.h"
+
+struct engine_claims {
+    struct list list; /* struct engine_claim */
+    unsigned n;
+};
+
+void engine_claims_fini(struct engine_claims *claims);
+/* Adds the claim in `json`, an object with Lease and Queries. */
+void engine_claims_add(struct engine_claims *claims, struct str json);
+/* That query of the claim has ended. Does nothing if it is not there. */
+void engine_claims_end_one(struct engine_claims *claims, struct str lease, uint64_t seq);
+void engine_claims_end(struct engine_claims *claims, struct str lease);
+/* Returns whether the claim is there with that query and no other. */
+bool engine_claims_is_last(const struct engine_claims *claims, struct str lease, uint64_t seq);
+
+#endif

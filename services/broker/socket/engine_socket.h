@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * engine_socket: one engine's WebSocket. engine_socket.c has its life, its slots and the requests
+ * of the node's own that it makes; engine_frames.c reads and answers frames. On the loop's thread.
+ */
+#ifndef PARLEY_BROKER_ENGINE_SOCKET_H
+#define PARLEY_BROKER_ENGINE_SOCKET_H
+
+#include "services/broker/broker.h"
+#include "services/broker/socket/engine_claims.h"
+#include "shared/http/request/inner.h"
+#include "shared/http/websocket/websocket.h"
+
+enum {
+    ENGINE_SLOTS_MAX = 64,
+    ENGINE_FRAME_MAX_BYTES = 9 << 20, /* an answer of 8 MiB and the text of its question */
+    ENGINE_FRAME_ID_MAX_BYTES = 64
+};
+
+enum engine_frame {
+    FRAME_PARTIAL,
+    FRAME_ANSWER,
+    FRAME_EXTEND,
+    FRAME_RELEASE,
+    FRAME_REST,
+    FRAME_NR
+};
+
+struct engine_socket {
+    struct websocket *websocket;
+    struct server *server;
+    const struct account *account;
+    struct engine_claims claims;
+    unsigned slots;
+    struct list polls;      /* struct engine_ask: held */
+    struct list asks;       /* of frames, until they are answered */
+    struct list answered;   /* their frames are being written, or there was none */
+    unsigned poll_n, ask_n; /* of the first two */
+    uint64_t names;         /* those that polls have, a bit each */
+    size_t long_bytes;      /* of bodies of `asks` */
+    struct deadline again;  /* looks at free slots, and ends what is answered */
+    uint64_t rest_until_ms;
+    bool is_closing;
+    char *peer, *engine, *query; /* query: what all polls have */
+};
+
+/* A request of the node's own: a poll for a free slot, or a frame. */
+struct engine_ask {
+    struct list_link link;
+    struct inner inner;
+    struct engine_socket *socket;
+    bool is_poll, was_sent; /* was_sent: a frame with its answer is on its way */
+    unsigned name;          /* of a poll */
+    uint64_t since_ms;
+    size_t body_n;
+    /* Of a frame. */
+    enum engine_frame frame;
+    bool is_one; /* a release of one query */
+    uint64_t seq;
+    char id[ENGINE_FRAME_ID_MAX_BYTES + 1], lease[24]; /* as JSON; digits. "": none */
+};
+
+/* Begins one in `polls` or `asks`; then engine_ask_start. */
+struct engine_ask *engine_ask_begin(struct engine_socket *s, struct list *list);
+/* Runs it; its callback may run inside. */
+void engine_ask_start(struct engine_ask *ask, const char *method, struct str target,
+                      struct str body);
+/* Its answer has come; the request lasts until its frame, if there is one, is written. */
+void engine_ask_settle(struct engine_ask *ask);
+/* Returns whether no further frame may begin. */
+bool engine_socket_is_full(const struct engine_socket *s);
+
+/* Fills free slots, after a pause. */
+void engine_socket_fill_soon(struct engine_socket *s, uint64_t after_ms);
+/* Takes no claims for so long, without the polls under way; 0: it takes some again. */
+void engine_socket_rest(struct engine_socket *s, uint64_t rest_ms);
+void engine_socket_set_slots(struct engine_socket *s, unsigned slots);
+/* Puts the parameters of a poll: those of the socket, and a name for it. */
+void engine_socket_put_poll(struct engine_socket *s, struct buf *b, unsigned name);
+/* Sends a claim, a JSON object, and notes it. */
+void engine_socket_send_claim(struct engine_socket *s, struct str json);
+void engine_socket_send(struct engine_socket *s, const struct buf *b);
+/* Returns whether this response to a poll holds a claim. */
+bool engine_socket_is_claim(struct str json);
+
+/* Handles a frame of the engine. */
+void engine_frames_take(struct engine_socket *s, struct str json);
+/* Sends what the route answered. */
+void engine_frames_reply(struct engine_socket *s, const struct engine_ask *ask, int status,
+                         struct str body);
+
+#endif

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+//
+// /ws/engine: an engine's claims, pieces and answers over one WebSocket.
+import assert from 'node:assert/strict';
+import { openEngine } from '../support/engine_socket.mjs';
+import { assertOk, newTopic, suite } from '../support/harness.mjs';
+
+suite('/ws/engine', {}, ({ test, cluster }) => {
+  const check = async (Topic, Seq = 1) => (await cluster.checkRaw({ Topic, Seq })).json;
+
+  test('a claim comes for each free slot, and an answer frees its slot', async () => {
+    const engine = await openEngine(cluster, { slots: 2, engine: 'e1' });
+    const topics = [];
+    for (let i = 0; i < 3; i++) topics.push((await cluster.add({ node: i % 2 })).Topic);
+    const claims = [await engine.claim(), await engine.claim()];
+    assert.notEqual(claims[0].Lease, claims[1].Lease);
+    await assert.rejects(engine.claim(300), /nothing in/, 'both slots are taken');
+    const [reply] = await engine.answer(claims[0], ['One.']);
+    assert.equal(reply.Status, 200);
+    assert.equal(reply.To, 'answer');
+    assert.equal(reply.Lease, claims[0].Lease);
+    assert.equal(reply.Body.Status, 'Done');
+    assert.deepEqual((await check(claims[0].Topic)).Answer, ['One.']);
+    const third = await engine.claim();
+    assert.deepEqual([...claims, third].map(({ Topic }) => Topic).sort(), topics.sort());
+    await engine.answer(claims[1]);
+    await engine.answer(third);
+    assert.equal(await engine.close(), 1000);
+  });
+
+  test('pieces are shown and stored, and only what matters is answered', async () => {
+    const engine = await openEngine(cluster);
+    const { Topic } = await cluster.add();
+    const { Lease } = await engine.claim();
+    const stream = await cluster.stream('/api/check-query', { as: 'Frontend_1', query: { Topic, Seq: 1 }, node: 1 });
+    const piece = (Offset, more) => ({ Type: 'partial', Topic, Seq: 1, Lease, Offset, ...more });
+    engine.send(piece(0, { Think: 'Hm. ' }));
+    engine.send(piece(4, { Answer: 'Añ' }));
+    engine.send(piece(7, { Answer: '🦜' }));
+    assert.deepEqual([await stream.next(), await stream.next(), await stream.next()].map(({ id, event, data }) => [id, event, data.text]), [
+      ['1-4', 'think', 'Hm. '],
+      ['1-7', 'token', 'Añ'],
+      ['1-11', 'token', '🦜'],
+    ]);
+    const stored = await engine.ask(piece(11, { Answer: '.' }));
+    assert.deepEqual([stored.Status, stored.Body.Next, stored.Body.Cancelled], [200, 12, false]);
+    engine.send(piece(20, { Answer: 'gap' }));
+    const gap = await engine.next(({ Type }) => Type === 'reply');
+    assert.deepEqual([gap.To, gap.Lease, gap.Status, gap.Body.code, gap.Body.expected], ['partial', Lease, 409, 'partial_gap', 12]);
+    assert.equal((await engine.ask({ Type: 'extend', Topic, Lease })).Status, 200);
+    await engine.answer({ Topic, Lease, Queries: [{ 1: (await check(Topic)).Query }] }, ['Añ🦜.']);
+    assert.equal((await stream.until('done')).at(-1).data.Answer[0], 'Añ🦜.');
+    await engine.close();
+  });
+
+  test('what a socket was not sent to its end comes back; what was, stays with its engine', async () => {
+    const engine = await openEngine(cluster, { slots: 1 });
+    const { Topic } = await cluster.add();
+    const { Lease, Queries } = await engine.claim();
+    engine.cut();
+    const other = await openEngine(cluster, { node: 1, slots: 0 });
+    const [reply] = await other.answer({ Topic, Lease, Queries }, ['Still mine.']);
+    assert.equal(reply.Status, 200);
+    assert.deepEqual((await check(Topic)).Answer, ['Still mine.']);
+    await other.close();
+  });
+
+  test('a release frees its slot, and a cancelled query does with the next heartbeat', async () => {
+    const engine = await openEngine(cluster);
+    const { Topic } = await cluster.add();
+    const first = await engine.claim();
+    assert.equal((await engine.ask({ Type: 'release', Topic, Lease: first.Lease, Reason: 'busy' })).Status, 200);
+    const second = await engine.claim();
+    assert.deepEqual([second.Topic, second.Attempt], [Topic, 2]);
+    assertOk(await cluster.request('POST', '/api/cancel-query', { as: 'Frontend_1', body: { Topic, Seq: 1 } }));
+    const heartbeat = await engine.ask({ Type: 'partial', Topic, Seq: 1, Lease: second.Lease, Offset: 0, Answer: 'x' });
+    assert.equal(heartbeat.Body.Cancelled, true);
+    const later = (await cluster.add()).Topic;
+    const third = await engine.claim();
+    assert.equal(third.Topic, later);
+    await engine.answer(third);
+    await engine.close();
+  });
+
+  test('slots may change, and a rest takes nothing', async () => {
+    const engine = await openEngine(cluster, { slots: 0, engine: 'resting' });
+    const { Topic } = await cluster.add();
+    await assert.rejects(engine.claim(300), /nothing in/);
+    engine.send({ Type: 'slots', Slots: 1 });
+    const claim = await engine.claim();
+    assert.equal(claim.Topic, Topic);
+    assert.equal((await engine.ask({ Type: 'rest', Seconds: 60, Reason: 'the model is away' })).Status, 200);
+    const { Engines } = (await cluster.request('GET', '/api/status', { as: 'Operator_1' })).json;
+    assert.match(JSON.stringify(Engines), /the model is away/);
+    await engine.answer(claim);
+    const later = (await cluster.add()).Topic;
+    await assert.rejects(engine.claim(300), /nothing in/);
+    engine.send({ Type: 'slots', Slots: 1 });
+    const last = await engine.claim();
+    assert.equal(last.Topic, later);
+    await engine.answer(last);
+    await engine.close();
+  });
+
+  test('the errors of the routes come as replies, and frames that make no sense are answered', async () => {
+    const engine = await openEngine(cluster);
+    const Topic = newTopic();
+    for (const [frame, status] of [
+      [{ Type: 'answer', Topic, Seq: 1, Query: 'Why?', Answer: ['x'] }, 404],
+      [{ Type: 'answer', Topic, Seq: 1 }, 400],
+      [{ Type: 'partial', Topic, Seq: 1, Lease: '9', Offset: 0, Answer: 'x' }, 409],
+      [{ Type: 'extend', Topic, Lease: '9' }, 409],
+      [{ Type: 'release', Topic, Lease: '9' }, 409],
+    ]) {
+      const reply = await engine.ask(frame);
+      assert.deepEqual([reply.To, reply.Status, reply.Body.status], [frame.Type, status, status], JSON.stringify(reply));
+    }
+    for (const frame of ['x', '[]', '{}', '{"Type":7}', '{"Type":"claim"}', { Type: 'slots', Slots: 65 }, { Type: 'rest' }]) {
+      engine.send(frame);
+      assert.equal(typeof (await engine.fault()).detail, 'string');
+    }
+    await engine.close();
+  });
+
+  test('only engines get one, with sensible parameters', async () => {
+    for (const [as, status] of [['Frontend_1', 403], ['User_1', 403]]) await assert.rejects(openEngine(cluster, { as }), { status });
+    for (const query of [{ Slots: '65' }, { Slots: 'x' }, { Engine: 'e'.repeat(62) }, { Models: 'm'.repeat(257) }]) {
+      await assert.rejects(openEngine(cluster, { query }), { status: 400 }, JSON.stringify(query));
+    }
+  });
+
+  test('a full claim, and an answer of 8 MiB', async () => {
+    const engine = await openEngine(cluster);
+    const { Topic } = await cluster.add({ Query: 'q'.repeat(250_000) });
+    const claim = await engine.claim();
+    assert.equal(Object.values(claim.Queries[0])[0].length, 250_000);
+    const Answer = ['x'.repeat(8_000_000)];
+    const [reply] = await engine.answer(claim, Answer);
+    assert.equal(reply.Status, 200);
+    assert.equal((await check(Topic)).Answer[0].length, 8_000_000);
+    await engine.close();
+  });
+});
