@@ -68,7 +68,7 @@ end
 
 -- State, row, who waits, and what the topic was counted with.
 local function read(turn, key, seq)
-    local got = call('HMGET', key, 's:' .. seq, 'q:' .. seq, 'w:' .. seq, 'stored')
+    local got = call('HMGET', key, 's:' .. seq, 'q:' .. seq, 'w:' .. seq, 'stored', 'd:' .. seq)
     bounds.note_read(turn, 0, #(got[2] or ''))
     return got
 end
@@ -129,6 +129,7 @@ local function complete(turn, topic, seq, lease, holder, query, answer, by_text,
     local text, is_waited = answer .. '\n' .. turn.now_text .. '\n' .. holder .. said, got[3] and got[3] ~= ''
     local counted = got[4] and stored.add_answer(turn, key, got[4], row, #text)
     write(key, seq, text, is_waited, counted)
+    if got[5] then call('HDEL', key, 'd:' .. seq) end
     if facts ~= '' then tokens.add(turn, account, user, facts) end
     local is_ended = holding and outcomes.leave_lease(turn, topic, holding, n)
     if not holding then outcomes.leave_open(turn, topic, seq) end

@@ -3,7 +3,8 @@
 -- all text), fields k ("t" think, "a" answer), x (text). Overlap with what is stored is ignored, a gap refused. A new
 -- claim starts at offset 0.
 -- KEYS: t:<topic>, leases, lease:<id>, partials:<topic>:<seq> stream.
--- Wakes: every node that waits for the query, with the text.
+-- Wakes: every node that waits for the query, with the text; if it was shown, with its end only, so that a node that
+--   missed some reads it.
 -- Bound: the text in the call.
 -- Lane: first.  Home: topic.  Nonce: yes.  Full: refused.
 -- Repeatable: yes, by its offset.
@@ -16,7 +17,10 @@
 --   answer     text? 1m  raw
 --   max_bytes  number
 --   holder     name     account
--- Replies: ok/next offset | ok/next offset/age of the query (ms; with the first text that it ever got)
+--   mode       words whole|first|shown  whole: a request of its own. Of a node that shows pieces before they are stored
+--                                       (the engine's socket): first: nobody was shown this one; shown: all were
+-- Replies: ok/next offset/age of the query (ms; with the first text that it ever got, or '')/number of the claim/nodes
+--   that wait (by spaces)
 --   | cancelled/next | gap/expected | lost | large | replay
 local held = require('queue/held')
 local records = require('queue/records')
@@ -45,7 +49,7 @@ local function verb(turn, a)
     --- arguments
     local P = turn.prefix
     local key = P .. 't:' .. topic
-    local got = call('HMGET', key, 'q:' .. seq, 's:' .. seq, 'w:' .. seq, 'c:' .. lease, 'k:' .. seq)
+    local got = call('HMGET', key, 'q:' .. seq, 's:' .. seq, 'w:' .. seq, 'c:' .. lease, 'k:' .. seq, 'd:' .. seq)
     if not got[1] then return 'lost' end
     bounds.note_read(turn, 0, #got[1])
     local stream = P .. 'partials:' .. topic .. ':' .. seq
@@ -75,15 +79,14 @@ local function verb(turn, a)
             have, is_new = have + #fresh, true
             local id = claim .. '-' .. have
             call('XADD', stream, id, 'k', kind, 'x', fresh)
-            waiters.notify(turn, topic, seq, got[3], as_event(topic, seq, id, kind, fresh))
+            waiters.notify(turn, topic, seq, got[3], as_event(topic, seq, id, kind, mode == 'shown' and '' or fresh))
         end
     end
     if is_new then call('EXPIRE', stream, PARTIALS_S) end
     held.renew(turn, topic, lease, holder)
-    if is_new and not last then
-        return 'ok\n' .. have .. '\n' .. format('%d', max(0, turn.now_ms - match(got[1], '^%d+')))
-    end
-    return 'ok\n' .. have
+    if mode ~= 'whole' and got[6] ~= turn.node then call('HSET', key, 'd:' .. seq, turn.node) end
+    local age = is_new and not last and format('%d', max(0, turn.now_ms - match(got[1], '^%d+'))) or ''
+    return 'ok\n' .. have .. '\n' .. age .. '\n' .. claim .. '\n' .. (got[3] or '')
 end
 
 return {partial = verb}

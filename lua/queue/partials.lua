@@ -1,6 +1,6 @@
 -- partials: returns the state of a query and the pieces of its answer after an event id, for streams.
 -- KEYS: t:<topic>, partials:<topic>:<seq> stream; queue/positions.lua.
--- Wakes: nobody.
+-- Wakes: the node that shows pieces before they are stored (d:<seq>): this one shows them, too.
 -- Bound: one query and PIECES_MAX pieces, whose texts are the 1 MiB that `partial` stores at most;
 --   queue/positions.lua.
 -- Lane: read.  Home: topic.  Nonce: no.  Full: runs.
@@ -16,6 +16,7 @@ local outcomes = require('queue/outcomes')
 local positions = require('queue/positions')
 local records = require('queue/records')
 local waiters = require('queue/waiters')
+local events = require('turn/events')
 local parts = require('turn/parts')
 local call = redis.call
 local byte = string.byte
@@ -26,7 +27,7 @@ local function verb(turn, a)
     --- arguments
     local P = turn.prefix
     local key = P .. 't:' .. topic
-    local got = call('HMGET', key, 'q:' .. seq, 's:' .. seq, 'a:' .. seq, 'w:' .. seq, 'k:' .. seq)
+    local got = call('HMGET', key, 'q:' .. seq, 's:' .. seq, 'a:' .. seq, 'w:' .. seq, 'k:' .. seq, 'd:' .. seq)
     local row, state, waiting = got[1], got[2], got[4]
     if not row then return 'missing' end
     local first = state and byte(state)
@@ -37,6 +38,9 @@ local function verb(turn, a)
     else
         waiters.add(turn, topic, seq, waiting)
         if first then
+            if got[6] then
+                events.send(turn, got[6], 'watched\n' .. topic .. '\n' .. seq .. '\n' .. turn.node)
+            end
             head = claim .. 'Pending\n' .. row .. '\n\n\n\n\n\n\n'
         else
             local position, eta = positions.position_of(turn, topic, seq, call('HGET', key, 'open') or '')

@@ -92,7 +92,7 @@ local function blank_rows(turn, user, topic, from, left, gone)
                 values[n + 4], values[n + 5], values[n + 6] = 'C ' .. REASON, names[i + 2], ''
                 local k = #fields
                 fields[k + 1], fields[k + 2] = 'a:' .. seq, 'b:' .. seq
-                fields[k + 3], fields[k + 4] = 'k:' .. seq, 'm:' .. seq
+                fields[k + 3], fields[k + 4], fields[k + 5] = 'd:' .. seq, 'k:' .. seq, 'm:' .. seq
                 streams[#streams + 1] = P .. 'partials:' .. topic .. ':' .. seq
                 if seq == '1' then fields[#fields + 1] = 'title' end
                 blanked[seq], gone.queries = true, gone.queries + 1

@@ -13,7 +13,7 @@
 --   vectors digest, generation, first, n: elements of a vector set. Returns ok, then vectors (float32); or gone.
 --   run     Returns ok, how many frames, step records and answers it has, the steps of its questions but the newest, the
 --           step of that one ('' for none), then its fields, and with '@' those of that question; or gone.
--- A topic comes as its fields, but not those that say who waits or works (w:, l:, c:, open) and no Pending
+-- A topic comes as its fields, but not those that say who waits or works (w:, l:, c:, d:, open) and no Pending
 -- state: a lease means nothing elsewhere, so its claim has ended (k:). What other keys say of it comes as fields that begin with '@', read in
 -- the same step: '@open <seq>' (attempts used up), '@tie <user>' (score in topics:<user>), '@name <user>',
 -- '@failed <seq>' (score), '@lookup <seq> <fingerprint>' (when), '@asks' (score), '@asked'. A row, its state
@@ -148,7 +148,7 @@ local function read_topic()
             put(field, value)
             put('@tie ' .. rest, call('ZSCORE', P .. 'topics:' .. rest, name))
             put('@name ' .. rest, call('HGET', P .. 'names:' .. rest, name))
-        elseif not (kind and match(kind, '[sawlck]')) and field ~= 'seq' and field ~= 'open' then
+        elseif not (kind and match(kind, '[sawlcdk]')) and field ~= 'seq' and field ~= 'open' then
             put(field, value)
         end
     end

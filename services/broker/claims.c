@@ -53,7 +53,6 @@ static void on_partial(struct request *r, enum err error, struct str reply)
 {
     struct lines lines = lines_of(reply);
     struct str tag = lines_next(&lines);
-    char text[128];
     bool is_cancelled = str_eq(tag, STR("cancelled"));
     if (error == ERR_OK && str_eq(tag, STR("gap"))) {
         struct str expected = lines_next(&lines);
@@ -67,9 +66,17 @@ static void on_partial(struct request *r, enum err error, struct str reply)
     uint64_t age;
     if (str_parse_u64(age_ms, &age))
         metrics_observe_ms(r->server->metrics, METRIC_HISTOGRAM_FIRST_TOKEN, 0, age);
-    int n = snprintf(text, sizeof text, "{\"Next\":%.*s,\"IntervalMs\":%d,\"Cancelled\":%s}",
-                     STR_ARG(next), PARTIAL_INTERVAL_MS, is_cancelled ? "true" : "false");
-    respond_json_fixed(r, 200, (struct str){text, (size_t)n});
+    struct buf *b = &r->server->scratch;
+    buf_clear(b);
+    buf_printf(b, "{\"Next\":%.*s,\"IntervalMs\":%d,\"Cancelled\":%s", STR_ARG(next),
+               PARTIAL_INTERVAL_MS, is_cancelled ? "true" : "false");
+    if (r->inner != NULL && !is_cancelled) { /* socket/engine_drafts.h */
+        struct str claim = lines_next(&lines), nodes = lines_next(&lines);
+        buf_printf(b, ",\"Claim\":%.*s,\"Nodes\":", STR_ARG(claim));
+        buf_put_json(b, nodes);
+    }
+    buf_put_char(b, '}');
+    respond_json(r, 200, b);
 }
 
 /* A partial answer without text is a heartbeat, unless it has text by another name, which would be
@@ -105,7 +112,8 @@ void broker_give_partial(struct request *r)
     queue_claim_lives(broker_of(r)->queue, topic, lease);
     call_partial(request_call(r, on_partial), .topic = topic, .seq = seq, .lease = lease,
                  .offset = (uint64_t)offset, .think = think, .answer = answer,
-                 .max_bytes = PARTIALS_MAX_BYTES, .holder = r->account->name_token);
+                 .max_bytes = PARTIALS_MAX_BYTES, .holder = r->account->name_token,
+                 .mode = r->inner != NULL ? PARTIAL_FIRST : PARTIAL_WHOLE);
 }
 
 static void on_extended(struct request *r, enum err error, struct str reply)

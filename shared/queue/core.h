@@ -62,6 +62,7 @@ struct queue {
     struct watches *watches;
     struct outboxes *outboxes;
     struct settings *settings;
+    struct showers *showers; /* shown.h */
     struct timers *timers;
     struct vacancies *vacancies;
 };

@@ -8,6 +8,7 @@
 #include "shared/queue/poll_handover.h"
 #include "shared/queue/poll_move.h"
 #include "shared/queue/settings.h"
+#include "shared/queue/shown.h"
 #include "shared/queue/timers.h"
 #include "shared/queue/vacancy.h"
 #include "shared/queue/watch.h"
@@ -38,6 +39,8 @@ void queue_on_event(struct queue *queue, unsigned shard, struct str event)
         watches_on_outcome(queue, &lines);
     else if (str_eq(kind, STR("piece")))
         watches_on_piece(queue, &lines);
+    else if (str_eq(kind, STR("watched")))
+        showers_on_watched(queue, &lines);
     else if (str_eq(kind, STR("changed")))
         watches_on_changed(queue, &lines);
     else if (str_eq(kind, STR("supersede")))
@@ -147,6 +150,7 @@ static void create_tables(struct queue *queue)
     queue->watches = watches_create();
     queue->outboxes = outboxes_create(queue);
     queue->settings = settings_create();
+    queue->showers = showers_create();
     queue->timers = timers_create(queue);
     queue->vacancies = vacancies_create(queue);
 }
@@ -155,6 +159,7 @@ static void destroy_tables(struct queue *queue)
 {
     vacancies_destroy(queue->vacancies);
     timers_destroy(queue);
+    showers_destroy(queue->showers);
     settings_destroy(queue->settings);
     outboxes_destroy(queue->outboxes);
     watches_destroy(queue->watches);

@@ -13,6 +13,7 @@
 #include "shared/queue/poll_credits.h"
 #include "shared/queue/poll_report.h"
 #include "shared/queue/settings.h"
+#include "shared/queue/shown.h"
 
 #include <stdio.h>
 
@@ -190,6 +191,7 @@ static void before_flush(struct queue_shard *part)
 
 void queue_before_flush(struct queue *queue)
 {
+    showers_flush(queue);
     for (unsigned i = 0; i < queue->shards.n; i++)
         before_flush(&queue->parts[i]);
 }

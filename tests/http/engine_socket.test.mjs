@@ -53,6 +53,72 @@ suite('/ws/engine', {}, ({ test, cluster }) => {
     await engine.close();
   });
 
+  test('a viewer that comes in the middle has all at once, stored or not, on either node', async () => {
+    const engine = await openEngine(cluster);
+    const { Topic } = await cluster.add();
+    const { Lease, Queries } = await engine.claim();
+    const texts = Array.from({ length: 40 }, (_, i) => (i % 7 === 3 ? { Think: `(${i}ñ) ` } : { Answer: `${i}🦜 ` }));
+    const joined = (kind) => texts.map((text) => text[kind] ?? '').join('');
+    const streams = [];
+    let Offset = 0;
+    for (const [i, text] of texts.entries()) {
+      engine.send({ Type: 'partial', Topic, Seq: 1, Lease, Offset, ...text });
+      Offset += Buffer.byteLength(Object.values(text)[0]);
+      if (i % 8 === 5) streams.push(await cluster.stream('/api/check-query', { as: 'Frontend_1', query: { Topic, Seq: 1 }, node: streams.length % 2 }));
+    }
+    await engine.answer({ Topic, Lease, Queries }, [joined('Answer')]);
+    for (const stream of streams) {
+      const events = await stream.until('done');
+      const textOf = (name) => events.filter(({ event }) => event === name).map(({ data }) => data.text).join('');
+      assert.equal(textOf('token'), joined('Answer'));
+      assert.equal(textOf('think'), joined('Think'));
+      assert.ok(!events.some(({ event }) => ['reset', 'restart'].includes(event)), 'nothing was missed');
+      let at = 0;
+      for (const { event, id, data } of events.filter(({ event }) => event !== 'done' && event !== 'queue')) assert.equal(id, `1-${(at += Buffer.byteLength(data.text))}`, event);
+    }
+    await engine.close();
+  });
+
+  test('an engine goes on at the other node from what is stored: nothing is lost or doubled', async () => {
+    const first = await openEngine(cluster, { node: 0 });
+    const { Topic } = await cluster.add();
+    const { Lease, Queries } = await first.claim();
+    const pieces = Array.from({ length: 30 }, (_, i) => `piece ${i}. `);
+    const stream = await cluster.stream('/api/check-query', { as: 'Frontend_1', query: { Topic, Seq: 1 }, node: 1 });
+    const send = (engine, from, to) => {
+      for (let i = from; i < to; i++) engine.send({ Type: 'partial', Topic, Seq: 1, Lease, Offset: pieces.slice(0, i).join('').length, Answer: pieces[i] });
+    };
+    send(first, 0, 20);
+    const { Next } = await first.next(({ Type }) => Type === 'stored');
+    first.cut();
+    const second = await openEngine(cluster, { node: 1, slots: 0 });
+    const stored = pieces.findIndex((_, i) => pieces.slice(0, i + 1).join('').length > Next);
+    send(second, stored < 0 ? 20 : stored, 30);
+    await second.answer({ Topic, Lease, Queries }, [pieces.join('')]);
+    const events = await stream.until('done');
+    assert.equal(events.filter(({ event }) => event === 'token').map(({ data }) => data.text).join(''), pieces.join(''));
+    assert.ok(!events.some(({ event }) => ['reset', 'restart'].includes(event)));
+    await second.close();
+  });
+
+  test('two sockets of one claim, and offsets that lie: what is stored is one text', async () => {
+    const [one, two] = [await openEngine(cluster, { node: 0 }), await openEngine(cluster, { node: 1, slots: 0 })];
+    const { Topic } = await cluster.add();
+    const { Lease, Queries } = await one.claim();
+    const piece = (Offset, Answer) => ({ Type: 'partial', Topic, Seq: 1, Lease, Offset, Answer });
+    for (const engine of [one, two]) engine.send(piece(0, 'ä'));
+    for (const [engine, Offset, text] of [[one, 2, 'b'], [two, 2, 'b'], [two, 1, 'äb'], [one, 3, 'c'], [two, 99, 'x'], [one, 0, 'äbcd'], [two, 0, 'äbcd']]) engine.send(piece(Offset, text));
+    const ends = [await one.ask(piece(5, '')), await two.ask(piece(5, ''))];
+    for (const { Status, Body } of ends) assert.ok(Status === 200 || Body.code === 'partial_gap', JSON.stringify(Body));
+    const stream = await cluster.stream('/api/check-query', { as: 'Frontend_1', query: { Topic, Seq: 1 }, node: 1 });
+    await one.answer({ Topic, Lease, Queries }, ['äbcd']);
+    let shown = '';
+    for (const { event, data } of await stream.until('done')) shown = event === 'reset' ? data.text : event === 'token' ? shown + data.text : shown;
+    assert.equal(shown, 'äbcd');
+    await one.close();
+    await two.close();
+  });
+
   test('what a socket was not sent to its end comes back; what was, stays with its engine', async () => {
     const engine = await openEngine(cluster, { slots: 1 });
     const { Topic } = await cluster.add();

@@ -209,7 +209,7 @@ scripts('retry', ({ cases }) => {
     {
       name: 'race: the engine whose query was cancelled and retried keeps nothing of it',
       before: { 't:t': topicOf(['C "user"'], { 'c:7': '1', 'w:1': '' }) },
-      calls: [retry(), ['partial', 0, 't', 1, '7', 0, '', 'x', 100, 'E']],
+      calls: [retry(), ['partial', 0, 't', 1, '7', 0, '', 'x', 100, 'E', 'whole']],
       replies: ['ok', 'cancelled\n1'],
       after: { ...again, 't:t': { ...again['t:t'], 'c:7': 1 } },
     },

@@ -471,9 +471,13 @@ export class World {
     const found = this.any('Pending');
     if (!found) return;
     const { topic, seq, q } = found;
-    const reply = await this.run(node, 'partial', 0, topic, seq, q.lease ?? NO_LEASE, 0, '', 'text', 1000, q.holder ?? 'E');
+    const reply = await this.run(node, 'partial', 0, topic, seq, q.lease ?? NO_LEASE, 0, '', 'text', 1000, q.holder ?? 'E', this.pick(['whole', 'first', 'shown']));
     if (q.state === 'Pending') {
-      assert.match(reply, /^ok\n4(\n\d+)?$/);
+      const [, number] = reply.match(/^ok\n4\n\d*\n(\d+)\n/) ?? assert.fail(reply);
+      // Each claim of a query has a number of its own, and they rise.
+      q.numbers ??= new Map();
+      for (const [lease, other] of q.numbers) assert.equal(Math.sign(number - other), Math.sign(q.lease - lease), `${number} of lease ${q.lease}, ${other} of ${lease}`);
+      q.numbers.set(q.lease, number);
       await this.noteSignOfLife(topic, q.lease);
     } else assert.ok(reply === 'lost' || reply === 'cancelled\n4', reply);
   }

@@ -318,7 +318,7 @@ function withoutClaims(hash) {
       topic[`k:${seq}`] = String(Number(hash[`k:${seq}`] ?? 0) + 1);
       const [account, user, model, weight] = hash[`q:${seq}`].split('\n')[1].split(' ');
       items.push([Number(seq), `${seq} ${attempt - 1} ${model} ${user} ${account} ${weight};`]);
-    } else if (!/^([wlc]:\d+|lookups)$/.test(field)) {
+    } else if (!/^([wlcd]:\d+|lookups)$/.test(field)) {
       topic[field] ??= value;
     }
   }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * engine_claims: the claims that an engine holds over its socket, as far as the node knows: it
- * counts them to fill the engine's slots. What is true stands in Redis; a claim that ended without a
- * word here (its lease expired) leaves with the next frame about it. In the socket's memory; on the
+ * counts them to fill the engine's slots. Redis decides: a claim that ended unnoticed (its lease
+ * expired) is removed with the next frame about it. In the socket's memory; on the
  * loop's thread.
  */
 #ifndef PARLEY_BROKER_ENGINE_CLAIMS_H

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * engine_socket: one engine's WebSocket. engine_socket.c has its life, its slots and the requests
- * of the node's own that it makes; engine_frames.c reads and answers frames. On the loop's thread.
+ * engine_socket: one engine's WebSocket. engine_socket.c has its life, engine_frames.c
+ * reads frames, engine_replies.c the routes' answers to them; engine_asks.c has what all of them
+ * need. On the loop's thread.
  */
 #ifndef PARLEY_BROKER_ENGINE_SOCKET_H
 #define PARLEY_BROKER_ENGINE_SOCKET_H
 
 #include "services/broker/broker.h"
 #include "services/broker/socket/engine_claims.h"
+#include "services/broker/socket/engine_drafts.h"
 #include "shared/http/request/inner.h"
 #include "shared/http/websocket/websocket.h"
 
@@ -31,6 +33,8 @@ struct engine_socket {
     struct server *server;
     const struct account *account;
     struct engine_claims claims;
+    struct engine_drafts drafts;
+    struct buf think, answer; /* decoded texts of the frame that is read */
     unsigned slots;
     struct list polls;      /* struct engine_ask: held */
     struct list asks;       /* of frames, until they are answered */
@@ -40,7 +44,7 @@ struct engine_socket {
     size_t long_bytes;      /* of bodies of `asks` */
     struct deadline again;  /* looks at free slots, and ends what is answered */
     uint64_t rest_until_ms;
-    bool is_closing;
+    bool is_closing, is_paused;
     char *peer, *engine, *query; /* query: what all polls have */
 };
 
@@ -53,12 +57,15 @@ struct engine_ask {
     unsigned name;          /* of a poll */
     uint64_t since_ms;
     size_t body_n;
-    /* Of a frame. */
+    /* For a frame: */
     enum engine_frame frame;
-    bool is_one; /* a release of one query */
+    bool is_one;    /* a release of one query */
+    bool is_primed; /* a piece of a draft (engine_drafts.h) */
     uint64_t seq;
     char id[ENGINE_FRAME_ID_MAX_BYTES + 1], lease[24]; /* as JSON; digits. "": none */
 };
+
+/* --- engine_asks.c ---------------------------------------------------------------------------- */
 
 /* Begins one in `polls` or `asks`; then engine_ask_start. */
 struct engine_ask *engine_ask_begin(struct engine_socket *s, struct list *list);
@@ -66,9 +73,9 @@ struct engine_ask *engine_ask_begin(struct engine_socket *s, struct list *list);
 void engine_ask_start(struct engine_ask *ask, const char *method, struct str target,
                       struct str body);
 /* Its answer has come; the request lasts until its frame, if there is one, is written. */
-void engine_ask_settle(struct engine_ask *ask);
-/* Returns whether no further frame may begin. */
-bool engine_socket_is_full(const struct engine_socket *s);
+void engine_ask_finish(struct engine_ask *ask);
+/* Reads further frames, or does not while too much is under way. */
+void engine_socket_pace(struct engine_socket *s);
 
 /* Fills free slots, after a pause. */
 void engine_socket_fill_soon(struct engine_socket *s, uint64_t after_ms);
@@ -83,10 +90,36 @@ void engine_socket_send(struct engine_socket *s, const struct buf *b);
 /* Returns whether this response to a poll holds a claim. */
 bool engine_socket_is_claim(struct str json);
 
+/* The route's answer to a frame. */
+void engine_reply(struct engine_socket *s, const struct engine_ask *ask, int status,
+                  struct str body);
+/* Says that text is stored up to `next`, to the frame with that Id. */
+void engine_reply_stored(struct engine_socket *s, struct str id, struct str lease, uint64_t next);
+/* Says what is wrong with a frame that cannot be read. */
+void engine_reply_fault(struct engine_socket *s, const char *detail);
+/* Ends the request. `is_taken`: its answer has reached the engine. */
+void engine_ask_drop(struct engine_ask *ask, bool is_taken);
+/* Ends those that are answered, and whose frames are written. */
+void engine_asks_sweep(struct engine_socket *s, bool is_written);
+/* For the deadline `again`. */
+void engine_slots_on_again(struct deadline *deadline);
+
+struct engine_frame_info {
+    const char *type, *method, *path;
+};
+extern const struct engine_frame_info engine_frames[FRAME_NR];
+
+/* --- engine_replies.c ------------------------------------------------------------------------- */
+
+/* The route's answer to a frame. */
+void engine_ask_on_answer(struct inner *inner, int status, struct str body);
+
+/* --- engine_frames.c -------------------------------------------------------------------------- */
+
 /* Handles a frame of the engine. */
 void engine_frames_take(struct engine_socket *s, struct str json);
-/* Sends what the route answered. */
-void engine_frames_reply(struct engine_socket *s, const struct engine_ask *ask, int status,
-                         struct str body);
+/* Asks the route why a draft is not stored from `offset` on, and sends that. */
+void engine_frames_refuse_draft(struct engine_socket *s, struct str topic_json, uint64_t seq,
+                                struct str lease, uint64_t offset);
 
 #endif

@@ -44,11 +44,6 @@ void inner_start(struct inner *inner, struct server *server, const struct inner_
     request_admit(r);
 }
 
-void inner_answer(struct request *r, int status, struct str body)
-{
-    r->inner->on_answer(r->inner, status, body);
-}
-
 void inner_end(struct inner *inner, bool is_taken)
 {
     if (inner->request == NULL)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * inner: a request of the node's own code to one of its routes, as an account that has proved
- * itself elsewhere: on a WebSocket, for instance. It passes the same checks and limits as a client's
- * request, and its handler does not notice the difference. Streams and upgrades are not possible.
- * On the loop's thread.
+ * itself elsewhere, on a WebSocket for instance. It passes the same checks and limits as a
+ * request of a client, and its handler does not notice the difference. Streams and upgrades are
+ * not possible. On the loop's thread.
  *
  *     inner_start(&inner, server, &call);     runs the handler; on_answer may run inside it
- *     inner_end(&inner, true);                once the answer has reached whoever wanted it
+ *     inner_end(&inner, true);                once the answer has arrived
  *
  * Lives in its owner, which ends it before its memory goes. What the handler has begun ends with
  * it, as if a client had left.
@@ -31,14 +31,11 @@ struct inner_call {
     struct str body;   /* n == 0: none */
 };
 
-/* What `call` points to is copied, except the account. A route that does not exist, or that does
+/* Copies what `call` points to, except the account. A route that does not exist, or that does
  * not admit the account's role, is a bug of the caller and aborts. */
 void inner_start(struct inner *inner, struct server *server, const struct inner_call *call);
 /* `is_taken`: its answer has arrived; otherwise work that it hands out is taken back. Does nothing
  * if it has ended. */
 void inner_end(struct inner *inner, bool is_taken);
-
-/* For respond.c. */
-void inner_answer(struct request *r, int status, struct str body);
 
 #endif

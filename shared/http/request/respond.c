@@ -143,7 +143,7 @@ static void send_now(struct request *r, const struct held_answer *answer)
         h2o->res.content_length = answer->body.n;
     count(r, answer->status);
     if (r->inner != NULL) {
-        inner_answer(r, answer->status, answer->body);
+        r->inner->on_answer(r->inner, answer->status, answer->body);
         return;
     }
     if (r->account == NULL)

@@ -253,8 +253,7 @@ static void take_rest_back(struct connection *c)
 void connection_begin(struct exchange *x)
 {
     h2o_conn_t *conn = x->h2o->conn;
-    struct connection *c =
-        conn == NULL ? NULL : connection_of(conn->callbacks->get_socket(conn));
+    struct connection *c = conn == NULL ? NULL : connection_of(conn->callbacks->get_socket(conn));
     x->connection = c;
     if (c == NULL)
         return;

@@ -142,20 +142,20 @@ scripts('nodes that wait', ({ test, shard }) => {
 });
 
 scripts('partial', ({ cases }) => {
-  const partial = ({ seq = 1, lease = '7', offset = 0, think = '', answer = '', max = 1000, holder = 'E' } = {}) =>
-    ['partial', 0, 't', seq, lease, offset, think, answer, max, holder];
+  const partial = ({ seq = 1, lease = '7', offset = 0, think = '', answer = '', max = 1000, holder = 'E', mode = 'whole' } = {}) =>
+    ['partial', 0, 't', seq, lease, offset, think, answer, max, holder, mode];
   const pending = (more = {}) => ({ 't:t': topicOf(['P 7 1 E 1'], more), leases: zset({ '7 t': LATER }) });
   const renewed = { leases: zset({ '7 t': soon(150_000) }) };
   const pieces = (...list) => ttl(86_400, stream(...list.map(([id, k, x]) => [id, { k, x }])));
   const first = pieces(['1-2', 't', 'hm'], ['1-5', 'a', 'yes']);
   cases([
-    { name: 'think and answer are a piece each', before: pending(), call: partial({ think: 'hm', answer: 'yes' }), reply: (r) => /^ok\n5\n\d+$/.test(r), after: { ...renewed, 'partials:t:1': first } },
+    { name: 'think and answer are a piece each', before: pending(), call: partial({ think: 'hm', answer: 'yes' }), reply: (r) => /^ok\n5\n\d+\n1\n/.test(r), after: { ...renewed, 'partials:t:1': first } },
     {
       name: 'more text: waiting nodes get it',
       before: { ...pending({ 'w:1': 'n1 n2' }), 'partials:t:1': first },
       alive: ['n2'],
       call: partial({ offset: 5, answer: ', no' }),
-      reply: 'ok\n9',
+      reply: lines('ok', 9, '', 1, 'n1 n2'),
       events: ['piece\nt\n1\n1-9\na\n, no'],
       published: [['node:n2', 'piece\nt\n1\n1-9\na\n, no']],
       after: { ...renewed, 'partials:t:1': pieces(['1-2', 't', 'hm'], ['1-5', 'a', 'yes'], ['1-9', 'a', ', no']) },
@@ -164,7 +164,7 @@ scripts('partial', ({ cases }) => {
       name: 'of thoughts and answer, each',
       before: pending({ 'w:1': 'n1' }),
       call: partial({ think: 'a\nb', answer: 'c' }),
-      reply: (r) => /^ok\n4\n\d+$/.test(r),
+      reply: (r) => /^ok\n4\n\d+\n1\n/.test(r),
       events: ['piece\nt\n1\n1-3\nt\na\nb', 'piece\nt\n1\n1-4\na\nc'],
       after: { ...renewed, 'partials:t:1': pieces(['1-3', 't', 'a\nb'], ['1-4', 'a', 'c']) },
     },
@@ -172,18 +172,34 @@ scripts('partial', ({ cases }) => {
       name: 'too long for a message: waiting nodes read it',
       before: pending({ 'w:1': 'n1' }),
       call: partial({ answer: 'x'.repeat(65_537), max: 70_000 }),
-      reply: (r) => /^ok\n65537\n\d+$/.test(r),
+      reply: (r) => /^ok\n65537\n\d+\n1\n/.test(r),
       events: ['changed\nt\n1'],
       after: { ...renewed, 'partials:t:1': pieces(['1-65537', 'a', 'x'.repeat(65_537)]) },
     },
-    { name: 'overlap is ignored', before: { ...pending(), 'partials:t:1': first }, call: partial({ offset: 0, think: 'hm', answer: 'yes!' }), reply: 'ok\n6', after: { ...renewed, 'partials:t:1': pieces(['1-2', 't', 'hm'], ['1-5', 'a', 'yes'], ['1-6', 'a', '!']) } },
-    { name: 'race: the same piece twice, after a lost reply', before: { ...pending({ 'w:1': 'n1' }), 'partials:t:1': first }, call: partial({ think: 'hm', answer: 'yes' }), reply: 'ok\n5', after: renewed },
-    { name: 'no text renews the lease', before: pending(), call: partial(), reply: 'ok\n0', after: renewed },
+    {
+      name: 'first, of a node that shows what follows before it is stored: waiting nodes get it, and that node is noted',
+      before: { ...pending({ 'w:1': 'n1' }), 'partials:t:1': first },
+      call: partial({ offset: 5, answer: '!', mode: 'first' }),
+      reply: lines('ok', 6, '', 1, 'n1'),
+      events: ['piece\nt\n1\n1-6\na\n!'],
+      after: { ...renewed, ...pending({ 'w:1': 'n1', 'd:1': 'n1' }), ...renewed, 'partials:t:1': pieces(['1-2', 't', 'hm'], ['1-5', 'a', 'yes'], ['1-6', 'a', '!']) },
+    },
+    {
+      name: 'shown already: waiting nodes get its end only',
+      before: { ...pending({ 'w:1': 'n1', 'd:1': 'n1' }), 'partials:t:1': first },
+      call: partial({ offset: 5, think: '?', answer: '!', mode: 'shown' }),
+      reply: lines('ok', 7, '', 1, 'n1'),
+      events: ['piece\nt\n1\n1-6\nt\n', 'piece\nt\n1\n1-7\na\n'],
+      after: { ...renewed, 'partials:t:1': pieces(['1-2', 't', 'hm'], ['1-5', 'a', 'yes'], ['1-6', 't', '?'], ['1-7', 'a', '!']) },
+    },
+    { name: 'overlap is ignored', before: { ...pending(), 'partials:t:1': first }, call: partial({ offset: 0, think: 'hm', answer: 'yes!' }), reply: lines('ok', 6, '', 1, ''), after: { ...renewed, 'partials:t:1': pieces(['1-2', 't', 'hm'], ['1-5', 'a', 'yes'], ['1-6', 'a', '!']) } },
+    { name: 'race: the same piece twice, after a lost reply', before: { ...pending({ 'w:1': 'n1' }), 'partials:t:1': first }, call: partial({ think: 'hm', answer: 'yes' }), reply: lines('ok', 5, '', 1, 'n1'), after: renewed },
+    { name: 'no text renews the lease', before: pending(), call: partial(), reply: lines('ok', 0, '', 1, ''), after: renewed },
     { name: 'a gap says what is expected', before: { ...pending(), 'partials:t:1': first }, call: partial({ offset: 6, answer: '!' }), reply: 'gap\n5' },
     { name: 'an offset within a character of what is stored is a lie', before: { ...pending(), 'partials:t:1': pieces(['1-2', 'a', 'ä']) }, call: partial({ offset: 1, answer: 'äx' }), reply: 'gap\n2' },
-    { name: 'offsets count bytes', before: pending(), calls: [partial({ answer: 'ä€' }), partial({ offset: 5, answer: '.' })], replies: [(r) => /^ok\n5\n\d+$/.test(r), 'ok\n6'], after: { ...renewed, 'partials:t:1': pieces(['1-5', 'a', 'ä€'], ['1-6', 'a', '.']) } },
-    { name: 'a new claim begins at 0', before: { ...pending({ 'k:1': 1 }), 'partials:t:1': first }, call: partial({ answer: 'no' }), reply: 'ok\n2', after: { ...renewed, 'partials:t:1': pieces(['2-2', 'a', 'no']) } },
-    { name: 'as much as is allowed', before: pending(), call: partial({ answer: 'x'.repeat(1000) }), reply: (r) => /^ok\n1000\n\d+$/.test(r), after: { ...renewed, 'partials:t:1': pieces(['1-1000', 'a', 'x'.repeat(1000)]) } },
+    { name: 'offsets count bytes', before: pending(), calls: [partial({ answer: 'ä€' }), partial({ offset: 5, answer: '.' })], replies: [(r) => /^ok\n5\n\d+\n1\n/.test(r), lines('ok', 6, '', 1, '')], after: { ...renewed, 'partials:t:1': pieces(['1-5', 'a', 'ä€'], ['1-6', 'a', '.']) } },
+    { name: 'a new claim begins at 0', before: { ...pending({ 'k:1': 1 }), 'partials:t:1': first }, call: partial({ answer: 'no' }), reply: lines('ok', 2, '', 2, ''), after: { ...renewed, 'partials:t:1': pieces(['2-2', 'a', 'no']) } },
+    { name: 'as much as is allowed', before: pending(), call: partial({ answer: 'x'.repeat(1000) }), reply: (r) => /^ok\n1000\n\d+\n1\n/.test(r), after: { ...renewed, 'partials:t:1': pieces(['1-1000', 'a', 'x'.repeat(1000)]) } },
     { name: 'more than is allowed', before: pending(), call: partial({ think: 'hm', answer: 'x'.repeat(999) }), reply: 'large' },
     { name: 'race: another engine has claimed it since', before: { ...pending(), 't:t': topicOf(['P 8 2 F 1']) }, call: partial({ answer: 'x' }), reply: 'lost' },
     { name: 'race: it is Open again', before: { 't:t': topicOf([undefined]) }, call: partial({ answer: 'x' }), reply: 'lost' },
@@ -206,6 +222,15 @@ scripts('partials', ({ cases, test, shard }) => {
       call: partials(),
       reply: `${lines(3, 'Pending', ROW, '', '', '', '', '', '', '')}\0${'3:3-21:t2:hm3:3-71:a5:ä\n0:'}`,
       after: { 't:t': topicOf(['P 7 2 E 1'], { 'k:1': 2, 'w:1': 'n1' }) },
+    },
+    {
+      name: 'the node that shows pieces before they are stored is notified',
+      before: { 't:t': topicOf(['P 7 1 E 1'], { 'd:1': 'n2' }) },
+      alive: ['n2'],
+      call: partials(),
+      reply: `${lines(1, 'Pending', ROW, '', '', '', '', '', '', '')}\0`,
+      published: [['node:n2', 'watched\nt\n1\nn1']],
+      after: { 't:t': topicOf(['P 7 1 E 1'], { 'd:1': 'n2', 'w:1': 'n1' }) },
     },
     { name: 'behind an id', before: { 't:t': topicOf(['P 7 2 E 1'], { 'w:1': 'n1' }), 'partials:t:1': text }, call: partials('3-2'), reply: (r) => r.endsWith('\x003:3-71:a5:ä\n0:') },
     { name: 'Done: the outcome and the pieces behind', before: { 't:t': topicOf(['D'], { 'a:1': STORED }), 'partials:t:1': text }, call: partials('3-7'), reply: `${lines(1, 'Done', ROW, STORED, '', '')}\0` },

@@ -11,6 +11,8 @@ const ANSWER = lines('["a"]', 'null', 'null');
 const LEASE_S = 150;
 const meta = (lease, depth = 0) => ({ lease, depth, vt: '0.000000' });
 
+// How often claims of the queries 1 to n ended without an answer.
+const ended = (n) => Object.fromEntries(Array.from({ length: n }, (_, i) => [`k:${i + 1}`, 1]));
 // Topic t with an Open query a text, of alice.
 const open = (n = 1) => ({
   't:t': { ...topicOf(Array(n).fill(undefined)), open: openOf(...Array.from({ length: n }, (_, i) => [i + 1])) },
@@ -23,7 +25,7 @@ const open = (n = 1) => ({
 const nothingOpen = { 'open:default:alice': null, 'turns:default': null, models: null, waiting: null };
 // What comes back after n queries had been claimed.
 const back = (n, used = 1) => ({
-  't:t': { ...topicOf(Array(n).fill(undefined)), open: openOf(...Array.from({ length: n }, (_, i) => [i + 1, used])) },
+  't:t': { ...topicOf(Array(n).fill(undefined)), open: openOf(...Array.from({ length: n }, (_, i) => [i + 1, used])), ...ended(n) },
   leases: null,
   'open:default:alice': zset({ t: 1_000_000 }),
   'turns:default': zset({ alice: -1 }),
@@ -105,8 +107,8 @@ scripts('the key of a lease is written when its claim has reached its engine, wi
 
 scripts('the key of a lease is renewed by signs of life', ({ cases }) => {
   const renewed = (list = '1') => ({ leases: zset({ '7 t': soon(150_000) }), 'lease:7': ttl(LEASE_S, `E t 1 n1 ${list}`) });
-  const partial = (holder = 'E', lease = '7', seq = 1) => ['partial', 0, 't', seq, lease, 0, '', 'text', 1000, holder];
-  const FIRST_TEXT = (reply) => /^ok\n4\n\d{13}$/.test(reply); // and the age of a row that was made at 1000 ms
+  const partial = (holder = 'E', lease = '7', seq = 1) => ['partial', 0, 't', seq, lease, 0, '', 'text', 1000, holder, 'whole'];
+  const FIRST_TEXT = (reply) => /^ok\n4\n\d{13}\n1\n$/.test(reply); // and the age of a row that was made at 1000 ms
   const stream = { 'partials:t:1': ttl(86400, anything) };
   cases([
     { name: 'by a heartbeat', before: one, call: ['extend', 0, 't', '7', 'E'], reply: 'ok\n', after: renewed() },
@@ -136,11 +138,11 @@ scripts('the key of a lease is deleted with its claim', ({ cases, test }) => {
     { name: 'not with the first of three answers', before: three(), call: complete(), reply: ok, after: { 't:t': { ...topicOf(['D', 'P 7 1 E 3', 'P 7 1 E 3'], { 'l:7': '1 2 3' }), 'a:1': anything } } },
     { name: 'with the last of three answers', before: three(), calls: [complete(1), complete(2), complete(3)], replies: [ok, ok, ok], after: { ...gone, 't:t': topicOf(['D', 'D', 'D'], { 'a:1': anything, 'a:2': anything, 'a:3': anything }) } },
     { name: 'with a release', before: three(), call: release('retry'), reply: 'ok', after: { ...back(3), ...gone } },
-    { name: 'with a release that fails it', before: one, call: release('fail'), reply: 'ok', after: () => ({ ...gone, 't:t': topicOf(['F "tired"'], { 'w:1': '' }), failed: anything, [`stat:${Math.floor(Date.now() / 60_000)}`]: ttl(7200, anything) }) },
+    { name: 'with a release that fails it', before: one, call: release('fail'), reply: 'ok', after: () => ({ ...gone, 't:t': topicOf(['F "tired"'], { 'w:1': '', ...ended(1) }), failed: anything, [`stat:${Math.floor(Date.now() / 60_000)}`]: ttl(7200, anything) }) },
     { name: 'with a claim that is given back', before: one, call: ['give_back', 't', '7', ''], reply: 'ok', after: { ...back(1, 0), ...gone } },
     { name: 'with a lease that ended', before: due(three()), call: ['reap'], reply: '\n1\n0', after: { ...back(3), ...gone } },
     { name: 'with a delivery lease that ended, long before its own time', before: due(one, 1), call: ['reap'], reply: '\n0\n1', after: { ...back(1, 0), ...gone, 't:t': { ...back(1, 0)['t:t'], 'b:1': 1 } } },
-    { name: 'with the last query that was cancelled under it', before: one, call: ['cancel', 0, 't', 1, '', '"user"'], reply: 'ok\nended', after: { ...gone, 't:t': topicOf(['C "user"'], { 'w:1': '', 'c:7': '1' }) } },
+    { name: 'with the last query that was cancelled under it', before: one, call: ['cancel', 0, 't', 1, '', '"user"'], reply: 'ok\nended', after: { ...gone, 't:t': topicOf(['C "user"'], { 'w:1': '', 'c:7': '1', ...ended(1) }) } },
     { name: 'with its topic', before: { ...three(), 'topics:alice': zset({ t: 1 }), 't:t': { ...three()['t:t'], 'u:alice': '1' } }, call: ['delete', 0, 'alice', 't', ''], reply: 'ok', after: { ...gone, 't:t': null, 'topics:alice': null } },
     { name: 'with a topic that is purged', before: { ...one, 'topics:alice': zset({ t: 1 }), users: set('alice'), 't:t': { ...one['t:t'], 'u:alice': '1' } }, call: ['purge', 1, '0'], reply: '0', after: { ...gone, 't:t': null, 'topics:alice': null, users: null } },
     {
@@ -156,7 +158,7 @@ scripts('the key of a lease is deleted with its claim', ({ cases, test }) => {
       call: release('retry'),
       reply: 'ok',
       events: [lines('claim', 'F|*', 't', 8, 2, 1, 1, rowOf({ query: 'Q1' }))],
-      after: { 'lease:7': null, 't:t': { ...topicOf(['P 8 2 F 1']), open: '' }, leases: zset({ '8 t': soon(2000) }), idle: null, meta: meta(8) },
+      after: { 'lease:7': null, 't:t': { ...topicOf(['P 8 2 F 1']), open: '', ...ended(1) }, leases: zset({ '8 t': soon(2000) }), idle: null, meta: meta(8) },
     },
   ]);
 
@@ -178,7 +180,7 @@ scripts('a claim whose key is gone', ({ cases, test }) => {
     { name: 'is returned when its lease ends', before: due(without(one)), call: ['reap'], reply: '\n1\n0', after: back(1) },
     { name: 'of three is returned when its lease ends', before: due(without(three())), call: ['reap'], reply: '\n1\n0', after: back(3) },
     { name: 'is released', before: without(one), call: release('retry'), reply: 'ok', after: back(1) },
-    { name: 'of three, one of them answered, is released', before: without(three(['D', 'P 7 1 E 3', 'P 7 1 E 3'])), call: release('retry'), reply: 'ok', after: { ...back(2), 't:t': { ...topicOf(['D', undefined, undefined]), open: openOf([2, 1], [3, 1]) }, 'open:default:alice': zset({ t: 1_001_000 }) } },
+    { name: 'of three, one of them answered, is released', before: without(three(['D', 'P 7 1 E 3', 'P 7 1 E 3'])), call: release('retry'), reply: 'ok', after: { ...back(2), 't:t': { ...topicOf(['D', undefined, undefined]), open: openOf([2, 1], [3, 1]), 'k:2': 1, 'k:3': 1 }, 'open:default:alice': zset({ t: 1_001_000 }) } },
     { name: 'is given back', before: without(one), call: ['give_back', 't', '7', ''], reply: 'ok', after: back(1, 0) },
     { name: 'is still only its own account\'s', before: without(one), calls: [['extend', 0, 't', '7', 'F'], ['release', 0, 't', '7', 'F', '', '"x"', 'retry']], replies: ['lost', 'lost'] },
   ]);
@@ -251,7 +253,7 @@ scripts('what a lease\'s key is read for', ({ test }) => {
   test('an engine with made-up leases reads no rows, and with those of others none either', async (shard) => {
     await long(shard, [...Array(ROWS).fill('D'), 'P 7 1 E 1']);
     await shard.seed({ leases: zset({ '7 t': LATER }), ...KEY });
-    const lies = (lease) => [['extend', 0, 't', lease, 'F'], ['release', 0, 't', lease, 'F', '', '"x"', 'retry'], ['partial', 0, 't', 1, lease, 0, '', 'x', 1000, 'F']];
+    const lies = (lease) => [['extend', 0, 't', lease, 'F'], ['release', 0, 't', lease, 'F', '', '"x"', 'retry'], ['partial', 0, 't', 1, lease, 0, '', 'x', 1000, 'F', 'whole']];
     const [replies, hmgets] = await looks(shard, ...lies('7'));
     assert.deepEqual([replies, hmgets], [['lost', 'lost', 'lost'], 1], 'the look of partial, at one row\'s state');
     const [made, madeUp] = await looks(shard, ...lies('99'));

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT
+ * engine_asks.c - an engine's socket: sending, requests of the node's own, and slots (see
+ * engine_socket.h). */
+#include "services/broker/socket/engine_socket.h"
+
+#include "shared/base/mem.h"
+
+enum {
+    TARGET_MAX_BYTES = 4096,
+    ASKS_MAX = 64, /* frames in progress; past that, or with long ones, nothing more is read */
+    LONG_BYTES = 64 << 10,
+    RETRY_MS = 1000,
+    EARLY_MS = 1000 /* a poll with nothing that was shorter than this came back early */
+};
+
+const struct engine_frame_info engine_frames[FRAME_NR] = {
+    [FRAME_PARTIAL] = {"partial", "POST", "/api/give-partial"},
+    [FRAME_ANSWER] = {"answer", "POST", "/api/give-new-answer"},
+    [FRAME_EXTEND] = {"extend", "POST", "/api/extend-claim"},
+    [FRAME_RELEASE] = {"release", "POST", "/api/release-claim"},
+    [FRAME_REST] = {"rest", "GET", "/api/get-new-queries"},
+};
+
+/* --- sending ---------------------------------------------------------------------------------- */
+
+static void put_reply(struct buf *b, enum engine_frame to, struct str id, struct str lease,
+                      int status)
+{
+    buf_printf(b, "{\"Type\":\"reply\",\"To\":\"%s\"", engine_frames[to].type);
+    if (id.n > 0)
+        buf_printf(b, ",\"Id\":%.*s", STR_ARG(id));
+    if (lease.n > 0)
+        buf_printf(b, ",\"Lease\":\"%.*s\"", STR_ARG(lease));
+    buf_printf(b, ",\"Status\":%d,\"Body\":", status);
+}
+
+void engine_reply(struct engine_socket *s, const struct engine_ask *ask, int status,
+                  struct str body)
+{
+    struct buf b;
+    buf_init(&b, ENGINE_FRAME_MAX_BYTES);
+    put_reply(&b, ask->frame, str_of(ask->id), str_of(ask->lease), status);
+    buf_put(&b, body);
+    buf_put_char(&b, '}');
+    engine_socket_send(s, &b);
+    buf_fini(&b);
+}
+
+void engine_reply_stored(struct engine_socket *s, struct str id, struct str lease, uint64_t next)
+{
+    struct buf b;
+    buf_init(&b, 1024);
+    put_reply(&b, FRAME_PARTIAL, id, lease, 200);
+    buf_printf(&b, "{\"Next\":%llu,\"IntervalMs\":0,\"Cancelled\":false}}",
+               (unsigned long long)next);
+    engine_socket_send(s, &b);
+    buf_fini(&b);
+}
+
+void engine_reply_fault(struct engine_socket *s, const char *detail)
+{
+    struct buf b;
+    buf_init(&b, 1024);
+    buf_lit(&b, "{\"Type\":\"error\",\"detail\":");
+    buf_put_json(&b, str_of(detail));
+    buf_put_char(&b, '}');
+    engine_socket_send(s, &b);
+    buf_fini(&b);
+}
+
+void engine_socket_send(struct engine_socket *s, const struct buf *b)
+{
+    if (!b->is_over)
+        websocket_send(s->websocket, buf_str(b));
+}
+
+void engine_socket_send_claim(struct engine_socket *s, struct str json)
+{
+    struct buf b;
+    buf_init(&b, CLAIM_REPLY_MAX_BYTES);
+    buf_lit(&b, "{\"Type\":\"claim\",\"Body\":");
+    buf_put(&b, json);
+    buf_put_char(&b, '}');
+    engine_socket_send(s, &b);
+    buf_fini(&b);
+    engine_claims_add(&s->claims, json);
+}
+
+bool engine_socket_is_claim(struct str json)
+{
+    return json.n > 0 && !str_has_prefix(json, STR("{\"Topic\":null"));
+}
+
+/* --- requests of the node's own --------------------------------------------------------------- */
+
+void engine_socket_pace(struct engine_socket *s)
+{
+    bool is_full = s->ask_n >= ASKS_MAX || s->long_bytes > 0 || s->drafts.clogged_n > 0;
+    if (is_full == s->is_paused)
+        return;
+    s->is_paused = is_full;
+    if (is_full)
+        websocket_pause(s->websocket);
+    else
+        websocket_resume(s->websocket);
+}
+
+struct engine_ask *engine_ask_begin(struct engine_socket *s, struct list *list)
+{
+    struct engine_ask *ask = mem_zeroed(sizeof *ask);
+    ask->socket = s;
+    ask->since_ms = clock_mono_ms();
+    list_append(list, &ask->link);
+    if (list == &s->polls)
+        s->poll_n++;
+    else
+        s->ask_n++;
+    return ask;
+}
+
+void engine_ask_start(struct engine_ask *ask, const char *method, struct str target,
+                      struct str body)
+{
+    struct engine_socket *s = ask->socket;
+    ask->body_n = body.n;
+    s->long_bytes += body.n > LONG_BYTES ? body.n : 0;
+    engine_socket_pace(s);
+    inner_start(&ask->inner, s->server,
+                &(struct inner_call){.account = s->account,
+                                     .peer = str_of(s->peer),
+                                     .method = method,
+                                     .target = target,
+                                     .body = body});
+}
+
+static void leave_polls(struct engine_ask *poll)
+{
+    poll->socket->poll_n--;
+    poll->socket->names &= ~(1ull << poll->name);
+}
+
+void engine_ask_finish(struct engine_ask *ask)
+{
+    struct engine_socket *s = ask->socket;
+    list_remove(&ask->link);
+    list_append(&s->answered, &ask->link);
+    if (ask->is_poll) {
+        leave_polls(ask);
+        return;
+    }
+    s->ask_n--;
+    s->long_bytes -= ask->body_n > LONG_BYTES ? ask->body_n : 0;
+    engine_socket_pace(s);
+}
+
+void engine_ask_drop(struct engine_ask *ask, bool is_taken)
+{
+    list_remove(&ask->link);
+    inner_end(&ask->inner, is_taken);
+    free(ask);
+}
+
+/* Ends what is answered, unless bytes of it wait to be written. */
+void engine_asks_sweep(struct engine_socket *s, bool is_written)
+{
+    list_for_each (struct engine_ask, ask, &s->answered, link)
+        if (is_written || !ask->was_sent)
+            engine_ask_drop(ask, true);
+}
+
+/* --- slots ------------------------------------------------------------------------------------ */
+
+void engine_socket_fill_soon(struct engine_socket *s, uint64_t after_ms)
+{
+    loop_set_deadline(s->server->loop, &s->again, after_ms);
+}
+
+static void on_polled(struct inner *inner, int status, struct str body)
+{
+    struct engine_ask *ask = container_of(inner, struct engine_ask, inner);
+    struct engine_socket *s = ask->socket;
+    uint64_t after_ms = 0;
+    engine_ask_finish(ask);
+    if (status == 200 && engine_socket_is_claim(body)) {
+        ask->was_sent = true;
+        engine_socket_send_claim(s, body);
+    } else if (status == 200) {
+        after_ms = clock_mono_ms() - ask->since_ms < EARLY_MS ? RETRY_MS : 0;
+    } else if (status == 429 || status >= 500) {
+        after_ms = RETRY_MS;
+    } else {
+        ask->was_sent = s->is_closing = true;
+        engine_reply(s, ask, status, body);
+        websocket_close(s->websocket, WEBSOCKET_POLICY, "This engine gets no claims.");
+    }
+    engine_socket_fill_soon(s, after_ms);
+}
+
+/* Polls of one socket have different names: a newer one of the same name would end the older. */
+void engine_socket_put_poll(struct engine_socket *s, struct buf *b, unsigned name)
+{
+    buf_put(b, str_of(s->query));
+    if (s->engine[0] == 0)
+        return;
+    buf_lit(b, "&Engine=");
+    buf_put_url_encoded(b, str_of(s->engine));
+    buf_printf(b, "-%u&Process=", name + 1);
+    buf_put_url_encoded(b, str_of(s->engine));
+}
+
+static unsigned free_name(const struct engine_socket *s)
+{
+    unsigned name = 0;
+    while (name < ENGINE_SLOTS_MAX - 1 && (s->names & 1ull << name) != 0)
+        name++;
+    return name;
+}
+
+static void start_poll(struct engine_socket *s)
+{
+    struct buf target;
+    buf_init(&target, TARGET_MAX_BYTES);
+    struct engine_ask *ask = engine_ask_begin(s, &s->polls);
+    ask->is_poll = true;
+    ask->inner.on_answer = on_polled;
+    ask->name = free_name(s);
+    s->names |= 1ull << ask->name;
+    buf_lit(&target, "/api/get-new-queries?Wait=120");
+    engine_socket_put_poll(s, &target, ask->name);
+    engine_ask_start(ask, "GET", buf_str(&target), STR(""));
+    buf_fini(&target);
+}
+
+static void fill(struct engine_socket *s)
+{
+    uint64_t now_ms = clock_mono_ms();
+    if (s->server->is_draining || s->is_closing)
+        return;
+    if (s->rest_until_ms > now_ms) {
+        engine_socket_fill_soon(s, s->rest_until_ms - now_ms);
+        return;
+    }
+    /* A poll that is answered at once has set the deadline: its slot is looked at again then. */
+    for (unsigned i = s->claims.n + s->poll_n; i < s->slots; i++)
+        start_poll(s);
+}
+
+void engine_slots_on_again(struct deadline *deadline)
+{
+    struct engine_socket *s = container_of(deadline, struct engine_socket, again);
+    engine_asks_sweep(s, false);
+    fill(s);
+}
+
+static void end_polls(struct engine_socket *s, unsigned kept_n)
+{
+    while (s->poll_n > kept_n) {
+        struct engine_ask *poll = list_last(&s->polls, struct engine_ask, link);
+        leave_polls(poll);
+        engine_ask_drop(poll, false);
+    }
+}
+
+void engine_socket_rest(struct engine_socket *s, uint64_t rest_ms)
+{
+    s->rest_until_ms = rest_ms == 0 ? 0 : clock_mono_ms() + rest_ms;
+    if (rest_ms > 0)
+        end_polls(s, 0);
+    engine_socket_fill_soon(s, 0);
+}
+
+void engine_socket_set_slots(struct engine_socket *s, unsigned slots)
+{
+    s->slots = slots;
+    end_polls(s, slots > s->claims.n ? slots - s->claims.n : 0);
+    engine_socket_rest(s, 0);
+}

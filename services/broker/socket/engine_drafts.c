@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: MIT
+ * engine_drafts.c - see engine_drafts.h. */
+#include "services/broker/socket/engine_drafts.h"
+
+#include "generated/verbs.h"
+#include "shared/base/mem.h"
+
+#include <stdlib.h>
+
+enum {
+    DRAFTS_MAX = 256,      /* of a socket; more go the way of their route */
+    TEXT_MAX = 1 << 20,    /* of a draft, as the route stores at most */
+    STORE_MS = 250,        /* between two stores of a draft */
+    STORE_BYTES = 4 << 10, /* or with so much text */
+    CLOG_BYTES = 64 << 10,
+    RETRY_MS = 1000, /* Redis was away */
+    NODES_MAX_BYTES = 8 << 10,
+    ACKS_MAX_BYTES = 16 << 10,
+    LEASE_BYTES = 24
+};
+
+/* Text of one kind that is not stored. */
+struct run {
+    bool is_answer;
+    size_t n;
+};
+
+struct engine_draft {
+    struct list_link link;
+    struct engine_drafts *all;
+    struct shower shower; /* once it is open */
+    struct call call;
+    struct deadline store_by;
+    char lease[LEASE_BYTES];
+    char *topic, *topic_json; /* topic: a name */
+    uint64_t seq;
+    uint64_t claim;     /* 0: PRIMING */
+    unsigned priming_n; /* pieces that went the way of the route and are under way */
+    uint64_t stored;    /* the offset */
+    uint64_t stored_at_ms;
+    struct buf text; /* from `stored` on */
+    struct run *runs;
+    size_t run_n;
+    size_t storing_n, storing_run_n; /* bytes and runs that are being stored: they do not grow */
+    struct buf nodes;                /* that show it, each with a space after it */
+    struct buf acks;                 /* Ids that are answered when `text` is stored, as lines */
+    bool is_clogged;
+};
+
+static struct queue *queue_of(const struct engine_draft *d)
+{
+    return d->all->queue;
+}
+
+static struct loop *loop_of(const struct engine_draft *d)
+{
+    return d->all->queue->loop;
+}
+
+static struct engine_draft *find(const struct engine_drafts *drafts, struct str lease, uint64_t seq)
+{
+    list_for_each (struct engine_draft, d, &drafts->list, link)
+        if (d->seq == seq && str_eq(str_of(d->lease), lease))
+            return d;
+    return NULL;
+}
+
+static void set_clogged(struct engine_draft *d, bool is_clogged)
+{
+    if (d->is_clogged == is_clogged)
+        return;
+    d->is_clogged = is_clogged;
+    d->all->clogged_n += is_clogged ? 1u : -1u;
+    d->all->events->on_clogged(d->all);
+}
+
+static void drop(struct engine_draft *d)
+{
+    set_clogged(d, false);
+    list_remove(&d->link);
+    d->all->n--;
+    queue_show_stop(queue_of(d), &d->shower);
+    loop_cancel_deadline(loop_of(d), &d->store_by);
+    call_detach(&d->call);
+    buf_fini(&d->text);
+    buf_fini(&d->nodes);
+    buf_fini(&d->acks);
+    free(d->runs);
+    free(d->topic);
+    free(d->topic_json);
+    free(d);
+}
+
+/* --- storing ---------------------------------------------------------------------------------- */
+
+/* A call stores one thought and one text after it. */
+struct stretch {
+    struct str think, answer;
+    size_t run_n;
+};
+
+static struct stretch stretch_at(const struct engine_draft *d, size_t run, size_t at)
+{
+    struct stretch stretch = {STR(""), STR(""), 0};
+    if (run < d->run_n && !d->runs[run].is_answer) {
+        stretch.think = (struct str){d->text.at + at, d->runs[run].n};
+        stretch.run_n++;
+    }
+    if (run + stretch.run_n < d->run_n && d->runs[run + stretch.run_n].is_answer) {
+        stretch.answer =
+            (struct str){d->text.at + at + stretch.think.n, d->runs[run + stretch.run_n].n};
+        stretch.run_n++;
+    }
+    return stretch;
+}
+
+static void call_store(struct call_start start, const struct engine_draft *d, uint64_t offset,
+                       const struct stretch *stretch)
+{
+    call_partial(start, .topic = str_of(d->topic), .seq = d->seq, .lease = str_of(d->lease),
+                 .offset = offset, .think = stretch->think, .answer = stretch->answer,
+                 .max_bytes = TEXT_MAX, .holder = d->all->holder, .mode = PARTIAL_SHOWN);
+}
+
+/* Stores all of it, and waits for nothing. */
+static void store_rest(const struct engine_draft *d)
+{
+    size_t at = d->storing_n, run = d->storing_run_n;
+    while (run < d->run_n) {
+        struct stretch stretch = stretch_at(d, run, at);
+        call_store(shards_forget(queue_shards(queue_of(d))), d, d->stored + at, &stretch);
+        at += stretch.think.n + stretch.answer.n;
+        run += stretch.run_n;
+    }
+}
+
+static void remove_stored(struct engine_draft *d)
+{
+    size_t n = d->storing_n, run_n = d->storing_run_n;
+    memmove(d->text.at, d->text.at + n, d->text.n - n);
+    d->text.n -= n;
+    memmove(d->runs, d->runs + run_n, (d->run_n - run_n) * sizeof *d->runs);
+    d->run_n -= run_n;
+    d->storing_n = d->storing_run_n = 0;
+}
+
+static void report(struct engine_draft *d)
+{
+    struct lines acks = lines_of(buf_str(&d->acks));
+    bool is_whole = d->run_n == 0;
+    while (is_whole && lines_are_left(&acks)) {
+        struct str id = lines_next(&acks);
+        if (id.n > 0)
+            d->all->events->on_acknowledged(d->all, id, str_of(d->lease), d->stored);
+    }
+    if (is_whole)
+        buf_clear(&d->acks);
+    d->all->events->on_stored(d->all, str_of(d->topic_json), d->seq, str_of(d->lease), d->stored);
+}
+
+static void set_nodes(struct engine_draft *d, struct str nodes)
+{
+    buf_clear(&d->nodes);
+    buf_put(&d->nodes, nodes);
+    if (nodes.n > 0)
+        buf_put_char(&d->nodes, ' ');
+}
+
+static void store(struct engine_draft *d);
+
+/* Stores again if there is enough, or later. */
+static void continue_storing(struct engine_draft *d)
+{
+    uint64_t now_ms = clock_mono_ms(), due_ms = d->stored_at_ms + STORE_MS;
+    if (d->run_n == 0 || call_is_under_way(&d->call))
+        return;
+    if (d->text.n >= STORE_BYTES || d->acks.n > 0 || due_ms <= now_ms)
+        store(d);
+    else if (!deadline_is_set(&d->store_by))
+        loop_set_deadline(loop_of(d), &d->store_by, due_ms - now_ms);
+}
+
+static void give_up(struct engine_draft *d)
+{
+    struct engine_drafts *all = d->all;
+    char *topic_json = d->topic_json, *lease = str_copy(str_of(d->lease));
+    uint64_t seq = d->seq, stored = d->stored;
+    d->topic_json = NULL;
+    drop(d);
+    all->events->on_refused(all, str_of(topic_json), seq, str_of(lease), stored);
+    free(topic_json);
+    free(lease);
+}
+
+static void on_stored(struct call *call, enum err error, struct str reply)
+{
+    struct engine_draft *d = container_of(call, struct engine_draft, call);
+    struct lines lines = lines_of(reply);
+    if (error != ERR_OK) {
+        d->storing_n = d->storing_run_n = 0;
+        loop_set_deadline(loop_of(d), &d->store_by, RETRY_MS);
+        return;
+    }
+    if (!str_eq(lines_next(&lines), STR("ok"))) {
+        give_up(d);
+        return;
+    }
+    d->stored += d->storing_n;
+    d->stored_at_ms = clock_mono_ms();
+    remove_stored(d);
+    (void)lines_next(&lines); /* the offset */
+    (void)lines_next(&lines); /* the age: it is not the first text */
+    (void)lines_next(&lines); /* the claim */
+    set_nodes(d, lines_next(&lines));
+    set_clogged(d, d->text.n >= CLOG_BYTES);
+    report(d);
+    continue_storing(d);
+}
+
+static void store(struct engine_draft *d)
+{
+    struct stretch stretch = stretch_at(d, 0, 0);
+    loop_cancel_deadline(loop_of(d), &d->store_by);
+    d->storing_n = stretch.think.n + stretch.answer.n;
+    d->storing_run_n = stretch.run_n;
+    call_store(shards_call(queue_shards(queue_of(d)), &d->call, on_stored), d, d->stored, &stretch);
+}
+
+static void on_store_by(struct deadline *deadline)
+{
+    struct engine_draft *d = container_of(deadline, struct engine_draft, store_by);
+    if (d->run_n > 0 && !call_is_under_way(&d->call))
+        store(d);
+}
+
+/* --- showing ---------------------------------------------------------------------------------- */
+
+static void show_to_all(struct engine_draft *d, const struct piece *piece)
+{
+    struct str rest = buf_str(&d->nodes);
+    while (rest.n > 0) {
+        struct str node = str_cut(&rest, ' ');
+        if (node.n > 0)
+            queue_show(queue_of(d), &d->shower, node, piece);
+    }
+}
+
+static bool is_shown_to(const struct engine_draft *d, struct str node)
+{
+    struct str rest = buf_str(&d->nodes);
+    while (rest.n > 0)
+        if (str_eq(str_cut(&rest, ' '), node))
+            return true;
+    return false;
+}
+
+static void on_watched(struct shower *shower, struct str node)
+{
+    struct engine_draft *d = container_of(shower, struct engine_draft, shower);
+    size_t at = 0;
+    if (!is_shown_to(d, node)) {
+        buf_put(&d->nodes, node);
+        buf_put_char(&d->nodes, ' ');
+    }
+    for (size_t i = 0; i < d->run_n; i++) {
+        struct piece piece = {.id = {d->claim, d->stored + at + d->runs[i].n},
+                              .is_answer = d->runs[i].is_answer,
+                              .text = {d->text.at + at, d->runs[i].n}};
+        queue_show(queue_of(d), &d->shower, node, &piece);
+        at += d->runs[i].n;
+    }
+}
+
+static void append(struct engine_draft *d, bool is_answer, struct str text)
+{
+    if (text.n == 0)
+        return;
+    if (d->run_n == d->storing_run_n || d->runs[d->run_n - 1].is_answer != is_answer) {
+        d->runs = mem_grow(d->runs, d->run_n, sizeof *d->runs);
+        d->runs[d->run_n++] = (struct run){is_answer, 0};
+    }
+    d->runs[d->run_n - 1].n += text.n;
+    buf_put(&d->text, text);
+    struct piece piece = {
+        .id = {d->claim, d->stored + d->text.n}, .is_answer = is_answer, .text = text};
+    show_to_all(d, &piece);
+}
+
+/* --- frames ----------------------------------------------------------------------------------- */
+
+/* Takes off what the node has already. Returns false if that ends within a character, which no
+ * engine that sends the same text again can mean. */
+static bool cut(struct str *text, uint64_t *skip)
+{
+    size_t n = *skip < text->n ? (size_t)*skip : text->n;
+    *skip -= n;
+    text->at += n;
+    text->n -= n;
+    return text->n == 0 || n == 0 || ((unsigned char)text->at[0] & 0xC0) != 0x80;
+}
+
+/* Returns whether its lease was renewed recently, or will be soon. */
+static bool is_renewed(const struct engine_draft *d)
+{
+    return d->run_n > 0 || clock_mono_ms() < d->stored_at_ms + STORE_MS;
+}
+
+bool engine_drafts_take(struct engine_drafts *drafts, const struct draft_frame *frame)
+{
+    struct engine_draft *d = find(drafts, frame->lease, frame->seq);
+    struct str think = frame->think, answer = frame->answer;
+    if (d == NULL || d->claim == 0 || d->priming_n > 0 ||
+        !str_eq(str_of(d->topic_json), frame->topic_json))
+        return false;
+    uint64_t have = d->stored + d->text.n;
+    uint64_t skip = have - frame->offset;
+    if (frame->offset > have || frame->offset + think.n + answer.n > TEXT_MAX)
+        return false;
+    if (!cut(&think, &skip) || !cut(&answer, &skip))
+        return false;
+    if (think.n + answer.n == 0)
+        return frame->id.n == 0 && is_renewed(d);
+    append(d, false, think);
+    append(d, true, answer);
+    if (frame->id.n > 0) {
+        buf_put(&d->acks, frame->id);
+        buf_put_char(&d->acks, '\n');
+    }
+    set_clogged(d, d->text.n >= CLOG_BYTES);
+    continue_storing(d);
+    return true;
+}
+
+bool engine_drafts_prime(struct engine_drafts *drafts, const struct draft_frame *frame)
+{
+    struct engine_draft *d = find(drafts, frame->lease, frame->seq);
+    if (d == NULL && (drafts->n >= DRAFTS_MAX || frame->lease.n >= LEASE_BYTES))
+        return false;
+    if (d == NULL) {
+        d = mem_zeroed(sizeof *d);
+        d->all = drafts;
+        d->seq = frame->seq;
+        memcpy(d->lease, frame->lease.at, frame->lease.n);
+        d->topic_json = str_copy(frame->topic_json);
+        d->store_by.on_expire = on_store_by;
+        d->shower.on_watched = on_watched;
+        buf_init(&d->text, TEXT_MAX);
+        buf_init(&d->nodes, NODES_MAX_BYTES);
+        buf_init(&d->acks, ACKS_MAX_BYTES);
+        list_append(&drafts->list, &d->link);
+        drafts->n++;
+    } else if (d->run_n > 0) { /* a piece that does not follow: what precedes it is stored first */
+        store_rest(d);
+        d->stored += d->text.n;
+        d->storing_n = d->storing_run_n = d->run_n = 0;
+        buf_clear(&d->text);
+        call_detach(&d->call);
+    }
+    d->priming_n++;
+    return true;
+}
+
+static void open_draft(struct engine_draft *d, struct str topic, uint64_t claim)
+{
+    d->claim = claim;
+    d->topic = str_copy(topic);
+    d->shower.topic = str_of(d->topic);
+    d->shower.seq = d->seq;
+    queue_show_start(queue_of(d), &d->shower);
+}
+
+void engine_drafts_on_stored(struct engine_drafts *drafts, struct str lease, uint64_t seq,
+                             struct str topic, uint64_t claim, uint64_t next, struct str nodes)
+{
+    struct engine_draft *d = find(drafts, lease, seq);
+    if (d == NULL || d->priming_n == 0)
+        return;
+    d->priming_n--;
+    if (claim == 0) {
+        if (d->priming_n == 0 && d->claim == 0)
+            drop(d);
+        return;
+    }
+    d->stored = next;
+    d->stored_at_ms = clock_mono_ms();
+    if (d->claim == 0)
+        open_draft(d, topic, claim);
+    set_nodes(d, nodes);
+    if (d->priming_n == 0)
+        report(d);
+}
+
+void engine_drafts_end(struct engine_drafts *drafts, struct str lease, uint64_t seq, bool is_kept)
+{
+    list_for_each (struct engine_draft, d, &drafts->list, link) {
+        if (!str_eq(str_of(d->lease), lease) || (seq != 0 && d->seq != seq))
+            continue;
+        if (is_kept && d->claim != 0)
+            store_rest(d);
+        drop(d);
+    }
+}
+
+void engine_drafts_fini(struct engine_drafts *drafts)
+{
+    list_for_each (struct engine_draft, d, &drafts->list, link) {
+        if (d->claim != 0)
+            store_rest(d);
+        drop(d);
+    }
+}
