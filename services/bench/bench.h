@@ -20,6 +20,7 @@ enum bench_mode {
     BENCH_WAKE,
     BENCH_WAKECHECK,
     BENCH_IDLE,
+    BENCH_TOKENS,
     BENCH_MODE_NR
 };
 
@@ -30,6 +31,7 @@ struct bench {
     struct buf frontend_token, engine_token; /* empty: requests are signed */
     unsigned seconds, conns, engines, users, samples, idle_n, query_bytes, answer_bytes;
     unsigned rate; /* cycles per second to begin; 0: as many as `conns` can */
+    unsigned streams, token_rate, per_piece, viewers; /* the rate is that of one stream, per s */
     bool is_next, is_progress;
     char run[16];                       /* starts the topics of this run: "bench-1a2b3c-" */
     struct str query_json, answer_json; /* the texts as JSON strings, quotes included */
@@ -68,11 +70,23 @@ struct bench_idle_result {
     double node_cpu_s, redis_cpu_s; /* over `elapsed_us`; negative: not known */
 };
 
+struct bench_tokens_result {
+    struct bench_faults faults;
+    uint64_t elapsed_us, sent, delivered; /* tokens; delivered: to all viewers together */
+    struct bench_samples delay;           /* of a piece: its request is sent -> a viewer has it */
+    uint64_t refused;                     /* requests with a piece that was not taken */
+    uint64_t resets;                      /* events `restart` and `reset` */
+    uint64_t unequal;                     /* viewers whose text is not what was sent */
+    uint64_t unfinished;                  /* viewers that did not see the end of their stream */
+    double node_cpu_s, redis_cpu_s, client_cpu_s; /* over `elapsed_us`; negative: not known */
+};
+
 struct bench_results {
     bool has[BENCH_MODE_NR];
     struct bench_cycle_result cycles[3]; /* [BENCH_SPLIT], [BENCH_INLINE], [BENCH_COMPACT] */
     struct bench_wake_result wakes[2];   /* [BENCH_WAKE - BENCH_WAKE], [BENCH_WAKECHECK - ..] */
     struct bench_idle_result idle;
+    struct bench_tokens_result tokens;
 };
 
 /* Each runs one mode to its end and blocks meanwhile. False when the system refuses (descriptors,
@@ -82,6 +96,7 @@ bool bench_cycle_run(const struct bench *bench, enum bench_mode mode,
 bool bench_wake_run(const struct bench *bench, enum bench_mode mode,
                     struct bench_wake_result *ret_result) must_check;
 bool bench_idle_run(const struct bench *bench, struct bench_idle_result *ret_result) must_check;
+bool bench_tokens_run(const struct bench *bench, struct bench_tokens_result *ret_result) must_check;
 
 /* Logs both accounts in at the first node (blocks up to 10 s each). False with a line on standard
  * error. */

@@ -17,8 +17,10 @@
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,7 +31,8 @@ enum {
     OUT_MAX_BYTES = 8 << 20,
     RECONNECT_US = 100000,
     UNREACHABLE_US = 2000000,
-    TURN_MAX_US = 1000000
+    TURN_MAX_US = 1000000,
+    SPARE_DESCRIPTORS = 64
 };
 
 static volatile sig_atomic_t is_interrupted;
@@ -45,6 +48,23 @@ void bench_conn_stop_on_signals(void)
     const struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+}
+
+bool bench_conn_raise_limit(size_t n, const char *what, const char *flags)
+{
+    struct rlimit limit;
+    rlim_t needed = n + SPARE_DESCRIPTORS;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return false;
+    if (limit.rlim_cur >= needed)
+        return true;
+    limit.rlim_cur = limit.rlim_max < needed ? limit.rlim_max : needed;
+    if (limit.rlim_cur >= needed && setrlimit(RLIMIT_NOFILE, &limit) == 0)
+        return true;
+    fprintf(stderr,
+            "parley: %zu %s need %llu open files, the limit is %llu: lower %s or raise ulimit -n\n",
+            n, what, (unsigned long long)needed, (unsigned long long)limit.rlim_max, flags);
+    return false;
 }
 
 bool bench_conn_loop_init(struct bench_conn_loop *loop)
@@ -73,7 +93,7 @@ static void close_socket(struct bench_conn *conn)
     if (conn->fd >= 0)
         close(conn->fd); /* epoll forgets it */
     conn->fd = -1;
-    conn->is_connecting = conn->is_writing = conn->has_answered = false;
+    conn->is_connecting = conn->is_writing = conn->has_answered = conn->is_streaming = false;
     buf_clear(&conn->in);
 }
 
@@ -206,21 +226,70 @@ static void finish_connect(struct bench_conn *conn)
     write_out(conn);
 }
 
+/* Not HTTP, too large, or more than was asked for: nothing after it can be trusted. */
+static void reject(struct bench_conn *conn)
+{
+    bool was_waiting = conn->is_waiting;
+    conn->loop->bad_n++;
+    close_socket(conn);
+    conn->is_waiting = false;
+    if (was_waiting)
+        bench_conn_again_after(conn, RECONNECT_US);
+}
+
+static void drop_front(struct buf *b, size_t n)
+{
+    b->n -= n;
+    if (b->at != NULL)
+        memmove(b->at, b->at + n, b->n);
+}
+
+/* Takes the head off a response that is passed on in parts; false if it is another one. */
+static bool begin_stream(struct bench_conn *conn)
+{
+    if (conn->handler->on_part == NULL || !conn->is_waiting)
+        return false;
+    size_t head_n = bench_response_stream_head(conn->in.at, conn->in.n);
+    if (head_n == 0)
+        return false;
+    drop_front(&conn->in, head_n);
+    conn->is_streaming = conn->has_answered = true;
+    return true;
+}
+
+/* Hands over the parts that are whole; false when the connection was closed meanwhile. */
+static bool take_parts(struct bench_conn *conn)
+{
+    enum bench_response_outcome outcome = BENCH_RESPONSE_WHOLE;
+    struct str part;
+    size_t taken = 0, size;
+    while (conn->is_streaming) {
+        outcome = bench_response_chunk(conn->in.at + taken, conn->in.n - taken, &part, &size);
+        if (outcome != BENCH_RESPONSE_WHOLE)
+            break;
+        taken += size;
+        if (part.n == 0)
+            conn->is_streaming = conn->is_waiting = false;
+        conn->handler->on_part(conn, part);
+    }
+    drop_front(&conn->in, taken);
+    if (outcome != BENCH_RESPONSE_BROKEN && !conn->in.is_over)
+        return true;
+    reject(conn);
+    return false;
+}
+
 /* Hands over what has come; false when the connection was closed meanwhile. */
 static bool take_responses(struct bench_conn *conn)
 {
+    if (conn->is_streaming || begin_stream(conn))
+        return take_parts(conn);
     struct bench_response response;
     enum bench_response_outcome outcome = bench_response_parse(conn->in.at, conn->in.n, &response);
     if (outcome == BENCH_RESPONSE_PARTIAL && !conn->in.is_over)
         return true;
     if (outcome != BENCH_RESPONSE_WHOLE || response.size != conn->in.n || !conn->is_waiting) {
-        /* Not HTTP, too large, or more than was asked for: nothing after it can be trusted. */
-        conn->loop->bad_n++;
-        bool was_waiting = conn->is_waiting;
-        close_socket(conn);
-        conn->is_waiting = false;
-        if (was_waiting)
-            bench_conn_again_after(conn, RECONNECT_US);
+        reject(conn);
         return false;
     }
     /* The handler reads the response from a buffer that its own next request does not touch. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * conn: HTTP/1.1 keep-alive connections on one epoll loop, one request at a time each. It sends
- * bytes that the owner wrote and passes on complete responses. A connection that the node closes,
- * or that cannot be opened, is not an error: it is counted, and the owner is asked to issue its
- * request again with a new signature, because a node accepts a nonce only once. One thread. Times
- * are microseconds of clock_mono_us.
+ * bytes that the owner wrote and passes on complete responses, or their parts as they come. A
+ * connection that the node closes, or that cannot be opened, is not an error: it is counted, and
+ * the owner is asked to issue its request again with a new signature, because a node accepts a
+ * nonce only once. One thread. Times are microseconds of clock_mono_us.
  */
 #ifndef PARLEY_BENCH_CONN_H
 #define PARLEY_BENCH_CONN_H
@@ -35,6 +35,10 @@ struct bench_conn_handler {
     void (*on_response)(struct bench_conn *conn, const struct bench_response *response);
     /* Issue the request that this connection is at: it was lost, or its delay is over. */
     void (*on_again)(struct bench_conn *conn);
+    /* A part of the body of a 200 that comes in chunks, without data at its end: such a response is
+     * no on_response. Borrowed; it sends no request in here. NULL: all responses are passed on
+     * whole. */
+    void (*on_part)(struct bench_conn *conn, struct str part);
 };
 
 struct bench_conn {
@@ -45,6 +49,7 @@ struct bench_conn {
     int fd;           /* -1: closed */
     bool is_connecting, is_writing, is_waiting;
     bool has_answered; /* this socket has brought a response */
+    bool is_streaming; /* a response is passed on in parts, and has not ended */
     struct buf in, out;
     size_t written_n;
     uint64_t due_us;
@@ -58,6 +63,9 @@ void bench_conn_loop_fini(struct bench_conn_loop *loop);
 /* From now on SIGINT and SIGTERM stop all loops, within a second, so that what was measured is
  * reported. A second signal ends the process. */
 void bench_conn_stop_on_signals(void);
+/* Makes sure that `n` connections may be open at a time. False with a line on standard error, which
+ * calls them `what` and says to lower `flags`. */
+bool bench_conn_raise_limit(size_t n, const char *what, const char *flags) must_check;
 /* Turns until `until_us`, or until somebody sets `is_stopped`. All callbacks run in here. */
 void bench_conn_loop_run(struct bench_conn_loop *loop, uint64_t until_us);
 

@@ -18,11 +18,9 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
-#include <sys/resource.h>
 
 enum { POLLS_PER_ADDRESS = 8000, FIRST_SOURCE = 0x7f000102, OPENING_MAX = 256, WAIT_S = 120 };
 enum { OPEN_LIMIT_US = 60000000, IDLE_LIMIT_US = 15000000, SLICE_US = 500000, STEP_US = 2000 };
-enum { SPARE_DESCRIPTORS = 64 };
 
 /* Less than this share of a core is rest. */
 static const double REST_CPU = 0.02;
@@ -54,23 +52,6 @@ static void on_again(struct bench_conn *conn)
 }
 
 static const struct bench_conn_handler handler = {.on_response = on_response, .on_again = on_again};
-
-static bool raise_descriptor_limit(size_t n)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-        return false;
-    if (limit.rlim_cur >= n)
-        return true;
-    limit.rlim_cur = limit.rlim_max < n ? limit.rlim_max : n;
-    if (limit.rlim_cur >= n && setrlimit(RLIMIT_NOFILE, &limit) == 0)
-        return true;
-    fprintf(stderr,
-            "parley: %zu parked polls need %zu open files, the limit is %llu: lower --idle or "
-            "raise ulimit -n\n",
-            n - SPARE_DESCRIPTORS, n, (unsigned long long)limit.rlim_max);
-    return false;
-}
 
 /* Not all at once: a node's backlog of connections is limited. */
 static void open_polls(struct idle_run *run)
@@ -134,7 +115,7 @@ bool bench_idle_run(const struct bench *bench, struct bench_idle_result *ret_res
 {
     *ret_result = (struct bench_idle_result){.asked = bench->idle_n};
     struct idle_run run = {.bench = bench, .result = ret_result};
-    if (!raise_descriptor_limit((size_t)bench->idle_n + SPARE_DESCRIPTORS))
+    if (!bench_conn_raise_limit(bench->idle_n, "parked polls", "--idle"))
         return false;
     if (!bench_conn_loop_init(&run.loop)) {
         fprintf(stderr, "parley: cannot create an event loop: %s\n", strerror(errno));

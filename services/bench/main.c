@@ -4,6 +4,7 @@
  * that it measures; README.md says how to read the figures. */
 #include "services/bench/conn.h"
 #include "services/bench/report.h"
+#include "services/bench/token_text.h"
 #include "services/commands/commands.h"
 #include "shared/auth/token.h"
 #include "shared/base/buf.h"
@@ -15,7 +16,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-enum { EXIT_FAILED = 1, EXIT_USAGE = 2, TEXT_MAX_BYTES = 1 << 20 };
+enum { EXIT_FAILED = 1, EXIT_USAGE = 2, TEXT_MAX_BYTES = 1 << 20, PARTIALS_MAX_BYTES = 1 << 20 };
 
 static const struct config_group bench_options = {
     "Flags",
@@ -23,16 +24,17 @@ static const struct config_group bench_options = {
         OPTION_TEXT(
             "url", "URL[,URL...]", "http://127.0.0.1:8080",
             "The nodes. Connections are spread over several nodes in turn. In the modes wake "
-            "and wakecheck the frontend uses the first node and the engine the second."),
+            "and wakecheck the frontend uses the first node and the engine the second. In mode "
+            "tokens engines use the first node and viewers the others."),
         OPTION_TEXT("accounts", "FILE", NULL,
                     "The nodes' accounts.yaml. The first frontend account adds and checks queries; "
                     "the first engine account without a dialect claims and answers. Required."),
-        OPTION_CHOICE("mode", "split|inline|compact|wake|wakecheck|idle|all", "split",
+        OPTION_CHOICE("mode", "split|inline|compact|wake|wakecheck|idle|tokens|all", "split",
                       "What to measure; see Modes above."),
         OPTION_NUMBER(
             "seconds", "N", "5", 1, 3600,
-            "Seconds that split, inline and compact measure and that idle watches the parked "
-            "polls, after one second of warm-up."),
+            "Seconds that split, inline, compact and tokens measure, after one second of warm-up, "
+            "and that idle watches the parked polls."),
         OPTION_NUMBER("conns", "N", "64", 1, 8192,
                       "Concurrent cycles: connections in inline; frontend connections in split and "
                       "compact."),
@@ -54,8 +56,9 @@ static const struct config_group bench_options = {
             "next", "off",
             "Mode split: engines answer with Next=true, which returns the next claim in the "
             "same response."),
-        OPTION_BOOL("tokens", "off",
-                    "Requests bear tokens of GET /api/login instead of signatures."),
+        OPTION_BOOL(
+            "tokens", "off",
+            "Requests bear login tokens (GET /api/login) instead of signatures, in every mode."),
         OPTION_NUMBER("query-bytes", "N", "300", 10, 262144, "Length of a question, in bytes."),
         OPTION_NUMBER("answer-bytes", "N", "600", 1, 524288, "Length of an answer, in bytes."),
         OPTION_NUMBER("samples", "N", "200", 10, 100000,
@@ -63,6 +66,14 @@ static const struct config_group bench_options = {
         OPTION_NUMBER(
             "idle", "N", "10000", 1, 1000000,
             "Mode idle: number of polls to park. Client and node each need that many open files."),
+        OPTION_NUMBER("streams", "N", "50", 1, 8192,
+                      "Mode tokens: answers that are written at the same time."),
+        OPTION_NUMBER("token-rate", "N", "50", 1, 10000,
+                      "Mode tokens: tokens per second of each answer. A token has four bytes."),
+        OPTION_NUMBER("per-piece", "N", "1", 1, 1000,
+                      "Mode tokens: tokens that an engine collects for each partial answer."),
+        OPTION_NUMBER("viewers", "N", "1", 1, 1000,
+                      "Mode tokens: clients that follow each answer."),
         OPTION_TEXT(
             "pid", "PID[,PID...]", NULL,
             "Process ids of the nodes, to measure CPU and memory; threads and children are "
@@ -141,7 +152,9 @@ static void put_text(struct buf *b, const char *sentence, size_t n)
 static bool run_mode(const struct bench *bench, enum bench_mode mode, struct bench_results *results)
 {
     bool is_ok;
-    if (mode == BENCH_IDLE)
+    if (mode == BENCH_TOKENS)
+        is_ok = bench_tokens_run(bench, &results->tokens);
+    else if (mode == BENCH_IDLE)
         is_ok = bench_idle_run(bench, &results->idle);
     else if (mode >= BENCH_WAKE)
         is_ok = bench_wake_run(bench, mode, &results->wakes[mode - BENCH_WAKE]);
@@ -164,9 +177,12 @@ static bool is_clean(enum bench_mode mode, const struct bench_results *results)
     } else if (mode <= BENCH_WAKECHECK) {
         faults = &results->wakes[mode - BENCH_WAKE].faults;
         has_measured = results->wakes[mode - BENCH_WAKE].since_sent.n > 0;
-    } else {
+    } else if (mode == BENCH_IDLE) {
         faults = &results->idle.faults;
         has_measured = results->idle.parked > 0;
+    } else {
+        faults = &results->tokens.faults;
+        has_measured = results->tokens.delivered > 0 && results->tokens.unfinished == 0;
     }
     if (faults->errors == 0 && has_measured)
         return true;
@@ -182,8 +198,9 @@ static int run(const struct bench *bench, const char *mode_text, bool is_json)
 {
     struct bench_results results = {0};
     /* Memory first, while the nodes have not served load yet, and load last. */
-    static const enum bench_mode order[] = {BENCH_IDLE,   BENCH_WAKE,    BENCH_WAKECHECK,
-                                            BENCH_INLINE, BENCH_COMPACT, BENCH_SPLIT};
+    static const enum bench_mode order[] = {BENCH_IDLE,   BENCH_WAKE,   BENCH_WAKECHECK,
+                                            BENCH_TOKENS, BENCH_INLINE, BENCH_COMPACT,
+                                            BENCH_SPLIT};
     bool is_all = strcmp(mode_text, "all") == 0, is_ok = true;
     for (size_t i = 0; i < BENCH_MODE_NR; i++) {
         enum bench_mode mode = order[i];
@@ -198,6 +215,7 @@ static int run(const struct bench *bench, const char *mode_text, bool is_json)
         bench_samples_fini(&results.wakes[i].since_sent);
         bench_samples_fini(&results.wakes[i].since_returned);
     }
+    bench_samples_fini(&results.tokens.delay);
     return is_ok ? 0 : EXIT_FAILED;
 }
 
@@ -211,6 +229,10 @@ static void read_numbers(struct bench *bench, const struct config *config)
     bench->users = (unsigned)config_number(config, "users");
     bench->samples = (unsigned)config_number(config, "samples");
     bench->idle_n = (unsigned)config_number(config, "idle");
+    bench->streams = (unsigned)config_number(config, "streams");
+    bench->token_rate = (unsigned)config_number(config, "token-rate");
+    bench->per_piece = (unsigned)config_number(config, "per-piece");
+    bench->viewers = (unsigned)config_number(config, "viewers");
     bench->query_bytes = (unsigned)config_number(config, "query-bytes");
     bench->answer_bytes = (unsigned)config_number(config, "answer-bytes");
     bench->is_next = config_number(config, "next") != 0;
@@ -222,6 +244,20 @@ static void read_numbers(struct bench *bench, const struct config *config)
     if (getrandom(&id, sizeof id, 0) != (ssize_t)sizeof id)
         abort();
     snprintf(bench->run, sizeof bench->run, "bench-%06x-", id & 0xffffffu);
+}
+
+/* The pieces of an answer together may have 1 MiB. */
+static bool check_tokens(const struct bench *bench, const char *mode)
+{
+    uint64_t tokens = (uint64_t)(bench->seconds + 2) * bench->token_rate + bench->per_piece;
+    if ((strcmp(mode, "tokens") != 0 && strcmp(mode, "all") != 0) ||
+        tokens * BENCH_TOKEN_BYTES <= PARTIALS_MAX_BYTES)
+        return true;
+    fprintf(stderr,
+            "parley: %u s at --token-rate %u make answers of %" PRIu64 " bytes; an answer that is "
+            "sent in pieces may have %d: lower --seconds or --token-rate\n",
+            bench->seconds, bench->token_rate, tokens * BENCH_TOKEN_BYTES, PARTIALS_MAX_BYTES);
+    return false;
 }
 
 static int run_bench(const struct config *config)
@@ -249,6 +285,8 @@ static int run_bench(const struct config *config)
         !read_pids(&bench, config))
         goto out;
     read_numbers(&bench, config);
+    if (!check_tokens(&bench, config_text(config, "mode")))
+        goto out;
     put_text(&query, "How far can an unladen swallow fly in one day? ", bench.query_bytes);
     put_text(&answer, "About as far as the wind and a coconut allow. ", bench.answer_bytes);
     bench.query_json = buf_str(&query);
@@ -292,6 +330,9 @@ const struct command bench_command = {
         "  idle       Many engines poll and nothing happens: the node's memory per parked poll "
         "and\n"
         "             its CPU. Needs its own node on this machine.\n"
+        "  tokens     Engines write answers token by token, and viewers follow them as events:\n"
+        "             tokens per second, the time from an engine to a viewer, CPU per 1,000 "
+        "tokens.\n"
         "  all        All of these in sequence, idle first.\n"
         "\n",
     .more =
@@ -306,6 +347,9 @@ const struct command bench_command = {
         "    parley bench --accounts accounts.yaml --rate 500\n"
         "  Memory of 50,000 parked polls:\n"
         "    ulimit -n 60000 && parley bench --accounts accounts.yaml --mode idle --idle 50000\n"
+        "  Ten readers of each of 20 answers, four tokens in each partial answer:\n"
+        "    parley bench --accounts accounts.yaml --mode tokens --streams 20 --viewers 10 \\\n"
+        "        --per-piece 4\n"
         "\n"
         "Exit status: 0 measured without errors; 1 errors occurred, or nothing could be measured\n"
         "(the report is still printed); 2 wrong usage.\n",

@@ -12,8 +12,8 @@ enum { REPORT_MAX_BYTES = 65536 };
 
 const char *bench_mode_name(enum bench_mode mode)
 {
-    static const char *const names[BENCH_MODE_NR] = {"split", "inline",    "compact",
-                                                     "wake",  "wakecheck", "idle"};
+    static const char *const names[BENCH_MODE_NR] = {"split",     "inline", "compact", "wake",
+                                                     "wakecheck", "idle",   "tokens"};
     return names[mode];
 }
 
@@ -23,9 +23,20 @@ static double per_10k(double seconds, uint64_t cycles)
     return seconds < 0 || cycles == 0 ? -1 : seconds * 1e4 / (double)cycles;
 }
 
+static double per_s(uint64_t n, uint64_t elapsed_us)
+{
+    return elapsed_us == 0 ? 0 : (double)n * 1e6 / (double)elapsed_us;
+}
+
 static double cycles_per_s(const struct bench_cycle_result *r)
 {
-    return r->elapsed_us == 0 ? 0 : (double)r->cycles * 1e6 / (double)r->elapsed_us;
+    return per_s(r->cycles, r->elapsed_us);
+}
+
+/* Returns the cost of 1,000 tokens in ms; negative when it is not known. */
+static double per_1k_ms(double seconds, uint64_t tokens)
+{
+    return seconds < 0 || tokens == 0 ? -1 : seconds * 1e6 / (double)tokens;
 }
 
 /* Percent of one core; negative when it is not known. */
@@ -159,6 +170,45 @@ static void put_idle_rows(struct buf *out, const struct bench_idle_result *r)
     put_idle_side(out, "Redis", r, r->redis_before_bytes, r->redis_after_bytes, r->redis_cpu_s);
 }
 
+static void put_tokens_row(struct buf *out, const struct bench_tokens_result *r)
+{
+    buf_printf(out, "%-10s", "routes");
+    put_cell(out, 9, 0, per_s(r->sent, r->elapsed_us));
+    put_cell(out, 9, 0, per_s(r->delivered, r->elapsed_us));
+    put_quantile_cell(out, &r->delay, 0.5);
+    put_quantile_cell(out, &r->delay, 0.99);
+    put_quantile_cell(out, &r->delay, 1);
+    put_cell(out, 7, 0, (double)r->refused);
+    put_cell(out, 6, 0, (double)r->resets);
+    put_cell(out, 5, 0, (double)r->unequal);
+    put_cell(out, 5, 0, (double)r->faults.reconnects);
+    buf_lit(out, " |");
+    put_cell(out, 6, 1, per_1k_ms(r->node_cpu_s, r->delivered));
+    put_cell(out, 6, 1, per_1k_ms(r->redis_cpu_s, r->delivered));
+    put_cell(out, 6, 1, per_1k_ms(r->client_cpu_s, r->delivered));
+    buf_put_char(out, '\n');
+    if (r->unfinished > 0)
+        buf_printf(out, "           %llu %s had not ended 5 s after the end\n",
+                   COUNTED(r->unfinished, "stream"));
+}
+
+static void put_tokens_rows(struct buf *out, const struct bench *bench,
+                            const struct bench_tokens_result *r)
+{
+    buf_printf(out, "\n%llu %s of %llu %s per second, %llu in each piece, ",
+               COUNTED(bench->streams, "answer"), COUNTED(bench->token_rate, "token"),
+               (unsigned long long)bench->per_piece);
+    buf_printf(out, "%llu %s each, %u s after 1 s of warm-up\n", COUNTED(bench->viewers, "viewer"),
+               bench->seconds);
+    buf_printf(out, "\n%-10s %9s %9s %8s %8s %8s %7s %6s %5s %5s | %s\n", "tokens", "sent",
+               "deliv.", "p50", "p99", "max", "", "", "un-", "re-",
+               "CPU ms per 1,000 delivered tokens");
+    buf_printf(out, "%-10s %9s %9s %8s %8s %8s %7s %6s %5s %5s | %6s %6s %6s\n", "by", "per s",
+               "per s", "ms", "ms", "ms", "refused", "resets", "equal", "conn.", "node", "Redis",
+               "client");
+    put_tokens_row(out, r);
+}
+
 bool bench_report_table(const struct bench *bench, const struct bench_results *results)
 {
     struct buf out;
@@ -175,6 +225,8 @@ bool bench_report_table(const struct bench *bench, const struct bench_results *r
         put_wake_rows(&out, results);
     if (results->has[BENCH_IDLE])
         put_idle_rows(&out, &results->idle);
+    if (results->has[BENCH_TOKENS])
+        put_tokens_rows(&out, bench, &results->tokens);
     return flush(&out);
 }
 
@@ -272,6 +324,36 @@ static void put_idle_json(struct buf *out, const struct bench_idle_result *r)
     put_faults(out, &r->faults);
 }
 
+static void put_1k_cost(struct buf *out, const char *name, double seconds, uint64_t tokens)
+{
+    double cost = per_1k_ms(seconds, tokens);
+    put_number(out, name, 2, cost >= 0, cost);
+}
+
+static void put_tokens_json(struct buf *out, const struct bench *bench,
+                            const struct bench_tokens_result *r)
+{
+    bool is_known = r->delay.n > 0;
+    buf_printf(out, "{\"streams\":%u,\"token_rate\":%u,\"per_piece\":%u,\"viewers\":%u",
+               bench->streams, bench->token_rate, bench->per_piece, bench->viewers);
+    put_number(out, "seconds", 3, true, (double)r->elapsed_us / 1e6);
+    put_count(out, "sent", r->sent);
+    put_number(out, "sent_per_s", 1, true, per_s(r->sent, r->elapsed_us));
+    put_count(out, "delivered", r->delivered);
+    put_number(out, "delivered_per_s", 1, true, per_s(r->delivered, r->elapsed_us));
+    put_number(out, "p50_ms", 3, is_known, quantile_ms(&r->delay, 0.5));
+    put_number(out, "p99_ms", 3, is_known, quantile_ms(&r->delay, 0.99));
+    put_number(out, "max_ms", 3, is_known, quantile_ms(&r->delay, 1));
+    put_1k_cost(out, "node_cpu_ms_per_1k", r->node_cpu_s, r->delivered);
+    put_1k_cost(out, "redis_cpu_ms_per_1k", r->redis_cpu_s, r->delivered);
+    put_1k_cost(out, "client_cpu_ms_per_1k", r->client_cpu_s, r->delivered);
+    put_count(out, "refused", r->refused);
+    put_count(out, "resets", r->resets);
+    put_count(out, "unequal", r->unequal);
+    put_count(out, "unfinished", r->unfinished);
+    put_faults(out, &r->faults);
+}
+
 static void put_pids(struct buf *out, const char *name, const struct bench_proc_group *group)
 {
     buf_printf(out, ",\"%s\":[", name);
@@ -310,8 +392,10 @@ bool bench_report_json(const struct bench *bench, const struct bench_results *re
             put_cycle_json(&out, bench, &results->cycles[mode]);
         else if (mode <= BENCH_WAKECHECK)
             put_wake_json(&out, &results->wakes[mode - BENCH_WAKE]);
-        else
+        else if (mode == BENCH_IDLE)
             put_idle_json(&out, &results->idle);
+        else
+            put_tokens_json(&out, bench, &results->tokens);
     }
     buf_lit(&out, "}\n");
     return flush(&out);

@@ -30,7 +30,7 @@ static bool read_header(struct str line, struct head *head)
 }
 
 /* `text` is the head without its last empty line. */
-static bool read_head(struct str text, int *ret_status, struct head *ret_head)
+static bool read_lines(struct str text, int *ret_status, struct head *ret_head)
 {
     struct str line = str_cut(&text, '\n');
     uint64_t status;
@@ -46,6 +46,27 @@ static bool read_head(struct str text, int *ret_status, struct head *ret_head)
     }
     *ret_status = (int)status;
     return true;
+}
+
+static enum bench_response_outcome read_head(const char *at, size_t n, size_t *ret_head_n,
+                                             int *ret_status, struct head *ret_head)
+{
+    const char *end = n < 4 ? NULL : memmem(at, n, "\r\n\r\n", 4);
+    if (end == NULL)
+        return n > BENCH_HEAD_MAX_BYTES ? BENCH_RESPONSE_BROKEN : BENCH_RESPONSE_PARTIAL;
+    *ret_head_n = (size_t)(end - at) + 4;
+    bool is_ok = *ret_head_n <= BENCH_HEAD_MAX_BYTES &&
+                 read_lines((struct str){at, (size_t)(end - at)}, ret_status, ret_head);
+    return is_ok ? BENCH_RESPONSE_WHOLE : BENCH_RESPONSE_BROKEN;
+}
+
+size_t bench_response_stream_head(const char *at, size_t n)
+{
+    size_t head_n;
+    int status;
+    struct head head;
+    bool is_whole = read_head(at, n, &head_n, &status, &head) == BENCH_RESPONSE_WHOLE;
+    return is_whole && status == 200 && head.is_chunked ? head_n : 0;
 }
 
 /* Reads the size line of a chunk at `at`. Returns the bytes it takes up, 0 when it is not whole
@@ -74,27 +95,41 @@ static long read_chunk_size(const char *at, size_t n, size_t *ret_size)
     return end + 2 - at;
 }
 
+enum bench_response_outcome bench_response_chunk(const char *at, size_t n, struct str *ret_data,
+                                                 size_t *ret_size)
+{
+    size_t size = 0;
+    long line_n = read_chunk_size(at, n, &size);
+    if (line_n < 0)
+        return BENCH_RESPONSE_BROKEN;
+    if (line_n == 0 || n < (size_t)line_n + size + 2)
+        return BENCH_RESPONSE_PARTIAL;
+    if (memcmp(at + line_n + size, "\r\n", 2) != 0)
+        return BENCH_RESPONSE_BROKEN;
+    *ret_data = (struct str){at + line_n, size};
+    *ret_size = (size_t)line_n + size + 2;
+    return BENCH_RESPONSE_WHOLE;
+}
+
 /* Walks the chunks at `at`, and moves them together if `is_joining`. WHOLE sets the body's length
  * and the bytes that the chunks take up. */
 static enum bench_response_outcome walk_chunks(char *at, size_t n, bool is_joining,
                                                size_t *ret_body_n, size_t *ret_taken)
 {
-    size_t taken = 0, body_n = 0;
+    size_t taken = 0, body_n = 0, size;
+    struct str data;
     for (;;) {
-        size_t size = 0;
-        long line_n = read_chunk_size(at + taken, n - taken, &size);
-        if (line_n < 0 || body_n + size > BENCH_BODY_MAX_BYTES)
-            return BENCH_RESPONSE_BROKEN;
-        if (line_n == 0 || n - taken < (size_t)line_n + size + 2)
-            return BENCH_RESPONSE_PARTIAL;
-        taken += (size_t)line_n;
-        if (memcmp(at + taken + size, "\r\n", 2) != 0)
+        enum bench_response_outcome outcome =
+            bench_response_chunk(at + taken, n - taken, &data, &size);
+        if (outcome != BENCH_RESPONSE_WHOLE)
+            return outcome;
+        if (body_n + data.n > BENCH_BODY_MAX_BYTES)
             return BENCH_RESPONSE_BROKEN;
         if (is_joining)
-            memmove(at + body_n, at + taken, size);
-        body_n += size;
-        taken += size + 2;
-        if (size == 0) {
+            memmove(at + body_n, data.at, data.n);
+        body_n += data.n;
+        taken += size;
+        if (data.n == 0) {
             *ret_body_n = body_n;
             *ret_taken = taken;
             return BENCH_RESPONSE_WHOLE;
@@ -105,18 +140,15 @@ static enum bench_response_outcome walk_chunks(char *at, size_t n, bool is_joini
 enum bench_response_outcome bench_response_parse(char *at, size_t n,
                                                  struct bench_response *ret_response)
 {
-    const char *end = n < 4 ? NULL : memmem(at, n, "\r\n\r\n", 4);
-    if (end == NULL)
-        return n > BENCH_HEAD_MAX_BYTES ? BENCH_RESPONSE_BROKEN : BENCH_RESPONSE_PARTIAL;
-    size_t head_n = (size_t)(end - at) + 4, body_n = 0, taken = 0;
+    size_t head_n, body_n = 0, taken = 0;
     struct head head;
     int status;
-    if (head_n > BENCH_HEAD_MAX_BYTES ||
-        !read_head((struct str){at, (size_t)(end - at)}, &status, &head))
-        return BENCH_RESPONSE_BROKEN;
+    enum bench_response_outcome outcome = read_head(at, n, &head_n, &status, &head);
+    if (outcome != BENCH_RESPONSE_WHOLE)
+        return outcome;
     char *body = at + head_n;
     if (head.is_chunked) {
-        enum bench_response_outcome outcome = walk_chunks(body, n - head_n, false, &body_n, &taken);
+        outcome = walk_chunks(body, n - head_n, false, &body_n, &taken);
         if (outcome == BENCH_RESPONSE_WHOLE)
             outcome = walk_chunks(body, n - head_n, true, &body_n, &taken);
         if (outcome != BENCH_RESPONSE_WHOLE)

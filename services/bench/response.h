@@ -25,6 +25,14 @@ enum bench_response_outcome { BENCH_RESPONSE_PARTIAL, BENCH_RESPONSE_WHOLE, BENC
 enum bench_response_outcome bench_response_parse(char *at, size_t n,
                                                  struct bench_response *ret_response) must_check;
 
+/* Returns the length of the head at `at` if it is whole and that of a 200 whose body comes in
+ * chunks; 0 otherwise. */
+size_t bench_response_stream_head(const char *at, size_t n);
+/* Reads the chunk that starts at `at`: its data, borrowed, and the bytes that it takes up. One
+ * without data is the last. */
+enum bench_response_outcome bench_response_chunk(const char *at, size_t n, struct str *ret_data,
+                                                 size_t *ret_size) must_check;
+
 /* The raw text of the member `name` of the JSON object `json`: strings with their quotes, escapes
  * as they were sent. False when `json` is no object, is cut short, or has no such member at its
  * top. Names are compared as they were sent. The result is borrowed from `json`. */

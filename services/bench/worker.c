@@ -10,16 +10,21 @@
 #include "shared/auth/signed.h"
 #include "shared/base/clock.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 
 enum { CLAIM_MAX_BYTES = BENCH_BODY_MAX_BYTES, BODY_MAX_BYTES = 8 << 20, RETRY_US = 100000 };
-enum { ERRORS_IN_A_ROW_MAX = 1000 };
+enum { ERRORS_IN_A_ROW_MAX = 1000, DETAIL_MAX_BYTES = 160 };
 
 void bench_worker_init(struct bench_worker *worker, const struct bench *bench, void *owner,
                        struct bench_conn_loop *loop, const struct bench_target *target,
                        const struct bench_conn_handler *handler)
 {
-    *worker = (struct bench_worker){.bench = bench, .owner = owner};
+    *worker = (struct bench_worker){.bench = bench,
+                                    .owner = owner,
+                                    .think_json = STR("[\"That is a great question.\"]"),
+                                    .text_json = bench->answer_json,
+                                    .last_id = STR("")};
     bench_conn_init(&worker->conn, loop, target, handler);
     buf_init(&worker->claim, CLAIM_MAX_BYTES);
 }
@@ -55,13 +60,19 @@ static void put_start(struct buf *out, struct str method, const struct bench_wor
     buf_lit(out, "\r\n");
 }
 
-static void send_get(struct bench_worker *worker, bool is_engine, struct str route,
-                     struct str query)
+/* Ends the head of a request without a body, and sends it. */
+static void send_head(struct bench_worker *worker)
+{
+    buf_lit(&worker->conn.out, "\r\n");
+    bench_conn_send(&worker->conn);
+}
+
+static struct buf *begin_get(struct bench_worker *worker, bool is_engine, struct str route,
+                             struct str query)
 {
     struct buf *out = bench_conn_begin(&worker->conn);
     put_start(out, STR("GET "), worker, is_engine, route, query);
-    buf_lit(out, "\r\n");
-    bench_conn_send(&worker->conn);
+    return out;
 }
 
 static void send_post(struct bench_worker *worker, bool is_engine, struct str route,
@@ -112,24 +123,51 @@ void bench_worker_add(struct bench_worker *worker)
 void bench_worker_claim(struct bench_worker *worker)
 {
     worker->step = BENCH_STEP_CLAIM;
-    char query[32] = "";
+    const char *detail = worker->wants_lease ? "&Detail=true" : "";
+    char query[48];
     if (worker->wait_s > 0)
-        snprintf(query, sizeof query, "&Wait=%u", worker->wait_s);
-    send_get(worker, true, STR("get-new-queries"), str_of(query));
+        snprintf(query, sizeof query, "&Wait=%u%s", worker->wait_s, detail);
+    else
+        snprintf(query, sizeof query, "%s", detail);
+    begin_get(worker, true, STR("get-new-queries"), str_of(query));
+    send_head(worker);
+}
+
+/* Which row it is. */
+static struct buf *begin_row_body(struct bench_worker *worker)
+{
+    struct buf *body = begin_body();
+    buf_lit(body, "{\"Topic\":");
+    buf_put(body, worker->claim_topic);
+    buf_lit(body, ",\"Seq\":");
+    buf_put(body, worker->row_seq);
+    return body;
+}
+
+void bench_worker_partial(struct bench_worker *worker)
+{
+    struct buf *body = begin_row_body(worker);
+    worker->step = BENCH_STEP_PARTIAL;
+    buf_lit(body, ",\"Lease\":");
+    buf_put(body, worker->claim_lease);
+    buf_lit(body, ",\"Offset\":");
+    buf_put_u64(body, worker->offset);
+    buf_lit(body, ",\"Answer\":");
+    buf_put(body, worker->text_json);
+    buf_put_char(body, '}');
+    send_post(worker, true, STR("give-partial"), STR(""), buf_str(body));
 }
 
 void bench_worker_answer(struct bench_worker *worker)
 {
-    struct buf *body = begin_body();
+    struct buf *body = begin_row_body(worker);
     worker->step = BENCH_STEP_ANSWER;
-    buf_lit(body, "{\"Query\":");
+    buf_lit(body, ",\"Query\":");
     buf_put(body, worker->row_query);
-    buf_lit(body, ",\"Topic\":");
-    buf_put(body, worker->claim_topic);
-    buf_lit(body, ",\"Seq\":");
-    buf_put(body, worker->row_seq);
-    buf_lit(body, ",\"Think\":[\"That is a great question.\"],\"Answer\":[");
-    buf_put(body, worker->bench->answer_json);
+    buf_lit(body, ",\"Think\":");
+    buf_put(body, worker->think_json);
+    buf_lit(body, ",\"Answer\":[");
+    buf_put(body, worker->text_json);
     buf_lit(body, "]}");
     struct str query = worker->waits_for_next ? STR("&Next=true&Wait=60")
                        : worker->wants_next   ? STR("&Next=true")
@@ -137,13 +175,32 @@ void bench_worker_answer(struct bench_worker *worker)
     send_post(worker, true, STR("give-new-answer"), query, buf_str(body));
 }
 
-void bench_worker_check(struct bench_worker *worker)
+static struct buf *begin_check(struct bench_worker *worker)
 {
     char query[BENCH_TOPIC_BYTES + 48];
-    worker->step = BENCH_STEP_CHECK;
     snprintf(query, sizeof query, "&Topic=%s&Seq=%llu", worker->topic,
              (unsigned long long)worker->seq);
-    send_get(worker, false, STR("check-query"), str_of(query));
+    return begin_get(worker, false, STR("check-query"), str_of(query));
+}
+
+void bench_worker_check(struct bench_worker *worker)
+{
+    worker->step = BENCH_STEP_CHECK;
+    begin_check(worker);
+    send_head(worker);
+}
+
+void bench_worker_stream(struct bench_worker *worker)
+{
+    struct buf *out = begin_check(worker);
+    worker->step = BENCH_STEP_STREAM;
+    buf_lit(out, "Accept: text/event-stream\r\n");
+    if (worker->last_id.n > 0) {
+        buf_lit(out, "Last-Event-ID: ");
+        buf_put(out, worker->last_id);
+        buf_lit(out, "\r\n");
+    }
+    send_head(worker);
 }
 
 void bench_worker_repeat(struct bench_worker *worker)
@@ -151,26 +208,40 @@ void bench_worker_repeat(struct bench_worker *worker)
     switch (worker->step) {
     case BENCH_STEP_ADD: send_add(worker); break;
     case BENCH_STEP_CLAIM: bench_worker_claim(worker); break;
+    case BENCH_STEP_PARTIAL: bench_worker_partial(worker); break;
     case BENCH_STEP_ANSWER: bench_worker_answer(worker); break;
     case BENCH_STEP_CHECK: bench_worker_check(worker); break;
+    case BENCH_STEP_STREAM: bench_worker_stream(worker); break;
     }
 }
 
-static void note_first(struct bench_worker *worker, const struct bench_response *response,
-                       struct bench_faults *faults)
+void bench_fault(struct bench_faults *faults, const char *format, ...)
 {
-    static const char *const routes[] = {"add-query", "get-new-queries", "give-new-answer",
-                                         "check-query"};
-    struct str detail = {"", 0};
+    faults->errors++;
     if (faults->first[0] != 0)
         return;
-    if (!bench_json_member(response->body, STR("detail"), &detail))
-        detail = STR("");
-    snprintf(faults->first, sizeof faults->first, "%s answered %d %.*s", routes[worker->step],
-             response->status, (int)(detail.n > 160 ? 160 : detail.n), detail.at);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(faults->first, sizeof faults->first, format, args);
+    va_end(args);
     for (char *p = faults->first; *p != 0; p++)
         if ((unsigned char)*p < ' ' || (unsigned char)*p > '~')
             *p = '?'; /* for a terminal */
+}
+
+struct str bench_body_detail(struct str body)
+{
+    struct str detail;
+    if (!bench_json_member(body, STR("detail"), &detail))
+        return STR("");
+    return (struct str){detail.at, detail.n > DETAIL_MAX_BYTES ? DETAIL_MAX_BYTES : detail.n};
+}
+
+static const char *route_of(enum bench_step step)
+{
+    static const char *const routes[] = {"add-query",       "get-new-queries", "give-partial",
+                                         "give-new-answer", "check-query",     "check-query"};
+    return routes[step];
 }
 
 enum bench_verdict bench_worker_judge(struct bench_worker *worker,
@@ -182,8 +253,8 @@ enum bench_verdict bench_worker_judge(struct bench_worker *worker,
         faults->in_a_row = 0;
         return BENCH_GOOD;
     }
-    faults->errors++;
-    note_first(worker, response, faults);
+    bench_fault(faults, "%s answered %d %.*s", route_of(worker->step), status,
+                STR_ARG(bench_body_detail(response->body)));
     /* Failed logins lock this address out for a minute: the first one is enough. */
     if (status == 401 || status == 403 || ++faults->in_a_row >= ERRORS_IN_A_ROW_MAX) {
         faults->is_fatal = worker->conn.loop->is_stopped = true;
@@ -214,17 +285,21 @@ bool bench_worker_next_row(struct bench_worker *worker)
 
 bool bench_worker_take_claim(struct bench_worker *worker, struct str json)
 {
-    struct str topic, rows;
+    struct str topic, rows, lease;
     if (!bench_json_member(json, STR("Topic"), &topic) || topic.at[0] != '"' ||
         !bench_json_member(json, STR("Queries"), &rows) || rows.at[0] != '[')
         return false;
     buf_clear(&worker->claim);
+    if (!bench_json_member(json, STR("Lease"), &lease))
+        lease = STR("null");
     buf_put(&worker->claim, topic);
+    buf_put(&worker->claim, lease);
     buf_put(&worker->claim, rows);
     if (worker->claim.is_over)
         return false;
     worker->claim_topic = (struct str){worker->claim.at, topic.n};
-    worker->claim_rest = (struct str){worker->claim.at + topic.n, rows.n};
+    worker->claim_lease = (struct str){worker->claim.at + topic.n, lease.n};
+    worker->claim_rest = (struct str){worker->claim.at + topic.n + lease.n, rows.n};
     return bench_json_enter_array(&worker->claim_rest) && bench_worker_next_row(worker);
 }
 

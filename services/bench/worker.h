@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * worker: one connection that plays a frontend, an engine, or both, and the four requests of
- * a cycle: add, claim, answer, check. What to do after a response is the mode's business; building
- * requests, reading claims and judging errors is done here, once for all modes.
+ * worker: one connection that plays a frontend, an engine, or both, with the four requests of a
+ * cycle (add, claim, answer, check) and those of an answer that is shown while it is written (a
+ * partial answer, a check as a stream). What to do after a response is the mode's business;
+ * building requests, reading claims and judging errors is done here, once for all modes.
  */
 #ifndef PARLEY_BENCH_WORKER_H
 #define PARLEY_BENCH_WORKER_H
@@ -10,7 +11,14 @@
 #include "services/bench/bench.h"
 #include "services/bench/conn.h"
 
-enum bench_step { BENCH_STEP_ADD, BENCH_STEP_CLAIM, BENCH_STEP_ANSWER, BENCH_STEP_CHECK };
+enum bench_step {
+    BENCH_STEP_ADD,
+    BENCH_STEP_CLAIM,
+    BENCH_STEP_PARTIAL,
+    BENCH_STEP_ANSWER,
+    BENCH_STEP_CHECK,
+    BENCH_STEP_STREAM
+};
 
 enum { BENCH_TOPIC_BYTES = 48 };
 
@@ -23,13 +31,19 @@ struct bench_worker {
     bool wants_next;               /* an answer asks for the next claim at once */
     bool waits_for_next;           /* or for the next one that comes */
     bool waits_for_answer;         /* an add is held until there is an answer */
+    bool wants_lease;              /* a claim shows its lease, which a partial answer needs */
     unsigned wait_s;               /* of a claim; 0: what the node takes for usual */
     char topic[BENCH_TOPIC_BYTES]; /* what it adds and checks; no character needs an escape */
     uint64_t seq, begun_us;
     struct bench_worker *next_resting; /* the mode's list */
     /* The claim that it answers: raw JSON, kept in `claim`. */
     struct buf claim;
-    struct str claim_topic, claim_rest, row_seq, row_query;
+    struct str claim_topic, claim_lease, claim_rest, row_seq, row_query;
+    /* The answer, or the next piece of it, as a JSON string, and the thoughts as any JSON. Borrowed
+     * until the response. */
+    struct str text_json, think_json;
+    uint64_t offset;    /* of that piece */
+    struct str last_id; /* of the events that a stream has brought; borrowed, empty: none */
 };
 
 enum bench_verdict {
@@ -47,8 +61,10 @@ void bench_worker_fini(struct bench_worker *worker);
 /* Each sends one request. Only when none is under way. */
 void bench_worker_add(struct bench_worker *worker); /* under a new topic; sets begun_us */
 void bench_worker_claim(struct bench_worker *worker);
-void bench_worker_answer(struct bench_worker *worker); /* the row at hand */
-void bench_worker_check(struct bench_worker *worker);  /* `topic` and `seq` */
+void bench_worker_partial(struct bench_worker *worker); /* of the row at hand, at `offset` */
+void bench_worker_answer(struct bench_worker *worker);  /* the row at hand */
+void bench_worker_check(struct bench_worker *worker);   /* `topic` and `seq` */
+void bench_worker_stream(struct bench_worker *worker);  /* the same, as events after `last_id` */
 /* The step that it is at, signed again. */
 void bench_worker_repeat(struct bench_worker *worker);
 
@@ -69,6 +85,11 @@ bool bench_worker_owns_claim(struct bench_worker *worker);
 /* Returns whether the response to check holds an answer. */
 bool bench_body_has_answer(struct str body);
 
+/* Counts an error; the first one is kept for people. */
+void bench_fault(struct bench_faults *faults, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Returns the raw `detail` of a problem, cut to what fits into a line; empty without one. */
+struct str bench_body_detail(struct str body);
 /* Adds the loop's own counts (lost connections, broken responses) to `faults`. */
 void bench_faults_finish(struct bench_faults *faults, const struct bench_conn_loop *loop);
 

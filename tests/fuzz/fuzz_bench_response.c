@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * fuzz_bench_response.c - what `parley bench` reads from a node: a response never reaches past its
- * bytes, one that is cut short is never taken for whole, and a member found in valid JSON is valid
- * JSON itself. */
+ * fuzz_bench_response.c - what `parley bench` reads from a node: a response or a chunk never
+ * reaches past its bytes, one that is cut short is never taken for whole, and a member found in
+ * valid JSON is valid JSON itself. */
 #include "services/bench/response.h"
 #include "shared/base/json.h"
 
@@ -43,6 +43,21 @@ static void check_http(const uint8_t *data, size_t size)
     free(copy);
 }
 
+static void check_chunk(const uint8_t *data, size_t size)
+{
+    char *copy = malloc(size > 0 ? size : 1);
+    struct str part;
+    size_t taken, shorter;
+    if (size > 0)
+        memcpy(copy, data, size);
+    require(bench_response_stream_head(copy, size) <= size);
+    if (bench_response_chunk(copy, size, &part, &taken) == BENCH_RESPONSE_WHOLE) {
+        require(taken <= size && part.at >= copy && part.at + part.n <= copy + taken);
+        require(bench_response_chunk(copy, taken - 1, &part, &shorter) != BENCH_RESPONSE_WHOLE);
+    }
+    free(copy);
+}
+
 static void check_value(struct str raw)
 {
     char reason[160];
@@ -79,6 +94,7 @@ static void check_json(struct str text)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     check_http(data, size);
+    check_chunk(data, size);
     check_json((struct str){size == 0 ? "" : (const char *)data, size});
     return 0;
 }

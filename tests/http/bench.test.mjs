@@ -2,7 +2,8 @@
 //
 // `parley bench`: that each mode does what it says that it measures, and leaves nothing open. What is measured is nobody's test.
 import assert from 'node:assert/strict';
-import { eventually, runParley, startProcess, suite } from '../support/harness.mjs';
+import net from 'node:net';
+import { assertOk, eventually, runParley, startProcess, suite } from '../support/harness.mjs';
 import { ownShards } from '../support/shards.mjs';
 
 ownShards(); // a client: the same on any number of shards
@@ -13,6 +14,26 @@ const MODES = {
   // Two of them, and a claim where an answer found no next one; those under way at both ends belong to no cycle.
   compact: ({ requests, cycles }) => assert.ok(requests >= 2 * cycles - 100 && requests <= 3 * cycles + 100, `${requests} requests in ${cycles} cycles`),
 };
+
+// A relay in front of a node whose connections a test may cut.
+async function startRelay({ url }) {
+  const { hostname, port } = new URL(url);
+  const sockets = new Set();
+  const server = net.createServer((client) => {
+    const node = net.connect(Number(port), hostname);
+    for (const [socket, other] of [[client, node], [node, client]]) {
+      sockets.add(socket);
+      socket.setNoDelay(true).pipe(other);
+      socket.on('error', () => {}).on('close', () => other.destroy());
+    }
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const cut = () => {
+    for (const socket of sockets) socket.destroy();
+    sockets.clear();
+  };
+  return { url: `http://127.0.0.1:${server.address().port}`, cut, stop: () => (server.close(), cut()) };
+}
 
 suite('parley bench', {}, ({ test, cluster }) => {
   const bench = async (...args) => {
@@ -94,6 +115,66 @@ suite('parley bench', {}, ({ test, cluster }) => {
     assert.deepEqual(await running.exit(), { code: 0, signal: null }, running.stderr);
     const { samples } = JSON.parse(running.stdout).wake;
     assert.ok(samples > 0 && samples < 100_000, `${samples} samples`);
+  });
+
+  // All of the report but how fast it was. `delivered`: each viewer has what was sent, but for pieces on their way at either end.
+  function assertStreamed(report, { streams, viewers, piece }) {
+    const { errors, refused, resets, unequal, unfinished, first_error: first } = report;
+    assert.deepEqual({ errors, refused, resets, unequal, unfinished, first }, { errors: 0, refused: 0, resets: 0, unequal: 0, unfinished: 0, first: null });
+    assert.ok(report.sent > 0 && report.sent % piece === 0, `${report.sent} sent`);
+    const most = 4 * streams * viewers * piece;
+    assert.ok(Math.abs(report.delivered - report.sent * viewers) <= most, `${report.delivered} delivered of ${report.sent} to ${viewers}`);
+    assert.ok(report.p50_ms > 0 && report.p50_ms <= report.p99_ms && report.p99_ms <= report.max_ms);
+    for (const side of ['node', 'redis', 'client']) assert.ok(report[`${side}_cpu_ms_per_1k`] >= 0, side);
+  }
+
+  async function assertNothingIsOpen() {
+    assert.deepEqual(await cluster.claim(), { Topic: null, Queries: null });
+    const keys = await cluster.redis.cmd('KEYS', 'parley:*leases');
+    for (const key of keys) assert.equal(await cluster.redis.cmd('ZCARD', key), 0, key);
+  }
+
+  for (const [what, nodes, words, shape] of [
+    ['two nodes', 2, ['--streams', 3, '--viewers', 2, '--per-piece', 2, '--token-rate', 40], { streams: 3, viewers: 2, piece: 2 }],
+    ['one node', 1, ['--streams', 2, '--token-rate', 30, '--tokens', 'on'], { streams: 2, viewers: 1, piece: 1 }],
+  ]) {
+    test(`tokens: on ${what} each viewer reads what its engine wrote, and nothing is left open`, async () => {
+      const url = cluster.nodes.slice(0, nodes).map((node) => node.url).join(',');
+      const { code, stdout, stderr } = await bench('--url', url, '--mode', 'tokens', ...words, '--json');
+      assert.equal(code, 0, stderr);
+      assertStreamed(JSON.parse(stdout).tokens, shape);
+      await assertNothingIsOpen();
+    });
+  }
+
+  // The answer that is given at the end is the whole text.
+  test('tokens: what viewers read is stored as the answer', async () => {
+    const { code, stderr } = await bench('--mode', 'tokens', '--streams', 1, '--token-rate', 20, '--users', 1);
+    assert.equal(code, 0, stderr);
+    const topics = Object.keys(assertOk(await cluster.request('GET', '/api/user-topics', { as: 'Frontend_1', query: { OnBehalfOf: 'bench_0' } })));
+    const { Answer, Think } = await cluster.check({ Topic: topics.at(-1) });
+    assert.equal(Think, null);
+    assert.match(Answer[0], /^(?:[a-z]{3} ){20,}$/);
+  });
+
+  test('tokens: a viewer whose connection breaks resumes, and misses nothing', async () => {
+    const relay = await startRelay(cluster.nodes[1]);
+    const cutting = setInterval(relay.cut, 300);
+    const { code, stdout, stderr } = await bench('--url', `${cluster.nodes[0].url},${relay.url}`, '--mode', 'tokens', '--streams', 3, '--token-rate', 50, '--seconds', 2, '--json');
+    clearInterval(cutting);
+    relay.stop();
+    assert.equal(code, 0, stderr);
+    const { reconnects, unequal, unfinished, delivered } = JSON.parse(stdout).tokens;
+    assert.ok(reconnects >= 3, `${reconnects} reconnects`);
+    assert.deepEqual({ unequal, unfinished }, { unequal: 0, unfinished: 0 });
+    assert.ok(delivered > 0);
+  });
+
+  test('the table has a row for the routes of mode tokens', async () => {
+    const { code, stdout } = await bench('--mode', 'tokens', '--streams', 2);
+    assert.equal(code, 0);
+    assert.match(stdout, /^2 answers of 50 tokens per second, 1 in each piece, 1 viewer each/m);
+    assert.match(stdout, /^routes +\d+ +\d+/m);
   });
 
   test('the table has a row for compact', async () => {

@@ -250,6 +250,7 @@ const ROWS = [
   ['bench --accounts none', 2, 'none', 'No such file'],
   ['bench --accounts a.yaml --url x', 2, '--url', 'http://'],
   ['bench --accounts a.yaml --mode inlin', 2, 'split, inline', 'did you mean inline?'],
+  ['bench --accounts a.yaml --mode tokens --seconds 60 --token-rate 9000', 2, '60 s at --token-rate 9000', '2232004 bytes', 'may have 1048576', 'lower --seconds or --token-rate'],
 ];
 
 // Words as a shell would split them: 'one word', and NAME=VALUE in front.

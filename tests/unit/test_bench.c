@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * test_bench.c - what `parley bench` reads and computes: responses whole, in pieces and chunked,
- * JSON members where they lie, quantiles, URLs, processes. */
+ * JSON members where they lie, streams of events and their texts, quantiles, URLs, processes. */
 #include "services/bench/proc.h"
 #include "services/bench/response.h"
 #include "services/bench/samples.h"
 #include "services/bench/target.h"
+#include "services/bench/token_text.h"
+#include "services/bench/viewer.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -94,6 +96,166 @@ static void what_is_not_http_is_broken(void **state)
     memset(endless, 'x', sizeof endless);
     assert_int_equal(bench_response_parse(endless, sizeof endless, &response),
                      BENCH_RESPONSE_BROKEN);
+}
+
+static void only_a_200_in_chunks_is_a_stream(void **state)
+{
+    static const char head[] = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+    static const char *const others[] = {
+        "HTTP/1.1 503 x\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}",
+        "SSH-2.0-OpenSSH\r\n\r\n",
+    };
+    assert_int_equal(bench_response_stream_head(head, sizeof head - 1), sizeof head - 1);
+    assert_int_equal(bench_response_stream_head(head, sizeof head - 2), 0);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        assert_int_equal(bench_response_stream_head(others[i], strlen(others[i])), 0);
+}
+
+static void a_chunk_is_whole_only_with_its_last_byte(void **state)
+{
+    static const char text[] = "b;x=y\r\ndata: {}\n\n.\r\n0\r\n\r\n";
+    size_t first_n = sizeof text - 1 - strlen("0\r\n\r\n"), size;
+    struct str data;
+    for (size_t n = 0; n < first_n; n++)
+        assert_int_equal(bench_response_chunk(text, n, &data, &size), BENCH_RESPONSE_PARTIAL);
+    assert_int_equal(bench_response_chunk(text, sizeof text - 1, &data, &size),
+                     BENCH_RESPONSE_WHOLE);
+    assert_str(data, "data: {}\n\n.");
+    assert_int_equal(size, first_n);
+    assert_int_equal(bench_response_chunk(text + size, sizeof text - 1 - size, &data, &size),
+                     BENCH_RESPONSE_WHOLE);
+    assert_int_equal(data.n, 0);
+    assert_int_equal(bench_response_chunk(STR("1\r\nab\r\n").at, 7, &data, &size),
+                     BENCH_RESPONSE_BROKEN);
+}
+
+static void any_part_of_a_stream_is_known_by_itself(void **state)
+{
+    struct buf whole, part;
+    buf_init(&whole, 4096);
+    buf_init(&part, 4096);
+    bench_token_text_put(&whole, 7, 0, 400);
+    bench_token_text_put(&part, 7, 13, 101);
+    assert_memory_equal(part.at, whole.at + 13, part.n);
+    assert_true(bench_token_text_has(7, 13, buf_str(&part)));
+    assert_false(bench_token_text_has(7, 17, buf_str(&part)));
+    assert_false(bench_token_text_has(8, 13, buf_str(&part)));
+    for (size_t i = 0; i < whole.n; i++)
+        assert_true(i % BENCH_TOKEN_BYTES == BENCH_TOKEN_BYTES - 1
+                        ? whole.at[i] == ' '
+                        : whole.at[i] >= 'a' && whole.at[i] <= 'z');
+    buf_fini(&whole);
+    buf_fini(&part);
+}
+
+/* What a viewer reports, and its viewer. */
+static struct watched {
+    struct bench_viewer viewer;
+    struct bench_faults faults;
+    uint64_t new_bytes;
+    unsigned open_n, done_n;
+} watched;
+
+static void on_open(struct bench_viewer *viewer)
+{
+    watched.open_n++;
+}
+
+static void on_text(struct bench_viewer *viewer, uint64_t from, uint64_t to)
+{
+    assert_true(from < to);
+    watched.new_bytes += to - from;
+}
+
+static void on_done(struct bench_viewer *viewer)
+{
+    watched.done_n++;
+}
+
+/* Shows it `events`, in which %1 to %3 are 8 bytes each of the text of stream 3, cut after
+ * `cut` bytes. */
+static void show(const char *events, size_t cut)
+{
+    static const struct bench_viewer_events heard = {on_open, on_text, on_done};
+    static const struct bench_target target;
+    static const struct bench bench;
+    static struct bench_conn_loop loop;
+    struct buf b;
+    buf_init(&b, 4096);
+    for (const char *p = events; *p != 0; p++) {
+        if (*p != '%') {
+            buf_put_char(&b, *p);
+            continue;
+        }
+        uint64_t piece = (uint64_t)(*++p - '1');
+        bench_token_text_put(&b, 3, piece * 8, piece * 8 + 8);
+    }
+    watched = (struct watched){0};
+    bench_viewer_init(&watched.viewer, &bench, NULL, &loop, &target, &heard, &watched.faults);
+    watched.viewer.stream = 3;
+    struct bench_conn *conn = &watched.viewer.worker.conn;
+    conn->handler->on_part(conn, (struct str){b.at, cut < b.n ? cut : b.n});
+    if (cut < b.n)
+        conn->handler->on_part(conn, (struct str){b.at + cut, b.n - cut});
+    bench_viewer_fini(&watched.viewer);
+    buf_fini(&b);
+}
+
+#define TOKEN(id, text) "id: " id "\nevent: token\ndata: {\"text\":\"" text "\"}\n\n"
+#define DONE "event: done\ndata: {\"Answer\":[]}\n\n"
+
+static void a_viewer_reads_the_same_wherever_its_events_are_cut(void **state)
+{
+    static const char events[] =
+        ": here\n\n" TOKEN("1-8", "%1") ": still here\n\n" TOKEN("1-24", "%2%3") DONE;
+    for (size_t cut = 1; cut < sizeof events + 24; cut++) {
+        show(events, cut);
+        assert_false(watched.viewer.is_unequal);
+        assert_int_equal(watched.open_n, 1);
+        assert_int_equal(watched.done_n, 1);
+        assert_int_equal(watched.new_bytes, 24);
+        assert_int_equal(watched.viewer.offset, 24);
+        assert_int_equal(watched.faults.errors, 0);
+    }
+}
+
+static void a_viewer_that_has_something_else_is_not_equal(void **state)
+{
+    static const char *const others[] = {
+        TOKEN("1-8", "%2"),                                 /* another text */
+        TOKEN("1-8", "%1") TOKEN("1-16", "%1"),             /* the same once more */
+        TOKEN("1-8", "%1") TOKEN("1-24", "%3"),             /* a gap */
+        TOKEN("1-8", "%1") TOKEN("2-16", "%2"),             /* of another claim */
+        TOKEN("1-16", "%1"),                                /* an id that is wrong */
+        "event: token\ndata: {\"text\":\"%1\"}\n\n",        /* no id */
+        "event: reset\ndata: {\"text\":\"%1%3\"}\n\n" DONE, /* not all of it */
+    };
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        show(others[i], SIZE_MAX);
+        assert_true(watched.viewer.is_unequal);
+    }
+}
+
+static void a_text_that_begins_again_counts_what_is_new(void **state)
+{
+    show(TOKEN("1-8", "%1") "event: reset\ndata: {\"text\":\"%1%2\"}\n\n" TOKEN("1-24", "%3"),
+         SIZE_MAX);
+    assert_false(watched.viewer.is_unequal);
+    assert_int_equal(watched.new_bytes, 24);
+    assert_int_equal(watched.viewer.reset_n, 1);
+    show(TOKEN("1-8", "%1") "event: restart\ndata: {}\n\n" TOKEN("2-8", "%1"), SIZE_MAX);
+    assert_false(watched.viewer.is_unequal);
+    assert_int_equal(watched.viewer.offset, 8);
+    assert_int_equal(watched.viewer.reset_n, 1);
+}
+
+static void a_stream_that_fails_is_an_error_and_not_done(void **state)
+{
+    show("event: error\ndata: {\"detail\":\"Not found.\"}\n\n", SIZE_MAX);
+    assert_int_equal(watched.faults.errors, 1);
+    assert_non_null(strstr(watched.faults.first, "Not found."));
+    assert_int_equal(watched.done_n, 0);
 }
 
 static void members_are_found_at_the_top_only(void **state)
@@ -245,6 +407,13 @@ int main(void)
         cmocka_unit_test(a_response_is_whole_only_with_its_last_byte),
         cmocka_unit_test(a_response_says_when_it_is_the_last),
         cmocka_unit_test(what_is_not_http_is_broken),
+        cmocka_unit_test(only_a_200_in_chunks_is_a_stream),
+        cmocka_unit_test(a_chunk_is_whole_only_with_its_last_byte),
+        cmocka_unit_test(any_part_of_a_stream_is_known_by_itself),
+        cmocka_unit_test(a_viewer_reads_the_same_wherever_its_events_are_cut),
+        cmocka_unit_test(a_viewer_that_has_something_else_is_not_equal),
+        cmocka_unit_test(a_text_that_begins_again_counts_what_is_new),
+        cmocka_unit_test(a_stream_that_fails_is_an_error_and_not_done),
         cmocka_unit_test(members_are_found_at_the_top_only),
         cmocka_unit_test(a_claim_is_walked_row_by_row),
         cmocka_unit_test(quantiles_are_measured_values),
