@@ -8,7 +8,7 @@
 //
 //   --only NAMES        of `routes`, `resumable`, `library` (below)
 //   --client ioredis    resumable-stream with that client of Redis instead of `redis`
-//   --tokens on         Parley's requests with login tokens instead of signatures
+//   --tokens off        Parley's requests with signatures, a nonce each, instead of login tokens
 //
 // `routes`: two nodes and `parley bench --mode tokens`, engines at one node and viewers at the other. `resumable`: two processes of
 // Node.js, in one of which engines' answers arrive as HTTP responses, and from the other of which viewers read them as
@@ -30,7 +30,7 @@ const { values } = parseArgs({
     viewers: { type: 'string', default: '1' },
     only: { type: 'string', default: 'routes,resumable,library' },
     client: { type: 'string', default: 'redis' },
-    tokens: { type: 'string', default: 'off' },
+    tokens: { type: 'string', default: 'on' },
   },
 });
 const REDIS = { aof: true, args: ['--appendfsync', 'everysec', '--auto-aof-rewrite-percentage', '0'] };
