@@ -13,6 +13,7 @@
 #include "shared/extract/html_text.h"
 #include "shared/extract/html_tidy.h"
 #include "shared/extract/html_tree.h"
+#include "shared/extract/office.h"
 
 enum { TITLE_MAX_BYTES = 1024 };
 
@@ -81,7 +82,7 @@ static void put_page(struct buf *text, struct html_tree *tree)
     buf_fini(&rough);
 }
 
-enum extract_fault extract_put_html(struct buf *text, struct str html)
+static enum extract_fault put_html(struct buf *text, struct str html, bool is_chapter)
 {
     struct buf clean, tidy;
     struct html_tree tree;
@@ -94,9 +95,20 @@ enum extract_fault extract_put_html(struct buf *text, struct str html)
     html_tidy(&tidy, buf_str(&clean));
     buf_fini(&clean);
     html_tree_init(&tree, buf_str(&tidy));
-    html_article_find(&tree);
+    if (!is_chapter)
+        html_article_find(&tree);
     put_page(text, &tree);
     html_tree_fini(&tree);
     buf_fini(&tidy);
     return EXTRACT_FAULT_NONE;
+}
+
+enum extract_fault extract_put_html(struct buf *text, struct str html)
+{
+    return put_html(text, html, false);
+}
+
+enum extract_fault extract_put_chapter(struct buf *text, struct str html)
+{
+    return put_html(text, html, true);
 }

@@ -55,8 +55,9 @@ static void letters_of_opendocument_count_on(void **state)
     }
 }
 
-static void chapters_come_in_the_order_of_reading(void **state)
+static void chapters_come_whole_in_the_order_of_reading(void **state)
 {
+#define LONG "A note explains the title, the plan, and much of what the poem says. "
     const struct entry entries[] = {
         {"META-INF/container.xml", STR("<container><rootfiles><rootfile "
                                        "full-path=\"OPS/book.opf\"/></rootfiles></container>")},
@@ -66,10 +67,15 @@ static void chapters_come_in_the_order_of_reading(void **state)
              "media-type=\"application/xhtml+xml\"/><item id=\"p\" href=\"p.png\" "
              "media-type=\"image/png\"/></manifest><spine><itemref idref=\"b\"/><itemref "
              "idref=\"p\"/><itemref idref=\"a\"/><itemref idref=\"b\"/></spine></package>")},
-        {"OPS/a.xhtml", STR("<html><body><p>Last words.</p></body></html>")},
+        {"OPS/a.xhtml",
+         STR("<html><body><section><div>April is</div><div>the cruellest month</div></section>"
+             "<section><p>" LONG LONG LONG LONG LONG LONG "</p></section></body></html>")},
         {"OPS/text/b c.xhtml", STR("<html><head><title>b c.xhtml</title></head><body><h1>First</h1>"
                                    "<p>Words.</p></body></html>")}};
-    expect_zip(EXTRACT_EPUB, entries, COUNT(entries), "# First\n\nWords.\n\nLast words.");
+    expect_zip(EXTRACT_EPUB, entries, COUNT(entries),
+               "# First\n\nWords.\n\nApril is\nthe cruellest month\n\n" LONG LONG LONG LONG LONG
+               "A note explains the title, the plan, and much of what the poem says.");
+#undef LONG
 }
 
 static void rtf_is_read(void **state)
@@ -129,7 +135,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_text_of_opendocument_is_read),
         cmocka_unit_test(letters_of_opendocument_count_on),
-        cmocka_unit_test(chapters_come_in_the_order_of_reading),
+        cmocka_unit_test(chapters_come_whole_in_the_order_of_reading),
         cmocka_unit_test(rtf_is_read),
         cmocka_unit_test(cells_that_span_much_are_repeated_little),
     };
