@@ -27,7 +27,7 @@ TOOLS = {
     "source": ["utf8"],
     "csv": ["named"],
     "json": ["leaves"],
-    "xml": ["lxml", "markup"],
+    "xml": ["lxml", "+markup"],
     "eml": ["mail", "+mail_parts"],
 }
 # What LibreOffice makes of each type: text, or all sheets as they are shown.
