@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * drawing_texts: the texts of charts and of SmartArt, which office documents keep in parts of their
- * own: a line for each value ("Pumps 2021 4711") or shape; and what stands for a picture. One thread.
+ * own: a line for each value ("Pumps 2021 4711") or shape. And what stands for a picture. One
+ * thread.
  */
 #ifndef PARLEY_EXTRACT_DRAWING_TEXTS_H
 #define PARLEY_EXTRACT_DRAWING_TEXTS_H
@@ -16,8 +17,8 @@ enum extract_fault drawing_texts_read(struct package *package, struct str part,
 enum extract_fault drawing_texts_read_all(struct package *package, struct str folder,
                                           struct flow *flow) must_check;
 
-/* What the description of a picture says to people: without the remark that a program made it, and
- * empty if it is the name of a file. */
+/* Returns what the description of a picture says to people: without the remark that a program made
+ * it, and empty if it is the name of a file. */
 struct str drawing_alt_text(struct str description);
 
 #endif
