@@ -249,7 +249,7 @@ static void on_relation(struct xml_reader *reader, const struct xml_tag *tag)
     struct relations_reading *reading = reader->data;
     struct relations *relations = reading->relations;
     struct str target = xml_attribute(tag, "Target"), type = xml_attribute(tag, "Type");
-    if (tag->space != XML_PACKAGE || !xml_is(tag, "Relationship") ||
+    if (tag->space != XML_PACKAGE || !xml_is(tag, "Relationship") || type.n == 0 ||
         relations->n == RELATIONS_MAX || target.n > NAME_MAX_BYTES ||
         str_eq(xml_attribute(tag, "TargetMode"), STR("External")))
         return;

@@ -237,7 +237,7 @@ static void sheets_in_a_circle_are_read_once(void **state)
         {"xl/_rels/workbook.xml.rels",
          RELATIONS(RELATION("a", "worksheet", "a.xml") RELATION("b", "worksheet", "workbook.xml")
                        RELATION("c", "worksheet", "_rels/workbook.xml.rels")
-                           RELATION("d", "styles", "workbook.xml"))},
+                           RELATION("d", "styles", "workbook.xml") "<Relationship Id=\"a\"/>")},
         {"xl/a.xml", SHEET(ROW("1", TEXT_CELL("A1", "x")))}};
     expect_zip(EXTRACT_XLSX, entries, COUNT(entries), "x");
 }
