@@ -95,7 +95,9 @@ static enum extract_fault put_html(struct buf *text, struct str html, bool is_ch
     html_tidy(&tidy, buf_str(&clean));
     buf_fini(&clean);
     html_tree_init(&tree, buf_str(&tidy));
-    if (!is_chapter)
+    if (is_chapter)
+        html_tree_count(&tree);
+    else
         html_article_find(&tree);
     put_page(text, &tree);
     html_tree_fini(&tree);
