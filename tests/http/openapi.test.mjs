@@ -115,7 +115,7 @@ describe('openapi.yaml', () => {
         /api/cancel-query /api/add-lookup /api/get-lookups /api/recommend /api/get-new-queries /api/give-new-answer /api/give-partial
         /api/extend-claim /api/release-claim /api/get-new-lookup /api/give-new-matches /api/get-recommendations /api/users/{user}
         /api/users/{user}/usage /api/status /api/audit /api/depth /api/queue /api/recommendations /api/retry-query /api/drain-engine
-        /ask /api/rag/ask /metrics`,
+        /ask /api/rag/ask /metrics /ws/engine`,
     },
     camelCase: {
       is: /^[a-z]+([A-Z][a-z0-9]*)+$/,
