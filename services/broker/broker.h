@@ -28,6 +28,7 @@ struct broker {
     struct server *server;
     struct queue *queue;
     struct fair_slots *searches; /* find_topics.c */
+    unsigned socket_poll_n;      /* polls of engines' sockets (socket/engine_asks.c) */
 };
 
 static inline struct broker *broker_of(const struct request *r)

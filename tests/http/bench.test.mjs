@@ -117,7 +117,7 @@ suite('parley bench', {}, ({ test, cluster }) => {
     assert.ok(samples > 0 && samples < 100_000, `${samples} samples`);
   });
 
-  // All of the report but how fast it was. `delivered`: each viewer has what was sent, but for pieces on their way at either end.
+  // The report without its times. `delivered`: viewers have all pieces except those on their way at either end.
   function assertStreamed(report, { streams, viewers, piece }) {
     const { errors, refused, resets, unequal, unfinished, first_error: first } = report;
     assert.deepEqual({ errors, refused, resets, unequal, unfinished, first }, { errors: 0, refused: 0, resets: 0, unequal: 0, unfinished: 0, first: null });

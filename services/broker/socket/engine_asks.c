@@ -7,7 +7,8 @@
 
 enum {
     TARGET_MAX_BYTES = 4096,
-    ASKS_MAX = 64, /* frames in progress; past that, or with long ones, nothing more is read */
+    POLLS_MAX = 8192, /* of all sockets of a thread; further slots wait */
+    ASKS_MAX = 64,    /* frames in progress; past that, or with long ones, nothing more is read */
     LONG_BYTES = 64 << 10,
     RETRY_MS = 1000,
     EARLY_MS = 1000 /* a poll with nothing that was shorter than this came back early */
@@ -111,10 +112,12 @@ struct engine_ask *engine_ask_begin(struct engine_socket *s, struct list *list)
     ask->socket = s;
     ask->since_ms = clock_mono_ms();
     list_append(list, &ask->link);
-    if (list == &s->polls)
+    if (list == &s->polls) {
         s->poll_n++;
-    else
+        s->broker->socket_poll_n++;
+    } else {
         s->ask_n++;
+    }
     return ask;
 }
 
@@ -136,6 +139,7 @@ void engine_ask_start(struct engine_ask *ask, const char *method, struct str tar
 static void leave_polls(struct engine_ask *poll)
 {
     poll->socket->poll_n--;
+    poll->socket->broker->socket_poll_n--;
     poll->socket->names &= ~(1ull << poll->name);
 }
 
@@ -241,8 +245,13 @@ static void fill(struct engine_socket *s)
         return;
     }
     /* A poll that is answered at once has set the deadline: its slot is looked at again then. */
-    for (unsigned i = s->claims.n + s->poll_n; i < s->slots; i++)
+    for (unsigned i = s->claims.n + s->poll_n; i < s->slots; i++) {
+        if (s->broker->socket_poll_n >= POLLS_MAX) {
+            engine_socket_fill_soon(s, RETRY_MS);
+            return;
+        }
         start_poll(s);
+    }
 }
 
 void engine_slots_on_again(struct deadline *deadline)

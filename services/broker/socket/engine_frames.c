@@ -213,7 +213,7 @@ void engine_frames_take(struct engine_socket *s, struct str json)
     else if (frame == FRAME_NR)
         engine_reply_fault(s, "Type must be partial, answer, extend, release, rest or slots.");
     else {
-        if (frame != FRAME_EXTEND) /* what is not stored comes first, or goes with the claim */
+        if (frame != FRAME_EXTEND) /* stored before an answer, forgotten with a release */
             engine_drafts_end(&s->drafts, lease_of(&m), frame == FRAME_ANSWER ? seq_of(&m) : 0,
                               frame == FRAME_ANSWER);
         hand_over(begin(s, frame, &m, id), &m, json);

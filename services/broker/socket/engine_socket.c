@@ -92,6 +92,7 @@ static void leave(struct engine_socket *s)
 {
     struct list *const lists[] = {&s->polls, &s->asks, &s->answered};
     loop_cancel_deadline(s->server->loop, &s->again);
+    s->broker->socket_poll_n -= s->poll_n;
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         list_for_each (struct engine_ask, ask, lists[i], link)
             engine_ask_drop(ask, false);
@@ -151,6 +152,7 @@ static void open_socket(struct request *r)
     }
     struct engine_socket *s = mem_zeroed(sizeof *s);
     *s = (struct engine_socket){.server = r->server,
+                                .broker = broker_of(r),
                                 .drafts = {.queue = broker_of(r)->queue,
                                            .events = &drafts_events,
                                            .holder = r->account->name_token},

@@ -31,6 +31,7 @@ enum engine_frame {
 struct engine_socket {
     struct websocket *websocket;
     struct server *server;
+    struct broker *broker;
     const struct account *account;
     struct engine_claims claims;
     struct engine_drafts drafts;
