@@ -79,7 +79,7 @@ suite('/ws/engine', {}, ({ test, cluster }) => {
     await engine.close();
   });
 
-  test('an engine goes on at the other node from what is stored: nothing is lost or doubled', async () => {
+  test('an engine continues at the other node from the stored offset: nothing is lost or doubled', async () => {
     const first = await openEngine(cluster, { node: 0 });
     const { Topic } = await cluster.add();
     const { Lease, Queries } = await first.claim();

@@ -219,20 +219,11 @@ static void find_room(struct request *r)
                     .after = ROOM_END);
 }
 
-static void on_nonce(struct request *r, enum err error, struct str reply)
-{
-    (void)reply;
-    if (error != ERR_OK)
-        respond_error(r, error, NULL);
-    else
-        find_room(r);
-}
-
 /* A socket's frames cannot take a nonce back: it is used up first. */
 void rooms_socket(struct request *r)
 {
     if (r->nonce.is_set)
-        request_use_nonce(r, on_nonce);
+        request_handle_after_nonce(r);
     else
         find_room(r);
 }

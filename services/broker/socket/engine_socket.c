@@ -171,20 +171,11 @@ static void open_socket(struct request *r)
         engine_socket_fill_soon(s, 0);
 }
 
-static void on_nonce(struct request *r, enum err error, struct str reply)
-{
-    (void)reply;
-    if (error != ERR_OK)
-        respond_error(r, error, NULL);
-    else
-        open_socket(r);
-}
-
 /* Its nonce is used up first: a socket's frames cannot take it back. */
 void broker_engine_socket(struct request *r)
 {
     if (r->nonce.is_set)
-        request_use_nonce(r, on_nonce);
+        request_handle_after_nonce(r);
     else
         open_socket(r);
 }

@@ -146,20 +146,11 @@ static void open_socket(struct request *r)
         leave(socket);
 }
 
-static void on_nonce(struct request *r, enum err error, struct str reply)
-{
-    (void)reply;
-    if (error != ERR_OK)
-        respond_error(r, error, NULL);
-    else
-        open_socket(r);
-}
-
 /* A socket's frames cannot take a nonce back: it is used up first. */
 void workflow_socket(struct request *r)
 {
     if (r->nonce.is_set)
-        request_use_nonce(r, on_nonce);
+        request_handle_after_nonce(r);
     else
         open_socket(r);
 }

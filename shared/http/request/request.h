@@ -180,7 +180,7 @@ struct call_start request_call_at(struct request *r, unsigned shard, request_rep
 void request_use_nonce(struct request *r, request_reply_cb *on_reply);
 /* Detaches all calls that are under way, so no reply is waited for. */
 void request_detach(struct request *r);
-/* The same with several shards: the route's handler then runs again, without a nonce. */
+/* Uses up the nonce; the route's handler then runs again, without one. */
 void request_handle_after_nonce(struct request *r);
 /* Handles a reply that says that the nonce was used before: answers with 401, or begins again
  * (held_nonces.h).
