@@ -111,7 +111,7 @@ static bool is_cited(const struct ask *x, size_t number)
 {
     char mark[NUMBER_BYTES];
     int n = snprintf(mark, sizeof mark, "[%zu]", number);
-    return x->printed.n > 0 && memmem(x->printed.at, x->printed.n, mark, (size_t)n) != NULL;
+    return str_holds(buf_str(&x->printed), (struct str){mark, (size_t)n});
 }
 
 static void put_source(struct buf *b, const json_t *source, size_t number)

@@ -325,7 +325,7 @@ static void show_again(void *context, const struct rag_document *document)
     buf_init(&fragment, SIZE_MAX / 2);
     text_put_normal(&text, document->text);
     text_put_normal(&fragment, showing->fragment);
-    if (fragment.n > 0 && memmem(text.at, text.n, fragment.at, fragment.n) != NULL) {
+    if (fragment.n > 0 && str_holds(buf_str(&text), buf_str(&fragment))) {
         rag_index_add(showing->index, document);
         leave_out_flagged(showing->library, showing->index, document->id);
     }

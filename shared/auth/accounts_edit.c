@@ -126,7 +126,7 @@ static bool is_flow(const yaml_node_t *mapping)
 
 static struct str newline_of(struct str text)
 {
-    return text.n > 0 && memmem(text.at, text.n, "\r\n", 2) != NULL ? STR("\r\n") : STR("\n");
+    return str_holds(text, STR("\r\n")) ? STR("\r\n") : STR("\n");
 }
 
 static bool is_plain(struct str s)

@@ -26,6 +26,11 @@ bool str_has_prefix(struct str s, struct str prefix)
     return s.n >= prefix.n && (prefix.n == 0 || memcmp(s.at, prefix.at, prefix.n) == 0);
 }
 
+bool str_holds(struct str s, struct str part)
+{
+    return s.n >= part.n && (part.n == 0 || memmem(s.at, s.n, part.at, part.n) != NULL);
+}
+
 static bool is_space(char c)
 {
     return c == ' ' || (c >= '\t' && c <= '\r');

@@ -46,6 +46,8 @@ static inline bool str_eq(struct str a, struct str b)
 int str_compare(struct str a, struct str b);
 bool str_eq_nocase(struct str a, struct str b);
 bool str_has_prefix(struct str s, struct str prefix);
+/* Every text holds an empty one. */
+bool str_holds(struct str s, struct str part);
 struct str str_trim(struct str s);
 
 /* Returns a NUL-terminated copy that the caller frees, also for an empty `s`. Aborts when out of

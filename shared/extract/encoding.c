@@ -56,6 +56,7 @@ static void put_units(struct buf *out, const UChar *units, int32_t n, struct tal
     for (int32_t i = 0; i < n;) {
         UChar32 c;
         char bytes[4];
+        /* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): ICU wrote `n` units */
         U16_NEXT(units, i, n, c);
         if (c >= 0xa0 && c != 0xfffd) {
             tally->good++;
@@ -183,7 +184,7 @@ bool encoding_is_wide(struct str bytes)
 
 static bool has_escapes(struct str s)
 {
-    return memmem(s.at, s.n, "\x1b$", 2) != NULL || memmem(s.at, s.n, "\x1b(", 2) != NULL;
+    return str_holds(s, STR("\x1b$")) || str_holds(s, STR("\x1b("));
 }
 
 static const struct str korean_escape = {"\x1b$)C", 4};

@@ -79,11 +79,6 @@ int extract_fault_status(enum extract_fault fault)
 
 /* ---- signatures ---- */
 
-static bool holds(struct str s, struct str needle)
-{
-    return s.n >= needle.n && memmem(s.at, s.n, needle.at, needle.n) != NULL;
-}
-
 /* UTF-16 that is cut off in the middle of a character. */
 static bool is_half_utf16(struct str s)
 {
@@ -116,8 +111,9 @@ static bool is_binary(struct str s)
 static bool is_docx(struct str s)
 {
     return str_has_prefix(s, STR("PK\x03\x04")) &&
-           (holds(s, STR("word/")) ||
-            (holds(s, STR("_rels/.rels")) && !holds(s, STR("xl/")) && !holds(s, STR("ppt/"))));
+           (str_holds(s, STR("word/")) ||
+            (str_holds(s, STR("_rels/.rels")) && !str_holds(s, STR("xl/")) &&
+             !str_holds(s, STR("ppt/"))));
 }
 
 enum extract_fault extract_sniff(enum extract_kind kind, struct str bytes)
@@ -131,7 +127,7 @@ enum extract_fault extract_sniff(enum extract_kind kind, struct str bytes)
     case EXTRACT_TEXT: return is_binary(bytes) ? EXTRACT_FAULT_NOT_TEXT : EXTRACT_FAULT_NONE;
     case EXTRACT_HTML: return is_binary(bytes) ? EXTRACT_FAULT_NOT_HTML : EXTRACT_FAULT_NONE;
     case EXTRACT_PDF:
-        return holds(front, STR("%PDF-")) ? EXTRACT_FAULT_NONE : EXTRACT_FAULT_NOT_PDF;
+        return str_holds(front, STR("%PDF-")) ? EXTRACT_FAULT_NONE : EXTRACT_FAULT_NOT_PDF;
     case EXTRACT_DOCX:
         if (str_has_prefix(bytes, ole))
             return EXTRACT_FAULT_OLD_OFFICE;
@@ -318,7 +314,7 @@ static enum extract_fault extract_pdf(const struct memory_file *file,
     free(program);
     /* It says the same of a wrong password and of a broken file; only one of them is encrypted. */
     if (fault == EXTRACT_FAULT_NONE && status != 0)
-        return status == PDFTOTEXT_NOT_ALLOWED || holds(file->bytes, STR("/Encrypt"))
+        return status == PDFTOTEXT_NOT_ALLOWED || str_holds(file->bytes, STR("/Encrypt"))
                    ? EXTRACT_FAULT_PDF_ENCRYPTED
                    : EXTRACT_FAULT_PDF_BROKEN;
     bool is_empty = fault == EXTRACT_FAULT_NONE && is_blank(text);

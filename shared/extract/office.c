@@ -34,8 +34,7 @@ enum extract_fault office_put(enum extract_kind kind, struct buf *text, struct s
 
 static bool is_zip_with(struct str bytes, struct str sign)
 {
-    return str_has_prefix(bytes, STR("PK\x03\x04")) &&
-           memmem(bytes.at, bytes.n, sign.at, sign.n) != NULL;
+    return str_has_prefix(bytes, STR("PK\x03\x04")) && str_holds(bytes, sign);
 }
 
 enum extract_fault office_sniff(enum extract_kind kind, struct str bytes, bool is_binary)

@@ -197,8 +197,7 @@ enum extract_fault package_check_encrypted(struct package *package, const char *
     struct buf list;
     buf_init(&list, LIST_MAX_BYTES);
     enum extract_fault fault = package_read(package, str_of(part), &list);
-    if (fault == EXTRACT_FAULT_NONE && list.n > 0 &&
-        memmem(list.at, list.n, sign, strlen(sign)) != NULL)
+    if (fault == EXTRACT_FAULT_NONE && str_holds(buf_str(&list), str_of(sign)))
         fault = EXTRACT_FAULT_ENCRYPTED;
     buf_fini(&list);
     return fault;

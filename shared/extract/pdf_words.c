@@ -123,7 +123,7 @@ static void put_word(struct pdf_words *w, const struct row *row, uint32_t char_n
  * its first word, so that none is empty. */
 struct progress {
     bool needs_block, needs_line;
-    struct pdf_places places;
+    struct pdf_places *places;
 };
 
 /* Does a word continue the last line, at its height and with the room of a blank between them?
@@ -142,7 +142,7 @@ static void take_word(struct pdf_words *w, const struct row *row, struct progres
 {
     uint32_t char_n = count_seen(row->text);
     if (w->page_n == 0 || char_n == 0 ||
-        !pdf_places_take(&progress->places, w->page_n, row->text, &row->box))
+        !pdf_places_take(progress->places, w->page_n, row->text, &row->box))
         return;
     if (progress->needs_block)
         begin_block(w);
@@ -195,13 +195,14 @@ static void describe(struct pdf_words *w, struct pdf_block *block)
 void pdf_words_read(struct str tsv, struct pdf_words *ret_words)
 {
     struct pdf_words w = {0};
-    struct progress progress = {.needs_block = true, .needs_line = true};
+    struct pdf_places places;
+    struct progress progress = {.needs_block = true, .needs_line = true, .places = &places};
     struct row row;
-    pdf_places_init(&progress.places);
+    pdf_places_init(&places);
     while (tsv.n > 0)
         if (read_row(str_cut(&tsv, '\n'), &row))
             put_row(&w, &row, &progress);
-    pdf_places_fini(&progress.places);
+    pdf_places_fini(&places);
     for (uint32_t i = 0; i < w.block_n; i++)
         describe(&w, &w.blocks[i]);
     *ret_words = w;

@@ -136,10 +136,8 @@ static void read_number(struct slide *slide, struct str type)
     } forms[] = {{{"alphaLc", 7}, NUMBER_LOWER_LETTER}, {{"alphaUc", 7}, NUMBER_UPPER_LETTER},
                  {{"romanLc", 7}, NUMBER_LOWER_ROMAN},  {{"romanUc", 7}, NUMBER_UPPER_ROMAN},
                  {{"circleNum", 9}, NUMBER_CIRCLED},    {{"ea1Chs", 6}, NUMBER_CHINESE}};
-    static const struct str both = {"ParenBoth", 9}, right = {"ParenR", 6}, dot = {"Period", 6};
-    bool has_both = memmem(type.at, type.n, both.at, both.n) != NULL;
-    bool has_right = memmem(type.at, type.n, right.at, right.n) != NULL;
-    bool has_dot = memmem(type.at, type.n, dot.at, dot.n) != NULL;
+    bool has_both = str_holds(type, STR("ParenBoth")), has_right = str_holds(type, STR("ParenR")),
+         has_dot = str_holds(type, STR("Period"));
     slide->form = NUMBER_DECIMAL;
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
         if (str_has_prefix(type, forms[i].name))

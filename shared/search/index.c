@@ -261,7 +261,7 @@ static uint32_t leave_out_of(struct rag_entry *entry, struct str needle, struct 
     for (uint32_t i = 0; i < chunk_n; i++) {
         buf_clear(text);
         text_put_normal(text, rag_document_passage(entry->document, i));
-        if (text->n < needle.n || memmem(text->at, text->n, needle.at, needle.n) == NULL)
+        if (!str_holds(buf_str(text), needle))
             continue;
         leave_out(entry, i);
         marked++;

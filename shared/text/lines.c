@@ -25,9 +25,9 @@ static struct str after_line(struct str text, struct str line)
 static bool begins_else(struct str line)
 {
     line = str_trim(line);
-    return line.n == 0 || *line.at == '#' || *line.at == '|' ||
-           memmem(line.at, line.n, " | ", 3) != NULL || str_has_prefix(line, STR("```")) ||
-           str_has_prefix(line, STR("~~~")) || list_mark(line) > 0;
+    return line.n == 0 || *line.at == '#' || *line.at == '|' || str_holds(line, STR(" | ")) ||
+           str_has_prefix(line, STR("```")) || str_has_prefix(line, STR("~~~")) ||
+           list_mark(line) > 0;
 }
 
 struct str lines_block(struct str text)

@@ -95,7 +95,7 @@ static bool stands_apart(const struct statements *s, struct str line, struct str
     while (text_next_word(&words, &word))
         word_n++;
     (void)str_cut(&near, '\n');
-    return (word_n <= SHORT_HEADING_WORDS && memmem(line.at, line.n, "  ", 2) == NULL) ||
+    return (word_n <= SHORT_HEADING_WORDS && !str_holds(line, STR("  "))) ||
            str_trim(first_line(near)).n == 0;
 }
 
@@ -127,7 +127,7 @@ static bool is_heading_line(const struct statements *s, struct str line, struct 
 /* A row of a table: cells between bars. */
 static bool is_row(struct str line)
 {
-    return line.n > 2 && (*line.at == '|' || memmem(line.at, line.n, " | ", 3) != NULL);
+    return line.n > 2 && (*line.at == '|' || str_holds(line, STR(" | ")));
 }
 
 /* The items at the front of `rest`, as one run of lines that ends before an empty line which no

@@ -125,7 +125,7 @@ check_cppcheck() {
 #define json_array_foreach(list, i, item) for (i = 0; (item = json_array_get(list, i)) != 0; i++)
 #define json_object_foreach(of, key, item) for (key = json_key(of); (item = json_item(key)) != 0; key = json_next(key))
 TEXT
-    cppcheck -q --std=c11 --enable=warning,portability --inline-suppr --error-exitcode=1 \
+    cppcheck -q -j "$(nproc)" --std=c11 --enable=warning,portability --inline-suppr --error-exitcode=1 \
         --suppress=missingIncludeSystem --suppress=syntaxError --suppress=uninitvar \
         -I. -Ibuild/lint -D_GNU_SOURCE -DPARLEY_VERSION='"0"' \
         --include=build/lint/jansson_loops.h "${files[@]}"
@@ -136,9 +136,10 @@ check_tidy() {
     local files
     ./dev build dev parley >/dev/null
     mapfile -t files < <(find shared services -name '*.c' | sort)
-    clang-tidy --quiet -p build/dev --warnings-as-errors='*' \
+    printf '%s\0' "${files[@]}" | xargs -0 -n 16 -P "$(nproc)" clang-tidy --quiet -p build/dev \
+        --warnings-as-errors='*' \
         --checks='-*,clang-analyzer-core.*,clang-analyzer-unix.*,clang-analyzer-deadcode.*,-clang-analyzer-core.UndefinedBinaryOperatorResult,bugprone-sizeof-container,bugprone-suspicious-memset-usage,bugprone-suspicious-semicolon' \
-        "${files[@]}" 2>/dev/null
+        2>/dev/null
     looked_at tidy ${#files[@]}
 }
 

@@ -29,6 +29,8 @@ static void nothing_is_a_string_too(void **state)
     assert_true(str_is_utf8(none));
     assert_int_equal(str_trim(none).n, 0);
     assert_false(str_has_prefix(none, STR("a")));
+    assert_true(str_holds(none, none));
+    assert_false(str_holds(none, STR("a")));
 }
 
 static void equality_looks_at_every_byte(void **state)
@@ -48,6 +50,11 @@ static void prefixes(void **state)
 {
     assert_true(str_has_prefix(STR("/api/login"), STR("/api/")));
     assert_true(str_has_prefix(STR("x"), STR("")));
+    assert_true(str_holds(STR("/api/login"), STR("login")));
+    assert_true(str_holds(STR("ab"), STR("ab")));
+    assert_false(str_holds(STR("ab"), STR("abc")));
+    assert_false(str_holds(STR("abab"), STR("ac")));
+    assert_true(str_holds(STR("x"), STR("")));
     assert_false(str_has_prefix(STR("/api"), STR("/api/")));
 }
 

@@ -264,6 +264,7 @@ void engine_slots_on_again(struct deadline *deadline)
 static void end_polls(struct engine_socket *s, unsigned kept_n)
 {
     while (s->poll_n > kept_n) {
+        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what is freed has left the list */
         struct engine_ask *poll = list_last(&s->polls, struct engine_ask, link);
         leave_polls(poll);
         engine_ask_drop(poll, false);

@@ -119,7 +119,7 @@ static bool is_one_of(struct str word, const char *const *list)
 static bool holds_one_of(struct str text, const char *const *list)
 {
     for (; *list != NULL; list++)
-        if (memmem(text.at, text.n, *list, strlen(*list)) != NULL)
+        if (str_holds(text, str_of(*list)))
             return true;
     return false;
 }
@@ -184,8 +184,10 @@ static bool end_in_one_of(struct str words, const char *const *phrases)
 {
     for (; *phrases != NULL; phrases++) {
         struct str known = str_of(*phrases);
-        size_t from = words.n > known.n ? words.n - 1 - known.n : words.n;
-        if (words.n > known.n && memcmp(words.at + from, known.at, known.n) == 0 &&
+        if (words.n <= known.n)
+            continue;
+        size_t from = words.n - 1 - known.n;
+        if (str_eq((struct str){words.at + from, known.n}, known) &&
             (from == 0 || words.at[from - 1] == ' '))
             return true;
     }

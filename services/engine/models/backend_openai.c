@@ -198,8 +198,7 @@ static bool is_refusing_stream(const struct completion *completion,
         return false;
     buf_init(&detail, SIZE_MAX / 2);
     http_put_error_text(&detail, body);
-    bool is_it = detail.n == 0 || memmem(body.at, body.n, "stream", 6) != NULL ||
-                 memmem(body.at, body.n, "Stream", 6) != NULL;
+    bool is_it = detail.n == 0 || str_holds(body, STR("stream")) || str_holds(body, STR("Stream"));
     buf_fini(&detail);
     return is_it;
 }

@@ -25,7 +25,7 @@ static bool says(struct str text, struct str other)
     buf_init(&part, SIZE_MAX / 2);
     fold(&whole, text);
     fold(&part, other);
-    bool is_held = part.n > 1 && memmem(whole.at, whole.n, part.at, part.n) != NULL;
+    bool is_held = part.n > 1 && str_holds(buf_str(&whole), buf_str(&part));
     buf_fini(&whole);
     buf_fini(&part);
     return is_held;

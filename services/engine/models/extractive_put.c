@@ -61,8 +61,7 @@ bool extractive_is_links(struct str text)
 
 static bool is_relative(const struct link *link)
 {
-    return memmem(link->target.at, link->target.n, "://", 3) == NULL &&
-           !str_has_prefix(link->target, STR("mailto:"));
+    return !str_holds(link->target, STR("://")) && !str_has_prefix(link->target, STR("mailto:"));
 }
 
 static void put_spaced(struct buf *b, struct str text)
@@ -123,8 +122,7 @@ static bool has_heads(const struct prompt *prompt, const struct sentence *s)
     if (s->lead.n == 0)
         return false;
     (void)str_cut(&between, '\n');
-    return (between.n > 0 && memmem(between.at, between.n, "---", 3) != NULL) ||
-           extractive_begins_table(s->lead, passage);
+    return str_holds(between, STR("---")) || extractive_begins_table(s->lead, passage);
 }
 
 /* A row reads with the names of its columns: "Flag: --url; Default: none". */

@@ -17,7 +17,7 @@ bool extractive_is_described(struct str row)
     while (row.at != NULL && row.n > 0) {
         struct str cell = str_trim(str_cut(&row, '|'));
         n += cell.n > 0;
-        described_n += memmem(cell.at, cell.n, ": ", 2) != NULL;
+        described_n += str_holds(cell, STR(": "));
     }
     return n > 0 && 3 * described_n >= 2 * n;
 }

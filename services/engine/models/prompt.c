@@ -115,7 +115,7 @@ static struct str find_marked(struct str text)
 
 static bool names(struct str text, const char *member)
 {
-    return memmem(text.at, text.n, member, strlen(member)) != NULL;
+    return str_holds(text, str_of(member));
 }
 
 /* A workflow's prompt names the members of the object that it wants back. */

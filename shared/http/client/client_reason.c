@@ -118,7 +118,7 @@ bool client_wants_tls(CURL *easy, struct str body, char reason[CLIENT_REASON_BYT
     struct failed f = {.easy = easy, .error = ""};
     bool is_there = false;
     for (size_t i = 0; body.n > 0 && i < sizeof words / sizeof *words; i++)
-        is_there = is_there || memmem(body.at, body.n, words[i], strlen(words[i])) != NULL;
+        is_there = is_there || str_holds(body, str_of(words[i]));
     read_place(&f);
     if (is_there)
         snprintf(reason, CLIENT_REASON_BYTES, "%s takes TLS: use https:// instead of http://",
