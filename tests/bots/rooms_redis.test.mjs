@@ -68,7 +68,7 @@ suite('rooms and Redis', { servers: 1, sweep: false, aof: true }, ({ test, clust
   test('sockets of a room that is gone with Redis\'s data are closed', async () => {
     const room = await newRoom(cluster);
     const sockets = await Promise.all([0, 1].map((node) => openRoom(cluster, room, { node })));
-    await say(cluster, room, 'before');
+    await eventually(async () => (await sayRaw(cluster, room, 'before')).status === 201, { what: 'every shard is reached again' });
     for (const socket of sockets) assert.equal((await socket.next()).text, 'before');
     await cluster.redis.cmd('FLUSHALL');
     await cluster.redis.restart();

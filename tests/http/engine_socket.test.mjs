@@ -13,7 +13,7 @@ suite('/ws/engine', {}, ({ test, cluster }) => {
     const topics = [];
     for (let i = 0; i < 3; i++) topics.push((await cluster.add({ node: i % 2 })).Topic);
     const claims = [await engine.claim(), await engine.claim()];
-    assert.notEqual(claims[0].Lease, claims[1].Lease);
+    assert.notDeepEqual([claims[0].Topic, claims[0].Lease], [claims[1].Topic, claims[1].Lease]);
     await assert.rejects(engine.claim(300), /nothing in/, 'both slots are taken');
     const [reply] = await engine.answer(claims[0], ['One.']);
     assert.equal(reply.Status, 200);
