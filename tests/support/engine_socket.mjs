@@ -58,6 +58,11 @@ class Engine {
     return this.#watch.close();
   }
 
+  // The connection, for bytes that are no frame.
+  get raw() {
+    return this.#watch.socket._socket;
+  }
+
   cut() {
     this.#watch.socket.terminate();
   }

@@ -7,11 +7,12 @@
 
 enum {
     TARGET_MAX_BYTES = 4096,
-    POLLS_MAX = 8192, /* of all sockets of a thread; further slots wait */
-    ASKS_MAX = 64,    /* frames in progress; past that, or with long ones, nothing more is read */
-    LONG_BYTES = 64 << 10,
+    POLLS_MAX = 8192,        /* of all sockets of a thread; further slots wait */
+    ASKS_MAX = 64,           /* frames in progress; past that nothing more is read */
+    BODIES_BYTES = 64 << 10, /* or with more than this of them */
     RETRY_MS = 1000,
-    EARLY_MS = 1000 /* a poll with nothing that was shorter than this came back early */
+    CHANGE_MS = 100, /* each poll is a call of Redis, however often an engine changes its slots */
+    EARLY_MS = 1000  /* a poll with nothing that was shorter than this came back early */
 };
 
 const struct engine_frame_info engine_frames[FRAME_NR] = {
@@ -96,8 +97,8 @@ bool engine_socket_is_claim(struct str json)
 
 void engine_socket_pace(struct engine_socket *s)
 {
-    bool is_full = s->ask_n >= ASKS_MAX || s->long_bytes > 0 || s->drafts.clogged_n > 0;
-    if (is_full == s->is_paused)
+    bool is_full = s->ask_n >= ASKS_MAX || s->body_bytes > BODIES_BYTES || s->drafts.clogged_n > 0;
+    if (is_full == s->is_paused || !websocket_is_open(s->websocket))
         return;
     s->is_paused = is_full;
     if (is_full)
@@ -126,7 +127,7 @@ void engine_ask_start(struct engine_ask *ask, const char *method, struct str tar
 {
     struct engine_socket *s = ask->socket;
     ask->body_n = body.n;
-    s->long_bytes += body.n > LONG_BYTES ? body.n : 0;
+    s->body_bytes += body.n;
     engine_socket_pace(s);
     inner_start(&ask->inner, s->server,
                 &(struct inner_call){.account = s->account,
@@ -153,23 +154,23 @@ void engine_ask_finish(struct engine_ask *ask)
         return;
     }
     s->ask_n--;
-    s->long_bytes -= ask->body_n > LONG_BYTES ? ask->body_n : 0;
     engine_socket_pace(s);
 }
 
 void engine_ask_drop(struct engine_ask *ask, bool is_taken)
 {
     list_remove(&ask->link);
+    ask->socket->body_bytes -= ask->body_n;
     inner_end(&ask->inner, is_taken);
     free(ask);
 }
 
-/* Ends what is answered, unless bytes of it wait to be written. */
 void engine_asks_sweep(struct engine_socket *s, bool is_written)
 {
     list_for_each (struct engine_ask, ask, &s->answered, link)
-        if (is_written || !ask->was_sent)
+        if (is_written || !ask->has_claim)
             engine_ask_drop(ask, true);
+    engine_socket_pace(s);
 }
 
 /* --- slots ------------------------------------------------------------------------------------ */
@@ -186,14 +187,14 @@ static void on_polled(struct inner *inner, int status, struct str body)
     uint64_t after_ms = 0;
     engine_ask_finish(ask);
     if (status == 200 && engine_socket_is_claim(body)) {
-        ask->was_sent = true;
+        ask->has_claim = true;
         engine_socket_send_claim(s, body);
     } else if (status == 200) {
         after_ms = clock_mono_ms() - ask->since_ms < EARLY_MS ? RETRY_MS : 0;
     } else if (status == 429 || status >= 500) {
         after_ms = RETRY_MS;
     } else {
-        ask->was_sent = s->is_closing = true;
+        s->is_closing = true;
         engine_reply(s, ask, status, body);
         websocket_close(s->websocket, WEBSOCKET_POLICY, "This engine gets no claims.");
     }
@@ -237,11 +238,12 @@ static void start_poll(struct engine_socket *s)
 
 static void fill(struct engine_socket *s)
 {
-    uint64_t now_ms = clock_mono_ms();
-    if (s->server->is_draining || s->is_closing)
+    uint64_t now_ms = clock_mono_ms(), from_ms = s->ended_ms + CHANGE_MS;
+    if (s->server->is_draining || s->is_closing || !websocket_is_open(s->websocket))
         return;
-    if (s->rest_until_ms > now_ms) {
-        engine_socket_fill_soon(s, s->rest_until_ms - now_ms);
+    from_ms = from_ms > s->rest_until_ms ? from_ms : s->rest_until_ms;
+    if (from_ms > now_ms) {
+        engine_socket_fill_soon(s, from_ms - now_ms);
         return;
     }
     /* A poll that is answered at once has set the deadline: its slot is looked at again then. */
@@ -268,6 +270,7 @@ static void end_polls(struct engine_socket *s, unsigned kept_n)
         struct engine_ask *poll = list_last(&s->polls, struct engine_ask, link);
         leave_polls(poll);
         engine_ask_drop(poll, false);
+        s->ended_ms = clock_mono_ms();
     }
 }
 

@@ -8,12 +8,14 @@
 #include <stdlib.h>
 
 enum {
-    DRAFTS_MAX = 256,      /* of a socket; more go the way of their route */
-    TEXT_MAX = 1 << 20,    /* of a draft, as the route stores at most */
-    STORE_MS = 250,        /* between two stores of a draft */
-    STORE_BYTES = 4 << 10, /* or with so much text */
-    CLOG_BYTES = 64 << 10,
-    RETRY_MS = 1000, /* Redis was away */
+    DRAFTS_MAX = 256,          /* of a socket; more go the way of their route */
+    TEXT_MAX = 1 << 20,        /* of a draft, as the route stores at most */
+    STORE_MS = 250,            /* between two stores of a draft */
+    STORE_BYTES = 4 << 10,     /* or with so much text */
+    CLOG_BYTES = 64 << 10,     /* with so much that is not stored the engine waits, ... */
+    CLOG_RUNS = 256,           /* in so many runs, ... */
+    CLOG_ACKS_BYTES = 8 << 10, /* or with such Ids to be answered */
+    RETRY_MS = 1000,           /* Redis was away */
     NODES_MAX_BYTES = 8 << 10,
     ACKS_MAX_BYTES = 16 << 10,
     LEASE_BYTES = 24
@@ -72,6 +74,11 @@ static void set_clogged(struct engine_draft *d, bool is_clogged)
     d->is_clogged = is_clogged;
     d->all->clogged_n += is_clogged ? 1u : -1u;
     d->all->events->on_clogged(d->all);
+}
+
+static bool is_too_much(const struct engine_draft *d)
+{
+    return d->text.n >= CLOG_BYTES || d->run_n >= CLOG_RUNS || d->acks.n >= CLOG_ACKS_BYTES;
 }
 
 static void drop(struct engine_draft *d)
@@ -212,8 +219,8 @@ static void on_stored(struct call *call, enum err error, struct str reply)
     (void)lines_next(&lines); /* the age: it is not the first text */
     (void)lines_next(&lines); /* the claim */
     set_nodes(d, lines_next(&lines));
-    set_clogged(d, d->text.n >= CLOG_BYTES);
     report(d);
+    set_clogged(d, is_too_much(d));
     continue_storing(d);
 }
 
@@ -326,7 +333,7 @@ bool engine_drafts_take(struct engine_drafts *drafts, const struct draft_frame *
         buf_put(&d->acks, frame->id);
         buf_put_char(&d->acks, '\n');
     }
-    set_clogged(d, d->text.n >= CLOG_BYTES);
+    set_clogged(d, is_too_much(d));
     continue_storing(d);
     return true;
 }

@@ -37,7 +37,7 @@ static struct str lease_of(const struct engine_members *m)
 static uint64_t seq_of(const struct engine_members *m)
 {
     uint64_t seq;
-    return str_parse_u64(engine_member_raw(m, "Seq"), &seq) ? seq : 0;
+    return engine_member_u64(m, "Seq", &seq) ? seq : 0;
 }
 
 /* --- to their routes -------------------------------------------------------------------------- */
@@ -111,7 +111,7 @@ static bool read_piece(struct engine_socket *s, const struct engine_members *m, 
     const struct json_span *topic = engine_member(m, "Topic");
     struct draft_frame frame = {.lease = lease_of(m), .id = id, .seq = seq_of(m)};
     if (frame.lease.n == 0 || frame.seq == 0 || topic == NULL || topic->kind != JSON_SPAN_TEXT ||
-        !str_parse_u64(engine_member_raw(m, "Offset"), &frame.offset) ||
+        !engine_member_u64(m, "Offset", &frame.offset) ||
         (engine_member(m, "Think") == NULL && engine_member(m, "Answer") == NULL) ||
         !read_text(engine_member(m, "Think"), &s->think, &frame.think) ||
         !read_text(engine_member(m, "Answer"), &s->answer, &frame.answer))
@@ -152,7 +152,7 @@ void engine_frames_refuse_draft(struct engine_socket *s, struct str topic_json, 
 static void set_slots(struct engine_socket *s, const struct engine_members *m)
 {
     uint64_t slots;
-    if (!str_parse_u64(engine_member_raw(m, "Slots"), &slots) || slots > ENGINE_SLOTS_MAX)
+    if (!engine_member_u64(m, "Slots", &slots) || slots > ENGINE_SLOTS_MAX)
         engine_reply_fault(s, "Slots must be a number from 0 to 64.");
     else
         engine_socket_set_slots(s, (unsigned)slots);
@@ -163,8 +163,8 @@ static void take_rest(struct engine_socket *s, const struct engine_members *m, s
 {
     struct buf target, reason;
     uint64_t seconds;
-    if (s->engine[0] == 0 || !str_parse_u64(engine_member_raw(m, "Seconds"), &seconds) ||
-        seconds == 0 || seconds > REST_MAX_S) {
+    if (s->engine[0] == 0 || !engine_member_u64(m, "Seconds", &seconds) || seconds == 0 ||
+        seconds > REST_MAX_S) {
         engine_reply_fault(s, "rest needs Seconds, from 1 to 86400, and a socket with an Engine.");
         return;
     }

@@ -30,6 +30,12 @@ struct str engine_member_raw(const struct engine_members *m, const char *name)
     return has_raw ? span->raw : STR("");
 }
 
+bool engine_member_u64(const struct engine_members *m, const char *name, uint64_t *ret_value)
+{
+    const struct json_span *span = engine_member(m, name);
+    return span != NULL && span->kind == JSON_SPAN_NUMBER && str_parse_u64(span->raw, ret_value);
+}
+
 bool engine_member_is(const struct engine_members *m, const char *name, bool fallback)
 {
     const struct json_span *span = engine_member(m, name);

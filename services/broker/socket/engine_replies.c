@@ -71,13 +71,13 @@ static void send_with_claim(struct engine_socket *s, const struct engine_ask *as
 
 /* A piece that went the way of its route: what follows may be shown before it is stored. Without an
  * Id it is not answered if it was stored. */
-static bool reply_partial(struct engine_socket *s, const struct engine_ask *ask, int status,
+static void reply_partial(struct engine_socket *s, const struct engine_ask *ask, int status,
                           const struct engine_members *m, struct str body)
 {
     uint64_t claim = 0, next = 0;
     bool is_stored = status == 200 && !engine_member_is(m, "Cancelled", false);
-    if (is_stored && (!str_parse_u64(engine_member_raw(m, "Claim"), &claim) ||
-                      !str_parse_u64(engine_member_raw(m, "Next"), &next)))
+    if (is_stored &&
+        (!engine_member_u64(m, "Claim", &claim) || !engine_member_u64(m, "Next", &next)))
         claim = 0;
     if (ask->is_primed)
         engine_drafts_on_stored(&s->drafts, str_of(ask->lease), ask->seq,
@@ -87,7 +87,6 @@ static bool reply_partial(struct engine_socket *s, const struct engine_ask *ask,
         engine_reply(s, ask, status, body);
     else if (ask->id[0] != 0)
         engine_reply_stored(s, str_of(ask->id), str_of(ask->lease), next);
-    return !is_stored || ask->id[0] != 0;
 }
 
 void engine_ask_on_answer(struct inner *inner, int status, struct str body)
@@ -100,12 +99,13 @@ void engine_ask_on_answer(struct inner *inner, int status, struct str body)
     engine_ask_finish(ask);
     const struct json_span *next = engine_member(&m, "Next");
     if (ask->frame == FRAME_PARTIAL) {
-        ask->was_sent = reply_partial(s, ask, status, &m, body);
+        reply_partial(s, ask, status, &m, body);
         note_ends(s, ask, status, &m);
     } else {
         note_ends(s, ask, status, &m);
-        ask->was_sent = true;
-        if (ask->frame == FRAME_ANSWER && next != NULL && engine_socket_is_claim(next->raw))
+        ask->has_claim =
+            ask->frame == FRAME_ANSWER && next != NULL && engine_socket_is_claim(next->raw);
+        if (ask->has_claim)
             send_with_claim(s, ask, body, next->raw);
         else
             engine_reply(s, ask, status, body);

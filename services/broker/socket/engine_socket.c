@@ -136,6 +136,7 @@ static char *common_query(struct request *r)
 static void open_socket(struct request *r)
 {
     static const struct websocket_events events = {.message_max_bytes = ENGINE_FRAME_MAX_BYTES,
+                                                   .queue_max_bytes = ENGINE_QUEUE_MAX_BYTES,
                                                    .on_message = on_message,
                                                    .on_idle = on_idle,
                                                    .is_busy = is_busy,

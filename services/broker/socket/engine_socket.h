@@ -16,6 +16,7 @@
 enum {
     ENGINE_SLOTS_MAX = 64,
     ENGINE_FRAME_MAX_BYTES = 9 << 20, /* an answer of 8 MiB and the text of its question */
+    ENGINE_QUEUE_MAX_BYTES = ENGINE_SLOTS_MAX << 20, /* claims of all slots may come at once */
     ENGINE_FRAME_ID_MAX_BYTES = 64
 };
 
@@ -37,14 +38,14 @@ struct engine_socket {
     struct engine_drafts drafts;
     struct buf think, answer; /* decoded texts of the frame that is read */
     unsigned slots;
-    struct list polls;      /* struct engine_ask: held */
-    struct list asks;       /* of frames, until they are answered */
-    struct list answered;   /* their frames are being written, or there was none */
-    unsigned poll_n, ask_n; /* of the first two */
-    uint64_t names;         /* those that polls have, a bit each */
-    size_t long_bytes;      /* of bodies of `asks` */
-    struct deadline again;  /* looks at free slots, and ends what is answered */
-    uint64_t rest_until_ms;
+    struct list polls;                /* struct engine_ask: held */
+    struct list asks;                 /* of frames, until they are answered */
+    struct list answered;             /* their frames are being written, or there was none */
+    unsigned poll_n, ask_n;           /* of the first two */
+    uint64_t names;                   /* those that polls have, a bit each */
+    size_t body_bytes;                /* of frames whose requests have not ended */
+    struct deadline again;            /* looks at free slots, and ends what is answered */
+    uint64_t rest_until_ms, ended_ms; /* ended_ms: when polls were last ended early */
     bool is_closing, is_paused;
     char *peer, *engine, *query; /* query: what all polls have */
 };
@@ -54,8 +55,8 @@ struct engine_ask {
     struct list_link link;
     struct inner inner;
     struct engine_socket *socket;
-    bool is_poll, was_sent; /* was_sent: a frame with its answer is on its way */
-    unsigned name;          /* of a poll */
+    bool is_poll, has_claim; /* has_claim: it lasts until its frame is written */
+    unsigned name;           /* of a poll */
     uint64_t since_ms;
     size_t body_n;
     /* For a frame: */
@@ -73,7 +74,7 @@ struct engine_ask *engine_ask_begin(struct engine_socket *s, struct list *list);
 /* Runs it; its callback may run inside. */
 void engine_ask_start(struct engine_ask *ask, const char *method, struct str target,
                       struct str body);
-/* Its answer has come; the request lasts until its frame, if there is one, is written. */
+/* Its answer has come. The request ends soon; one that brought a claim, once that is written. */
 void engine_ask_finish(struct engine_ask *ask);
 /* Reads further frames, or does not while too much is under way. */
 void engine_socket_pace(struct engine_socket *s);
@@ -100,7 +101,7 @@ void engine_reply_stored(struct engine_socket *s, struct str id, struct str leas
 void engine_reply_fault(struct engine_socket *s, const char *detail);
 /* Ends the request. `is_taken`: its answer has reached the engine. */
 void engine_ask_drop(struct engine_ask *ask, bool is_taken);
-/* Ends those that are answered, and whose frames are written. */
+/* Ends those that are answered; those that brought a claim only if all is written. */
 void engine_asks_sweep(struct engine_socket *s, bool is_written);
 /* For the deadline `again`. */
 void engine_slots_on_again(struct deadline *deadline);

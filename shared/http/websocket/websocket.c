@@ -156,17 +156,23 @@ static void on_check(struct deadline *deadline)
 static bool has_room(const struct websocket *ws)
 {
     enum websocket_capacity capacity = websocket_owner_capacity(ws);
-    size_t most = capacity == WEBSOCKET_CAPACITY ? QUEUE_BYTES : 0;
+    size_t queue = ws->events->queue_max_bytes == 0 ? QUEUE_BYTES : ws->events->queue_max_bytes;
+    size_t most = capacity == WEBSOCKET_CAPACITY ? queue : 0;
     return capacity != WEBSOCKET_NO_CAPACITY &&
            wslay_event_get_queued_msg_length(ws->wslay) <= most &&
            wslay_event_get_queued_msg_count(ws->wslay) < QUEUE_MESSAGES;
+}
+
+bool websocket_is_open(const struct websocket *ws)
+{
+    return ws->state < WEBSOCKET_CLOSING && ws->code == 0;
 }
 
 bool websocket_send(struct websocket *ws, struct str text)
 {
     const struct wslay_event_msg message = {
         .opcode = WSLAY_TEXT_FRAME, .msg = (const uint8_t *)text.at, .msg_length = text.n};
-    if (ws->state >= WEBSOCKET_CLOSING || ws->code != 0)
+    if (!websocket_is_open(ws))
         return false;
     if (!has_room(ws)) {
         websocket_close(ws, WEBSOCKET_TRY_AGAIN,
@@ -195,7 +201,7 @@ void websocket_resume(struct websocket *ws)
 
 void websocket_close(struct websocket *ws, unsigned code, const char *reason)
 {
-    if (ws->state >= WEBSOCKET_CLOSING || ws->code != 0)
+    if (!websocket_is_open(ws))
         return;
     struct str text = str_of(reason);
     ws->code = code;

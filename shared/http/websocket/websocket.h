@@ -55,6 +55,8 @@ struct websocket_events {
     /* Maximum text message, in bytes; 0: WEBSOCKET_MESSAGE_BYTES. A larger one closes the socket
      * with WEBSOCKET_TOO_BIG. */
     size_t message_max_bytes;
+    /* Maximum of what waits for its reader, besides one message; 0: 1 MiB. */
+    size_t queue_max_bytes;
     /* Ping interval; 0: 20 s. A peer that is silent for two intervals is cut off. */
     uint64_t ping_every_ms;
     /* Time for one message from its first byte to its last; 0: 60 s. A slower one closes the socket
@@ -82,9 +84,11 @@ struct websocket_events {
 struct websocket *websocket_accept(struct request *r, const struct websocket_events *events,
                                    void *arg);
 /* Sends a text message, copied; it must be UTF-8. Returns false if the socket is closing, or if too
- * much waits for its reader (1 MiB or 1,024 messages, less while other sockets have much waiting),
+ * much waits for its reader (queue_max_bytes or 1,024 messages, less while others have much),
  * which closes it with WEBSOCKET_TRY_AGAIN. */
 bool websocket_send(struct websocket *websocket, struct str text);
+/* Returns whether it takes messages: neither side closes it. */
+bool websocket_is_open(const struct websocket *websocket);
 /* Delivers no further message until websocket_resume, and reads no more than is already under way,
  * so the peer waits. For an owner that works on one message at a time. */
 void websocket_pause(struct websocket *websocket);

@@ -140,7 +140,7 @@ void websocket_pump(struct websocket *ws)
 
 void websocket_pump_after(struct websocket *ws, uint64_t after_ms)
 {
-    if (ws->state == WEBSOCKET_UPGRADING || ws->is_pumping)
+    if (ws->state == WEBSOCKET_UPGRADING || ws->state == WEBSOCKET_GONE || ws->is_pumping)
         return;
     if (after_ms == 0 || !deadline_is_set(&ws->pump_soon))
         loop_set_deadline(ws->server->loop, &ws->pump_soon, after_ms);
