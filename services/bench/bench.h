@@ -32,7 +32,8 @@ struct bench {
     unsigned seconds, conns, engines, users, samples, idle_n, query_bytes, answer_bytes;
     unsigned rate; /* cycles per second to begin; 0: as many as `conns` can */
     unsigned streams, token_rate, per_piece, viewers; /* the rate is that of one stream, per s */
-    bool is_next, is_progress;
+    unsigned slots;                                   /* claims at a time of each engine's socket */
+    bool is_next, is_progress, has_engine_sockets;
     char run[16];                       /* starts the topics of this run: "bench-1a2b3c-" */
     struct str query_json, answer_json; /* the texts as JSON strings, quotes included */
     struct bench_proc_group nodes, redis;
@@ -73,8 +74,8 @@ struct bench_idle_result {
 struct bench_tokens_result {
     struct bench_faults faults;
     uint64_t elapsed_us, sent, delivered; /* tokens; delivered: to all viewers together */
-    struct bench_samples delay;           /* of a piece: its request is sent -> a viewer has it */
-    uint64_t refused;                     /* requests with a piece that was not taken */
+    struct bench_samples delay;           /* of a piece: it is sent -> a viewer has it */
+    uint64_t refused;                     /* pieces that were not taken */
     uint64_t resets;                      /* events `restart` and `reset` */
     uint64_t unequal;                     /* viewers whose text is not what was sent */
     uint64_t unfinished;                  /* viewers that did not see the end of their stream */

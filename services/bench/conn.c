@@ -93,7 +93,8 @@ static void close_socket(struct bench_conn *conn)
     if (conn->fd >= 0)
         close(conn->fd); /* epoll forgets it */
     conn->fd = -1;
-    conn->is_connecting = conn->is_writing = conn->has_answered = conn->is_streaming = false;
+    conn->is_connecting = conn->is_writing = conn->has_answered = false;
+    conn->is_streaming = conn->is_switched = false;
     buf_clear(&conn->in);
 }
 
@@ -174,25 +175,42 @@ static void lose(struct bench_conn *conn)
         bench_conn_again_after(conn, RECONNECT_US); /* no storm against a node that only closes */
 }
 
+/* Returns how many bytes were sent. If it is fewer than `n`, the loop watches for when more can be,
+ * or the connection is broken: then the reading side sees its end, after what the node had to say.
+ */
+static size_t send_some(struct bench_conn *conn, const char *bytes, size_t n)
+{
+    size_t sent = 0;
+    while (sent < n) {
+        ssize_t done = send(conn->fd, bytes + sent, n - sent, MSG_NOSIGNAL);
+        if (done >= 0)
+            sent += (size_t)done;
+        else if (errno != EINTR)
+            break;
+    }
+    if (sent < n && (errno == EAGAIN || errno == EWOULDBLOCK) && !conn->is_writing)
+        watch(conn, EPOLL_CTL_MOD, true);
+    if (sent == n && conn->is_writing)
+        watch(conn, EPOLL_CTL_MOD, false);
+    return sent;
+}
+
 static void write_out(struct bench_conn *conn)
 {
-    while (conn->written_n < conn->out.n) {
-        ssize_t n = send(conn->fd, conn->out.at + conn->written_n, conn->out.n - conn->written_n,
-                         MSG_NOSIGNAL);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-            if (!conn->is_writing)
-                watch(conn, EPOLL_CTL_MOD, true);
-            return;
-        }
-        if (n < 0)
-            return; /* the reading side sees the end, after what the node had to say */
-        conn->written_n += (size_t)n;
-    }
-    conn->loop->sent_n++;
-    if (conn->is_writing)
+    if (conn->is_switched) {
         watch(conn, EPOLL_CTL_MOD, false);
+        conn->handler->on_writable(conn);
+        return;
+    }
+    size_t left = conn->out.n - conn->written_n;
+    size_t sent = send_some(conn, conn->out.at + conn->written_n, left);
+    conn->written_n += sent;
+    conn->loop->sent_n += sent == left;
+}
+
+size_t bench_conn_push(struct bench_conn *conn, const void *bytes, size_t n)
+{
+    return conn->is_switched ? send_some(conn, bytes, n) : 0;
 }
 
 struct buf *bench_conn_begin(struct bench_conn *conn)
@@ -279,9 +297,36 @@ static bool take_parts(struct bench_conn *conn)
     return false;
 }
 
+/* Takes the head off the response that switches protocols; false if it is another one. */
+static bool begin_switched(struct bench_conn *conn)
+{
+    if (conn->handler->on_switched == NULL || !conn->is_waiting)
+        return false;
+    size_t head_n = bench_response_switch_head(conn->in.at, conn->in.n);
+    if (head_n == 0)
+        return false;
+    drop_front(&conn->in, head_n);
+    conn->is_switched = true;
+    conn->has_answered = false;
+    conn->handler->on_switched(conn);
+    return true;
+}
+
+/* Hands over the bytes; false when the connection was closed meanwhile. */
+static bool take_bytes(struct bench_conn *conn)
+{
+    bool is_ok = conn->in.n == 0 || conn->handler->on_bytes(conn, buf_str(&conn->in));
+    buf_clear(&conn->in);
+    if (!is_ok)
+        reject(conn);
+    return is_ok;
+}
+
 /* Hands over what has come; false when the connection was closed meanwhile. */
 static bool take_responses(struct bench_conn *conn)
 {
+    if (conn->is_switched || begin_switched(conn))
+        return take_bytes(conn);
     if (conn->is_streaming || begin_stream(conn))
         return take_parts(conn);
     struct bench_response response;

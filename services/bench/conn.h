@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * conn: HTTP/1.1 keep-alive connections on one epoll loop, one request at a time each. It sends
- * bytes that the owner wrote and passes on complete responses, or their parts as they come. A
- * connection that the node closes, or that cannot be opened, is not an error: it is counted, and
- * the owner is asked to issue its request again with a new signature, because a node accepts a
- * nonce only once. One thread. Times are microseconds of clock_mono_us.
+ * bytes that the owner wrote and passes on complete responses, or their parts as they come, or,
+ * once a node has switched protocols, whatever comes. A connection that the node closes, or that
+ * cannot be opened, is not an error: it is counted, and the owner is asked to issue its request
+ * again with a new signature, because a node accepts a nonce only once. One thread. Times are
+ * microseconds of clock_mono_us.
  */
 #ifndef PARLEY_BENCH_CONN_H
 #define PARLEY_BENCH_CONN_H
@@ -39,6 +40,13 @@ struct bench_conn_handler {
      * no on_response. Borrowed; it sends no request in here. NULL: all responses are passed on
      * whole. */
     void (*on_part)(struct bench_conn *conn, struct str part);
+    /* The node has switched protocols (101): from now on the connection carries no requests, and is
+     * lost when it ends, which calls on_again after a while. NULL: that is no response. */
+    void (*on_switched)(struct bench_conn *conn);
+    /* Bytes that came after that; borrowed. False: they are broken, and the connection is lost. */
+    bool (*on_bytes)(struct bench_conn *conn, struct str bytes);
+    /* bench_conn_push takes bytes again. */
+    void (*on_writable)(struct bench_conn *conn);
 };
 
 struct bench_conn {
@@ -50,6 +58,7 @@ struct bench_conn {
     bool is_connecting, is_writing, is_waiting;
     bool has_answered; /* this socket has brought a response */
     bool is_streaming; /* a response is passed on in parts, and has not ended */
+    bool is_switched;  /* it carries no requests */
     struct buf in, out;
     size_t written_n;
     uint64_t due_us;
@@ -79,6 +88,10 @@ void bench_conn_fini(struct bench_conn *conn);
  * way. */
 struct buf *bench_conn_begin(struct bench_conn *conn);
 void bench_conn_send(struct bench_conn *conn);
+
+/* Returns how many bytes were sent on a connection that has switched protocols. If it is fewer than
+ * `n`, on_writable follows. */
+size_t bench_conn_push(struct bench_conn *conn, const void *bytes, size_t n) must_check;
 
 /* Calls on_again after `delay_us`, from the loop. */
 void bench_conn_again_after(struct bench_conn *conn, uint64_t delay_us);

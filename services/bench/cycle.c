@@ -178,7 +178,8 @@ static void on_response(struct bench_conn *conn, const struct bench_response *re
     case BENCH_STEP_CLAIM: on_claimed(run, worker, response->body); break;
     case BENCH_STEP_ANSWER: on_answered(run, worker, response->body); break;
     case BENCH_STEP_PARTIAL:
-    case BENCH_STEP_STREAM: break; /* of mode tokens */
+    case BENCH_STEP_STREAM: /* of mode tokens */
+    case BENCH_STEP_SOCKET: break;
     case BENCH_STEP_CHECK:
         if (bench_body_has_answer(response->body)) {
             finish_cycle(run, worker);

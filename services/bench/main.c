@@ -59,6 +59,13 @@ static const struct config_group bench_options = {
         OPTION_BOOL(
             "tokens", "off",
             "Requests bear login tokens (GET /api/login) instead of signatures, in every mode."),
+        OPTION_BOOL(
+            "engine-socket", "off",
+            "Mode tokens: engines send pieces and answers as frames over the WebSocket /ws/engine "
+            "instead of requests."),
+        OPTION_NUMBER("slots", "N", "50", 1, 64,
+                      "With --engine-socket: claims that an engine works on at a time, over one "
+                      "socket."),
         OPTION_NUMBER("query-bytes", "N", "300", 10, 262144, "Length of a question, in bytes."),
         OPTION_NUMBER("answer-bytes", "N", "600", 1, 524288, "Length of an answer, in bytes."),
         OPTION_NUMBER("samples", "N", "200", 10, 100000,
@@ -233,6 +240,8 @@ static void read_numbers(struct bench *bench, const struct config *config)
     bench->token_rate = (unsigned)config_number(config, "token-rate");
     bench->per_piece = (unsigned)config_number(config, "per-piece");
     bench->viewers = (unsigned)config_number(config, "viewers");
+    bench->slots = (unsigned)config_number(config, "slots");
+    bench->has_engine_sockets = config_number(config, "engine-socket") != 0;
     bench->query_bytes = (unsigned)config_number(config, "query-bytes");
     bench->answer_bytes = (unsigned)config_number(config, "answer-bytes");
     bench->is_next = config_number(config, "next") != 0;
@@ -350,6 +359,9 @@ const struct command bench_command = {
         "  Ten readers of each of 20 answers, four tokens in each partial answer:\n"
         "    parley bench --accounts accounts.yaml --mode tokens --streams 20 --viewers 10 \\\n"
         "        --per-piece 4\n"
+        "  The same answers over sockets, with four engines of five slots:\n"
+        "    parley bench --accounts accounts.yaml --mode tokens --streams 20 --viewers 10 \\\n"
+        "        --per-piece 4 --engine-socket on --slots 5\n"
         "\n"
         "Exit status: 0 measured without errors; 1 errors occurred, or nothing could be measured\n"
         "(the report is still printed); 2 wrong usage.\n",

@@ -170,9 +170,10 @@ static void put_idle_rows(struct buf *out, const struct bench_idle_result *r)
     put_idle_side(out, "Redis", r, r->redis_before_bytes, r->redis_after_bytes, r->redis_cpu_s);
 }
 
-static void put_tokens_row(struct buf *out, const struct bench_tokens_result *r)
+static void put_tokens_row(struct buf *out, const struct bench *bench,
+                           const struct bench_tokens_result *r)
 {
-    buf_printf(out, "%-10s", "routes");
+    buf_printf(out, "%-10s", bench->has_engine_sockets ? "socket" : "routes");
     put_cell(out, 9, 0, per_s(r->sent, r->elapsed_us));
     put_cell(out, 9, 0, per_s(r->delivered, r->elapsed_us));
     put_quantile_cell(out, &r->delay, 0.5);
@@ -206,7 +207,7 @@ static void put_tokens_rows(struct buf *out, const struct bench *bench,
     buf_printf(out, "%-10s %9s %9s %8s %8s %8s %7s %6s %5s %5s | %6s %6s %6s\n", "by", "per s",
                "per s", "ms", "ms", "ms", "refused", "resets", "equal", "conn.", "node", "Redis",
                "client");
-    put_tokens_row(out, r);
+    put_tokens_row(out, bench, r);
 }
 
 bool bench_report_table(const struct bench *bench, const struct bench_results *results)
@@ -381,7 +382,9 @@ bool bench_report_json(const struct bench *bench, const struct bench_results *re
     put_count(&out, "answer_bytes", bench->answer_bytes);
     put_count(&out, "rate", bench->rate);
     put_count(&out, "users", bench->users);
-    buf_printf(&out, ",\"next\":%s", bench->is_next ? "true" : "false");
+    buf_printf(&out, ",\"next\":%s,\"engine_socket\":%s", bench->is_next ? "true" : "false",
+               bench->has_engine_sockets ? "true" : "false");
+    put_count(&out, "slots", bench->slots);
     put_pids(&out, "node_pids", &bench->nodes);
     put_pids(&out, "redis_pids", &bench->redis);
     for (enum bench_mode mode = 0; mode < BENCH_MODE_NR; mode++) {

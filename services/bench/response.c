@@ -60,13 +60,26 @@ static enum bench_response_outcome read_head(const char *at, size_t n, size_t *r
     return is_ok ? BENCH_RESPONSE_WHOLE : BENCH_RESPONSE_BROKEN;
 }
 
-size_t bench_response_stream_head(const char *at, size_t n)
+/* Returns the length of the head if it is whole, and has this status; 0 otherwise. */
+static size_t find_head(const char *at, size_t n, int expected, struct head *ret_head)
 {
     size_t head_n;
     int status;
+    bool is_whole = read_head(at, n, &head_n, &status, ret_head) == BENCH_RESPONSE_WHOLE;
+    return is_whole && status == expected ? head_n : 0;
+}
+
+size_t bench_response_stream_head(const char *at, size_t n)
+{
     struct head head;
-    bool is_whole = read_head(at, n, &head_n, &status, &head) == BENCH_RESPONSE_WHOLE;
-    return is_whole && status == 200 && head.is_chunked ? head_n : 0;
+    size_t head_n = find_head(at, n, 200, &head);
+    return head_n > 0 && head.is_chunked ? head_n : 0;
+}
+
+size_t bench_response_switch_head(const char *at, size_t n)
+{
+    struct head head;
+    return find_head(at, n, 101, &head);
 }
 
 /* Reads the size line of a chunk at `at`. Returns the bytes it takes up, 0 when it is not whole

@@ -28,6 +28,8 @@ enum bench_response_outcome bench_response_parse(char *at, size_t n,
 /* Returns the length of the head at `at` if it is whole and that of a 200 whose body comes in
  * chunks; 0 otherwise. */
 size_t bench_response_stream_head(const char *at, size_t n);
+/* The same of a 101, after which come no responses any more. */
+size_t bench_response_switch_head(const char *at, size_t n);
 /* Reads the chunk that starts at `at`: its data, borrowed, and the bytes that it takes up. One
  * without data is the last. */
 enum bench_response_outcome bench_response_chunk(const char *at, size_t n, struct str *ret_data,

@@ -2,14 +2,15 @@
  * tokens.c - answers that are shown while they are written: what a token costs, and how long it
  * takes from its engine to a client that follows the answer.
  *
- *   a writer:  add -> claim -> piece ... piece -> answer, at the first node
+ *   a writer:  add -> claim -> piece ... piece -> answer, at the first node; the last three by
+ *              requests of its own, or as frames over the socket of an engine with many writers
  *   a viewer:  check as a stream of events, at the other nodes in turn
  *
  * First all questions are added and claimed and all viewers have their streams. Then piece K of all
  * streams together is due K/rate after the first, in turn, so each stream sends at its rate and the
- * streams at different moments. A piece that is due while the one before it is not acknowledged
- * waits, and its delay counts from when its request was sent: whether the nodes keep up shows in
- * the tokens that were sent per second.
+ * streams at different moments. A piece that is due while the one before it is not acknowledged, or
+ * while the socket takes no more, waits, and its delay counts from when it was sent: whether the
+ * nodes keep up shows in the tokens that were sent per second.
  *
  * The first second warms up; then counters are taken at both ends of the measured time; then all
  * answers are given, the viewers see their end, and nothing stays open. A viewer's event says by
@@ -18,7 +19,7 @@
 #include "services/bench/report.h"
 #include "services/bench/token_text.h"
 #include "services/bench/viewer.h"
-#include "services/bench/writer.h"
+#include "services/bench/writer_socket.h"
 
 #include "shared/base/clock.h"
 #include "shared/base/mem.h"
@@ -31,7 +32,7 @@ enum { STEP_US = 20000, TURN_LEAST_US = 50 };
 
 struct stream {
     struct bench_writer writer; /* first: an event of the writer finds its stream by this address */
-    uint64_t *sent_us;          /* of each piece, in turn: when its request was sent first */
+    uint64_t *sent_us;          /* of each piece, in turn: when it was sent first */
     uint64_t piece_n, owed_n;   /* owed: due and not sent yet */
     uint64_t answer_bytes;      /* 0: not answered yet */
 };
@@ -41,7 +42,9 @@ struct tokens_run {
     struct bench_conn_loop loop;
     struct stream *streams;
     struct bench_viewer *viewers;             /* those of a stream follow each other */
-    size_t stream_n, viewer_n, turn;          /* turn: the stream whose piece is due next */
+    struct bench_writer_socket *sockets;      /* those of streams that follow each other */
+    size_t stream_n, viewer_n, socket_n;      /* socket_n 0: by the routes */
+    size_t turn;                              /* the stream whose piece is due next */
     size_t claimed_n, open_n, over_n, done_n; /* over: writers; done: viewers */
     uint64_t first_due_us, per_s;             /* per_s: tokens of all streams */
     uint64_t due_n, sent_n, delivered_bytes;
@@ -76,12 +79,10 @@ static void send_answer(struct tokens_run *run, struct stream *stream)
 
 static void send_next(struct tokens_run *run, struct stream *stream)
 {
-    if (!bench_writer_is_idle(&stream->writer))
-        return;
-    if (run->is_draining)
-        send_answer(run, stream);
-    else if (stream->owed_n > 0)
+    while (!run->is_draining && stream->owed_n > 0 && bench_writer_is_idle(&stream->writer))
         send_piece(run, stream);
+    if (run->is_draining && bench_writer_is_idle(&stream->writer))
+        send_answer(run, stream);
 }
 
 static uint64_t next_due_us(const struct tokens_run *run)
@@ -197,6 +198,8 @@ static bool run_until(struct tokens_run *run, const size_t *count, size_t n, con
 static bool set_up(struct tokens_run *run)
 {
     const struct bench *bench = run->bench;
+    for (size_t i = 0; i < run->socket_n; i++)
+        bench_writer_socket_open(&run->sockets[i]);
     for (size_t i = 0; i < run->stream_n; i++)
         bench_writer_begin(&run->streams[i].writer);
     if (!run_until(run, &run->claimed_n, run->stream_n, "questions were claimed"))
@@ -249,6 +252,21 @@ static void finish(struct tokens_run *run)
     bench_samples_sort(&result->delay);
 }
 
+/* The last one has fewer slots if it has fewer streams. */
+static void init_sockets(struct tokens_run *run)
+{
+    const struct bench *bench = run->bench;
+    run->sockets = mem_zeroed_n(run->socket_n, sizeof *run->sockets);
+    for (size_t i = 0; i < run->socket_n; i++) {
+        size_t first = i * bench->slots, left = run->stream_n - first;
+        unsigned slots = left < bench->slots ? (unsigned)left : bench->slots;
+        bench_writer_socket_init(&run->sockets[i], bench, run, &run->loop, slots,
+                                 &run->result->faults);
+        for (size_t k = 0; k < slots; k++)
+            bench_writer_socket_add(&run->sockets[i], &run->streams[first + k].writer);
+    }
+}
+
 static void init(struct tokens_run *run)
 {
     const struct bench *bench = run->bench;
@@ -260,6 +278,7 @@ static void init(struct tokens_run *run)
         bench_writer_init(writer, bench, run, &run->loop, &writer_events, faults);
         writer->worker.user = (unsigned)(i % bench->users);
     }
+    init_sockets(run);
     for (size_t i = 0; i < run->viewer_n; i++) {
         size_t target = bench->target_n == 1 ? 0 : 1 + i % (bench->target_n - 1);
         bench_viewer_init(&run->viewers[i], bench, run, &run->loop, &bench->targets[target],
@@ -269,12 +288,15 @@ static void init(struct tokens_run *run)
 
 static void fini(struct tokens_run *run)
 {
+    for (size_t i = 0; i < run->socket_n; i++)
+        bench_writer_socket_fini(&run->sockets[i]);
     for (size_t i = 0; i < run->stream_n; i++) {
         bench_writer_fini(&run->streams[i].writer);
         free(run->streams[i].sent_us);
     }
     for (size_t i = 0; i < run->viewer_n; i++)
         bench_viewer_fini(&run->viewers[i]);
+    free(run->sockets);
     free(run->streams);
     free(run->viewers);
     bench_conn_loop_fini(&run->loop);
@@ -286,8 +308,10 @@ bool bench_tokens_run(const struct bench *bench, struct bench_tokens_result *ret
     struct tokens_run run = {.bench = bench, .result = ret_result};
     run.stream_n = bench->streams;
     run.viewer_n = run.stream_n * bench->viewers;
+    if (bench->has_engine_sockets)
+        run.socket_n = (run.stream_n + bench->slots - 1) / bench->slots;
     run.per_s = run.stream_n * bench->token_rate;
-    if (!bench_conn_raise_limit(run.stream_n + run.viewer_n, "connections",
+    if (!bench_conn_raise_limit(run.stream_n + run.viewer_n + run.socket_n, "connections",
                                 "--streams or --viewers"))
         return false;
     if (!bench_conn_loop_init(&run.loop)) {

@@ -195,7 +195,8 @@ static void on_response(struct bench_conn *conn, const struct bench_response *re
     case BENCH_STEP_ANSWER: on_answered(run, worker, now_us); break;
     case BENCH_STEP_CHECK: on_checked(run, worker, response->body, now_us); break;
     case BENCH_STEP_PARTIAL:
-    case BENCH_STEP_STREAM: break; /* of mode tokens */
+    case BENCH_STEP_STREAM: /* of mode tokens */
+    case BENCH_STEP_SOCKET: break;
     }
 }
 

@@ -45,7 +45,6 @@ static void put_start(struct buf *out, struct str method, const struct bench_wor
     struct str token = buf_str(is_engine ? &bench->engine_token : &bench->frontend_token);
     buf_put(out, method);
     buf_put(out, str_of(target->prefix));
-    buf_lit(out, "/api/");
     buf_put(out, route);
     buf_put_char(out, '?');
     if (token.n == 0)
@@ -106,8 +105,8 @@ static void send_add(struct bench_worker *worker)
     buf_lit(body, "\",\"Query\":");
     buf_put(body, worker->bench->query_json);
     buf_lit(body, ",\"Modifiers\":{},\"Model\":\"default\"}");
-    send_post(worker, false, STR("add-query"), worker->waits_for_answer ? STR("&Wait=60") : STR(""),
-              buf_str(body));
+    send_post(worker, false, STR("/api/add-query"),
+              worker->waits_for_answer ? STR("&Wait=60") : STR(""), buf_str(body));
 }
 
 void bench_worker_add(struct bench_worker *worker)
@@ -129,25 +128,22 @@ void bench_worker_claim(struct bench_worker *worker)
         snprintf(query, sizeof query, "&Wait=%u%s", worker->wait_s, detail);
     else
         snprintf(query, sizeof query, "%s", detail);
-    begin_get(worker, true, STR("get-new-queries"), str_of(query));
+    begin_get(worker, true, STR("/api/get-new-queries"), str_of(query));
     send_head(worker);
 }
 
 /* Which row it is. */
-static struct buf *begin_row_body(struct bench_worker *worker)
+static void put_row(const struct bench_worker *worker, struct buf *body)
 {
-    struct buf *body = begin_body();
-    buf_lit(body, "{\"Topic\":");
+    buf_lit(body, "\"Topic\":");
     buf_put(body, worker->claim_topic);
     buf_lit(body, ",\"Seq\":");
     buf_put(body, worker->row_seq);
-    return body;
 }
 
-void bench_worker_partial(struct bench_worker *worker)
+void bench_worker_put_partial(const struct bench_worker *worker, struct buf *body)
 {
-    struct buf *body = begin_row_body(worker);
-    worker->step = BENCH_STEP_PARTIAL;
+    put_row(worker, body);
     buf_lit(body, ",\"Lease\":");
     buf_put(body, worker->claim_lease);
     buf_lit(body, ",\"Offset\":");
@@ -155,13 +151,11 @@ void bench_worker_partial(struct bench_worker *worker)
     buf_lit(body, ",\"Answer\":");
     buf_put(body, worker->text_json);
     buf_put_char(body, '}');
-    send_post(worker, true, STR("give-partial"), STR(""), buf_str(body));
 }
 
-void bench_worker_answer(struct bench_worker *worker)
+void bench_worker_put_answer(const struct bench_worker *worker, struct buf *body)
 {
-    struct buf *body = begin_row_body(worker);
-    worker->step = BENCH_STEP_ANSWER;
+    put_row(worker, body);
     buf_lit(body, ",\"Query\":");
     buf_put(body, worker->row_query);
     buf_lit(body, ",\"Think\":");
@@ -169,10 +163,27 @@ void bench_worker_answer(struct bench_worker *worker)
     buf_lit(body, ",\"Answer\":[");
     buf_put(body, worker->text_json);
     buf_lit(body, "]}");
+}
+
+void bench_worker_partial(struct bench_worker *worker)
+{
+    struct buf *body = begin_body();
+    worker->step = BENCH_STEP_PARTIAL;
+    buf_put_char(body, '{');
+    bench_worker_put_partial(worker, body);
+    send_post(worker, true, STR("/api/give-partial"), STR(""), buf_str(body));
+}
+
+void bench_worker_answer(struct bench_worker *worker)
+{
+    struct buf *body = begin_body();
+    worker->step = BENCH_STEP_ANSWER;
+    buf_put_char(body, '{');
+    bench_worker_put_answer(worker, body);
     struct str query = worker->waits_for_next ? STR("&Next=true&Wait=60")
                        : worker->wants_next   ? STR("&Next=true")
                                               : STR("");
-    send_post(worker, true, STR("give-new-answer"), query, buf_str(body));
+    send_post(worker, true, STR("/api/give-new-answer"), query, buf_str(body));
 }
 
 static struct buf *begin_check(struct bench_worker *worker)
@@ -180,7 +191,7 @@ static struct buf *begin_check(struct bench_worker *worker)
     char query[BENCH_TOPIC_BYTES + 48];
     snprintf(query, sizeof query, "&Topic=%s&Seq=%llu", worker->topic,
              (unsigned long long)worker->seq);
-    return begin_get(worker, false, STR("check-query"), str_of(query));
+    return begin_get(worker, false, STR("/api/check-query"), str_of(query));
 }
 
 void bench_worker_check(struct bench_worker *worker)
@@ -203,6 +214,19 @@ void bench_worker_stream(struct bench_worker *worker)
     send_head(worker);
 }
 
+/* The key is that of RFC 6455: nobody between bench and a node caches responses. */
+void bench_worker_socket(struct bench_worker *worker, unsigned slots)
+{
+    char query[32];
+    snprintf(query, sizeof query, "&Slots=%u", slots);
+    struct buf *out = begin_get(worker, true, STR("/ws/engine"), str_of(query));
+    worker->step = BENCH_STEP_SOCKET;
+    worker->slots = slots;
+    buf_lit(out, "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                 "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n");
+    send_head(worker);
+}
+
 void bench_worker_repeat(struct bench_worker *worker)
 {
     switch (worker->step) {
@@ -212,6 +236,7 @@ void bench_worker_repeat(struct bench_worker *worker)
     case BENCH_STEP_ANSWER: bench_worker_answer(worker); break;
     case BENCH_STEP_CHECK: bench_worker_check(worker); break;
     case BENCH_STEP_STREAM: bench_worker_stream(worker); break;
+    case BENCH_STEP_SOCKET: bench_worker_socket(worker, worker->slots); break;
     }
 }
 
@@ -240,7 +265,8 @@ struct str bench_body_detail(struct str body)
 static const char *route_of(enum bench_step step)
 {
     static const char *const routes[] = {"add-query",       "get-new-queries", "give-partial",
-                                         "give-new-answer", "check-query",     "check-query"};
+                                         "give-new-answer", "check-query",     "check-query",
+                                         "/ws/engine"};
     return routes[step];
 }
 

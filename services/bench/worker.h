@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * worker: one connection that plays a frontend, an engine, or both, with the four requests of a
- * cycle (add, claim, answer, check) and those of an answer that is shown while it is written (a
- * partial answer, a check as a stream). What to do after a response is the mode's business;
- * building requests, reading claims and judging errors is done here, once for all modes.
+ * cycle (add, claim, answer, check), those of an answer that is shown while it is written (a
+ * partial answer, a check as a stream), and the one that opens an engine's socket. What to do after
+ * a response is the mode's business; building requests, reading claims and judging errors is done
+ * here, once for all modes.
  */
 #ifndef PARLEY_BENCH_WORKER_H
 #define PARLEY_BENCH_WORKER_H
@@ -17,7 +18,8 @@ enum bench_step {
     BENCH_STEP_PARTIAL,
     BENCH_STEP_ANSWER,
     BENCH_STEP_CHECK,
-    BENCH_STEP_STREAM
+    BENCH_STEP_STREAM,
+    BENCH_STEP_SOCKET
 };
 
 enum { BENCH_TOPIC_BYTES = 48 };
@@ -32,6 +34,7 @@ struct bench_worker {
     bool waits_for_next;           /* or for the next one that comes */
     bool waits_for_answer;         /* an add is held until there is an answer */
     bool wants_lease;              /* a claim shows its lease, which a partial answer needs */
+    unsigned slots;                /* of an engine's socket */
     unsigned wait_s;               /* of a claim; 0: what the node takes for usual */
     char topic[BENCH_TOPIC_BYTES]; /* what it adds and checks; no character needs an escape */
     uint64_t seq, begun_us;
@@ -65,6 +68,11 @@ void bench_worker_partial(struct bench_worker *worker); /* of the row at hand, a
 void bench_worker_answer(struct bench_worker *worker);  /* the row at hand */
 void bench_worker_check(struct bench_worker *worker);   /* `topic` and `seq` */
 void bench_worker_stream(struct bench_worker *worker);  /* the same, as events after `last_id` */
+/* Asks for an engine's socket; the node sends up to `slots` claims at a time. */
+void bench_worker_socket(struct bench_worker *worker, unsigned slots);
+/* Puts the members of the body of bench_worker_partial, of bench_worker_answer, and a brace. */
+void bench_worker_put_partial(const struct bench_worker *worker, struct buf *body);
+void bench_worker_put_answer(const struct bench_worker *worker, struct buf *body);
 /* The step that it is at, signed again. */
 void bench_worker_repeat(struct bench_worker *worker);
 

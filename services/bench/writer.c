@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * writer.c - see writer.h. A request that was lost or refused for a while is repeated; its piece
- * keeps its offset, so the node passes over what it has already. */
+ * keeps its offset, so the node passes over what it has already. Over a socket all that the node
+ * has not reported as stored is sent again, once there is a socket again. */
 #include "services/bench/writer.h"
 
 #include "services/bench/token_text.h"
 
 enum { TEXT_MAX_BYTES = 2 << 20 };
 
-/* A request was refused for good: the claim is lost, for instance. */
-static void give_up(struct bench_writer *writer)
+/* Its answer is stored, or refused for good: the claim is lost, for instance. */
+static void end(struct bench_writer *writer)
 {
     writer->is_over = true;
     writer->events->on_over(writer);
@@ -30,14 +31,12 @@ static void on_claimed(struct bench_writer *writer, struct str claim)
 
 static void on_answered(struct bench_writer *writer)
 {
-    if (writer->is_claimed) {
-        writer->is_over = true;
-        writer->events->on_over(writer);
-    } else if (bench_worker_next_row(&writer->worker)) {
+    if (writer->is_claimed)
+        end(writer);
+    else if (bench_worker_next_row(&writer->worker))
         bench_worker_answer(&writer->worker);
-    } else {
+    else
         bench_worker_claim(&writer->worker);
-    }
 }
 
 static void on_response(struct bench_conn *conn, const struct bench_response *response)
@@ -47,11 +46,13 @@ static void on_response(struct bench_conn *conn, const struct bench_response *re
     enum bench_verdict verdict = bench_worker_judge(worker, response, writer->faults);
     writer->refused_n += verdict != BENCH_GOOD && worker->step == BENCH_STEP_PARTIAL;
     if (verdict == BENCH_ABANDON)
-        give_up(writer);
+        end(writer);
     if (verdict != BENCH_GOOD)
         return;
-    if (worker->step == BENCH_STEP_ADD)
+    if (worker->step == BENCH_STEP_ADD && writer->socket == NULL)
         bench_worker_claim(worker);
+    else if (worker->step == BENCH_STEP_ADD)
+        return; /* its socket gets claims by itself */
     else if (worker->step == BENCH_STEP_CLAIM)
         on_claimed(writer, response->body);
     else if (worker->step == BENCH_STEP_PARTIAL)
@@ -91,8 +92,11 @@ void bench_writer_begin(struct bench_writer *writer)
 bool bench_writer_is_idle(const struct bench_writer *writer)
 {
     const struct bench_conn *conn = &writer->worker.conn;
-    return writer->is_claimed && !writer->is_over && !conn->is_waiting &&
-           !list_is_linked(&conn->delayed);
+    if (!writer->is_claimed || writer->is_over)
+        return false;
+    if (writer->socket != NULL)
+        return !writer->has_answered && bench_socket_is_writable(writer->socket);
+    return !conn->is_waiting && !list_is_linked(&conn->delayed);
 }
 
 static void set_text(struct bench_writer *writer, uint64_t stream, uint64_t from, uint64_t to)
@@ -108,12 +112,47 @@ static void set_text(struct bench_writer *writer, uint64_t stream, uint64_t from
 void bench_writer_send(struct bench_writer *writer, uint64_t stream, uint64_t from, uint64_t to)
 {
     set_text(writer, stream, from, to);
-    bench_worker_partial(&writer->worker);
+    writer->stream = stream;
+    writer->sent_bytes = to;
+    if (writer->socket != NULL)
+        bench_socket_partial(writer->socket, &writer->worker);
+    else
+        bench_worker_partial(&writer->worker);
 }
 
 void bench_writer_end(struct bench_writer *writer, uint64_t stream, uint64_t to)
 {
     set_text(writer, stream, 0, to);
     writer->worker.think_json = STR("null"); /* no piece brought a thought */
-    bench_worker_answer(&writer->worker);
+    writer->stream = stream;
+    writer->sent_bytes = to;
+    if (writer->socket != NULL)
+        bench_socket_answer(writer->socket, &writer->worker);
+    else
+        bench_worker_answer(&writer->worker);
+    writer->has_answered = true;
+}
+
+void bench_writer_take_claim(struct bench_writer *writer, struct str json)
+{
+    writer->is_claimed =
+        bench_worker_take_claim(&writer->worker, json) && bench_worker_owns_claim(&writer->worker);
+    if (writer->is_claimed)
+        writer->events->on_claimed(writer);
+}
+
+void bench_writer_take_reply(struct bench_writer *writer, const struct bench_socket_reply *reply)
+{
+    writer->refused_n += !str_eq(reply->to, STR("\"answer\""));
+    end(writer);
+}
+
+void bench_writer_resume(struct bench_writer *writer)
+{
+    if (!writer->is_claimed || writer->is_over)
+        return;
+    if (writer->has_answered)
+        bench_writer_end(writer, writer->stream, writer->sent_bytes);
+    else if (writer->sent_bytes > writer->stored_bytes)
+        bench_writer_send(writer, writer->stream, writer->stored_bytes, writer->sent_bytes);
 }

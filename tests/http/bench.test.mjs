@@ -137,6 +137,8 @@ suite('parley bench', {}, ({ test, cluster }) => {
   for (const [what, nodes, words, shape] of [
     ['two nodes', 2, ['--streams', 3, '--viewers', 2, '--per-piece', 2, '--token-rate', 40], { streams: 3, viewers: 2, piece: 2 }],
     ['one node', 1, ['--streams', 2, '--token-rate', 30, '--tokens', 'on'], { streams: 2, viewers: 1, piece: 1 }],
+    ['two nodes, over sockets', 2, ['--engine-socket', 'on', '--slots', 2, '--streams', 5, '--viewers', 2, '--token-rate', 40], { streams: 5, viewers: 2, piece: 1 }],
+    ['one node, over a socket', 1, ['--engine-socket', 'on', '--streams', 3, '--per-piece', 2, '--tokens', 'on'], { streams: 3, viewers: 1, piece: 2 }],
   ]) {
     test(`tokens: on ${what} each viewer reads what its engine wrote, and nothing is left open`, async () => {
       const url = cluster.nodes.slice(0, nodes).map((node) => node.url).join(',');
@@ -168,6 +170,34 @@ suite('parley bench', {}, ({ test, cluster }) => {
     assert.ok(reconnects >= 3, `${reconnects} reconnects`);
     assert.deepEqual({ unequal, unfinished }, { unequal: 0, unfinished: 0 });
     assert.ok(delivered > 0);
+  });
+
+  test('tokens: an engine whose socket breaks sends again what is not stored, and no viewer misses anything', async () => {
+    const relay = await startRelay(cluster.nodes[0]);
+    const cutting = setInterval(relay.cut, 700);
+    const { code, stdout, stderr } = await bench('--url', `${relay.url},${cluster.nodes[1].url}`, '--mode', 'tokens', '--engine-socket', 'on', '--streams', 3, '--seconds', 3, '--json');
+    clearInterval(cutting);
+    relay.stop();
+    assert.equal(code, 0, stderr);
+    const { reconnects, unequal, unfinished, refused, delivered } = JSON.parse(stdout).tokens;
+    assert.ok(reconnects >= 3, `${reconnects} reconnects`);
+    assert.deepEqual({ unequal, unfinished, refused }, { unequal: 0, unfinished: 0, refused: 0 });
+    assert.ok(delivered > 0);
+  });
+
+  test('tokens: questions that an engine at a socket finds in the queue are answered, out of the way', async () => {
+    const topic = `bench-not-mine-${Date.now()}`;
+    await cluster.add({ Topic: topic });
+    const { code, stdout, stderr } = await bench('--mode', 'tokens', '--engine-socket', 'on', '--streams', 2, '--json');
+    assert.equal(code, 0, stderr);
+    assertStreamed(JSON.parse(stdout).tokens, { streams: 2, viewers: 1, piece: 1 });
+    assert.match((await cluster.check({ Topic: topic })).Answer[0], /^About as far/);
+  });
+
+  test('the table has a row for the sockets of mode tokens', async () => {
+    const { code, stdout } = await bench('--mode', 'tokens', '--streams', 2, '--engine-socket', 'on');
+    assert.equal(code, 0);
+    assert.match(stdout, /^socket +\d+ +\d+/m);
   });
 
   test('the table has a row for the routes of mode tokens', async () => {
