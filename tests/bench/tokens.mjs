@@ -3,21 +3,29 @@
 // tokens: what a token of an answer costs from an engine to those who follow the answer, and how long it takes: Parley, and beside
 // it npm's resumable-stream, in the same run.
 //
-//   ./dev build release && npm ci --ignore-scripts --prefix tests/bench/peers
+//   ./dev build release && ./dev build release bench_relay && npm ci --ignore-scripts --prefix tests/bench/peers
 //   node tests/bench/tokens.mjs [--rounds 5] [--seconds 5] [--streams 50] [--token-rate 50] [--per-piece 1] [--viewers 1]
 //
-//   --only NAMES        of `routes`, `resumable`, `library` (below)
+//   --only NAMES        of `routes`, `socket`, `relay`, `resumable`, `library` (below)
+//   --slots N           answers that an engine writes over one socket, with `socket` and `relay` (50)
 //   --client ioredis    resumable-stream with that client of Redis instead of `redis`
 //   --tokens off        Parley's requests with signatures, a nonce each, instead of login tokens
 //
-// `routes`: two nodes and `parley bench --mode tokens`, engines at one node and viewers at the other. `resumable`: two processes of
+// `routes`: two nodes and `parley bench --mode tokens`, engines at one node and viewers at the other. `socket`: the same with
+// `--engine-socket on`. `relay`: the same client as for `socket` with bench_relay.c, one process without Redis that stores nothing and
+// checks nobody; it serves one viewer of each answer. `resumable`: two processes of
 // Node.js, in one of which engines' answers arrive as HTTP responses, and from the other of which viewers read them as
 // server-sent events. `library`: the same without HTTP on either side. Each runs once a round, with a Redis of its own (append-only
 // file, everysec) and nothing beside it. Shows medians: tokens per second, delay of a piece from engine to viewer, CPU per 1,000
 // tokens delivered, of the two nodes or processes, of Redis, and of both. resumable-stream keeps the text in the memory of the process
 // that publishes it and asks nobody who the client is; Parley stores the text, renews a lease and checks a proof with each piece.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { RELEASE_BIN, runParley, startCluster, startRedis } from '../support/harness.mjs';
+import { writeAccounts } from '../support/node.mjs';
+import { freePort } from '../support/redis.mjs';
 import { measureResumable, quantile } from './peers/resumable_stream.mjs';
 
 const { values } = parseArgs({
@@ -28,7 +36,8 @@ const { values } = parseArgs({
     'token-rate': { type: 'string', default: '50' },
     'per-piece': { type: 'string', default: '1' },
     viewers: { type: 'string', default: '1' },
-    only: { type: 'string', default: 'routes,resumable,library' },
+    slots: { type: 'string', default: '50' },
+    only: { type: 'string', default: 'routes,socket,relay,resumable,library' },
     client: { type: 'string', default: 'redis' },
     tokens: { type: 'string', default: 'on' },
   },
@@ -36,16 +45,33 @@ const { values } = parseArgs({
 const REDIS = { aof: true, args: ['--appendfsync', 'everysec', '--auto-aof-rewrite-percentage', '0'] };
 const SHAPE = ['seconds', 'streams', 'token-rate', 'per-piece', 'viewers'];
 
-async function measureParley() {
+async function runBench(urls, accounts, ...more) {
+  const words = ['bench', '--url', urls.join(','), '--accounts', accounts, '--mode', 'tokens', '--json', '--tokens', values.tokens, '--slots', values.slots, ...more];
+  const { code, stdout, stderr } = await runParley([...words, ...SHAPE.flatMap((name) => [`--${name}`, values[name]])], { bin: RELEASE_BIN, timeout: 600_000 });
+  if (code !== 0) throw new Error(stdout + stderr);
+  const { tokens } = JSON.parse(stdout);
+  return { ...tokens, servers: tokens.node_cpu_ms_per_1k, redis: tokens.redis_cpu_ms_per_1k ?? 0 };
+}
+
+async function measureParley(...more) {
   const cluster = await startCluster({ bin: RELEASE_BIN, redis: () => startRedis(REDIS), args: ['--target', 'broker', '--shards', 1] });
   try {
-    const words = ['bench', '--url', cluster.nodes.map((node) => node.url).join(','), '--accounts', cluster.accountsFile, '--mode', 'tokens', '--json', '--tokens', values.tokens];
-    const { code, stdout, stderr } = await runParley([...words, ...SHAPE.flatMap((name) => [`--${name}`, values[name]])], { bin: RELEASE_BIN, timeout: 600_000 });
-    if (code !== 0) throw new Error(stdout + stderr);
-    const { tokens } = JSON.parse(stdout);
-    return { ...tokens, servers: tokens.node_cpu_ms_per_1k, redis: tokens.redis_cpu_ms_per_1k };
+    return await runBench(cluster.nodes.map((node) => node.url), cluster.accountsFile, ...more);
   } finally {
     await cluster.stop();
+  }
+}
+
+async function measureRelay() {
+  const port = await freePort();
+  const accounts = writeAccounts();
+  const relay = spawn(join(dirname(RELEASE_BIN), 'bench_relay'), [port], { stdio: 'inherit' });
+  const failed = once(relay, 'error').then(([error]) => Promise.reject(error));
+  try {
+    return await Promise.race([runBench([`http://127.0.0.1:${port}`], accounts.path, '--engine-socket', 'on'), failed]);
+  } finally {
+    relay.kill();
+    accounts.remove();
   }
 }
 
@@ -59,7 +85,7 @@ async function measurePeer(bare) {
   }
 }
 
-const SYSTEMS = { routes: measureParley, resumable: () => measurePeer(false), library: () => measurePeer(true) };
+const SYSTEMS = { routes: measureParley, socket: () => measureParley('--engine-socket', 'on'), relay: measureRelay, resumable: () => measurePeer(false), library: () => measurePeer(true) };
 const names = values.only.split(',');
 const runs = Object.fromEntries(names.map((name) => [name, []]));
 for (let round = 0; round < Number(values.rounds); round++) {
