@@ -38,6 +38,9 @@ struct http_request {
     struct str body;            /* `at == NULL`: none */
     uint64_t timeout_ms;        /* for the whole exchange; 0: none */
     uint64_t idle_timeout_s;    /* without a single byte; 0: none */
+    /* Only connects, with TLS for https. on_done then gets HTTP_ANSWERED without a status, and the
+     * call lives until it is cancelled: http_call_curl. */
+    bool is_connection;
     /* Maximum body of the response; 0: 1 MiB. With on_body, data not passed to it is limited to 1
      * MiB. */
     size_t body_max_bytes;
@@ -69,7 +72,8 @@ struct http_events {
     /* Optional: receives the body of a 2xx response in pieces instead of `response.body`. Returning
      * false ends the call with HTTP_STOPPED. */
     bool (*on_body)(void *context, struct str content_type, struct str bytes);
-    /* Runs exactly once unless the call is cancelled; the call is freed when it returns. */
+    /* Runs exactly once unless the call is cancelled; the call is freed when it returns, except for
+     * a connection. */
     void (*on_done)(void *context, const struct http_response *response);
 };
 
@@ -97,5 +101,7 @@ struct http_call *http_call_start(struct http_client *client, const struct http_
                                   const struct http_events *events, void *context) must_check;
 /* Ends the call; none of its callbacks run any more. Accepts NULL. */
 void http_call_cancel(struct http_call *call);
+/* The handle of libcurl whose connection is there, for curl_easy_send and curl_easy_recv. */
+void *http_call_curl(const struct http_call *call);
 
 #endif

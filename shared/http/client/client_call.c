@@ -161,6 +161,11 @@ struct http_call *http_call_start(struct http_client *client, const struct http_
     set_connection(call, &client->settings);
     set_headers(call, request->headers);
     curl_easy_setopt(easy, CURLOPT_URL, request->url);
+    call->is_connection = request->is_connection;
+    if (request->is_connection) {
+        curl_easy_setopt(easy, CURLOPT_CONNECT_ONLY, 1L);
+        curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    }
     if (request->body.at != NULL) {
         buf_put(&call->request_body, request->body);
         curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body.n);
@@ -231,8 +236,20 @@ static struct str without_mark(struct str body)
     return str_has_prefix(body, mark) ? (struct str){body.at + mark.n, body.n - mark.n} : body;
 }
 
+void *http_call_curl(const struct http_call *call)
+{
+    return call->easy;
+}
+
 void call_finish(struct http_call *call, CURLcode code)
 {
+    if (call->is_connection && code == CURLE_OK && call->state == CALL_RUNNING) {
+        /* libcurl would close the connection with the handle: both stay until the call is
+         * cancelled. */
+        call->events->on_done(call->context,
+                              &(struct http_response){.outcome = HTTP_ANSWERED, .reason = ""});
+        return;
+    }
     curl_off_t retry_after_s = 0;
     char reason[CLIENT_REASON_BYTES] = "";
     if (code != CURLE_OK)

@@ -25,7 +25,7 @@ struct http_call {
     void *context;
     struct buf request_body, body;
     size_t received_bytes;
-    bool is_peer_refused, is_stopped, is_too_large;
+    bool is_peer_refused, is_stopped, is_too_large, is_connection;
     char error[CURL_ERROR_SIZE];
 };
 

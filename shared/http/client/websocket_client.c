@@ -9,6 +9,7 @@
 #include "shared/base/mem.h"
 #include "shared/base/shown.h"
 #include "shared/base/trust.h"
+#include "shared/http/client/client.h"
 #include "shared/http/client/client_reason.h"
 
 #include <curl/curl.h>
@@ -31,8 +32,11 @@ enum {
 
 struct websocket_client {
     const struct websocket_client_settings *settings;
-    CURL *curl;
-    int fd;
+    CURL *curl, *own_curl;        /* own_curl: of websocket_client_open */
+    struct http_call *connection; /* of websocket_client_start */
+    int fd;                       /* -1: it connects */
+    struct buf request;
+    size_t request_at;
     wslay_event_context_ptr wslay;
     struct buf input; /* the response, and what came along with it */
     size_t input_at;
@@ -185,30 +189,6 @@ static void put_request(struct buf *b, struct websocket_client *c, struct str ur
                STR_ARG(target_of(url)), STR_ARG(host_of(url)), c->settings->user_agent, c->key);
 }
 
-static bool wait_for(struct websocket_client *c, short events, uint64_t end_ms)
-{
-    struct pollfd fd = {.fd = c->fd, .events = events};
-    uint64_t now_ms = clock_mono_ms();
-    return now_ms < end_ms && c->settings->wait(c->settings->context, &fd, (int)(end_ms - now_ms));
-}
-
-static bool send_request(struct websocket_client *c, const char *url, uint64_t end_ms)
-{
-    struct buf request;
-    bool ok = true;
-    buf_init(&request, HEAD_MAX_BYTES);
-    put_request(&request, c, str_of(url));
-    for (size_t at = 0; ok && at < request.n;) {
-        size_t sent = 0;
-        CURLcode code = curl_easy_send(c->curl, request.at + at, request.n - at, &sent);
-        at += sent;
-        ok = code == CURLE_OK || (code == CURLE_AGAIN && wait_for(c, POLLOUT, end_ms));
-    }
-    ok = ok && !request.is_over;
-    buf_fini(&request);
-    return ok;
-}
-
 /* Where the body begins; 0: the head is not there yet. */
 static size_t head_end(const struct buf *input)
 {
@@ -241,78 +221,176 @@ static bool is_accepted(const struct websocket_client *c, struct str head)
     return str_eq(header(head, "sec-websocket-accept"), str_of((const char *)text));
 }
 
-/* False: it is over, or nothing came in time. */
-static bool read_more(struct websocket_client *c, uint64_t end_ms)
+enum step { STEP_WRITE, STEP_READ, STEP_OPEN, STEP_FAILED };
+
+static enum step send_request(struct websocket_client *c, struct websocket_client_fault *fault)
 {
-    char *room = buf_reserve(&c->input, READ_BYTES);
-    ssize_t got = room == NULL ? -1 : receive(c, room, READ_BYTES);
-    if (got > 0)
+    while (c->request_at < c->request.n) {
+        size_t sent = 0;
+        CURLcode code = curl_easy_send(c->curl, c->request.at + c->request_at,
+                                       c->request.n - c->request_at, &sent);
+        c->request_at += sent;
+        if (code == CURLE_AGAIN)
+            return STEP_WRITE;
+        if (code != CURLE_OK) {
+            fail(fault, 0, STR("the connection was closed during the handshake"));
+            return STEP_FAILED;
+        }
+    }
+    return STEP_READ;
+}
+
+/* Reads until there are `n` bytes, or a whole head for n == 0. */
+static enum step read_input(struct websocket_client *c, size_t n)
+{
+    while (n == 0 ? head_end(&c->input) == 0 : c->input.n < n) {
+        char *room = buf_reserve(&c->input, READ_BYTES);
+        ssize_t got = room == NULL ? -1 : receive(c, room, READ_BYTES);
+        if (got < 0)
+            return STEP_FAILED;
+        if (got == 0)
+            return STEP_READ;
         c->input.n += (size_t)got;
-    return got > 0 || (got == 0 && wait_for(c, POLLIN, end_ms));
+    }
+    return STEP_OPEN;
 }
 
 /* The body of a refusal says why, if it is one of Parley's. */
-static bool refuse(struct websocket_client *c, int status, size_t body_at, uint64_t end_ms,
+static void refuse(struct websocket_client *c, int status, size_t body_at,
                    struct websocket_client_fault *fault)
 {
-    struct str head = {c->input.at, body_at};
     char unread[128];
-    uint64_t length;
     json_t *problem = NULL;
-    if (!str_parse_u64(header(head, "content-length"), &length) || length > HEAD_MAX_BYTES / 2)
-        length = 0;
-    while (c->input.n < body_at + length && read_more(c, end_ms))
-        ;
     struct str body = {c->input.at + body_at, c->input.n - body_at};
     if (!json_parse(body, unread, sizeof unread, &problem))
         problem = NULL;
     struct str detail = json_member_str(problem, "detail");
     fail(fault, status, detail.at == NULL ? STR("not a WebSocket of a Parley node") : detail);
     json_decref(problem);
-    return false;
 }
 
-static bool read_response(struct websocket_client *c, uint64_t end_ms,
-                          struct websocket_client_fault *fault)
+static enum step read_refusal(struct websocket_client *c, int status, size_t body_at,
+                              struct websocket_client_fault *fault)
 {
-    size_t end;
+    uint64_t length;
+    struct str head = {c->input.at, body_at};
+    if (!str_parse_u64(header(head, "content-length"), &length) || length > HEAD_MAX_BYTES / 2)
+        length = 0;
+    if (read_input(c, body_at + length) == STEP_READ)
+        return STEP_READ;
+    refuse(c, status, body_at, fault);
+    return STEP_FAILED;
+}
+
+static enum step read_response(struct websocket_client *c, struct websocket_client_fault *fault)
+{
     int status = 0;
-    while ((end = head_end(&c->input)) == 0)
-        if (!read_more(c, end_ms))
-            return fail(fault, 0, STR("no response to the handshake"));
-    if (sscanf(c->input.at, "HTTP/1.%*1d %3d", &status) != 1)
-        return fail(fault, 0, STR("what responds does not speak HTTP/1.1"));
+    enum step step = read_input(c, 0);
+    if (step == STEP_READ)
+        return step;
+    if (step == STEP_FAILED || sscanf(c->input.at, "HTTP/1.%*1d %3d", &status) != 1) {
+        fail(fault, 0,
+             step == STEP_FAILED ? STR("no response to the handshake")
+                                 : STR("what responds does not speak HTTP/1.1"));
+        return STEP_FAILED;
+    }
+    size_t end = head_end(&c->input);
     if (status != SWITCHING)
-        return refuse(c, status, end, end_ms, fault);
-    if (!is_accepted(c, (struct str){c->input.at, end}))
-        return fail(fault, status, STR("the handshake was not accepted as RFC 6455 has it"));
+        return read_refusal(c, status, end, fault);
+    if (!is_accepted(c, (struct str){c->input.at, end})) {
+        fail(fault, status, STR("the handshake was not accepted as RFC 6455 has it"));
+        return STEP_FAILED;
+    }
     c->input_at = end;
-    return true;
+    return STEP_OPEN;
+}
+
+static void begin_frames(struct websocket_client *c)
+{
+    size_t most = c->settings->message_max_bytes;
+    if (wslay_event_context_client_init(&c->wslay, &callbacks, c) != 0)
+        abort();
+    wslay_event_config_set_max_recv_msg_length(c->wslay, most == 0 ? MESSAGE_MAX_BYTES : most);
+}
+
+/* Does what can be done of the handshake without waiting. */
+static enum step shake_hands(struct websocket_client *c, struct websocket_client_fault *fault)
+{
+    enum step step = send_request(c, fault);
+    if (step == STEP_READ)
+        step = read_response(c, fault);
+    if (step == STEP_OPEN)
+        begin_frames(c);
+    return step;
+}
+
+static struct websocket_client *create(const struct websocket_client_settings *settings,
+                                       const char *url)
+{
+    struct websocket_client *c = mem_zeroed(sizeof *c);
+    c->settings = settings;
+    c->fd = -1;
+    c->heard_ms = clock_mono_ms();
+    buf_init(&c->input, HEAD_MAX_BYTES);
+    buf_init(&c->request, HEAD_MAX_BYTES);
+    put_request(&c->request, c, str_of(url));
+    return c;
 }
 
 struct websocket_client *websocket_client_open(const struct websocket_client_settings *settings,
                                                const char *url,
                                                struct websocket_client_fault *ret_fault)
 {
-    struct websocket_client *c = mem_zeroed(sizeof *c);
-    uint64_t end_ms = clock_mono_ms() + settings->open_within_ms;
-    if ((c->curl = curl_easy_init()) == NULL)
+    struct websocket_client *c = create(settings, url);
+    uint64_t now_ms, end_ms = clock_mono_ms() + settings->open_within_ms;
+    if ((c->curl = c->own_curl = curl_easy_init()) == NULL)
         abort();
-    c->settings = settings;
-    c->heard_ms = clock_mono_ms();
-    buf_init(&c->input, HEAD_MAX_BYTES);
-    bool ok = connect_to(c, url, ret_fault);
-    if (ok && !send_request(c, url, end_ms))
-        ok = fail(ret_fault, 0, STR("the connection was closed during the handshake"));
-    ok = ok && read_response(c, end_ms, ret_fault);
-    if (ok && wslay_event_context_client_init(&c->wslay, &callbacks, c) != 0)
-        abort();
-    if (ok) {
-        wslay_event_config_set_max_recv_msg_length(c->wslay, MESSAGE_MAX_BYTES);
-        return c;
+    enum step step = connect_to(c, url, ret_fault) ? STEP_WRITE : STEP_FAILED;
+    while (step != STEP_FAILED && (step = shake_hands(c, ret_fault)) < STEP_OPEN) {
+        struct pollfd fd = {.fd = c->fd, .events = step == STEP_READ ? POLLIN : POLLOUT};
+        now_ms = clock_mono_ms();
+        if (now_ms < end_ms && settings->wait(settings->context, &fd, (int)(end_ms - now_ms)))
+            continue;
+        fail(ret_fault, 0, STR("no response to the handshake"));
+        step = STEP_FAILED;
     }
+    if (step == STEP_OPEN)
+        return c;
     websocket_client_close(c);
     return NULL;
+}
+
+static void report(struct websocket_client *c, const struct websocket_client_fault *fault)
+{
+    c->is_over = c->is_over || fault != NULL;
+    c->settings->on_open(c->settings->context, fault);
+}
+
+static void on_connected(void *context, const struct http_response *response)
+{
+    struct websocket_client *c = context;
+    struct websocket_client_fault fault = {.status = 0};
+    curl_socket_t fd = CURL_SOCKET_BAD;
+    if (response->outcome != HTTP_ANSWERED) {
+        c->connection = NULL;
+        fail(&fault, 0, str_of(response->reason));
+        report(c, &fault);
+        return;
+    }
+    c->curl = http_call_curl(c->connection);
+    if (curl_easy_getinfo(c->curl, CURLINFO_ACTIVESOCKET, &fd) != CURLE_OK || fd == CURL_SOCKET_BAD)
+        abort();
+    c->fd = fd;
+}
+
+struct websocket_client *websocket_client_start(const struct websocket_client_settings *settings,
+                                                struct http_client *http, const char *url)
+{
+    static const struct http_events events = {.on_done = on_connected};
+    struct websocket_client *c = create(settings, url);
+    struct http_request request = {.url = url, .is_connection = true};
+    c->connection = http_call_start(http, &request, &events, c);
+    return c;
 }
 
 /* --- open ------------------------------------------------------------------------------------- */
@@ -327,17 +405,39 @@ void websocket_client_send(struct websocket_client *c, struct str text)
 
 struct pollfd websocket_client_poll(const struct websocket_client *c)
 {
-    short out = wslay_event_want_write(c->wslay) ? POLLOUT : 0;
+    bool wants = c->wslay == NULL ? c->request_at < c->request.n : wslay_event_want_write(c->wslay);
+    short out = wants ? POLLOUT : 0;
     return (struct pollfd){.fd = c->fd, .events = (short)(POLLIN | out)};
+}
+
+/* The handshake of websocket_client_start. */
+static bool open_further(struct websocket_client *c)
+{
+    struct websocket_client_fault fault = {.status = 0};
+    enum step step = shake_hands(c, &fault);
+    if (step >= STEP_OPEN)
+        report(c, step == STEP_OPEN ? NULL : &fault);
+    return !c->is_over;
 }
 
 bool websocket_client_turn(struct websocket_client *c)
 {
+    if (c->is_over || c->fd < 0)
+        return !c->is_over;
+    if (c->wslay == NULL && !open_further(c))
+        return false;
+    if (c->wslay == NULL)
+        return true;
     bool ok = wslay_event_recv(c->wslay) == 0;
     if (wslay_event_want_write(c->wslay))
         ok = wslay_event_send(c->wslay) == 0 && ok;
     c->is_over = c->is_over || !ok || wslay_event_get_close_received(c->wslay);
     return !c->is_over;
+}
+
+size_t websocket_client_queued_bytes(const struct websocket_client *c)
+{
+    return wslay_event_get_queued_msg_length(c->wslay);
 }
 
 uint64_t websocket_client_heard_ms(const struct websocket_client *c)
@@ -347,8 +447,15 @@ uint64_t websocket_client_heard_ms(const struct websocket_client *c)
 
 unsigned websocket_client_code(const struct websocket_client *c)
 {
-    return wslay_event_get_close_received(c->wslay) ? wslay_event_get_status_code_received(c->wslay)
-                                                    : CUT_OFF;
+    return c->wslay != NULL && wslay_event_get_close_received(c->wslay)
+               ? wslay_event_get_status_code_received(c->wslay)
+               : CUT_OFF;
+}
+
+void websocket_client_finish(struct websocket_client *c)
+{
+    if (wslay_event_queue_close(c->wslay, WSLAY_CODE_NORMAL_CLOSURE, NULL, 0) == WSLAY_ERR_NOMEM)
+        abort();
 }
 
 void websocket_client_close(struct websocket_client *c)
@@ -359,7 +466,9 @@ void websocket_client_close(struct websocket_client *c)
         wslay_event_queue_close(c->wslay, WSLAY_CODE_NORMAL_CLOSURE, NULL, 0) == 0)
         (void)!wslay_event_send(c->wslay);
     wslay_event_context_free(c->wslay);
-    curl_easy_cleanup(c->curl);
+    http_call_cancel(c->connection);
+    curl_easy_cleanup(c->own_curl);
+    buf_fini(&c->request);
     buf_fini(&c->input);
     free(c);
 }
