@@ -96,7 +96,7 @@ static bool on_event(void *context, struct str type, struct str bytes)
 
 /* --- the stream ------------------------------------------------------------------------------- */
 
-static void begin(void *context)
+static bool begin(void *context)
 {
     struct ask *x = context;
     sse_begin_again(&x->sse);
@@ -105,6 +105,7 @@ static void begin(void *context)
     x->headers[0] = "Accept: text/event-stream";
     x->headers[1] = x->sse.id.n > 0 ? x->resume : NULL;
     x->headers[2] = NULL;
+    return true;
 }
 
 static bool on_body(void *context, struct str bytes)
@@ -127,7 +128,8 @@ static uint64_t progress(void *context)
 
 bool ask_stream_follow(struct ask *x, struct node_call *call)
 {
-    const struct node_stream stream = {.begin = begin,
+    const struct node_stream stream = {.cut_off = "the stream has ended too early",
+                                       .begin = begin,
                                        .on_body = on_body,
                                        .is_whole = is_whole,
                                        .progress = progress,

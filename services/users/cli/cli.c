@@ -1,104 +1,48 @@
 /* SPDX-License-Identifier: MIT
- * cli.c - shared by the commands of this folder: lines, signals, settings (cli.h). */
+ * cli.c - shared by the commands of this folder (cli.h). To send a request twice does no harm: a
+ * deletion continues with what is left, the others read. */
 #include "services/users/cli/cli.h"
 
-#include "shared/auth/login.h"
-#include "shared/http/client/client.h"
-#include "shared/http/client/endpoint.h"
-#include "shared/op/signals.h"
-
-#include <openssl/crypto.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
-enum { COMPLAINT_MAX_BYTES = 500, URL_MAX_BYTES = 1024, EXIT_FAILED = 1 };
+enum {
+    PATH_MAX_BYTES = 1024,
+    ATTEMPT_MS = 300000, /* a deletion is answered after its last step */
+    EXIT_FAILED = 1
+};
 
-/* --- lines ------------------------------------------------------------------------------------ */
-
-bool cli_complain(struct cli *cli, const char *format, ...)
+bool cli_ask(struct cli *cli, const struct node_call *call, json_t **ret_json)
 {
-    va_list list;
-    va_start(list, format);
-    if (cli->complaints != NULL) {
-        char line[COMPLAINT_MAX_BYTES];
-        vsnprintf(line, sizeof line, format, list);
-        buf_clear(cli->complaints);
-        buf_put(cli->complaints, str_of(line));
-        buf_terminate(cli->complaints);
-    } else {
-        status_line_complain(&cli->progress, format, list);
-    }
-    va_end(list);
-    return false;
+    bool is_served = node_calls_ask(&cli->calls, call, ret_json);
+    if (cli->calls.fault == NODE_CALLS_ENDED)
+        node_calls_complain(&cli->calls, "interrupted");
+    return is_served;
 }
 
-/* --- signals ---------------------------------------------------------------------------------- */
-
-void cli_catch_signals(struct cli *cli)
+bool cli_ask_for_user(struct cli *cli, struct node_call call, const char *what, json_t **ret_json)
 {
-    signal(SIGXFSZ, SIG_IGN); /* a file as large as `ulimit -f` allows is an error of write() */
-    cli->signal_fd = signals_catch();
-}
-
-bool cli_wait(struct cli *cli, struct pollfd *fd, int ms)
-{
-    struct pollfd fds[2] = {{.fd = cli->signal_fd, .events = POLLIN}, {.fd = -1}};
-    if (fd != NULL)
-        fds[1] = *fd;
-    if (poll(fds, 2, ms) > 0 && fds[0].revents != 0)
-        cli->is_interrupted = true;
-    return !cli->is_interrupted;
-}
-
-/* --- settings --------------------------------------------------------------------------------- */
-
-bool cli_refuse(struct cli *cli, const char *reason)
-{
-    return cli_complain(cli, "%s (see parley %s --help)", reason, cli->command);
-}
-
-bool cli_read_urls(struct cli *cli)
-{
-    struct str rest = str_of(config_text(cli->config, "url"));
-    while (rest.at != NULL) {
-        struct str url = http_base_url(str_trim(str_cut(&rest, ',')));
-        if (cli->url_n == CLI_URLS_MAX)
-            return cli_refuse(cli, "--url takes at most 16 nodes");
-        if (!http_is_base_url(url) || url.n > URL_MAX_BYTES)
-            return cli_refuse(cli, "--url takes http://HOST[:PORT] or https://HOST[:PORT], without "
-                                   "user information or a query");
-        cli->urls[cli->url_n++] = url;
-    }
-    return true;
-}
-
-bool cli_check_account(struct cli *cli)
-{
-    const char *fault = login_fault(cli->config);
-    return fault == NULL || cli_refuse(cli, fault);
+    struct buf path;
+    buf_init(&path, PATH_MAX_BYTES);
+    buf_lit(&path, "/api/users/");
+    buf_put_url_encoded(&path, str_of(cli->name));
+    buf_put(&path, str_of(what));
+    buf_terminate(&path);
+    call.path = path.at;
+    call.attempt_ms = ATTEMPT_MS;
+    bool is_served = cli_ask(cli, &call, ret_json);
+    buf_fini(&path);
+    return is_served;
 }
 
 int cli_run(struct cli *cli, run_word *run)
 {
-    static const struct http_client_settings http = {.user_agent = "parley-user/" PARLEY_VERSION};
-    cli->secret = login_read_secret(cli->config);
-    if (cli->secret == NULL)
+    if (!node_calls_open(&cli->calls))
         return EXIT_FAILED;
-    cli->client = http_client_create(&http);
     int code = run(cli);
     if (code == 0 && fflush(stdout) != 0) {
-        cli_complain(cli, "cannot write to standard output");
+        node_calls_complain(&cli->calls, "cannot write to standard output");
         code = EXIT_FAILED;
     }
-    status_line_clear(&cli->progress);
-    http_client_destroy(cli->client);
-    OPENSSL_cleanse(cli->secret, strlen(cli->secret));
-    free(cli->secret);
-    if (cli->signal_fd >= 0)
-        close(cli->signal_fd);
+    node_calls_close(&cli->calls);
     return code;
 }

@@ -4,6 +4,7 @@
  * next. */
 #include "services/users/cli/cli.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -48,18 +49,19 @@ static void take(struct deletion *deletion, json_t *answer)
 
 static bool delete_all(struct deletion *deletion)
 {
-    const struct cli_request request = {.method = "DELETE", .what = ""};
     while (!deletion->is_done) {
         json_t *answer = NULL;
-        if (!cli_ask(deletion->cli, &request, &answer))
+        if (!cli_ask_for_user(deletion->cli, (struct node_call){.method = "DELETE"}, "", &answer))
             return false;
         bool is_one = json_is_object(json_object_get(answer, "Deleted")) &&
                       json_is_boolean(json_object_get(answer, "Done"));
         take(deletion, answer);
         json_decref(answer);
         if (!is_one)
-            return cli_complain(deletion->cli, "--url: the response is not from a Parley node");
-        status_line_show(&deletion->cli->progress, "deleted so far: %llu %s, %llu %s, %llu %s",
+            return node_calls_complain(&deletion->cli->calls,
+                                       "--url: the response is not from a Parley node");
+        status_line_show(&deletion->cli->calls.progress,
+                         "deleted so far: %llu %s, %llu %s, %llu %s",
                          COUNTED(gone_of(deletion, "Topics"), "topic"),
                          COUNTED(gone_of(deletion, "Queries"), "question"),
                          COUNTED(gone_of(deletion, "Documents"), "document"));
@@ -101,19 +103,21 @@ static void print_list(const struct deletion *deletion)
 static bool is_confirmed(struct cli *cli)
 {
     char line[CLI_NAME_MAX_BYTES + 2];
-    const struct cli_request request = {.method = "GET", .what = "/usage"};
+    struct pollfd typed = {.fd = STDIN_FILENO, .events = POLLIN};
     json_t *usage = NULL;
-    if (!cli_ask(cli, &request, &usage))
+    if (!cli_ask_for_user(cli, (struct node_call){.method = "GET"}, "/usage", &usage))
         return false;
     cli_print_usage(cli, usage);
     json_decref(usage);
     printf("All of this will be deleted permanently. Type the user name to continue: ");
     fflush(stdout);
+    if (!node_calls_wait(&cli->calls, &typed, -1))
+        return node_calls_complain(&cli->calls, "interrupted");
     if (fgets(line, sizeof line, stdin) == NULL)
         line[0] = 0;
     line[strcspn(line, "\n")] = 0;
     return strcmp(line, cli->name) == 0 ||
-           cli_complain(cli, "the name does not match: nothing was deleted");
+           node_calls_complain(&cli->calls, "the name does not match: nothing was deleted");
 }
 
 int cli_delete(struct cli *cli)
@@ -124,11 +128,11 @@ int cli_delete(struct cli *cli)
         may_begin = is_confirmed(cli);
     bool is_good = false;
     if (may_begin) {
-        cli_catch_signals(cli);
         is_good = delete_all(&deletion);
-        if (!is_good && (deletion.requests > 0 || cli->is_interrupted))
-            cli_complain(
-                cli, "the deletion is incomplete: run the same command again to delete the rest");
+        if (!is_good && (deletion.requests > 0 || cli->calls.is_interrupted))
+            node_calls_complain(
+                &cli->calls,
+                "the deletion is incomplete: run the same command again to delete the rest");
         if (is_good || deletion.requests > 0)
             (cli->is_json ? print_json : print_list)(&deletion);
     }

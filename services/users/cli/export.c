@@ -30,7 +30,7 @@ struct sink {
 static bool fail(struct sink *sink, const char *doing)
 {
     const char *path = sink->is_pipe ? "standard output" : sink->cli->output;
-    return cli_complain(sink->cli, "%s: %s%s", path, doing, strerror(errno));
+    return node_calls_complain(&sink->cli->calls, "%s: %s%s", path, doing, strerror(errno));
 }
 
 /* A pipe takes PIPE_BUF bytes without waiting once it takes any, so signals are noticed there. */
@@ -38,7 +38,7 @@ static bool write_all(struct sink *sink, struct str bytes)
 {
     struct pollfd fd = {.fd = sink->fd, .events = POLLOUT};
     while (bytes.n > 0) {
-        if (sink->is_pipe && !cli_wait(sink->cli, &fd, -1))
+        if (sink->is_pipe && !node_calls_wait(&sink->cli->calls, &fd, -1))
             return false;
         size_t n = sink->is_pipe && bytes.n > PIPE_BUF ? PIPE_BUF : bytes.n;
         ssize_t written = write(sink->fd, bytes.at, n);
@@ -67,7 +67,7 @@ static bool on_body(void *context, struct str bytes)
         return false;
     keep_tail(sink, bytes);
     sink->bytes += bytes.n;
-    status_line_show(&sink->cli->progress, "%.1f MiB", (double)sink->bytes / (1 << 20));
+    status_line_show(&sink->cli->calls.progress, "%.1f MiB", (double)sink->bytes / (1 << 20));
     return true;
 }
 
@@ -78,14 +78,15 @@ static bool is_whole(void *context)
     return tail.n == ZIP_END_BYTES && str_has_prefix(tail, STR("PK\5\6"));
 }
 
-static bool begin_again(void *context)
+static bool begin(void *context)
 {
     struct sink *sink = context;
     if (sink->is_pipe && sink->bytes > 0)
-        return cli_complain(sink->cli,
-                            "the export was cut off after %llu %s: discard the incomplete data "
-                            "on standard output",
-                            COUNTED(sink->bytes, "byte"));
+        return node_calls_complain(
+            &sink->cli->calls,
+            "the export was cut off after %llu %s: discard the incomplete data "
+            "on standard output",
+            COUNTED(sink->bytes, "byte"));
     if (!sink->is_pipe && (ftruncate(sink->fd, 0) != 0 || lseek(sink->fd, 0, SEEK_SET) != 0))
         return fail(sink, "");
     sink->bytes = 0;
@@ -100,16 +101,18 @@ static bool open_sink(struct sink *sink)
     if (sink->is_pipe) {
         sink->fd = STDOUT_FILENO;
         return !isatty(STDOUT_FILENO) ||
-               cli_complain(cli, "standard output is a terminal: give a file name, or use a pipe");
+               node_calls_complain(
+                   &cli->calls, "standard output is a terminal: give a file name, or use a pipe");
     }
     if (whole_file_open(&sink->whole, cli->output, config_number(cli->config, "force"))) {
         sink->fd = sink->whole.fd;
         return true;
     }
     if (errno == EEXIST)
-        return cli_complain(cli, "%s exists: choose another name, or add --force", cli->output);
+        return node_calls_complain(&cli->calls, "%s exists: choose another name, or add --force",
+                                   cli->output);
     if (errno == ENOTSUP)
-        return cli_complain(cli, "%s exists and is not a regular file", cli->output);
+        return node_calls_complain(&cli->calls, "%s exists and is not a regular file", cli->output);
     return fail(sink, "");
 }
 
@@ -130,14 +133,15 @@ static void sum_up(const struct sink *sink)
 int cli_export(struct cli *cli)
 {
     struct sink sink = {.cli = cli};
-    struct cli_request request = {.method = "GET",
-                                  .what = "/export",
-                                  .on_body = on_body,
-                                  .is_whole = is_whole,
-                                  .begin_again = begin_again,
-                                  .context = &sink};
-    cli_catch_signals(cli);
-    bool is_good = open_sink(&sink) && cli_ask(cli, &request, NULL);
+    const struct node_stream stream = {.file_type = "application/zip",
+                                       .cut_off =
+                                           "the response ended before the end of the zip file",
+                                       .begin = begin,
+                                       .on_body = on_body,
+                                       .is_whole = is_whole,
+                                       .context = &sink};
+    const struct node_call call = {.method = "GET", .stream = &stream, .max_bytes = SIZE_MAX / 2};
+    bool is_good = open_sink(&sink) && cli_ask_for_user(cli, call, "/export", NULL);
     if (is_good && !sink.is_pipe && !whole_file_commit(&sink.whole))
         is_good = fail(&sink, "");
     whole_file_leave(&sink.whole);

@@ -14,6 +14,7 @@
 enum {
     PAGE_MAX_BYTES = 16 << 20,
     PATH_MAX_BYTES = 2048,
+    ATTEMPT_MS = 300000,
     CURSOR_MAX_BYTES = 44,
     SHOWN_MAX_CHARS_BYTES = 300,
     EXIT_FAILED = 1,
@@ -87,16 +88,17 @@ static void print_page(const struct cli *cli, const json_t *list, bool is_first)
 
 static void put_list_path(struct buf *path, const struct cli *cli, struct str after)
 {
-    buf_lit(path, "/api/recommendations?");
+    char separator = '?';
+    buf_lit(path, "/api/recommendations");
     if (after.n > 0) {
-        buf_lit(path, "After=");
+        buf_lit(path, "?After=");
         buf_put_url_encoded(path, after);
-        buf_put_char(path, '&');
+        separator = '&';
     }
     if (cli->name != NULL) {
+        buf_put_char(path, separator);
         buf_lit(path, "OnBehalfOf=");
         buf_put_url_encoded(path, str_of(cli->name));
-        buf_put_char(path, '&');
     }
     buf_terminate(path);
 }
@@ -108,14 +110,15 @@ static bool list_page(struct cli *cli, struct buf *after, size_t *count)
     json_t *page = NULL;
     buf_init(&path, PATH_MAX_BYTES);
     put_list_path(&path, cli, buf_str(after));
-    const struct cli_request request = {
-        .method = "GET", .path = path.at, .max_bytes = PAGE_MAX_BYTES};
-    bool is_good = cli_ask(cli, &request, &page);
+    const struct node_call call = {
+        .method = "GET", .path = path.at, .max_bytes = PAGE_MAX_BYTES, .attempt_ms = ATTEMPT_MS};
+    bool is_good = cli_ask(cli, &call, &page);
     const json_t *list = json_object_get(page, "Recommendations");
     struct str next = json_member_str(page, "Next");
     buf_fini(&path);
     if (is_good && (!json_is_array(list) || next.n > CURSOR_MAX_BYTES))
-        is_good = cli_complain(cli, "--url: this is not the answer of a Parley node");
+        is_good =
+            node_calls_complain(&cli->calls, "--url: this is not the answer of a Parley node");
     buf_clear(after);
     if (is_good) {
         print_page(cli, list, *count == 0);
@@ -131,7 +134,6 @@ static int run_list(struct cli *cli)
     struct buf after;
     size_t count = 0;
     bool is_good;
-    cli_catch_signals(cli);
     buf_init(&after, CURSOR_MAX_BYTES + 1);
     if (cli->is_json)
         fputs("{\"Recommendations\":[", stdout);
@@ -153,11 +155,13 @@ static bool remove_one(struct cli *cli, const char *id, bool *ret_is_missing)
     struct buf path;
     json_t *answer = NULL;
     buf_init(&path, PATH_MAX_BYTES);
-    buf_printf(&path, "/api/recommendations?Id=%s&", id);
+    buf_printf(&path, "/api/recommendations?Id=%s", id);
     buf_terminate(&path);
-    const struct cli_request request = {
-        .method = "DELETE", .path = path.at, .ret_is_missing = ret_is_missing};
-    bool is_good = cli_ask(cli, &request, &answer);
+    const struct node_call call = {.method = "DELETE",
+                                   .path = path.at,
+                                   .attempt_ms = ATTEMPT_MS,
+                                   .ret_is_missing = ret_is_missing};
+    bool is_good = cli_ask(cli, &call, &answer);
     json_decref(answer);
     buf_fini(&path);
     return is_good;
@@ -179,7 +183,6 @@ static int run_remove(struct cli *cli)
 {
     json_t *removed = json_array(), *missing = json_array();
     bool is_good = true;
-    cli_catch_signals(cli);
     for (size_t i = 1; is_good && i < cli->config->argument_n; i++) {
         const char *id = cli->config->arguments[i];
         bool is_missing = false;
@@ -187,7 +190,8 @@ static int run_remove(struct cli *cli)
         if (is_good)
             json_array_append_new(is_missing ? missing : removed, json_string(id));
         if (is_good && is_missing)
-            cli_complain(cli, "%s: no such recommendation, or it was removed already", id);
+            node_calls_complain(&cli->calls,
+                                "%s: no such recommendation, or it was removed already", id);
         else if (is_good && !cli->is_json)
             printf("removed %s\n", id);
     }
@@ -217,26 +221,31 @@ static bool read_words(struct cli *cli, run_word **ret_run)
     bool is_list = strcmp(c->arguments[0], "list") == 0, is_remove = !is_list;
     *ret_run = is_list ? run_list : run_remove;
     if (is_list && c->argument_n > 2)
-        return cli_refuse(cli, "list takes one user at most");
+        return node_calls_refuse(&cli->calls, "list takes one user at most");
     if (is_remove && c->argument_n < 2)
-        return cli_refuse(cli, "remove takes the ids that list prints");
+        return node_calls_refuse(&cli->calls, "remove takes the ids that list prints");
     for (size_t i = 1; is_remove && i < c->argument_n; i++)
         if (!is_id(c->arguments[i]))
-            return cli_refuse(cli, "an id is the first word that list prints for an item, such as "
-                                   "1742864523000-0");
+            return node_calls_refuse(
+                &cli->calls, "an id is the first word that list prints for an item, such as "
+                             "1742864523000-0");
     cli->name = is_list && c->argument_n == 2 ? c->arguments[1] : NULL;
     struct str name = str_of(cli->name == NULL ? "-" : cli->name);
     if (name.n == 0 || name.n > CLI_NAME_MAX_BYTES || !str_is_utf8(name))
-        return cli_refuse(cli, "the name of a user is 1 to 161 bytes of UTF-8");
+        return node_calls_refuse(&cli->calls, "the name of a user is 1 to 161 bytes of UTF-8");
     return true;
 }
 
 static int run_recommendations(const struct config *config)
 {
-    struct cli cli = {.config = config, .command = "recommendations", .signal_fd = -1};
+    struct cli cli = {.calls = {.config = config,
+                                .command = "recommendations",
+                                .service = "broker",
+                                .forbidden = "requires an account with the role operator"},
+                      .config = config};
     run_word *run;
     cli.is_json = config_number(config, "json");
-    if (!read_words(&cli, &run) || !cli_read_urls(&cli) || !cli_check_account(&cli))
+    if (!read_words(&cli, &run) || !node_calls_read(&cli.calls))
         return EXIT_USAGE;
     return cli_run(&cli, run);
 }

@@ -21,7 +21,7 @@ enum {
     ANSWER_MAX_BYTES = 32 << 20,
     VIEW_MAX_BYTES = 64 << 20,
     NOTICE_MAX_BYTES = 512,
-    SILENCE_MS = 10000,
+    ATTEMPT_MS = 10000,
     EXIT_FAILED = 1,
     EXIT_USAGE = 2
 };
@@ -54,13 +54,13 @@ struct top {
 /* Asks each node until one answers. */
 static bool ask(struct cli *cli, const char *path, const char *instead, json_t **ret_json)
 {
-    const struct cli_request request = {.method = "GET",
-                                        .path = path,
-                                        .instead = instead,
-                                        .max_bytes = ANSWER_MAX_BYTES,
-                                        .silence_ms = SILENCE_MS,
-                                        .tries_all = true};
-    return cli_ask(cli, &request, ret_json);
+    const struct node_call call = {.method = "GET",
+                                   .path = path,
+                                   .instead = instead,
+                                   .max_bytes = ANSWER_MAX_BYTES,
+                                   .attempt_ms = ATTEMPT_MS,
+                                   .tries_all = true};
+    return cli_ask(cli, &call, ret_json);
 }
 
 static bool has_redis(const json_t *status)
@@ -73,8 +73,8 @@ static bool has_redis(const json_t *status)
 static bool refresh(struct top *top)
 {
     json_t *status = NULL, *depth = NULL;
-    bool is_good = ask(top->cli, "/api/status?Detail=true&", "Status", &status) &&
-                   (!has_redis(status) || ask(top->cli, "/api/depth?", NULL, &depth));
+    bool is_good = ask(top->cli, "/api/status?Detail=true", "Status", &status) &&
+                   (!has_redis(status) || ask(top->cli, "/api/depth", NULL, &depth));
     if (is_good) {
         json_decref(top->status);
         json_decref(top->depth);
@@ -108,7 +108,7 @@ static void put_view(struct top *top, struct buf *b, const char *notice, unsigne
     const struct cli *cli = top->cli;
     const struct top_view view = {.status = top->status,
                                   .depth = top->depth,
-                                  .url = cli->urls[cli->url],
+                                  .url = cli->calls.urls[cli->calls.url],
                                   .notice = notice,
                                   .columns = columns,
                                   .lines = lines,
@@ -144,7 +144,7 @@ static bool wait_for_next(struct top *top, const char *notice)
     uint64_t until_ms = clock_mono_ms() + config_number(cli->config, "interval-seconds") * 1000;
     for (uint64_t now_ms; (now_ms = clock_mono_ms()) < until_ms;) {
         struct pollfd keys = {.fd = STDIN_FILENO, .events = POLLIN};
-        if (!cli_wait(cli, &keys, (int)(until_ms - now_ms)))
+        if (!node_calls_wait(&cli->calls, &keys, (int)(until_ms - now_ms)))
             return false;
         enum top_key key = top_screen_key();
         if (key == TOP_QUIT)
@@ -162,19 +162,19 @@ static int run_live(struct top *top)
     buf_init(&notice, NOTICE_MAX_BYTES);
     if (!top_screen_begin()) {
         buf_fini(&notice);
-        cli_refuse(cli, "standard input and output are no terminal: use --once");
+        node_calls_refuse(&cli->calls, "standard input and output are no terminal: use --once");
         return EXIT_USAGE;
     }
-    cli->complaints = &notice; /* on another screen nobody would see them */
+    cli->calls.complaints = &notice; /* on another screen nobody would see them */
     do {
         draw(top, notice.n > 0 ? notice.at : NULL);
         if (!wait_for_next(top, notice.n > 0 ? notice.at : NULL))
             break;
         buf_clear(&notice);
         (void)refresh(top); /* what is wrong is in the notice */
-    } while (!cli->is_interrupted);
+    } while (!cli->calls.is_interrupted);
     top_screen_end();
-    cli->complaints = NULL;
+    cli->calls.complaints = NULL;
     buf_fini(&notice);
     return 0;
 }
@@ -190,7 +190,7 @@ static int run_lines(struct top *top)
             print_json(top);
         else
             print_view(top);
-        if (is_once || fflush(stdout) != 0 || !cli_wait(cli, NULL, pause_ms))
+        if (is_once || fflush(stdout) != 0 || !node_calls_wait(&cli->calls, NULL, pause_ms))
             break;
         is_good = refresh(top);
     } while (is_good);
@@ -202,9 +202,8 @@ static int run(struct cli *cli)
     struct top top = {.cli = cli};
     bool is_live = !cli->is_json && !config_number(cli->config, "once");
     int code = EXIT_FAILED;
-    cli_catch_signals(cli);
     if (is_live && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))) {
-        cli_refuse(cli, "standard input and output are no terminal: use --once");
+        node_calls_refuse(&cli->calls, "standard input and output are no terminal: use --once");
         return EXIT_USAGE;
     }
     if (refresh(&top))
@@ -216,9 +215,13 @@ static int run(struct cli *cli)
 
 static int run_top(const struct config *config)
 {
-    struct cli cli = {.config = config, .command = "top", .signal_fd = -1};
+    struct cli cli = {.calls = {.config = config,
+                                .command = "top",
+                                .service = "broker",
+                                .forbidden = "requires an account with the role operator"},
+                      .config = config};
     cli.is_json = config_number(config, "json");
-    if (!cli_read_urls(&cli) || !cli_check_account(&cli))
+    if (!node_calls_read(&cli.calls))
         return EXIT_USAGE;
     return cli_run(&cli, run);
 }

@@ -58,10 +58,8 @@ void cli_print_usage(const struct cli *cli, const json_t *usage)
 
 int cli_usage(struct cli *cli)
 {
-    const struct cli_request request = {.method = "GET", .what = "/usage"};
     json_t *usage = NULL;
-    cli_catch_signals(cli);
-    if (!cli_ask(cli, &request, &usage))
+    if (!cli_ask_for_user(cli, (struct node_call){.method = "GET"}, "/usage", &usage))
         return EXIT_FAILED;
     if (cli->is_json) {
         struct buf out;

@@ -54,50 +54,57 @@ static bool read_words(struct cli *cli, run_word *run)
     for (size_t i = 1; i < c->argument_n; i++) {
         bool is_output = run == cli_export && strcmp(c->arguments[i], "-o") == 0;
         if (is_output && i + 1 == c->argument_n)
-            return cli_refuse(cli, "-o needs a value");
+            return node_calls_refuse(&cli->calls, "-o needs a value");
         if (is_output)
             cli->output = c->arguments[++i];
         else if (cli->name != NULL)
-            return cli_refuse(cli, "give one user at a time");
+            return node_calls_refuse(&cli->calls, "give one user at a time");
         else
             cli->name = c->arguments[i];
     }
     if (cli->name == NULL)
-        return cli_refuse(cli, "which user?");
+        return node_calls_refuse(&cli->calls, "which user?");
     struct str name = str_of(cli->name);
     if (name.n == 0 || name.n > CLI_NAME_MAX_BYTES || !str_is_utf8(name))
-        return cli_refuse(cli, "the name of a user is 1 to 161 bytes of UTF-8");
+        return node_calls_refuse(&cli->calls, "the name of a user is 1 to 161 bytes of UTF-8");
     return true;
 }
 
 static bool check_settings(struct cli *cli, run_word *run)
 {
-    if (!cli_check_account(cli))
-        return false;
     if (run == cli_export && (cli->output == NULL || *cli->output == 0))
-        return cli_refuse(cli, "export takes -o FILE, or - for standard output");
+        return node_calls_refuse(&cli->calls, "export takes -o FILE, or - for standard output");
     if (run == cli_delete && !config_number(cli->config, "yes") &&
         (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
-        return cli_refuse(cli,
-                          "delete asks for the user name on a terminal, and there is none: add "
-                          "--yes");
+        return node_calls_refuse(
+            &cli->calls, "delete asks for the user name on a terminal, and there is none: add "
+                         "--yes");
     return true;
 }
 
 static int run_user(const struct config *config)
 {
-    struct cli cli = {.config = config, .command = "user", .signal_fd = -1};
-    struct buf shown;
+    struct cli cli = {.calls = {.config = config, .command = "user", .service = "users"},
+                      .config = config};
+    struct buf shown, forbidden;
     run_word *run = find_word(config->arguments[0]);
-    cli.is_json = cli.progress.is_off = config_number(config, "json");
-    if (!read_words(&cli, run) || !cli_read_urls(&cli) || !check_settings(&cli, run))
+    cli.is_json = cli.calls.progress.is_off = config_number(config, "json");
+    if (!read_words(&cli, run) || !node_calls_read(&cli.calls) || !check_settings(&cli, run))
         return EXIT_USAGE;
     buf_init(&shown, SHOWN_MAX_BYTES);
     buf_put_shown(&shown, str_of(cli.name));
     buf_terminate(&shown);
     cli.shown = shown.at;
+    buf_init(&forbidden, SHOWN_MAX_BYTES);
+    buf_printf(&forbidden,
+               "does not give this account access to the data of %s: sign as the user, a frontend "
+               "of its namespace, or an operator",
+               cli.shown);
+    buf_terminate(&forbidden);
+    cli.calls.forbidden = forbidden.at;
     int code = cli_run(&cli, run);
     buf_fini(&shown);
+    buf_fini(&forbidden);
     return code;
 }
 

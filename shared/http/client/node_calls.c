@@ -24,6 +24,7 @@ enum {
     ANSWER_MAX_BYTES = 1 << 20,
     REASON_BYTES = 1000,
     SHOWN_MAX_BYTES = 8192,
+    COMPLAINT_MAX_BYTES = 500,
     TURN_MS = 1000,
     ATTEMPT_MS = 60000,
     ALIVE_MS = 10000, /* a stream that held so long is worth all the patience again */
@@ -54,8 +55,9 @@ struct attempt {
     struct node_calls *calls;
     const struct node_call *call;
     bool is_over;
-    bool is_alien; /* what answers is not a Parley node */
-    int status;    /* of AGAIN; 0: no answer */
+    bool is_alien;  /* what answers is not a Parley node */
+    bool has_begun; /* bytes of a stream have come */
+    int status;     /* of AGAIN; 0: no answer */
     enum verdict verdict;
     uint64_t retry_after_s;
     char reason[REASON_BYTES]; /* of AGAIN and REFUSED */
@@ -70,7 +72,15 @@ bool node_calls_complain(struct node_calls *calls, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    status_line_complain(&calls->progress, format, list);
+    if (calls->complaints != NULL) {
+        char line[COMPLAINT_MAX_BYTES];
+        vsnprintf(line, sizeof line, format, list);
+        buf_clear(calls->complaints);
+        buf_put(calls->complaints, str_of(line));
+        buf_terminate(calls->complaints);
+    } else {
+        status_line_complain(&calls->progress, format, list);
+    }
     va_end(list);
     return false;
 }
@@ -109,6 +119,9 @@ static void refuse(struct attempt *a, int status, struct str detail)
                             "%s: %.*s refused the signature of --user %s: the account is unknown "
                             "there or has another secret",
                             login_source(calls->config), URL(calls), calls->user);
+    } else if (status == 403 && calls->forbidden != NULL) {
+        node_calls_complain(calls, "--user %s: %.*s %s (%s)", calls->user, URL(calls),
+                            calls->forbidden, a->reason);
     } else if (a->is_alien || status == 405 || (status >= 300 && status < 400)) {
         node_calls_complain(calls,
                             "--url %.*s: status %d: not a Parley node, or one without the service "
@@ -131,6 +144,27 @@ static void judge_served(struct attempt *a, const struct http_response *response
     a->json = NULL;
     a->is_alien = true;
     refuse(a, response->status, STR(""));
+}
+
+/* `on_body` has ended the request, or its type is another one. */
+static void judge_stopped(struct attempt *a, const struct http_response *response)
+{
+    if (a->call->stream->file_type != NULL && !a->is_alien) {
+        a->verdict = VERDICT_REFUSED;
+        a->calls->fault = NODE_CALLS_REFUSED;
+        return;
+    }
+    a->is_alien = true;
+    refuse(a, response->status, STR(""));
+}
+
+static void judge_cut_off(struct attempt *a, const struct http_response *response)
+{
+    a->verdict = VERDICT_AGAIN;
+    put_reason(a, 0, str_of(a->call->stream->cut_off));
+    a->is_alien = a->call->stream->file_type != NULL && !a->has_begun;
+    if (a->is_alien)
+        refuse(a, response->status, STR(""));
 }
 
 /* Returns whether the problem has what the call takes instead of its response. */
@@ -178,16 +212,14 @@ static void on_done(void *context, const struct http_response *response)
     if (stream != NULL && stream->is_whole(stream->context)) {
         a->verdict = VERDICT_SERVED;
     } else if (response->outcome == HTTP_STOPPED) {
-        a->is_alien = true;
-        refuse(a, response->status, STR(""));
+        judge_stopped(a, response);
     } else if (response->outcome == HTTP_TOO_LARGE || response->outcome == HTTP_BAD_URL) {
         refuse(a, 0, str_of(response->reason));
     } else if (response->outcome != HTTP_ANSWERED) {
         a->verdict = VERDICT_AGAIN;
         put_reason(a, 0, str_of(response->reason));
     } else if (response->status >= 200 && response->status <= 299 && stream != NULL) {
-        a->verdict = VERDICT_AGAIN;
-        put_reason(a, 0, STR("the stream has ended too early"));
+        judge_cut_off(a, response);
     } else if (response->status >= 200 && response->status <= 299) {
         judge_served(a, response);
     } else {
@@ -239,9 +271,12 @@ void node_calls_go_on(struct node_calls *calls, uint64_t ms)
 
 static bool on_stream(void *context, struct str content_type, struct str bytes)
 {
-    const struct attempt *a = context;
-    return str_has_prefix(content_type, STR("text/event-stream")) &&
-           a->call->stream->on_body(a->call->stream->context, bytes);
+    struct attempt *a = context;
+    const struct node_stream *stream = a->call->stream;
+    const char *type = stream->file_type != NULL ? stream->file_type : "text/event-stream";
+    a->is_alien = !str_has_prefix(content_type, str_of(type));
+    a->has_begun = true;
+    return !a->is_alien && stream->on_body(stream->context, bytes);
 }
 
 /* On a connection of its own: libcurl would send a request again by itself on one that turns out to
@@ -272,8 +307,6 @@ static struct http_call *start(struct attempt *a)
     put_url(&url, a->calls, call->path);
     if (url.is_over)
         abort(); /* its parts are bounded by the settings' checks */
-    if (call->stream != NULL)
-        call->stream->begin(call->stream->context);
     list_headers(call, headers);
     const struct http_request http = {
         .method = call->method,
@@ -303,7 +336,7 @@ static bool attempt(struct attempt *a)
         }
         http_client_turn(calls->client);
     }
-    return true;
+    return !calls->is_interrupted; /* `on_body` may wait, too */
 }
 
 /* --- again ------------------------------------------------------------------------------------ */
@@ -326,6 +359,17 @@ static uint64_t patience_of(const struct node_calls *calls)
                : 0;
 }
 
+/* Returns whether the next attempt takes up where this one has come. */
+static bool continues(const struct node_call *call)
+{
+    return call->stream != NULL && call->stream->file_type == NULL;
+}
+
+static bool begin(const struct node_call *call)
+{
+    return call->stream == NULL || call->stream->begin(call->stream->context);
+}
+
 /* Waits in front of the next attempt. False after a line when there is none, or after a signal. */
 static bool wait_for_next(struct attempt *a, unsigned failures, uint64_t began_ms)
 {
@@ -341,7 +385,7 @@ static bool wait_for_next(struct attempt *a, unsigned failures, uint64_t began_m
             calls, "%.*s: %s (no node has served the request for %llu s: --patience-seconds)",
             URL(calls), a->reason, (unsigned long long)patience_s);
     /* A stream that breaks off is nothing to speak of when the next attempt continues with it. */
-    if (failures == (a->call->stream != NULL))
+    if (failures == continues(a->call))
         node_calls_complain(calls, "%.*s: %s: retrying for %llu s", URL(calls), a->reason,
                             (unsigned long long)patience_s);
     calls->url = (calls->url + 1) % calls->url_n;
@@ -355,17 +399,19 @@ static bool wait_for_next(struct attempt *a, unsigned failures, uint64_t began_m
  */
 static bool has_held(const struct node_call *call, uint64_t before, uint64_t started_ms)
 {
-    return call->stream != NULL && (call->stream->progress(call->stream->context) != before ||
-                                    clock_mono_ms() > started_ms + ALIVE_MS);
+    return continues(call) && (call->stream->progress(call->stream->context) != before ||
+                               clock_mono_ms() > started_ms + ALIVE_MS);
 }
 
 static bool ask(struct node_calls *calls, const struct node_call *call, json_t **ret_json)
 {
     uint64_t began_ms = clock_mono_ms();
+    if (!begin(call))
+        return false;
     for (unsigned failures = 0;; failures++) {
         struct attempt a = {.calls = calls, .call = call};
         uint64_t started_ms = clock_mono_ms();
-        uint64_t before = call->stream == NULL ? 0 : call->stream->progress(call->stream->context);
+        uint64_t before = continues(call) ? call->stream->progress(call->stream->context) : 0;
         if (calls->is_interrupted || calls->is_late || !attempt(&a))
             return false;
         if (a.verdict == VERDICT_SERVED && ret_json != NULL)
@@ -373,6 +419,8 @@ static bool ask(struct node_calls *calls, const struct node_call *call, json_t *
         if (a.verdict != VERDICT_AGAIN)
             return a.verdict == VERDICT_SERVED;
         calls->status = a.status;
+        if (!begin(call))
+            return false;
         if (has_held(call, before, started_ms)) {
             began_ms = clock_mono_ms();
             failures = 0;

@@ -39,9 +39,13 @@ enum node_calls_fault {
 
 struct node_calls {
     const struct config *config;
-    const char *command;         /* "evaluate": in lines and in the User-Agent */
-    const char *service;         /* whose routes are called: "bots" */
+    const char *command; /* "evaluate": in lines and in the User-Agent */
+    const char *service; /* whose routes are called: "bots" */
+    /* The meaning of a 403, after "--user NAME: URL "; NULL: what the node says. */
+    const char *forbidden;
     struct status_line progress; /* removed before any line */
+    /* Takes the last line instead of standard error; at least 512 bytes; NULL: none. */
+    struct buf *complaints;
     struct str urls[NODE_URLS_MAX];
     unsigned url_n, url; /* `url`: index of the current one */
     bool is_anonymous;   /* set by the caller: nothing is signed, and no account is needed */
@@ -74,14 +78,20 @@ bool node_calls_refuse(struct node_calls *calls, const char *reason);
  * after a signal or the deadline: the command must end. */
 bool node_calls_wait(struct node_calls *calls, struct pollfd *fd, int ms) must_check;
 
-/* A response that is a stream of events. It is asked for again, from another node if need be,
- * until it is whole; patience begins again with each attempt that got further. */
+/* A response that is taken piece by piece: a stream of events or a file. It is asked for again,
+ * from another node if need be, until it is whole. */
 struct node_stream {
-    void (*begin)(void *context); /* an attempt begins; it may change the call's headers */
-    /* A piece of the body. False: it is whole, or no stream of a Parley node. */
+    /* The type of a file, of which each attempt begins at the start. NULL: events, which the next
+     * attempt continues; patience begins again with each one that got further. */
+    const char *file_type;
+    const char *cut_off; /* the reason when it ends before it is whole */
+    /* Before each attempt; it may change the call's headers. False after a line: there is none. */
+    bool (*begin)(void *context);
+    /* A piece of the body. False: events are whole, or not of a Parley node; a file cannot be
+     * taken, which `on_body` has reported. */
     bool (*on_body)(void *context, struct str bytes);
     bool (*is_whole)(void *context);
-    uint64_t (*progress)(void *context); /* grows when something new has come */
+    uint64_t (*progress)(void *context); /* of events: grows when something new has come */
     void *context;
 };
 
