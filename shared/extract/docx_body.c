@@ -35,6 +35,7 @@ struct paragraph {
 struct run {
     bool is_hidden;
     char script; /* '^', '_' or 0 */
+    char shift;  /* the same, by its position alone */
 };
 
 struct body {
@@ -274,6 +275,12 @@ static void set_page_field(struct body *body, bool is_page_field)
     body->paragraph.has_page_number |= is_page_field && body->drops_page_numbers;
 }
 
+/* LibreOffice writes raised letters as a position and a size. */
+static char shift_of(struct str position)
+{
+    return (char)(position.n == 0 || *position.at == '0' ? 0 : *position.at == '-' ? '_' : '^');
+}
+
 /* Takes what is in a run: its properties and its content. */
 static void on_run_start(struct body *body, const struct xml_tag *tag)
 {
@@ -285,6 +292,10 @@ static void on_run_start(struct body *body, const struct xml_tag *tag)
         run->script = (char)(str_eq(value, STR("superscript")) ? '^'
                              : str_eq(value, STR("subscript")) ? '_'
                                                                : 0);
+    else if (xml_is(tag, "position"))
+        run->shift = shift_of(value);
+    else if (xml_is(tag, "sz") && run->script == 0)
+        run->script = run->shift;
     else if (xml_is(tag, "instrText"))
         body->is_instruction = true;
     else if (xml_is(tag, "fldChar") && str_eq(xml_attribute(tag, "fldCharType"), STR("end")))
