@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * extract_odf.c - OpenDocument (ISO/IEC 26300): texts and presentations by odf_body.h, and
- * spreadsheets as rows with their heads. Headers and footers of a text come once, at the top. */
+ * spreadsheets as rows with their heads, without hidden sheets. Headers and footers of a text come once, at the top. */
 #include "shared/extract/odf_body.h"
 #include "shared/extract/office.h"
 #include "shared/extract/office_finish.h"
@@ -13,6 +13,7 @@ enum { COLUMNS_MAX = 16384, ROWS_MAX = 1048576, REPEATS_MAX = 64, VALUE_MAX_BYTE
 struct spreadsheet {
     struct sheet_rows rows;
     struct pool names;
+    struct odf_styles styles;
     struct buf value;
     uint64_t row;
     unsigned column, repeat_n, row_n, text_depth;
@@ -39,11 +40,26 @@ static void end_cell(struct spreadsheet *sheet)
     buf_clear(&sheet->value);
 }
 
+static void begin_table(struct xml_reader *reader, const struct xml_tag *tag)
+{
+    struct spreadsheet *sheet = reader->data;
+    if (odf_styles_is_hidden(&sheet->styles, xml_attribute(tag, "style-name"))) {
+        xml_skip(reader);
+        return;
+    }
+    sheet_rows_begin(&sheet->rows, pool_keep(&sheet->names, xml_attribute(tag, "name")));
+    sheet->row = 0;
+}
+
 static void on_sheet_start(struct xml_reader *reader, const struct xml_tag *tag)
 {
     struct spreadsheet *sheet = reader->data;
-    if (tag->space == XML_ODF_OFFICE && xml_is(tag, "spreadsheet"))
+    if (!sheet->is_body)
+        odf_styles_start(&sheet->styles, tag);
+    if (tag->space == XML_ODF_OFFICE && xml_is(tag, "spreadsheet")) {
+        odf_styles_sort(&sheet->styles);
         sheet->is_body = true;
+    }
     if (tag->space == XML_ODF_OFFICE && xml_is(tag, "annotation"))
         xml_skip(reader);
     if (tag->space == XML_ODF_TEXT && xml_is(tag, "p")) {
@@ -55,8 +71,7 @@ static void on_sheet_start(struct xml_reader *reader, const struct xml_tag *tag)
     if (tag->space != XML_ODF_TABLE)
         return;
     if (xml_is(tag, "table")) {
-        sheet_rows_begin(&sheet->rows, pool_keep(&sheet->names, xml_attribute(tag, "name")));
-        sheet->row = 0;
+        begin_table(reader, tag);
     } else if (xml_is(tag, "table-row")) {
         sheet->row_n = xml_number(tag, "number-rows-repeated", ROWS_MAX, 1);
         sheet->column = 0;
@@ -99,12 +114,14 @@ static enum extract_fault put_spreadsheet(struct package *package, struct buf *r
                                   .on_end = on_sheet_end,
                                   .on_text = on_sheet_text};
     sheet_rows_init(&sheet.rows, rough);
+    odf_styles_init(&sheet.styles);
     buf_init(&sheet.value, VALUE_MAX_BYTES);
     enum extract_fault fault = package_read_xml(package, STR("content.xml"), &handler);
     if (fault == EXTRACT_FAULT_NONE && !sheet.is_body)
         fault = EXTRACT_FAULT_NOT_KIND;
     sheet_rows_fini(&sheet.rows);
     buf_fini(&sheet.value);
+    odf_styles_fini(&sheet.styles);
     pool_fini(&sheet.names);
     return fault;
 }

@@ -65,15 +65,20 @@ static void read_level(struct odf_styles *styles, const struct xml_tag *tag, boo
                            .shown_levels = xml_number(tag, "display-levels", ODF_LEVELS, 1)};
 }
 
+static void add_style(struct odf_styles *styles, char script, bool is_hidden)
+{
+    if ((script == 0 && !is_hidden) || styles->style_n == STYLES_MAX)
+        return;
+    styles->styles = mem_grow(styles->styles, styles->style_n, sizeof *styles->styles);
+    styles->styles[styles->style_n++] = (struct odf_style){styles->style, script, is_hidden};
+}
+
 static void add_script(struct odf_styles *styles, struct str position)
 {
     char script = (char)(str_has_prefix(position, STR("super")) ? '^'
                          : str_has_prefix(position, STR("sub")) ? '_'
                                                                 : 0);
-    if (script == 0 || styles->style_n == STYLES_MAX)
-        return;
-    styles->styles = mem_grow(styles->styles, styles->style_n, sizeof *styles->styles);
-    styles->styles[styles->style_n++] = (struct odf_style){styles->style, script};
+    add_style(styles, script, false);
 }
 
 bool odf_styles_start(struct odf_styles *styles, const struct xml_tag *tag)
@@ -92,6 +97,8 @@ bool odf_styles_start(struct odf_styles *styles, const struct xml_tag *tag)
         styles->style = pool_keep(&styles->texts, xml_attribute(tag, "name"));
     else if (tag->space == XML_ODF_STYLE && xml_is(tag, "text-properties"))
         add_script(styles, xml_attribute(tag, "text-position"));
+    else if (tag->space == XML_ODF_STYLE && xml_is(tag, "table-properties"))
+        add_style(styles, 0, str_eq(xml_attribute(tag, "display"), STR("false")));
     else
         return false;
     return true;
@@ -121,13 +128,23 @@ const struct odf_list *odf_styles_list(const struct odf_styles *styles, struct s
                                          sizeof *styles->lists, compare_names);
 }
 
+static const struct odf_style *find_style(const struct odf_styles *styles, struct str name)
+{
+    return styles->style_n == 0 ? NULL
+                                : bsearch(&name, styles->styles, styles->style_n,
+                                          sizeof *styles->styles, compare_names);
+}
+
 char odf_styles_script(const struct odf_styles *styles, struct str name)
 {
-    const struct odf_style *style = styles->style_n == 0
-                                        ? NULL
-                                        : bsearch(&name, styles->styles, styles->style_n,
-                                                  sizeof *styles->styles, compare_names);
+    const struct odf_style *style = find_style(styles, name);
     return (char)(style == NULL ? 0 : style->script);
+}
+
+bool odf_styles_is_hidden(const struct odf_styles *styles, struct str name)
+{
+    const struct odf_style *style = find_style(styles, name);
+    return style != NULL && style->is_hidden;
 }
 
 void odf_put_number(struct buf *b, const struct odf_list *list, unsigned level,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * odf_styles: the styles of an OpenDocument that change its text: lists with their numbers, and
- * raised or lowered letters. They are collected while a part is read, and found by name once
+ * odf_styles: the styles of an OpenDocument that change its text: lists with their numbers, raised
+ * or lowered letters, and hidden sheets. They are collected while a part is read, and found by name once
  * sorted. Owned by its holder; one thread.
  */
 #ifndef PARLEY_EXTRACT_ODF_STYLES_H
@@ -26,7 +26,8 @@ struct odf_list {
 
 struct odf_style {
     struct str name;
-    char script; /* '^' or '_' */
+    char script;    /* '^', '_' or 0 */
+    bool is_hidden; /* of a sheet */
 };
 
 struct odf_styles {
@@ -50,6 +51,8 @@ void odf_styles_sort(struct odf_styles *styles);
 const struct odf_list *odf_styles_list(const struct odf_styles *styles, struct str name);
 /* '^', '_' or 0. */
 char odf_styles_script(const struct odf_styles *styles, struct str name);
+/* Returns whether sheets of that style are hidden. */
+bool odf_styles_is_hidden(const struct odf_styles *styles, struct str name);
 /* Puts the number of a level (from 0), whose counters have been counted; nothing for a bullet. */
 void odf_put_number(struct buf *b, const struct odf_list *list, unsigned level,
                     const unsigned counters[ODF_LEVELS]);
