@@ -60,7 +60,7 @@ static const struct {
     {"eqArr", "e", 0, "; "},
 };
 
-/* Parts that are put in parentheses if they are more than one number or word. */
+/* Parts that are put in parentheses if they are more than one number, word or sign. */
 static bool is_wrapped(const struct equation_node *in, const char *part)
 {
     static const char *const parts[] = {"num", "den", "sup", "sub", "lim", NULL};
@@ -76,6 +76,9 @@ static bool is_simple(struct str s)
     str_expect(s);
     if (s.n > 1 && *s.at == '-')
         s = (struct str){s.at + 1, s.n - 1};
+    uint32_t only;
+    if (text_char(s, &only) == s.n)
+        return true;
     while (s.n > 0) {
         uint32_t code;
         size_t n = text_char(s, &code);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * extract_odf.c - OpenDocument (ISO/IEC 26300): texts and presentations by odf_body.h, and
- * spreadsheets as rows with their heads, without hidden sheets. Headers and footers of a text come once, at the top. */
+ * spreadsheets as rows with their heads, without hidden sheets. Headers and footers of a text come
+ * once, at the top. */
 #include "shared/extract/odf_body.h"
 #include "shared/extract/office.h"
 #include "shared/extract/office_finish.h"

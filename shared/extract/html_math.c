@@ -9,26 +9,28 @@ enum { DEPTH_MAX = 64, PARTS_MAX = 3 };
 static const struct form {
     const char *name, *before, *after;
     const char *between[PARTS_MAX - 1];
+    bool is_apart; /* a word after it comes after a space: ∑_(i=1)^n x */
 } forms[] = {
-    {"mfrac", "", "", {"/", ""}},       {"msup", "", "", {"^", ""}},
-    {"msub", "", "", {"_", ""}},        {"msubsup", "", "", {"_", "^"}},
-    {"munder", "", "", {"_", ""}},      {"mover", "", "", {"^", ""}},
-    {"munderover", "", "", {"_", "^"}}, {"mroot", "root(", ")", {",", ""}},
+    {"mfrac", "", "", {"/", ""}, false},      {"msup", "", "", {"^", ""}, false},
+    {"msub", "", "", {"_", ""}, false},       {"msubsup", "", "", {"_", "^"}, true},
+    {"munder", "", "", {"_", ""}, true},      {"mover", "", "", {"^", ""}, true},
+    {"munderover", "", "", {"_", "^"}, true}, {"mroot", "root(", ")", {",", ""}, false},
 };
 
 struct math {
     struct buf *out;
     const struct html_tree *tree;
+    bool is_apart;
 };
 
-static void put(const struct math *math, uint32_t i, unsigned depth);
+static void put(struct math *math, uint32_t i, unsigned depth);
 
 static bool is_part(const struct html_node *node)
 {
     return !html_node_is_text(node);
 }
 
-static void put_parts(const struct math *math, uint32_t i, unsigned depth)
+static void put_parts(struct math *math, uint32_t i, unsigned depth)
 {
     const struct html_node *nodes = math->tree->nodes;
     for (uint32_t k = i + 1; k < nodes[i].end; k = nodes[k].end)
@@ -36,9 +38,10 @@ static void put_parts(const struct math *math, uint32_t i, unsigned depth)
 }
 
 /* Puts a part in parentheses if it is more than one number, name or sign. */
-static void put_grouped(const struct math *math, uint32_t i, unsigned depth)
+static void put_grouped(struct math *math, uint32_t i, unsigned depth)
 {
     size_t before = math->out->n, letters = 0;
+    math->is_apart = false;
     buf_put_char(math->out, '(');
     put(math, i, depth);
     bool is_long = false;
@@ -59,7 +62,7 @@ static void put_grouped(const struct math *math, uint32_t i, unsigned depth)
     }
 }
 
-static void put_form(const struct math *math, uint32_t i, const struct form *form, unsigned depth)
+static void put_form(struct math *math, uint32_t i, const struct form *form, unsigned depth)
 {
     const struct html_node *nodes = math->tree->nodes;
     size_t part_n = 0;
@@ -73,9 +76,10 @@ static void put_form(const struct math *math, uint32_t i, const struct form *for
         part_n++;
     }
     buf_put(math->out, str_of(form->after));
+    math->is_apart |= form->is_apart;
 }
 
-static void put_table(const struct math *math, uint32_t i, const char *between, unsigned depth)
+static void put_table(struct math *math, uint32_t i, const char *between, unsigned depth)
 {
     const struct html_node *nodes = math->tree->nodes;
     bool is_first = true;
@@ -89,9 +93,20 @@ static void put_table(const struct math *math, uint32_t i, const char *between, 
     }
 }
 
-static void put_element(const struct math *math, uint32_t i, unsigned depth)
+/* Parts what comes after the limits of a sign from them, other signs excepted. */
+static void put_space(struct math *math, const struct html_node *node)
+{
+    if (!math->is_apart || str_eq(node->text, STR("mrow")) || str_eq(node->text, STR("mstyle")))
+        return;
+    math->is_apart = false;
+    if (node->tag != GUMBO_TAG_MO)
+        buf_put_char(math->out, ' ');
+}
+
+static void put_element(struct math *math, uint32_t i, unsigned depth)
 {
     const struct html_node *node = &math->tree->nodes[i];
+    put_space(math, node);
     for (size_t k = 0; k < sizeof forms / sizeof *forms; k++)
         if (str_eq(node->text, str_of(forms[k].name))) {
             put_form(math, i, &forms[k], depth);
@@ -111,7 +126,7 @@ static void put_element(const struct math *math, uint32_t i, unsigned depth)
 }
 
 /* Texts lose the blanks of their layout, except in words; signs that nobody sees are left out. */
-static void put_text(const struct math *math, uint32_t i)
+static void put_text(struct math *math, uint32_t i)
 {
     const struct html_node *node = &math->tree->nodes[i];
     GumboTag parent = math->tree->nodes[node->parent].tag;
@@ -128,7 +143,7 @@ static void put_text(const struct math *math, uint32_t i)
         buf_put(math->out, s);
 }
 
-static void put(const struct math *math, uint32_t i, unsigned depth)
+static void put(struct math *math, uint32_t i, unsigned depth)
 {
     const struct html_node *node = &math->tree->nodes[i];
     if (depth > DEPTH_MAX)
@@ -141,6 +156,6 @@ static void put(const struct math *math, uint32_t i, unsigned depth)
 
 void html_math_put(struct buf *out, const struct html_tree *tree, uint32_t math)
 {
-    struct math state = {out, tree};
+    struct math state = {.out = out, .tree = tree};
     put_parts(&state, math, 0);
 }

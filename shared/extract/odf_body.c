@@ -5,6 +5,7 @@
 
 #include "shared/base/mem.h"
 #include "shared/extract/flow.h"
+#include "shared/extract/odf_math.h"
 #include "shared/extract/table_rows.h"
 
 #include <stdio.h>
@@ -25,7 +26,9 @@ struct list {
 };
 
 struct odf {
+    struct package *package;
     struct odf_styles *styles;
+    struct odf_math math;
     struct flow flow;
     struct buf notes, cell;
     struct table_rows rows;
@@ -40,6 +43,7 @@ struct odf {
     bool is_begun, is_cell_open, is_in_note, is_in_alt, was_list, is_title, is_in_notes_page;
     bool is_body, is_headers, is_header_open, has_page_number;
     bool is_label_due; /* "Notes: " comes before the next text */
+    bool is_formula;   /* the frame holds one: its description says less */
     size_t from;       /* where the paragraph begins */
     struct flow flow_before;
     char mark[MARK_MAX_BYTES];
@@ -301,8 +305,25 @@ static void begin_frame(struct xml_reader *reader, struct odf *odf, const struct
         if (str_eq(class, str_of(*name)))
             xml_skip(reader);
     odf->is_title = str_eq(class, STR("title"));
+    odf->is_formula = false;
     if (odf->paragraph_depth == 0)
         flow_break(&odf->flow, 2);
+}
+
+/* ---- formulas ---- */
+
+static void put_formula(struct odf *odf)
+{
+    struct str formula = buf_str(&odf->math.equation.text);
+    odf->is_formula = formula.n > 0;
+    if (odf->is_formula)
+        put_text(odf, formula);
+}
+
+static void read_object(struct odf *odf, const struct xml_tag *tag)
+{
+    if (odf_math_read(&odf->math, odf->package, xml_attribute(tag, "href")))
+        put_formula(odf);
 }
 
 /* ---- events ---- */
@@ -382,8 +403,14 @@ static void on_start(struct xml_reader *reader, const struct xml_tag *tag)
         begin_frame(reader, odf, tag);
     } else if (tag->space == XML_ODF_PRESENTATION && xml_is(tag, "notes")) {
         odf->is_in_notes_page = odf->is_label_due = true;
+    } else if (tag->space == XML_ODF_SVG && odf->is_formula) {
+        xml_skip(reader);
     } else if (tag->space == XML_ODF_SVG && xml_is(tag, "desc")) {
         odf->is_in_alt = true;
+    } else if (tag->space == XML_ODF_DRAW && xml_is(tag, "object")) {
+        read_object(odf, tag);
+    } else if (tag->space == XML_MATHML) {
+        odf_math_start(&odf->math, reader, tag);
     }
 }
 
@@ -406,6 +433,11 @@ static void on_end(struct xml_reader *reader, const struct xml_tag *tag)
     struct odf *odf = reader->data;
     if (!odf->is_body && !odf->is_header_open)
         return;
+    if (odf_math_is_open(&odf->math)) {
+        if (odf_math_end(&odf->math))
+            put_formula(odf);
+        return;
+    }
     if (tag->space == XML_ODF_TEXT)
         on_text_end(odf, tag);
     else if (tag->space == XML_ODF_TABLE && xml_is(tag, "table-cell"))
@@ -427,15 +459,19 @@ static void on_end(struct xml_reader *reader, const struct xml_tag *tag)
 static void on_text(struct xml_reader *reader, struct str text)
 {
     struct odf *odf = reader->data;
-    if (odf->paragraph_depth > 0 || (odf->is_in_alt && odf->is_body))
+    if (odf_math_is_open(&odf->math))
+        odf_math_text(&odf->math, text);
+    else if (odf->paragraph_depth > 0 || (odf->is_in_alt && odf->is_body))
         put_text(odf, text);
 }
 
 /* ---- parts ---- */
 
-static struct odf *make_odf(struct odf_styles *styles, struct buf *out)
+static struct odf *make_odf(struct package *package, struct odf_styles *styles, struct buf *out)
 {
     struct odf *odf = mem_zeroed(sizeof *odf);
+    odf->package = package;
+    odf_math_init(&odf->math);
     odf->styles = styles;
     odf->flow.out = out;
     buf_init(&odf->notes, EXTRACT_TEXT_MAX_BYTES);
@@ -449,13 +485,14 @@ static void free_odf(struct odf *odf)
     buf_fini(&odf->notes);
     buf_fini(&odf->cell);
     table_rows_fini(&odf->rows);
+    odf_math_fini(&odf->math);
     free(odf);
 }
 
 enum extract_fault odf_body_read(struct package *package, struct odf_styles *styles,
                                  struct buf *rough)
 {
-    struct odf *odf = make_odf(styles, rough);
+    struct odf *odf = make_odf(package, styles, rough);
     struct xml_handler handler = {
         .data = odf, .on_start = on_start, .on_end = on_end, .on_text = on_text};
     enum extract_fault fault = package_read_xml(package, STR("content.xml"), &handler);
@@ -472,7 +509,7 @@ enum extract_fault odf_body_read(struct package *package, struct odf_styles *sty
 enum extract_fault odf_headers_read(struct package *package, struct odf_styles *styles,
                                     struct buf *headers)
 {
-    struct odf *odf = make_odf(styles, headers);
+    struct odf *odf = make_odf(package, styles, headers);
     struct xml_handler handler = {
         .data = odf, .on_start = on_start, .on_end = on_end, .on_text = on_text};
     odf->is_headers = true;

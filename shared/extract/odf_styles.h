@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * odf_styles: the styles of an OpenDocument that change its text: lists with their numbers, raised
- * or lowered letters, and hidden sheets. They are collected while a part is read, and found by name once
- * sorted. Owned by its holder; one thread.
+ * or lowered letters, and hidden sheets. They are collected while a part is read, and found by
+ * name once sorted. Owned by its holder; one thread.
  */
 #ifndef PARLEY_EXTRACT_ODF_STYLES_H
 #define PARLEY_EXTRACT_ODF_STYLES_H

@@ -46,6 +46,7 @@ static const struct {
     {ODF "drawing:1.0", XML_ODF_DRAW},
     {ODF "presentation:1.0", XML_ODF_PRESENTATION},
     {ODF "svg-compatible:1.0", XML_ODF_SVG},
+    {"http://www.w3.org/1998/Math/MathML", XML_MATHML},
 };
 
 static enum xml_space find_space(const xmlChar *uri)

@@ -35,6 +35,7 @@ enum xml_space {
     XML_ODF_DRAW,
     XML_ODF_PRESENTATION,
     XML_ODF_SVG,
+    XML_MATHML,
 };
 
 /* An element; valid during the event. `name` is without its prefix. */

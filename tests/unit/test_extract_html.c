@@ -181,7 +181,7 @@ static void a_formula_is_one_line(void **state)
         {"<math><mroot><mi>a</mi><mn>3</mn></mroot></math>", "root(a,3)"},
         {"<math><munderover><mo>&sum;</mo><mrow><mi>i</mi><mo>=</mo><mn>1</mn></mrow><mi>n</mi>"
          "</munderover><msub><mi>x</mi><mi>i</mi></msub></math>",
-         "∑_(i=1)^nx_i"},
+         "∑_(i=1)^n x_i"},
         {"<math><semantics><mi>x</mi><annotation>\\x</annotation></semantics></math>", "x"},
         {"<math>\n <mi>f</mi>\n <mo>&ApplyFunction;</mo>\n <mi>x</mi>\n</math>", "fx"},
         {"<math><mtable><mtr><mtd><mn>1</mn></mtd><mtd><mn>2</mn></mtd></mtr><mtr><mtd><mn>3</mn>"

@@ -55,6 +55,42 @@ static void letters_of_opendocument_count_on(void **state)
     }
 }
 
+/* A formula is a part of its own, or in the text; what else is embedded is no formula. */
+static void formulas_of_opendocument_are_on_one_line(void **state)
+{
+#define MATHML(inside) "<math xmlns=\"http://www.w3.org/1998/Math/MathML\">" inside "</math>"
+#define OBJECT(href) "<draw:frame><draw:object xlink:href=\"" href "\"/></draw:frame>"
+    const struct entry entries[] = {
+        {"content.xml",
+         STR("<office:document-content xmlns:office=\"" ODF "office:1.0\" xmlns:text=\"" ODF
+             "text:1.0\" xmlns:draw=\"" ODF "drawing:1.0\" xmlns:svg=\"" ODF
+             "svg-compatible:1.0\" xmlns:xlink=\"http://www.w3.org/1999/xlink\"><office:body>"
+             "<office:text><text:p>Power <draw:frame><draw:object xlink:href=\"./Object 1\"/>"
+             "<svg:desc>formula</svg:desc></draw:frame> in watts, <draw:frame><draw:object>" MATHML(
+                 "<msqrt><mi>a</mi><mo>+</mo><mi>b</mi></msqrt>") "</draw:object></draw:frame>.</"
+                                                                  "text:p>"
+                                                                  "<text:p>" OBJECT("Object 2/")
+                                                                      OBJECT("../../x") OBJECT(
+                                                                          "Object 1") "End</text:p>"
+                                                                                      "</"
+                                                                                      "office:text>"
+                                                                                      "</"
+                                                                                      "office:body>"
+                                                                                      "</"
+                                                                                      "office:"
+                                                                                      "document-"
+                                                                                      "content>")},
+        {"Object 1/content.xml",
+         STR("<!DOCTYPE math>" MATHML(
+             "<semantics><mrow><mi>P</mi><mo>=</mo><munderover><mo>∑</mo><mrow><mi>i</mi><mo>=</mo>"
+             "<mn>1</mn></mrow><mi>n</mi></munderover><msub><mi>h</mi><mi>i</mi></msub><mo>·</mo>"
+             "<mfrac><mrow><mi>a</mi><mo>-</mo><mi>b</mi></mrow><mn>2</mn></mfrac></mrow>"
+             "<annotation>{a-b} over 2</annotation></semantics>"))},
+        {"Object 2/content.xml", STR("<chart><title>no formula</title></chart>")}};
+    expect_zip(EXTRACT_ODT, entries, COUNT(entries),
+               "Power P=∑_(i=1)^n h_i·(a-b)/2 in watts, √(a+b).\n\nEnd");
+}
+
 static void chapters_come_whole_in_the_order_of_reading(void **state)
 {
 #define LONG "A note explains the title, the plan, and much of what the poem says. "
@@ -135,6 +171,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_text_of_opendocument_is_read),
         cmocka_unit_test(letters_of_opendocument_count_on),
+        cmocka_unit_test(formulas_of_opendocument_are_on_one_line),
         cmocka_unit_test(chapters_come_whole_in_the_order_of_reading),
         cmocka_unit_test(rtf_is_read),
         cmocka_unit_test(cells_that_span_much_are_repeated_little),
