@@ -85,15 +85,46 @@ void pdf_hyphens_fini(struct pdf_hyphens *hyphens)
     *hyphens = (struct pdf_hyphens){0};
 }
 
+static bool is_one_of(struct str word, const char *const *words)
+{
+    for (; *words != NULL; words++)
+        if (str_eq_nocase(word, str_of(*words)))
+            return true;
+    return false;
+}
+
 /* "Ein- und Ausgang": the hyphen stands for the rest of the word that comes after it. */
 static bool is_and(struct str word)
 {
-    static const char *const words[] = {"und", "oder", "bzw.", "and", "or", "to",
-                                        "et",  "ou",   "y",    "e",   "en", "of"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (str_eq(word, str_of(words[i])))
+    static const char *const words[] = {"und", "oder", "bzw.", "and", "or", "to", "et",
+                                        "ou",  "y",    "e",    "en",  "of", NULL};
+    return is_one_of(word, words);
+}
+
+/* "wellness" and "selfishness" are no compounds. */
+static bool is_suffix(struct str end)
+{
+    static const char *const starts[] = {"ness", "less", "ish", "ing", "hood", "fold", NULL};
+    for (const char *const *start = starts; *start != NULL; start++)
+        if (str_has_prefix(end, str_of(*start)))
             return true;
-    return false;
+    return end.n < HALF_MIN_BYTES;
+}
+
+/* English writes hyphens after these words and before those: they hardly ever begin, or end, a word
+ * that is written as one. */
+static bool is_english_compound(struct str start, struct str end)
+{
+    static const char *const starts[] = {"well", "self", "half", "two", "three", "double", NULL},
+                             *const ends[] = {
+                                 "approved",    "aware",  "based",    "compatible", "defined",
+                                 "dimensional", "driven", "free",     "friendly",   "headed",
+                                 "independent", "known",  "level",    "minded",     "order",
+                                 "oriented",    "owned",  "purpose",  "quality",    "related",
+                                 "sensitive",   "shaped", "specific", "supervised", "term",
+                                 "tuned",       "valued", NULL};
+    return (is_one_of(start, starts) && !is_suffix(end)) ||
+           (start.n >= HALF_MIN_BYTES && is_one_of(end, ends));
 }
 
 /* Is `start`, `middle` and `end` in one a word of the document? */
@@ -131,7 +162,7 @@ enum pdf_join pdf_hyphens_join(const struct pdf_hyphens *hyphens, struct str las
         return PDF_JOIN_COMPOUND;
     bool are_words = start.n >= HALF_MIN_BYTES && end.n >= HALF_MIN_BYTES &&
                      is_known(hyphens, start) && is_known(hyphens, end);
-    return are_words || is_known_as(hyphens, start, "-", end) ||
+    return are_words || is_english_compound(start, end) || is_known_as(hyphens, start, "-", end) ||
                    memchr(start.at, '-', start.n) != NULL
                ? PDF_JOIN_COMPOUND
                : PDF_JOIN_WORD;

@@ -104,6 +104,13 @@ static void a_hyphen_at_the_end_of_a_line_is_understood(void **state)
           "the pump needs maintenance daily\n");
     check("100 300 10 a mixed-\n100 312 10 mode is mixed and a mode",
           "a mixed-mode is mixed and a mode\n");
+    check("100 300 10 a tank of well-\n100 312 10 known depth and temperature-\n"
+          "100 324 10 driven pumps",
+          "a tank of well-known depth and temperature-driven pumps\n");
+    check("100 300 10 his well-\n100 312 10 ness and a self-\n100 324 10 adjoint matrix",
+          "his wellness and a self-adjoint matrix\n");
+    check("100 300 10 it was un-\n100 312 10 known and cor-\n100 324 10 related to it",
+          "it was unknown and correlated to it\n");
 }
 
 static void sentences_continue_on_the_next_page(void **state)
