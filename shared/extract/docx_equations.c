@@ -92,6 +92,7 @@ static bool is_simple(struct str s)
 static bool is_in_parentheses(struct str s)
 {
     int depth = 0;
+    str_expect(s);
     for (size_t i = 0; i < s.n; i++) {
         depth += s.at[i] == '(';
         depth -= s.at[i] == ')';

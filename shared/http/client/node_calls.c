@@ -149,7 +149,7 @@ static void judge_served(struct attempt *a, const struct http_response *response
 /* `on_body` has ended the request, or its type is another one. */
 static void judge_stopped(struct attempt *a, const struct http_response *response)
 {
-    if (a->call->stream->file_type != NULL && !a->is_alien) {
+    if (a->call->stream != NULL && a->call->stream->file_type != NULL && !a->is_alien) {
         a->verdict = VERDICT_REFUSED;
         a->calls->fault = NODE_CALLS_REFUSED;
         return;
