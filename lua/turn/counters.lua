@@ -1,7 +1,7 @@
 -- counters: the shard's counters in the hash `meta`: lease (last lease id), depth (Open queries), vt (virtual time of
 -- the fair order). Read once a turn, written once when changed. With them it is read whether nodes wait for room in the
 -- queue (queue/shares.lua).
-local call, format, max = redis.call, string.format, math.max
+local call, format, match, max = redis.call, string.format, string.match, math.max
 
 -- {lease, depth, vt, depth_text, vt_text, is_dirty, vacancy}: set is_dirty when you change one. The texts are as they
 -- are stored (depth_text nil: depth has changed): to write a double out costs more than most commands do.
@@ -18,11 +18,16 @@ local function load(turn)
     return meta
 end
 
--- The next fencing id: rises forever, one per claim.
+-- The next fencing id: rises forever, one per claim. Of n shards, shard i gives the ids with i left over by n, so that
+-- no engine holds two claims with the same id. A shard's number begins its hash tag (shared/redis/shard_map.c).
 local function next_lease(turn)
     local meta = load(turn)
-    meta.lease, meta.is_dirty = meta.lease + 1, true
-    return format('%d', meta.lease)
+    local lease = meta.lease + 1
+    if turn.is_sharded then
+        lease = lease + (tonumber(match(turn.prefix, '{(%d+)%l*}:$')) - lease) % turn.settings.shard_n
+    end
+    meta.lease, meta.is_dirty = lease, true
+    return format('%d', lease)
 end
 
 -- `delta` more Open queries, or less.

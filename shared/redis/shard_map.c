@@ -9,7 +9,8 @@
 /* Hash tags. Redis Cluster puts a key into the slot CRC16(tag) mod 16384. Each of these lies within
  * 50 slots of slot("0") + 16384 * r / 64, where r is the number of the shard with its six bits
  * reversed: so the first n of them are spread evenly over the slots for every n that is a power of
- * two (tests/unit/test_shard_map.c). Never to be changed: keys are named by them. */
+ * two (tests/unit/test_shard_map.c). Each begins with its shard's number (lua/turn/counters.lua).
+ * Never to be changed: keys are named by them. */
 static const char *const tags[SHARDS_MAX] = {
     "0",    "1nb",  "2ig",  "3ew",  "4qg",  "5bo",  "6us",  "7iz",  "8ql",  "9bd",  "10ni",
     "11by", "12li", "13nb", "14sf", "15oo", "16po", "17cg", "18ha", "19th", "20u",  "21mu",

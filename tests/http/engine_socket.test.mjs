@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // /ws/engine: an engine's claims, pieces and answers over one WebSocket.
+//
+// Shards: 4, because each shard counts its leases.
 import assert from 'node:assert/strict';
 import { openEngine } from '../support/engine_socket.mjs';
 import { assertOk, newTopic, suite } from '../support/harness.mjs';
@@ -13,7 +15,7 @@ suite('/ws/engine', {}, ({ test, cluster }) => {
     const topics = [];
     for (let i = 0; i < 3; i++) topics.push((await cluster.add({ node: i % 2 })).Topic);
     const claims = [await engine.claim(), await engine.claim()];
-    assert.notDeepEqual([claims[0].Topic, claims[0].Lease], [claims[1].Topic, claims[1].Lease]);
+    assert.notEqual(claims[0].Lease, claims[1].Lease);
     await assert.rejects(engine.claim(300), /nothing in/, 'both slots are taken');
     const [reply] = await engine.answer(claims[0], ['One.']);
     assert.equal(reply.Status, 200);
@@ -25,6 +27,18 @@ suite('/ws/engine', {}, ({ test, cluster }) => {
     assert.deepEqual([...claims, third].map(({ Topic }) => Topic).sort(), topics.sort());
     await engine.answer(claims[1]);
     await engine.answer(third);
+    assert.equal(await engine.close(), 1000);
+  });
+
+  test('claims that an engine holds at once have different leases, and each slot is freed', async () => {
+    const engine = await openEngine(cluster, { slots: 16 });
+    for (let round = 0; round < 2; round++) {
+      await Promise.all(Array.from({ length: 16 }, () => cluster.add()));
+      const claims = [];
+      while (claims.length < 16) claims.push(await engine.claim());
+      assert.equal(new Set(claims.map(({ Lease }) => Lease)).size, 16);
+      for (const claim of claims) await engine.answer(claim);
+    }
     assert.equal(await engine.close(), 1000);
   });
 

@@ -20,9 +20,9 @@ scripts('note_lookup and unnote_lookup', ({ cases, test, shard }) => {
   const note = ({ seq = 1, user = '', print = 'aa' } = {}) => ['note_lookup', 't', seq, user, print];
   const unnote = (stamp) => ['unnote_lookup', 't', 1, 'aa', stamp];
   cases(several([
-    { name: 'the first one gives the topic its number', before: t, call: note(), reply: lines('ok', 1, 2), after: { ...noted({ '1 aa': stamped(2) }), ...meta(2) } },
+    { name: 'the first one gives the topic its number', before: t, call: note(), reply: lines('ok', 4, 8), after: { ...noted({ '1 aa': stamped(8) }, 4), ...meta(8) } },
     { name: 'a later one has the same number', before: { ...noted({ '1 aa': '1000.2' }, 9), ...meta(11) }, call: note({ seq: 2, user: 'alice' }), reply: lines('ok', 9, 12), after: { ...noted({ '1 aa': '1000.2', '2 aa': stamped(12) }, 9), ...meta(12) } },
-    { name: 'the same again keeps its age, has another stamp, and is not to be taken back', before: { ...noted({ '1 aa': '1000.2' }), ...meta(2) }, call: note(), reply: lines('ok', 1, ''), after: { ...noted({ '1 aa': '1000.3' }), ...meta(3) } },
+    { name: 'the same again keeps its age, has another stamp, and is not to be taken back', before: { ...noted({ '1 aa': '1000.2' }), ...meta(2) }, call: note(), reply: lines('ok', 1, ''), after: { ...noted({ '1 aa': '1000.4' }), ...meta(4) } },
     { name: 'of a user without a part in the topic', before: t, call: note({ user: 'bob' }), reply: 'missing' },
     { name: 'an unknown Seq', before: t, call: note({ seq: 3 }), reply: 'missing' },
     { name: 'an unknown topic', call: note(), reply: 'missing' },

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { ago, lines, rowOf, scripts, set, tailOf, topicOf, zset } from '../../support/lua.mjs';
 
-const FRAME = { shards: 4 };
+const FRAME = { shards: 4 }; // this shard is the first: its leases are 4, 8, 12
 const ADD = ['add', 0, 't', 'alice', 'Frontend_1', 'default', 1, 100, tailOf({ query: 'Q1' })];
 const addFor = (model) => [...ADD.slice(0, 5), model, ...ADD.slice(6)];
 const stated = (s) => Date.now() - s * 1000;
@@ -176,7 +176,7 @@ scripts('hints', ({ test, shard }) => {
   test('hint: what is Open is taken, with the node stated', async () => {
     await shard.seed({ 't:t': { ...topicOf([undefined]) }, 'open:default:alice': zset({ t: 1_000_000 }), 'turns:default': zset({ alice: 0 }), models: set('default'), meta: { lease: '0', depth: '1', vt: '0.000000' } });
     const { replies, events } = await run('hint', 'E|*');
-    assert.equal(replies[0], lines('claim', 'E|*', 't', 1, 1, 1, 1, rowOf({ query: 'Q1' })));
+    assert.equal(replies[0], lines('claim', 'E|*', 't', 4, 1, 1, 1, rowOf({ query: 'Q1' })));
     assert.deepEqual(events, [lines('open', 0)]);
     assert.ok(ago()(await shard.cmd('ZSCORE', shard.key('hints'), 'n1 E|*')));
     assert.deepEqual((await run('hint', 'E|*')).replies, ['empty']);
@@ -189,7 +189,7 @@ scripts('hints', ({ test, shard }) => {
       'open:default:alice': zset(Object.fromEntries(rows.map((topic, i) => [topic, 1_000_000 + i]))),
       'turns:default': zset({ alice: 0 }), models: set('default'), meta: { lease: '0', depth: '4', vt: '0.000000' },
     });
-    const claim = (i) => ['claim', 'E|*', rows[i - 1], i, 1, 1, 1, rowOf({ query: 'Q1' })];
+    const claim = (i) => ['claim', 'E|*', rows[i - 1], 4 * i, 1, 1, 1, rowOf({ query: 'Q1' })];
     const { events } = await run('sync', '{}', '', 0, 0, 1, 'E|*', 1, 0, 2, '');
     assert.deepEqual(events, [lines(...claim(1)), lines('taken', ...claim(2)), lines('taken', ...claim(3)), lines('open', 1)]);
     assert.equal(await shard.get('idle'), undefined, 'the credit here is used up');
@@ -231,7 +231,7 @@ scripts('hints', ({ test, shard }) => {
     await shard.seed({ 't:t': topicOf([undefined]), 'open:default:alice': zset({ t: 1_000_000 }), 'turns:default': zset({ alice: 0 }), models: set('default'), meta: { lease: '0', depth: '0', vt: '0.000000' } });
     assert.deepEqual((await run('claim', 0, 'E|*', '1')).replies, ['parked']);
     const { events } = await run('sync', '{}', '', 0, 0, 1, 'E|*', 1, 0, 0, '');
-    assert.deepEqual(events, [lines('claim', 'E|*', 't', 1, 1, 1, 1, rowOf({ query: 'Q1' })), lines('open', 0)]);
+    assert.deepEqual(events, [lines('claim', 'E|*', 't', 4, 1, 1, 1, rowOf({ query: 'Q1' })), lines('open', 0)]);
   });
 
   test('parking and syncs state hints, lookups have none, and one shard has none', async () => {
