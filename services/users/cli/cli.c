@@ -13,7 +13,10 @@ enum {
 
 bool cli_ask(struct cli *cli, const struct node_call *call, json_t **ret_json)
 {
-    bool is_served = node_calls_ask(&cli->calls, call, ret_json);
+    struct node_call patient = *call;
+    if (patient.attempt_ms == 0)
+        patient.attempt_ms = ATTEMPT_MS;
+    bool is_served = node_calls_ask(&cli->calls, &patient, ret_json);
     if (cli->calls.fault == NODE_CALLS_ENDED)
         node_calls_complain(&cli->calls, "interrupted");
     return is_served;
@@ -28,7 +31,6 @@ bool cli_ask_for_user(struct cli *cli, struct node_call call, const char *what, 
     buf_put(&path, str_of(what));
     buf_terminate(&path);
     call.path = path.at;
-    call.attempt_ms = ATTEMPT_MS;
     bool is_served = cli_ask(cli, &call, ret_json);
     buf_fini(&path);
     return is_served;

@@ -14,7 +14,6 @@
 enum {
     PAGE_MAX_BYTES = 16 << 20,
     PATH_MAX_BYTES = 2048,
-    ATTEMPT_MS = 300000,
     CURSOR_MAX_BYTES = 44,
     SHOWN_MAX_CHARS_BYTES = 300,
     EXIT_FAILED = 1,
@@ -110,8 +109,7 @@ static bool list_page(struct cli *cli, struct buf *after, size_t *count)
     json_t *page = NULL;
     buf_init(&path, PATH_MAX_BYTES);
     put_list_path(&path, cli, buf_str(after));
-    const struct node_call call = {
-        .method = "GET", .path = path.at, .max_bytes = PAGE_MAX_BYTES, .attempt_ms = ATTEMPT_MS};
+    const struct node_call call = {.method = "GET", .path = path.at, .max_bytes = PAGE_MAX_BYTES};
     bool is_good = cli_ask(cli, &call, &page);
     const json_t *list = json_object_get(page, "Recommendations");
     struct str next = json_member_str(page, "Next");
@@ -157,10 +155,8 @@ static bool remove_one(struct cli *cli, const char *id, bool *ret_is_missing)
     buf_init(&path, PATH_MAX_BYTES);
     buf_printf(&path, "/api/recommendations?Id=%s", id);
     buf_terminate(&path);
-    const struct node_call call = {.method = "DELETE",
-                                   .path = path.at,
-                                   .attempt_ms = ATTEMPT_MS,
-                                   .ret_is_missing = ret_is_missing};
+    const struct node_call call = {
+        .method = "DELETE", .path = path.at, .ret_is_missing = ret_is_missing};
     bool is_good = cli_ask(cli, &call, &answer);
     json_decref(answer);
     buf_fini(&path);
