@@ -19,8 +19,8 @@ struct cli {
 };
 
 /* Sends the call until a node serves it or --patience-seconds have passed; an attempt may take five
- * minutes, unless the call says how long. On failure writes a line
- * to standard error and returns false. The caller owns *ret_json (NULL of a stream). */
+ * minutes, unless the call says how long. On failure writes a line to standard error and returns
+ * false. The caller owns *ret_json (NULL of a stream). */
 bool cli_ask(struct cli *cli, const struct node_call *call, json_t **ret_json) must_check;
 /* The same to a route of the user: `call` without its path. `what`: "", "/usage", "/export". */
 bool cli_ask_for_user(struct cli *cli, struct node_call call, const char *what,
