@@ -24,7 +24,7 @@ local function next_lease(turn)
     local meta = load(turn)
     local lease = meta.lease + 1
     if turn.is_sharded then
-        lease = lease + (tonumber(match(turn.prefix, '{(%d+)%l*}:$')) - lease) % turn.settings.shard_n
+        lease = lease + (tonumber(match(turn.prefix, '^[^{]*{(%d+)')) - lease) % turn.settings.shard_n
     end
     meta.lease, meta.is_dirty = lease, true
     return format('%d', lease)
