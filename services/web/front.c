@@ -8,6 +8,8 @@
 
 #include "generated/verbs.h"
 #include "services/node/service.h"
+#include "services/web/answer_page.h"
+#include "services/web/ask.h"
 #include "services/web/web.h"
 #include "shared/base/clock.h"
 #include "shared/http/request/accept.h"
@@ -21,6 +23,11 @@ enum { FRESH_MS = 2000, SHOWN_MS = 10000 };
 static struct web *web_of(struct request *r)
 {
     return service_state(r, "web");
+}
+
+static bool wants_page(struct request *r)
+{
+    return accept_prefers_page(request_header(r, "accept"));
 }
 
 static bool is_accepting(struct request *r)
@@ -85,25 +92,20 @@ static void put_html(struct buf *b, struct request *r)
     const struct front_numbers *numbers = numbers_of(r);
     bool is_good =
         numbers != NULL && !numbers->is_partial && (numbers->parked > 0 || numbers->in_flight > 0);
-    buf_put(b, web_front_page.head);
+    buf_put(b, front_frame.head);
+    if (web_can_ask(r))
+        answer_page_put_box(b, STR(""));
+    buf_lit(b, "<section aria-labelledby=\"now\">\n<h2 id=\"now\">Now</h2>\n");
     buf_printf(b, "<p class=\"state%s\">%s</p>\n<dl>\n", is_good ? " is-good" : "",
                state_text(r, numbers));
     put_entry(b, "Questions waiting", numbers == NULL ? NULL : &numbers->depth);
     put_entry(b, "Free engine slots", numbers == NULL ? NULL : &numbers->parked);
     put_entry(b, "Topics being answered", numbers == NULL ? NULL : &numbers->in_flight);
-    buf_lit(b, "</dl>\n");
-    buf_put(b, web_front_page.foot);
+    buf_lit(b, "</dl>\n</section>\n");
+    buf_put(b, front_frame.foot);
 }
 
 /* --- the answer ------------------------------------------------------------------------------- */
-
-/* Browsers name text/html; programs name JSON, or take anything. */
-static bool wants_page(struct request *r)
-{
-    struct str accept = request_header(r, "accept");
-    return accept_quality(accept, STR("text/html")) >
-           accept_quality(accept, STR("application/json"));
-}
 
 static void answer(struct request *r)
 {
@@ -112,8 +114,7 @@ static void answer(struct request *r)
     respond_header(r, "vary", STR("Accept"));
     if (wants_page(r)) {
         put_html(b, r);
-        web_put_policy(r, web_front_page.style);
-        respond_text(r, 200, "text/html; charset=utf-8", b);
+        respond_page(r, 200, &front_frame, true, b);
     } else {
         put_json(b, r);
         respond_json(r, 200, b);
@@ -143,7 +144,12 @@ static void on_numbers(struct request *r, enum err error, const struct gather *a
 void web_show_front(struct request *r)
 {
     struct front_numbers *numbers = &web_of(r)->numbers;
+    struct str question = str_trim(request_param(r, "q"));
     uint64_t now_ms = clock_mono_ms();
+    if (question.n > 0 && wants_page(r) && web_can_ask(r) && !request_is_head(r)) {
+        web_ask(r, question);
+        return;
+    }
     bool is_fresh = numbers->asked_ms != 0 && now_ms - numbers->asked_ms < FRESH_MS;
     if (is_fresh || !is_accepting(r)) {
         answer(r);

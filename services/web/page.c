@@ -11,26 +11,12 @@
 #include "shared/http/request/explain.h"
 #include "shared/http/request/respond.h"
 
-#include <stdio.h>
-
-enum { POLICY_MAX = 256 };
-
 static const struct web_page *find_page(struct str folder, struct str name)
 {
     for (const struct web_page *page = web_pages; page->folder != NULL; page++)
         if (str_eq(str_of(page->folder), folder) && str_eq(str_of(page->name), name))
             return page;
     return NULL;
-}
-
-void web_put_policy(struct request *r, const char *style)
-{
-    char policy[POLICY_MAX];
-    snprintf(policy, sizeof policy,
-             "default-src 'none'; style-src '%s'; base-uri 'none'; form-action 'none'; "
-             "frame-ancestors 'none'",
-             style);
-    respond_header(r, "content-security-policy", str_of(policy));
 }
 
 static void send_page(struct request *r, struct str folder, struct str name)
@@ -41,8 +27,8 @@ static void send_page(struct request *r, struct str folder, struct str name)
                 explain_quoted(r, name));
         return;
     }
-    web_put_policy(r, web_style_hash);
-    respond_constant(r, "text/html; charset=utf-8", page->html, page->etag);
+    respond_page_policy(r, web_style_hash, false);
+    respond_constant(r, HTML_TYPE, page->html, page->etag);
 }
 
 void web_show_index(struct request *r)

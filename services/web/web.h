@@ -20,8 +20,4 @@ struct web {
     struct front_numbers numbers;
 };
 
-/* Puts the Content-Security-Policy of a page whose only style element has the hash `style`
- * ("sha256-..."). The page may not load resources, run scripts, submit forms or be framed. */
-void web_put_policy(struct request *r, const char *style);
-
 #endif

@@ -93,6 +93,10 @@ function fail(request, status, what, shown) {
   throw new AssertionError({ message: `${message}\n${String(shown).slice(0, SHOWN)}` });
 }
 
+function acceptOf(request) {
+  return Object.entries(request.headers ?? {}).find(([name]) => name.toLowerCase() === 'accept')?.[1] ?? '';
+}
+
 class Checker {
   #validators = new Map();
 
@@ -159,6 +163,8 @@ class Checker {
     this.checkHeaders(request, response, described);
     const type = (headers['content-type'] ?? '').split(';')[0];
     const content = described.get('content');
+    // Errors are pages for requests that prefer one, on every route.
+    if (status >= 400 && type === 'text/html' && /text\/html/i.test(acceptOf(request))) return;
     if (!content) {
       if (text) fail(request, status, 'a body where none is stated', text);
       return;

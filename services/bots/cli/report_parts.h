@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
  * report_parts: the pieces of report.c: its frame, which the build makes of report.html,
- * services/web/page.css and report.css (cmake/front.pl), and the curve (report_curve.c).
+ * services/web/page.css and report.css (cmake/html_frame.pl), and the curve (report_curve.c).
  */
 #ifndef PARLEY_BOTS_CLI_REPORT_PARTS_H
 #define PARLEY_BOTS_CLI_REPORT_PARTS_H
 
 #include "services/bots/cli/evaluated.h"
-#include "shared/base/buf.h"
+#include "shared/http/request/html_frame.h"
 
 /* Between head and foot is what belongs into <head> after the style, then the body. */
-struct report_frame {
-    struct str head, foot;
-    const char *style; /* the CSP source of its only style element ("sha256-...") */
-};
-extern const struct report_frame report_frame;
+extern const struct html_frame report_frame;
 
 /* Puts the curve as an SVG element with a name and a description. */
 void report_put_curve(struct buf *b, const struct evaluated *evaluated,

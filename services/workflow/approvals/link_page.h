@@ -3,18 +3,15 @@
  * link_page: the page of a question for the approver who follows a link. It works without scripts:
  * the form is posted to the page's own address (form_post.h). Pure functions, any thread. The build
  * puts the page's frame together from link_page.html, services/web/page.css and link_page.css
- * (cmake/front.pl).
+ * (cmake/html_frame.pl).
  */
 #ifndef PARLEY_WORKFLOW_APPROVALS_LINK_PAGE_H
 #define PARLEY_WORKFLOW_APPROVALS_LINK_PAGE_H
 
 #include "services/workflow/approvals/form_post.h"
+#include "shared/http/request/html_frame.h"
 
-struct link_frame {
-    struct str head, foot;
-    const char *style; /* the CSP source of its only style element ("sha256-...") */
-};
-extern const struct link_frame link_frame;
+extern const struct html_frame link_frame;
 
 enum { LINK_PAGE_MAX_BYTES = 4 << 20 };
 

@@ -13,10 +13,6 @@
 #include "shared/http/request/accept.h"
 #include "shared/http/request/respond.h"
 
-#include <stdio.h>
-
-enum { POLICY_MAX_BYTES = 256 };
-
 struct followed {
     struct workflow_who who;
     struct link link;
@@ -35,16 +31,10 @@ bool approvals_link_is_open(const struct request *r)
 
 static void send_page(struct request *r, int status, const struct buf *page)
 {
-    char policy[POLICY_MAX_BYTES];
-    snprintf(policy, sizeof policy,
-             "default-src 'none'; style-src '%s'; base-uri 'none'; form-action 'self'; "
-             "frame-ancestors 'none'",
-             link_frame.style);
-    respond_header(r, "content-security-policy", str_of(policy));
     /* The address is a secret: links on the page, or a program that reads it, must not pass it on.
      */
     respond_header(r, "referrer-policy", STR("no-referrer"));
-    respond_text(r, status, "text/html; charset=utf-8", page);
+    respond_page(r, status, &link_frame, true, page);
 }
 
 /* Browsers name text/html. A page's form is a browser's, whatever it accepts. */

@@ -74,3 +74,8 @@ bool accept_names(struct str list, struct str name)
     }
     return false;
 }
+
+bool accept_prefers_page(struct str list)
+{
+    return accept_quality(list, STR("text/html")) > accept_quality(list, STR("application/json"));
+}

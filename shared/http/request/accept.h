@@ -16,6 +16,10 @@ enum { ACCEPT_BEST = 1000 };
  * NULL`). Ranges with an invalid q-value are skipped; parameters other than q are ignored. */
 unsigned accept_quality(struct str list, struct str name);
 
+/* Returns whether a client prefers a page to JSON, as browsers do: programs name JSON, or take
+ * anything. */
+bool accept_prefers_page(struct str list);
+
 /* Returns whether one of the ranges is `name` itself, whatever its q-value. */
 bool accept_names(struct str list, struct str name);
 

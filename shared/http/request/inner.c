@@ -30,6 +30,13 @@ static h2o_req_t *record_of(const struct inner_call *call)
     return h2o;
 }
 
+static bool is_admitted(const struct request *r, const struct account *account)
+{
+    if (r->route == NULL || account == NULL)
+        return r->route != NULL && r->route->roles == ROLES_NONE;
+    return (r->route->roles & 1u << account->role) != 0;
+}
+
 void inner_start(struct inner *inner, struct server *server, const struct inner_call *call)
 {
     const char *allow;
@@ -37,11 +44,21 @@ void inner_start(struct inner *inner, struct server *server, const struct inner_
     inner->request = r;
     r->inner = inner;
     r->route = router_find(server->router, str_of(call->method), r->path, &allow);
-    if (r->route == NULL || (r->route->roles & 1u << call->account->role) == 0)
+    if (!is_admitted(r, call->account))
         abort();
     r->account = call->account;
     r->peer = request_copy(r, call->peer);
     request_admit(r);
+}
+
+struct str inner_header(const struct inner *inner, const char *name)
+{
+    const h2o_headers_t *headers = &inner->request->exchange.h2o->res.headers;
+    ssize_t at = h2o_find_header_by_str(headers, name, strlen(name), -1);
+    if (at == -1)
+        return (struct str){NULL, 0};
+    h2o_iovec_t value = headers->entries[at].value;
+    return (struct str){value.base, value.len};
 }
 
 void inner_end(struct inner *inner, bool is_taken)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * inner: a request of the node's own code to one of its routes, as an account that has proved
- * itself elsewhere, on a WebSocket for instance. It passes the same checks and limits as a
- * request of a client, and its handler does not notice the difference. Streams and upgrades are
- * not possible. On the loop's thread.
+ * itself elsewhere, on a WebSocket for instance, or as nobody. It passes the same checks and limits
+ * as a request of a client, and its handler does not notice the difference. Streams and upgrades
+ * are not possible. On the loop's thread.
  *
  *     inner_start(&inner, server, &call);     runs the handler; on_answer may run inside it
  *     inner_end(&inner, true);                once the answer has arrived
@@ -23,9 +23,10 @@ struct inner {
 };
 
 struct inner_call {
-    const struct account *account; /* whose role the route must admit */
-    struct str peer;               /* the address of its client */
-    struct str id;                 /* X-Request-Id; n == 0: a new one */
+    /* Whose role the route must admit; NULL for a route without roles. */
+    const struct account *account;
+    struct str peer; /* the address of its client */
+    struct str id;   /* X-Request-Id; n == 0: a new one */
     const char *method;
     struct str target; /* path and query */
     struct str body;   /* n == 0: none */
@@ -34,6 +35,8 @@ struct inner_call {
 /* Copies what `call` points to, except the account. A route that does not exist, or that does
  * not admit the account's role, is a bug of the caller and aborts. */
 void inner_start(struct inner *inner, struct server *server, const struct inner_call *call);
+/* Inside on_answer: the header `name` (lower case) of the answer; `at == NULL` when absent. */
+struct str inner_header(const struct inner *inner, const char *name);
 /* `is_taken`: its answer has arrived; otherwise work that it hands out is taken back. Does nothing
  * if it has ended. */
 void inner_end(struct inner *inner, bool is_taken);

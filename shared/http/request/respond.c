@@ -10,6 +10,8 @@
 
 #include "shared/base/clock.h"
 #include "shared/base/trace.h"
+#include "shared/http/request/accept.h"
+#include "shared/http/request/error_page.h"
 #include "shared/http/request/inner.h"
 #include "shared/http/wire/connection.h"
 
@@ -233,6 +235,20 @@ void respond_json_fixed(struct request *r, int status, struct str body)
     send_copy(r, status, "application/json", body);
 }
 
+void respond_page_policy(struct request *r, const char *style, bool has_form)
+{
+    char policy[HTML_POLICY_MAX_BYTES];
+    html_frame_policy(style, has_form, policy);
+    respond_header(r, "content-security-policy", str_of(policy));
+}
+
+void respond_page(struct request *r, int status, const struct html_frame *frame, bool has_form,
+                  const struct buf *page)
+{
+    respond_page_policy(r, frame->style, has_form);
+    respond_text(r, status, HTML_TYPE, page);
+}
+
 void respond_empty(struct request *r, int status)
 {
     send_copy(r, status, NULL, STR(""));
@@ -296,6 +312,16 @@ static void log_failure(struct request *r, enum err error)
               LOG_S("route", r->route == NULL ? "none" : r->route->path), LOG_U("times", times));
 }
 
+/* Puts the body and returns its content type. */
+static const char *put_error(struct request *r, struct buf *body, const struct problem *problem)
+{
+    if (!accept_prefers_page(request_header(r, "accept")))
+        return problem_write(body, r->route == NULL ? NULL : r->route->put_problem, problem);
+    respond_page_policy(r, error_frame.style, false);
+    error_page_put(body, problem, r->path);
+    return HTML_TYPE;
+}
+
 void respond_error_more(struct request *r, enum err error, const char *detail, const char *members,
                         unsigned retry_after_s)
 {
@@ -313,13 +339,12 @@ void respond_error_more(struct request *r, enum err error, const char *detail, c
     if (info->status == 401)
         put_header(r, "www-authenticate", challenge(error));
     buf_init(&body, 64 << 10);
-    const char *type =
-        problem_write(&body, r->route == NULL ? NULL : r->route->put_problem,
-                      &(struct problem){.info = info,
-                                        .status = info->status,
-                                        .detail = detail == NULL ? info->text : detail,
-                                        .members = members,
-                                        .instance = r->id});
+    const char *type = put_error(r, &body,
+                                 &(struct problem){.info = info,
+                                                   .status = info->status,
+                                                   .detail = detail == NULL ? info->text : detail,
+                                                   .members = members,
+                                                   .instance = r->id});
     log_failure(r, error);
     send_copy(r, info->status, type, buf_str(&body));
     buf_fini(&body);

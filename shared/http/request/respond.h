@@ -8,6 +8,7 @@
 #ifndef PARLEY_HTTP_RESPOND_H
 #define PARLEY_HTTP_RESPOND_H
 
+#include "shared/http/request/html_frame.h"
 #include "shared/http/request/request.h"
 
 /* Answers with a JSON body, which is copied. A body that overflowed its buffer is incomplete, so it
@@ -17,6 +18,11 @@ void respond_json(struct request *r, int status, const struct buf *body);
 void respond_text(struct request *r, int status, const char *content_type, const struct buf *body);
 /* The same for JSON that was not built in a buffer: a constant or a short text. */
 void respond_json_fixed(struct request *r, int status, struct str body);
+/* Answers with an HTML page of this frame, and the policy that belongs to it. */
+void respond_page(struct request *r, int status, const struct html_frame *frame, bool has_form,
+                  const struct buf *page);
+/* The policy alone, for a page that is sent otherwise. */
+void respond_page_policy(struct request *r, const char *style, bool has_form);
 /* An answer without a body. */
 void respond_empty(struct request *r, int status);
 
@@ -28,7 +34,8 @@ void respond_constant(struct request *r, const char *content_type, struct str bo
 /* Returns whether If-None-Match names `etag` (RFC 9110, 13.1.2: compared weakly). Pure. */
 bool respond_etag_is_in(struct str list, struct str etag);
 
-/* Answers with an error, in the form that the route's row names (problem.h). `detail`: NULL for the
+/* Answers with an error: a page if the request prefers one, otherwise in the form that the route's
+ * row names (problem.h). `detail`: NULL for the
  * text of the error table. */
 void respond_error(struct request *r, enum err error, const char *detail);
 /* The same with more: `members` is put into the object as it is ("\"depth\":5", NULL for none),
