@@ -22,6 +22,7 @@ enum {
     ENGINE_MAX_BYTES = 64,
     WAIT_MAX_S = 120,
     TOKEN_LIFETIME_S = 3600,
+    TOKEN_RENEWED_S = 12 * 3600, /* so long after the proof they are renewed */
 };
 
 struct broker {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * token.c - see token.h.
  *
- * The header of our tokens is one constant. It is compared, never parsed, so `alg` is HS256 or the
- * token is not ours: there is no code here that a token could talk into another algorithm. The MAC
- * comes next, over the text as it stands, and is compared in its base64url form: one spelling
- * passes. JSON is parsed only after that, when it is known to be our own writing; its checks stay,
- * since another program might hold the same key.
+ * Tokens and links have a constant header each. It is compared, never parsed, so `alg` is HS256 or
+ * the token is not ours: there is no code here that a token could talk into another algorithm, and
+ * no link passes for a token. The MAC comes next, over the text as it stands, and is compared in
+ * its base64url form: one spelling passes. JSON is parsed only after that, when it is known to be
+ * our own writing; its checks stay, since another program might hold the same key.
  *
  * `gen` stands for the secret that the account had: an HMAC of it, under the same key. A text that
- * a token's MAC covers begins with `header`, so no token is ever the MAC of a generation.
+ * a token's MAC covers begins with a header, so no token is ever the MAC of a generation.
  */
 #include "shared/auth/token.h"
 #include "shared/base/clock.h"
@@ -19,6 +19,7 @@
 #include <assert.h>
 #include <openssl/crypto.h>
 #include <openssl/hmac.h>
+#include <openssl/rand.h>
 #include <stdlib.h>
 
 enum {
@@ -31,6 +32,8 @@ enum {
 
 /* base64url of {"alg":"HS256","typ":"JWT"} */
 static const struct str header = STR("eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9");
+/* base64url of {"alg":"HS256","typ":"parley-link"} */
+static const struct str link_header = STR("eyJhbGciOiJIUzI1NiIsInR5cCI6InBhcmxleS1saW5rIn0");
 static const struct str issuer = STR("parley");
 static const char generation[] = "generation of a secret";
 
@@ -75,8 +78,13 @@ static void put_generation(const struct token_key *key, const struct account *ac
     str_hex(mac, TOKEN_GENERATION_CHARS / 2, hex);
 }
 
-void token_issue(struct buf *out, const struct token_key *key, const struct account *account,
-                 uint64_t now_s, unsigned lifetime_s)
+struct times {
+    uint64_t proved_s, now_s, expires_s;
+};
+
+/* Puts a token with this header. `id`: a claim of links; "" for none. */
+static void put_token(struct buf *out, const struct token_key *key, struct str kind,
+                      const struct account *account, const struct times *times, const char *id)
 {
     char mac_chars[MAC_CHARS], gen[TOKEN_GENERATION_CHARS + 1];
     struct buf payload;
@@ -87,16 +95,15 @@ void token_issue(struct buf *out, const struct token_key *key, const struct acco
     buf_put(&payload, account->name_json);
     buf_lit(&payload, ",\"role\":\"");
     buf_put(&payload, role_name(account->role));
-    buf_printf(&payload, "\",\"gen\":\"%s\",\"iat\":", gen);
-    buf_put_u64(&payload, now_s);
-    buf_lit(&payload, ",\"nbf\":");
-    buf_put_u64(&payload, now_s);
-    buf_lit(&payload, ",\"exp\":");
-    buf_put_u64(&payload, now_s + lifetime_s);
-    buf_put_char(&payload, '}');
+    buf_printf(&payload, "\",\"gen\":\"%s\",", gen);
+    if (*id != 0)
+        buf_printf(&payload, "\"jti\":\"%s\",", id);
+    buf_printf(&payload, "\"auth_time\":%llu,\"iat\":%llu,\"nbf\":%llu,\"exp\":%llu}",
+               (unsigned long long)times->proved_s, (unsigned long long)times->now_s,
+               (unsigned long long)times->now_s, (unsigned long long)times->expires_s);
     assert(!payload.is_over);
 
-    buf_put(out, header);
+    buf_put(out, kind);
     buf_put_char(out, '.');
     char *at = buf_reserve(out, payload.n * 4 / 3 + 1);
     if (at != NULL)
@@ -109,15 +116,35 @@ void token_issue(struct buf *out, const struct token_key *key, const struct acco
     buf_put(out, (struct str){mac_chars, MAC_CHARS});
 }
 
+void token_issue(struct buf *out, const struct token_key *key, const struct account *account,
+                 uint64_t proved_s, uint64_t now_s, unsigned lifetime_s)
+{
+    const struct times times = {proved_s, now_s, now_s + lifetime_s};
+    put_token(out, key, header, account, &times, "");
+}
+
+void token_issue_link(struct buf *out, const struct token_key *key, const struct account *account,
+                      uint64_t now_s, unsigned lifetime_s)
+{
+    unsigned char random[TOKEN_ID_CHARS / 2];
+    char id[TOKEN_ID_CHARS + 1];
+    const struct times times = {now_s, now_s, now_s + lifetime_s};
+    if (RAND_bytes(random, sizeof random) != 1)
+        abort();
+    str_hex(random, sizeof random, id);
+    put_token(out, key, link_header, account, &times, id);
+}
+
 /* Finds the payload of a token whose header is ours and whose MAC is right. */
-static bool check_mac(const struct token_key *key, struct str token, struct str *ret_payload)
+static bool check_mac(const struct token_key *key, struct str kind, struct str token,
+                      struct str *ret_payload)
 {
     char mac_chars[MAC_CHARS];
-    if (token.n > TOKEN_MAX_BYTES || token.n < header.n + 2 + MAC_CHARS ||
-        !str_has_prefix(token, header) || token.at[header.n] != '.')
+    if (token.n > TOKEN_MAX_BYTES || token.n < kind.n + 2 + MAC_CHARS ||
+        !str_has_prefix(token, kind) || token.at[kind.n] != '.')
         return false;
     struct str signed_text = {token.at, token.n - MAC_CHARS - 1};
-    struct str payload = {token.at + header.n + 1, signed_text.n - header.n - 1};
+    struct str payload = {token.at + kind.n + 1, signed_text.n - kind.n - 1};
     if (signed_text.at[signed_text.n] != '.')
         return false;
     sign(key, signed_text, mac_chars);
@@ -153,6 +180,11 @@ static bool read_claims(const json_t *payload, uint64_t now_s, struct token_clai
         return false;
     if (not_before_s > now_s + TOKEN_SKEW_S)
         return false;
+    if (!read_time(payload, "auth_time", &claims.proved_s))
+        claims.proved_s = 0;
+    struct str id = json_member_str(payload, "jti");
+    if (id.n == TOKEN_ID_CHARS)
+        memcpy(claims.id, id.at, id.n);
     memcpy(claims.sub, sub.at, sub.n);
     claims.sub_n = sub.n;
     memcpy(claims.generation, gen.at, gen.n);
@@ -165,8 +197,9 @@ bool token_is_ours(struct str token)
     return str_has_prefix(token, header);
 }
 
-enum err token_read(const struct token_key *key, struct str token, uint64_t now_s,
-                    struct token_claims *ret_claims)
+/* Of the tokens with the header `kind`. */
+static enum err read_token(const struct token_key *key, struct str kind, struct str token,
+                           uint64_t now_s, struct token_claims *ret_claims)
 {
     struct str encoded;
     unsigned char json[TOKEN_MAX_BYTES * 3 / 4];
@@ -174,7 +207,7 @@ enum err token_read(const struct token_key *key, struct str token, uint64_t now_
     char reason[REASON_BYTES];
     json_t *payload;
     struct token_claims claims;
-    if (!check_mac(key, token, &encoded) || !base64url_decode(encoded, json, &n) ||
+    if (!check_mac(key, kind, token, &encoded) || !base64url_decode(encoded, json, &n) ||
         !json_parse((struct str){(const char *)json, n}, reason, sizeof reason, &payload))
         return ERR_UNAUTHORIZED;
     bool ok = read_claims(payload, now_s, &claims);
@@ -187,6 +220,12 @@ enum err token_read(const struct token_key *key, struct str token, uint64_t now_
     return ERR_OK;
 }
 
+enum err token_read(const struct token_key *key, struct str token, uint64_t now_s,
+                    struct token_claims *ret_claims)
+{
+    return read_token(key, header, token, now_s, ret_claims);
+}
+
 static bool is_of_generation(const struct token_key *key, const struct account *account,
                              const struct token_claims *claims)
 {
@@ -194,6 +233,19 @@ static bool is_of_generation(const struct token_key *key, const struct account *
     put_generation(key, account, gen);
     return str_eq_secret((struct str){gen, TOKEN_GENERATION_CHARS},
                          (struct str){claims->generation, TOKEN_GENERATION_CHARS});
+}
+
+/* The account of a token, perhaps a former one; NULL: it has changed or is gone. */
+static const struct account *find_account(const struct token_key *key,
+                                          const struct accounts *accounts,
+                                          const struct token_claims *claims)
+{
+    const struct account *account = accounts_find(accounts, token_sub(claims));
+    if (account == NULL || account->role != claims->role)
+        return NULL;
+    if (!is_of_generation(key, account, claims))
+        account = account->former;
+    return account != NULL && is_of_generation(key, account, claims) ? account : NULL;
 }
 
 enum err token_verify(const struct token_key *key, const struct accounts *accounts,
@@ -204,15 +256,27 @@ enum err token_verify(const struct token_key *key, const struct accounts *accoun
     enum err error = token_read(key, token, now_s, &claims);
     if (error != ERR_OK)
         return error;
-    const struct account *account = accounts_find(accounts, token_sub(&claims));
-    if (account == NULL || account->role != claims.role)
-        return ERR_REVOKED;
-    if (!is_of_generation(key, account, &claims))
-        account = account->former;
-    if (account == NULL || !is_of_generation(key, account, &claims))
+    const struct account *account = find_account(key, accounts, &claims);
+    if (account == NULL)
         return ERR_REVOKED;
     *ret_account = account;
     *ret_expires_s = claims.expires_s;
+    return ERR_OK;
+}
+
+enum err token_verify_link(const struct token_key *key, const struct accounts *accounts,
+                           struct str link, uint64_t now_s, const struct account **ret_account,
+                           char ret_id[TOKEN_ID_CHARS])
+{
+    struct token_claims claims;
+    enum err error = read_token(key, link_header, link, now_s, &claims);
+    if (error != ERR_OK)
+        return error;
+    const struct account *account = find_account(key, accounts, &claims);
+    if (account == NULL)
+        return ERR_REVOKED;
+    *ret_account = account;
+    memcpy(ret_id, claims.id, TOKEN_ID_CHARS);
     return ERR_OK;
 }
 

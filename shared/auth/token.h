@@ -8,7 +8,8 @@
  * A token is valid as long as its account exists with the role and secret it had when the token was
  * issued; the secret may be the account's former one while that is still valid (accounts.h). The
  * token carries a generation derived from the account's secret and the cluster's key, so a new
- * secret invalidates all old tokens on every node without storing anything.
+ * secret invalidates all old tokens on every node without storing anything. It also carries when
+ * its account last proved itself (`auth_time`), which tokens that are issued for it keep.
  */
 #ifndef PARLEY_AUTH_TOKEN_H
 #define PARLEY_AUTH_TOKEN_H
@@ -22,7 +23,8 @@ enum {
     TOKEN_MAX_BYTES = 8 << 10,
     TOKEN_SUB_MAX_BYTES = ACCOUNT_NAME_MAX_BYTES,
     TOKEN_SKEW_S = 60, /* maximum difference between the clocks of two nodes */
-    TOKEN_GENERATION_CHARS = 16
+    TOKEN_GENERATION_CHARS = 16,
+    TOKEN_ID_CHARS = 32
 };
 
 struct token_key {
@@ -34,7 +36,9 @@ struct token_claims {
     size_t sub_n;
     enum role role;
     char generation[TOKEN_GENERATION_CHARS]; /* of the account's secret, not compared yet */
-    uint64_t expires_s;                      /* seconds since 1970, before the skew is added */
+    char id[TOKEN_ID_CHARS];                 /* of a link; of a token, NULs */
+    uint64_t proved_s;                       /* seconds since 1970; 0: not stated */
+    uint64_t expires_s;                      /* the same, before the skew is added */
 };
 
 static inline struct str token_sub(const struct token_claims *claims)
@@ -45,10 +49,10 @@ static inline struct str token_sub(const struct token_claims *claims)
 /* Reads 64 hex digits of either case; otherwise returns false and leaves *ret_key untouched. */
 bool token_key_parse(struct str hex, struct token_key *ret_key) must_check;
 
-/* Puts a token for the account, valid from `now_s` (seconds since 1970) for `lifetime_s`. A token
- * is shorter than 1 KiB, or 1.5 KiB if the name consists of escapes. */
+/* Puts a token for the account, which proved itself at `proved_s`, valid from `now_s` (seconds
+ * since 1970) for `lifetime_s`. A token is shorter than 1 KiB, or 1.5 KiB if the name consists of escapes. */
 void token_issue(struct buf *out, const struct token_key *key, const struct account *account,
-                 uint64_t now_s, unsigned lifetime_s);
+                 uint64_t proved_s, uint64_t now_s, unsigned lifetime_s);
 
 /* Returns whether `token` begins like a token from login: it is ours or a forgery of ours, not a
  * provider's. */
@@ -70,6 +74,15 @@ enum err token_verify(const struct token_key *key, const struct accounts *accoun
  * missing or mistyped claim. *ret_claims is untouched unless ERR_OK. */
 enum err token_read(const struct token_key *key, struct str token, uint64_t now_s,
                     struct token_claims *ret_claims) must_check;
+
+/* Puts the secret part of a link that signs its account in, once and without its secret. It is no
+ * token, and no token is one. `id`, which differs from link to link, is used up like a nonce. */
+void token_issue_link(struct buf *out, const struct token_key *key, const struct account *account,
+                      uint64_t now_s, unsigned lifetime_s);
+/* token_verify for links. Does not use up the link. */
+enum err token_verify_link(const struct token_key *key, const struct accounts *accounts,
+                           struct str link, uint64_t now_s, const struct account **ret_account,
+                           char ret_id[TOKEN_ID_CHARS]) must_check;
 
 /* Milliseconds until a token that expires at `expires_s` (seconds since 1970) is no longer
  * accepted, including the allowed clock skew. */

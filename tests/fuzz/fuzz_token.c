@@ -44,7 +44,7 @@ static void verify(struct str token)
                               .secret = STR("secret"),
                               .role = claims.role};
     buf_init(&b, TOKEN_MAX_BYTES);
-    token_issue(&b, &key, &account, NOW, 1);
+    token_issue(&b, &key, &account, NOW, NOW, 1);
     assert(token_read(&key, buf_str(&b), NOW, &again) == ERR_OK);
     assert(str_eq(token_sub(&again), token_sub(&claims)) && again.role == claims.role);
     buf_fini(&json);

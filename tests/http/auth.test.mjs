@@ -3,7 +3,7 @@
 // Authentication and roles. Failures count per account and address, so tests that fail on
 // purpose come from separate loopback addresses; login_failures.test.mjs is about that count.
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
+import { createHash, createHmac } from 'node:crypto';
 import { assertMembers, assertOk, assertProblem, newNonce, newTopic, sign, suite } from '../support/harness.mjs';
 import { ACCOUNT_OF, allRoutes, filled } from '../support/routes.mjs';
 
@@ -187,13 +187,69 @@ suite('bearer tokens', {}, ({ test, cluster }) => {
     }
   });
 
-  test('a token does not renew itself, so a stolen one ends', async () => {
+  // A token that login issued, with other claims.
+  async function changed(token, claims) {
+    const [head, body] = token.split('.');
+    const key = Buffer.from(await cluster.redis.cmd('GET', 'parley:{0}:token_key'), 'hex');
+    const text = `${head}.${Buffer.from(JSON.stringify({ ...JSON.parse(Buffer.from(body, 'base64url')), ...claims })).toString('base64url')}`;
+    return `${text}.${createHmac('sha256', key).update(text).digest('base64url')}`;
+  }
+  const claimsOf = (token) => JSON.parse(Buffer.from(token.split('.')[1], 'base64url'));
+  const now = () => Math.floor(Date.now() / 1000);
+
+  test('a token gets another one until twelve hours after its account signed, so a stolen one ends', async () => {
     const token = await tokenOf('User_1');
-    for (const node of [0, 1]) {
-      const problem = assertRefused(await cluster.request('GET', '/api/login', bearer(token, { node })), 'unauthorized');
-      assert.match(problem.detail, /cannot be used to log in/);
+    const signed = claimsOf(token).auth_time;
+    let renewed = token;
+    for (const node of [0, 1, 0]) {
+      const answer = assertOk(await cluster.request('GET', '/api/login', bearer(renewed, { node })));
+      assertMembers(answer, LOGIN_MEMBERS);
+      assert.deepEqual([answer.User, answer.Role, answer.ExpiresIn], ['User_1', 'user', 3600]);
+      renewed = answer.Token;
+      assert.equal(claimsOf(renewed).auth_time, signed);
+      assertOk(await cluster.request('GET', '/api/me', bearer(renewed)));
     }
-    assertOk(await cluster.request('GET', '/api/me', bearer(token)), 200);
+    const nearEnd = await changed(token, { auth_time: now() - 12 * 3600 + 100 });
+    const last = assertOk(await cluster.request('GET', '/api/login', bearer(nearEnd)));
+    assert.ok(last.ExpiresIn > 0 && last.ExpiresIn <= 100, `${last.ExpiresIn}`);
+    for (const auth_time of [now() - 12 * 3600, 0, undefined, 'yesterday', -5]) {
+      const ended = await changed(token, { auth_time });
+      assertOk(await cluster.request('GET', '/api/me', bearer(ended)));
+      assert.match(assertRefused(await cluster.request('GET', '/api/login', bearer(ended)), 'unauthorized').detail, /cannot be renewed any more/);
+    }
+  });
+
+  test('a link signs its account in, once on the whole cluster, and no token passes for one', async () => {
+    const link = async () => assertOk(await cluster.request('POST', '/api/login/link', { as: 'User_1' }));
+    const use = (code, options = {}) => cluster.request('POST', '/api/login', { body: { code }, localAddress: newAddress(), ...options });
+    const made = await link();
+    assertMembers(made, ['link', 'expires_in']);
+    assert.equal(made.expires_in, 600);
+    const [page, code] = made.link.split('#code=');
+    assert.equal(page, '/app/');
+    const answer = assertOk(await use(code, { node: 1 }));
+    assertMembers(answer, LOGIN_MEMBERS);
+    assert.deepEqual([answer.User, answer.Role, answer.ExpiresIn], ['User_1', 'user', 3600]);
+    assert.equal(assertOk(await cluster.request('GET', '/api/me', bearer(answer.Token))).id, 'User_1');
+    for (const node of [0, 1]) assertRefused(await use(code, { node }), 'nonce_used');
+
+    const other = (await link()).link.split('#code=')[1];
+    assertRefused(await use(answer.Token), 'unauthorized');
+    assertRefused(await use(`${other}x`), 'unauthorized');
+    assertRefused(await use(other.slice(0, -1)), 'unauthorized');
+    assertRefused(await cluster.request('GET', '/api/me', bearer(other, { localAddress: newAddress() })), 'unauthorized');
+    assertRefused(await use(await changed(other, { iat: now() - 700, nbf: now() - 700, exp: now() - 100 })), 'unauthorized');
+    assertProblem(await use(''), 400);
+    assertProblem(await cluster.request('POST', '/api/login', { body: {}, localAddress: newAddress() }), 400);
+    assertOk(await use(other));
+    assertRefused(await cluster.request('POST', '/api/login/link', bearer(answer.Token)), 'unauthorized');
+  });
+
+  test('who guesses links is refused, as who guesses secrets is', async () => {
+    const localAddress = newAddress();
+    const guess = () => cluster.request('POST', '/api/login', { body: { code: 'guessed' }, localAddress });
+    for (let i = 0; i < 10; i++) assertRefused(await guess(), 'unauthorized');
+    assertProblem(await guess(), 429, 'too_many_failures');
   });
 
   test('a token carries its role and no more', async () => {

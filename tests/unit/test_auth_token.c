@@ -14,7 +14,7 @@ enum { NOW = 1742864523, HOUR = 3600, TEXT_BYTES = 16 << 10 };
 
 #define HEADER "{\"alg\":\"HS256\",\"typ\":\"JWT\"}"
 #define GEN ",\"gen\":\"0123456789abcdef\""
-#define TIMES "\"iat\":1742864523,\"nbf\":1742864523,\"exp\":1742868123}"
+#define TIMES "\"auth_time\":1742864523,\"iat\":1742864523,\"nbf\":1742864523,\"exp\":1742868123}"
 #define PAYLOAD "{\"iss\":\"parley\",\"sub\":\"User_1\",\"role\":\"user\"" GEN "," TIMES
 
 static struct token_key key;
@@ -83,7 +83,7 @@ static enum err verify(struct str token)
 static void issue(struct buf *b)
 {
     buf_init(b, TEXT_BYTES);
-    token_issue(b, &key, &user_1, NOW, HOUR);
+    token_issue(b, &key, &user_1, NOW, NOW, HOUR);
     assert_false(b->is_over);
 }
 
@@ -121,7 +121,7 @@ static void an_issued_token_gives_its_claims_back(void **state)
         account.name_json = buf_str(&json);
         buf_init(&b, TOKEN_MAX_BYTES);
         buf_lit(&b, "Bearer ");
-        token_issue(&b, &key, &account, NOW, HOUR);
+        token_issue(&b, &key, &account, NOW, NOW, HOUR);
         assert_true(!b.is_over && b.n < 1536);
         assert_int_equal(token_read(&key, (struct str){b.at + 7, b.n - 7}, NOW, &claims), ERR_OK);
         assert_true(str_eq(token_sub(&claims), (struct str){name, n}));
@@ -137,7 +137,7 @@ static void a_buffer_too_small_for_a_token_is_over(void **state)
     struct buf b;
     for (size_t max = 0; max < 200; max++) {
         buf_init(&b, max);
-        token_issue(&b, &key, &user_1, NOW, HOUR);
+        token_issue(&b, &key, &user_1, NOW, NOW, HOUR);
         assert_true(b.is_over);
         buf_fini(&b);
     }

@@ -50,7 +50,7 @@ static int tear_down(void **state)
 static void issue(struct buf *b, const char *name, uint64_t now_s)
 {
     buf_init(b, TOKEN_MAX_BYTES);
-    token_issue(b, &key, accounts_find(accounts, str_of(name)), now_s, HOUR);
+    token_issue(b, &key, accounts_find(accounts, str_of(name)), now_s, now_s, HOUR);
 }
 
 static enum err verify_with(const struct token_key *k, const struct accounts *a, struct str token,

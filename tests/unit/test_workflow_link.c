@@ -231,7 +231,7 @@ static void neither_another_cluster_nor_a_token_makes_a_link(void **state)
     memcpy(key.bytes, token_key.bytes, sizeof key.bytes);
     assert_int_equal(link_read(&key, accounts, buf_str(&b), &link), LINK_FORGED);
     buf_clear(&b);
-    token_issue(&b, &token_key, accounts_find(accounts, STR("Anna")), 1742864523, 3600);
+    token_issue(&b, &token_key, accounts_find(accounts, STR("Anna")), 1742864523, 1742864523, 3600);
     assert_int_equal(read_link(accounts, buf_str(&b), &link), LINK_FORGED);
     buf_fini(&b);
     accounts_destroy(accounts);

@@ -96,7 +96,7 @@ void authenticate_fail(struct request *r, const char *detail)
 
 /* `Authorization: Bearer <token>`, else the parameter `token` where the route takes it, for
  * browsers' WebSockets, which cannot send headers; at == NULL when there is none. */
-static struct str bearer_token(struct request *r)
+struct str authenticate_token(struct request *r)
 {
     struct str value = request_header(r, "authorization");
     if (value.n >= 7 && str_eq_nocase((struct str){value.at, 7}, STR("Bearer ")))
@@ -384,7 +384,7 @@ bool authenticate(struct request *r, void (*on_known)(struct request *r))
         return true;
     if (r->route->is_open != NULL && !authenticate_is_tried(r) && r->route->is_open(r))
         return true;
-    struct str token = bearer_token(r);
+    struct str token = authenticate_token(r);
     bool is_known = token.at != NULL ? check_token(r, token, on_known)
                     : has_basic(r)   ? check_basic(r, request_header(r, "authorization"))
                     : has_api_key(r) ? check_api_key(r)

@@ -14,6 +14,9 @@
  * and then calls `on_known` or answers. */
 bool authenticate(struct request *r, void (*on_known)(struct request *r)) must_check;
 
+/* The bearer token of a request that was authenticated by one; `at == NULL`: it was not. */
+struct str authenticate_token(struct request *r);
+
 /* For credentials that a route checks itself (struct route's is_open) and finds wrong: counts the
  * failure as that of a token, and answers 401 with `detail`, a constant, or 429. */
 void authenticate_fail(struct request *r, const char *detail);
