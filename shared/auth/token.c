@@ -197,7 +197,7 @@ bool token_is_ours(struct str token)
     return str_has_prefix(token, header);
 }
 
-/* Of the tokens with the header `kind`. */
+/* token_read for the tokens with the header `kind`. */
 static enum err read_token(const struct token_key *key, struct str kind, struct str token,
                            uint64_t now_s, struct token_claims *ret_claims)
 {

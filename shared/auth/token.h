@@ -50,7 +50,8 @@ static inline struct str token_sub(const struct token_claims *claims)
 bool token_key_parse(struct str hex, struct token_key *ret_key) must_check;
 
 /* Puts a token for the account, which proved itself at `proved_s`, valid from `now_s` (seconds
- * since 1970) for `lifetime_s`. A token is shorter than 1 KiB, or 1.5 KiB if the name consists of escapes. */
+ * since 1970) for `lifetime_s`. A token is shorter than 1 KiB, or 1.5 KiB if the name consists of
+ * escapes. */
 void token_issue(struct buf *out, const struct token_key *key, const struct account *account,
                  uint64_t proved_s, uint64_t now_s, unsigned lifetime_s);
 
