@@ -78,6 +78,24 @@ suite('documents', { sweep: false }, ({ test, cluster }) => {
     assert.equal(covered, letters.length);
   });
 
+  test('around: the neighbours of a chunk on both sides, in order, as far as there are some', async () => {
+    const { id, chunkCount } = await uploadIndexed(cluster, { name: 'around.txt', bytes: prose(3000, 9) });
+    assert.ok(chunkCount > 13);
+    const alone = [];
+    for (let index = 0; index < chunkCount; index++) alone.push(assertOk(await get(cluster, `/api/docs/${id}/chunks/${index}`)));
+    const neighbour = ({ chunkId, chunkIndex, text, charStart, charEnd }) => ({ chunkId, chunkIndex, text, charStart, charEnd, page: null });
+    for (const [index, around] of [[0, 1], [0, 10], [5, 2], [11, 10], [chunkCount - 1, 3], [chunkCount - 2, 2]]) {
+      const { before, after, page, ...chunk } = assertOk(await get(cluster, `/api/docs/${id}/chunks/${index}`, { query: { around } }));
+      assert.deepEqual(chunk, alone[index]);
+      assert.equal(page, null);
+      assert.deepEqual(before, alone.slice(Math.max(0, index - around), index).map(neighbour));
+      assert.deepEqual(after, alone.slice(index + 1, index + 1 + around).map(neighbour));
+    }
+    for (const around of ['0', '11', '-1', 'x', '1.5']) assertRefused(await get(cluster, `/api/docs/${id}/chunks/0`, { query: { around } }), 400, 'bad_request');
+    assertRefused(await get(cluster, `/api/docs/${id}/chunks/${chunkCount}`, { query: { around: 5 } }), 404, 'not_found');
+    assertRefused(await get(cluster, `/api/docs/${id}/chunks/0`, { as: 'User_2', query: { around: 5 } }), 404, 'not_found');
+  });
+
   test('a chunk that spans two stored blocks is read whole', async () => {
     const text = prose(20_000, 3);
     assert.ok(text.length > 130_000);
