@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * chunk.c - GET /api/docs/{id}/chunks/{index}: one passage of a document, as citations name it.
- * With `around` its neighbours as well, for readers who want to see where it stands: they are read
+ * With `around` its neighbours as well, to show where it was taken from: they are read
  * by a second call, since the first one says of which generation the passage is. */
 #include "services/documents/handlers.h"
 
