@@ -48,7 +48,10 @@ local function verb(turn, a)
         call('HSET', P .. 'lookups:' .. topic, seq .. ' ' .. fingerprint, turn.now_ms)
         call('HINCRBY', P .. 'lookup:' .. fingerprint, 'refs', 1)
     end
-    if is_to_do then lookups.begin(turn, fingerprint, alias, fragment, count, threshold, account, max_stored) end
+    if is_to_do then
+        local owner = {account = account, user = lookups.turn_taker(row)}
+        lookups.begin(turn, fingerprint, alias, fragment, count, threshold, owner, max_stored)
+    end
     return made.keep(turn, key, 'ok\n' .. turn.now_text)
 end
 

@@ -1,11 +1,12 @@
 -- lookups: the life of a lookup: opened for an account, claimed and given back, closed when it is done, deleted with
 -- the last topic that needs it. The zset `lookups` gives the time from which each may be claimed: a future time is a
--- lease, so leases expire without any action. The same times are in the set lookup_due (turn/due.lua), by which the
--- accounts that opened them take turns. As with queries' leases (queue/leases.lua), an odd time is a delivery
--- lease: no engine has the lookup yet. `lease` of the hash lookup:<fingerprint> is "<lease> <node>", the claim's
--- fencing number and the node that it was given to. A claim as text is like one of queries (queue/claims.lua): class /
--- fingerprint / lease / 1 / 1 / fragment / count / threshold.
+-- lease, so leases expire without any action. The same times are in the set lookup_due (turn/due.lua): accounts take
+-- turns, by which one opened the lookup, then their users, by whose query it is for. As with queries' leases
+-- (queue/leases.lua), an odd time is a delivery lease: no engine has the lookup yet. `lease` of the hash
+-- lookup:<fingerprint> is "<lease> <node>", the claim's fencing number and the node that it was given to. A claim as
+-- text is like one of queries (queue/claims.lua): class / fingerprint / lease / 1 / 1 / fragment / count / threshold.
 local idle = require('queue/idle')
+local records = require('queue/records')
 local shares = require('queue/shares')
 local stored = require('queue/stored')
 local bounds = require('turn/bounds')
@@ -35,9 +36,15 @@ local function count_lost(key)
     return call('HINCRBY', key, 'lost', 1)
 end
 
+-- The user whose query a row is, as one of those who take turns: a digest, since a lookup may outlive its user's data.
+local function turn_taker(row)
+    return redis.sha1hex(records.user_of(row))
+end
+
 -- Whose turn a lookup takes.
 local function owner_of(turn, fingerprint)
-    return {account = call('HGET', turn.prefix .. 'lookup:' .. fingerprint, 'by') or NOBODY, user = NOBODY}
+    local got = call('HMGET', turn.prefix .. 'lookup:' .. fingerprint, 'by', 'for')
+    return {account = got[1] or NOBODY, user = got[2] or NOBODY}
 end
 
 -- It may be claimed from that time on (text). Returns how many lookups more there are.
@@ -105,16 +112,16 @@ local function next_end(turn, other)
     return format('%d', max(0, min(first, other or first) - turn.now_ms))
 end
 
--- A lookup is to be done, because of that account. What an engine may have of it already is not what is wanted now.
-local function open(turn, fingerprint, account)
+-- A lookup is to be done, because of that owner (as of owner_of), unless it waits for another one already. What an
+-- engine may have of it is not what is wanted now.
+local function open(turn, fingerprint, owner)
     local P = turn.prefix
     local key = P .. 'lookup:' .. fingerprint
     local is_open = call('ZSCORE', P .. 'lookups', fingerprint)
-    local owner = is_open and owner_of(turn, fingerprint) or {account = account, user = NOBODY}
-    put(turn, fingerprint, owner, time_text(turn.now_ms))
+    put(turn, fingerprint, is_open and owner_of(turn, fingerprint) or owner, time_text(turn.now_ms))
     if not is_open then
-        call('HSET', key, 'by', account)
-        call('HINCRBY', P .. 'lookups_of', account, 1)
+        call('HSET', key, 'by', owner.account, 'for', owner.user)
+        call('HINCRBY', P .. 'lookups_of', owner.account, 1)
     else
         call('HDEL', key, 'lease')
     end
@@ -157,15 +164,15 @@ local function check(turn, fingerprint, count, threshold, account, max_open)
     return true, depth >= turn.settings.queue_max and 'full\n' .. depth or nil
 end
 
--- It is to be looked up, because of that account; `is_counted`: what is found is counted for it, unless it is for
--- another one already.
-local function begin(turn, fingerprint, alias, fragment, count, threshold, account, is_counted)
+-- It is to be looked up, because of that owner (as of owner_of); `is_counted`: what is found is counted for the owner's
+-- account, unless it is for another one already.
+local function begin(turn, fingerprint, alias, fragment, count, threshold, owner, is_counted)
     local P = turn.prefix
     local key = P .. 'lookup:' .. fingerprint
     call('HSET', key, 'fragment', fragment, 'count', count, 'threshold', threshold, 'alias', alias)
-    if is_counted then call('HSETNX', key, 'stored', '0 ' .. account) end
+    if is_counted then call('HSETNX', key, 'stored', '0 ' .. owner.account) end
     call('HSET', P .. 'lookup_alias', alias, fingerprint)
-    open(turn, fingerprint, account)
+    open(turn, fingerprint, owner)
 end
 
 -- It is done, or nobody needs it any more.
@@ -175,7 +182,7 @@ local function close(turn, fingerprint)
     due.drop(turn, SET, owner_of(turn, fingerprint), fingerprint)
     local key = P .. 'lookup:' .. fingerprint
     local account = call('HGET', key, 'by')
-    call('HDEL', key, 'by', 'lease', 'lost')
+    call('HDEL', key, 'by', 'for', 'lease', 'lost')
     if not account then return end
     if call('HINCRBY', P .. 'lookups_of', account, -1) <= 0 then call('HDEL', P .. 'lookups_of', account) end
 end
@@ -205,7 +212,7 @@ local function forget(turn, fingerprint)
 end
 
 return {
-    put = put, owner_of = owner_of, next_claim = next_claim, offer = offer, next_end = next_end, keep = keep,
-    reopen = reopen, check = check, begin = begin, close = close, count_matches = count_matches, drop = drop,
-    forget = forget,
+    put = put, turn_taker = turn_taker, owner_of = owner_of, next_claim = next_claim, offer = offer,
+    next_end = next_end, keep = keep, reopen = reopen, check = check, begin = begin, close = close,
+    count_matches = count_matches, drop = drop, forget = forget,
 }

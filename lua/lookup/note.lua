@@ -14,9 +14,10 @@
 --   bytes        number?  of its fragment as JSON; without: they are not counted
 --   max_stored   number?  that the query's account may have on this shard
 --   max_stored_per_user  number?  of them each of its users; no limit without
--- Replies: ok/number of the topic/stamp, with which this one may be taken back ('': it was there before)
---   | missing | waiting/n//topic | stored, as of add
+-- Replies: ok/number of the topic/stamp, with which this one may be taken back ('': it was there before)/the user whose
+--   query it is for, as open_lookup takes it | missing | waiting/n//topic | stored, as of add
 local listed = require('lookup/listed')
+local lookups = require('lookup/lookups')
 local needs = require('lookup/needs')
 local noting = require('lookup/noting')
 local counters = require('turn/counters')
@@ -33,7 +34,7 @@ local function verb(turn, a)
     local number, stamp = needs.number_of(turn, topic), counters.next_lease(turn)
     local when = had and match(had, '^%d+') or turn.now_text
     call('HSET', turn.prefix .. 'lookups:' .. topic, seq .. ' ' .. fingerprint, when .. '.' .. stamp)
-    return 'ok\n' .. number .. '\n' .. (had and '' or stamp)
+    return 'ok\n' .. number .. '\n' .. (had and '' or stamp) .. '\n' .. lookups.turn_taker(row)
 end
 
 return {note_lookup = verb}

@@ -15,6 +15,7 @@
 --   count        digits
 --   threshold    text 32
 --   account      name
+--   user         name       who takes turns with the account's other users (note_lookup)
 --   max_open     number     lookups that the account may have open, and no more than its share
 --   is_counted   flag       its matches are counted for the account
 --   key          text? 2k   turn/made.lua
@@ -33,7 +34,10 @@ local function verb(turn, a)
     local is_to_do, refusal = lookups.check(turn, fingerprint, count, threshold, account, max_open)
     if refusal then return refusal end
     call('SADD', P .. 'needs:' .. fingerprint, need)
-    if is_to_do then lookups.begin(turn, fingerprint, alias, fragment, count, threshold, account, is_counted) end
+    if is_to_do then
+        local owner = {account = account, user = user}
+        lookups.begin(turn, fingerprint, alias, fragment, count, threshold, owner, is_counted)
+    end
     return made.keep(turn, key, 'ok\n' .. turn.now_text)
 end
 

@@ -110,7 +110,7 @@ static void on_noted(struct request *r, enum err error, struct str reply)
                      .fingerprint = str_of(adding->print), .alias = str_of(adding->alias),
                      .fragment = put_fragment(r), .count = (uint64_t)adding->count,
                      .threshold = str_of(adding->threshold), .account = r->account->name_token,
-                     .max_open = max_open(r),
+                     .user = lines_next(&lines), .max_open = max_open(r),
                      .is_counted = storage_limit_of_account(r) != NO_NUMBER, .key = once_key(r));
 }
 

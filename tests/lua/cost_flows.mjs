@@ -201,9 +201,9 @@ export const flows = {
     await m.rows('t', m.n(1000));
     const prints = Array.from({ length: m.n(1000) }, (_, i) => `f${i.toString(16)}`);
     for (const print of prints.slice(1)) await m.shard.call('note_lookup', 't', 1, '', print);
-    const [, number, stamp] = (await m.expect(/^ok/, 'note_lookup', 't', 2, '', prints[0])).split('\n');
+    const [, number, stamp, user] = (await m.expect(/^ok/, 'note_lookup', 't', 2, '', prints[0])).split('\n');
     const need = `t:${number}`;
-    const open = (print) => ['open_lookup', need, print, `a${print}`, m.json(FRAGMENT), 5, 1, 'F', 1000];
+    const open = (print) => ['open_lookup', need, print, `a${print}`, m.json(FRAGMENT), 5, 1, 'F', user, 1000];
     await m.expect(/^ok/, ...open(prints[0]));
     for (const print of prints.slice(1, 9)) await m.shard.call(...open(print));
     await m.expect(/^ok/, 'noted_lookups', 't', '', '0', '');

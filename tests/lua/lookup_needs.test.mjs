@@ -4,15 +4,17 @@
 // (lua/lookup/needs.lua, ADR 30).
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
+import { turnTaker } from '../support/due.mjs';
 import { ago, lines, random, scripts, set, tailOf, topicOf, ttl, verbWord, zset } from '../support/lua.mjs';
 
 const frame = { shards: 4 };
+const BY = { by: 'F', for: turnTaker('alice') };
 const several = (cases) => cases.map((one) => ({ frame, events: ['open\n0'], ...one }));
 const t = { 't:t': topicOf(['D', undefined], { open: '' }) };
 const meta = (lease) => ({ meta: { lease, depth: 0, vt: '0.000000' } });
 const noted = (fields, number = 1) => ({ 't:t': { ...t['t:t'], lookups: number }, 'lookups:t': fields });
 const lookup = (more = {}) => ({ fragment: '"x"', count: 5, threshold: 1, alias: 'a0', ...more });
-const opened = (...needs) => ({ 'lookup:aa': lookup({ by: 'F' }), 'needs:aa': set(...needs), lookup_alias: { a0: 'aa' }, lookups: zset({ aa: 1000 }), lookups_of: { F: 1 } });
+const opened = (...needs) => ({ 'lookup:aa': lookup({ ...BY }), 'needs:aa': set(...needs), lookup_alias: { a0: 'aa' }, lookups: zset({ aa: 1000 }), lookups_of: { F: 1 } });
 const stamped = (stamp) => (found) => ago()(found.split('.')[0]) && found.split('.')[1] === String(stamp);
 const GONE = { 'lookup:aa': null, 'needs:aa': null, lookup_alias: null, lookups: null, lookups_of: null };
 
@@ -20,9 +22,9 @@ scripts('note_lookup and unnote_lookup', ({ cases, test, shard }) => {
   const note = ({ seq = 1, user = '', print = 'aa' } = {}) => ['note_lookup', 't', seq, user, print];
   const unnote = (stamp) => ['unnote_lookup', 't', 1, 'aa', stamp];
   cases(several([
-    { name: 'the first one gives the topic its number', before: t, call: note(), reply: lines('ok', 4, 8), after: { ...noted({ '1 aa': stamped(8) }, 4), ...meta(8) } },
-    { name: 'a later one has the same number', before: { ...noted({ '1 aa': '1000.2' }, 9), ...meta(11) }, call: note({ seq: 2, user: 'alice' }), reply: lines('ok', 9, 12), after: { ...noted({ '1 aa': '1000.2', '2 aa': stamped(12) }, 9), ...meta(12) } },
-    { name: 'the same again keeps its age, has another stamp, and is not to be taken back', before: { ...noted({ '1 aa': '1000.2' }), ...meta(2) }, call: note(), reply: lines('ok', 1, ''), after: { ...noted({ '1 aa': '1000.4' }), ...meta(4) } },
+    { name: 'the first one gives the topic its number', before: t, call: note(), reply: lines('ok', 4, 8, BY.for), after: { ...noted({ '1 aa': stamped(8) }, 4), ...meta(8) } },
+    { name: 'a later one has the same number', before: { ...noted({ '1 aa': '1000.2' }, 9), ...meta(11) }, call: note({ seq: 2, user: 'alice' }), reply: lines('ok', 9, 12, BY.for), after: { ...noted({ '1 aa': '1000.2', '2 aa': stamped(12) }, 9), ...meta(12) } },
+    { name: 'the same again keeps its age, has another stamp, and is not to be taken back', before: { ...noted({ '1 aa': '1000.2' }), ...meta(2) }, call: note(), reply: lines('ok', 1, '', BY.for), after: { ...noted({ '1 aa': '1000.4' }), ...meta(4) } },
     { name: 'of a user without a part in the topic', before: t, call: note({ user: 'bob' }), reply: 'missing' },
     { name: 'an unknown Seq', before: t, call: note({ seq: 3 }), reply: 'missing' },
     { name: 'an unknown topic', call: note(), reply: 'missing' },
@@ -39,7 +41,7 @@ scripts('note_lookup and unnote_lookup', ({ cases, test, shard }) => {
 });
 
 scripts('open_lookup and release_lookups', ({ cases }) => {
-  const open = ({ need = 't:1', count = 5, max = 1000 } = {}) => ['open_lookup', need, 'aa', 'a0', '"x"', count, 1, 'F', max];
+  const open = ({ need = 't:1', count = 5, max = 1000 } = {}) => ['open_lookup', need, 'aa', 'a0', '"x"', count, 1, BY.by, BY.for, max];
   const release = (...needs) => ['release_lookups', ...needs];
   const ok = (reply) => /^ok\n\d{13}$/.test(reply);
   const released = (need) => ({ [`released:${createHash('sha1').update(need).digest('hex')}`]: ttl(86400, '1') });
@@ -48,7 +50,7 @@ scripts('open_lookup and release_lookups', ({ cases }) => {
     { name: 'the same for another topic: one lookup, two that need it', before: opened('t:1'), call: open({ need: 's:7' }), reply: ok, after: { 'needs:aa': set('s:7', 't:1') } },
     { name: 'the same again changes nothing', before: opened('t:1'), call: open(), reply: ok },
     { name: 'the account has as many as it may', before: { lookups_of: { F: 3 } }, call: open({ max: 3 }), reply: 'waiting\n3\n\naccount' },
-    { name: 'a larger Count is looked up again', before: opened('t:1'), call: open({ count: 9 }), reply: ok, after: { 'lookup:aa': lookup({ by: 'F', count: 9 }), lookups: zset({ aa: ago() }) } },
+    { name: 'a larger Count is looked up again', before: opened('t:1'), call: open({ count: 9 }), reply: ok, after: { 'lookup:aa': lookup({ ...BY, count: 9 }), lookups: zset({ aa: ago() }) } },
     { name: 'race: the topic was deleted since it wrote that down', before: released('t:1'), call: open(), reply: 'missing' },
     { name: 'race: a topic of the same name came after it', before: released('t:1'), call: open({ need: 't:2' }), reply: ok, after: { ...opened('t:2'), lookups: zset({ aa: ago() }) } },
     { name: 'a topic is gone that others share the lookup with', before: opened('s:7', 't:1'), call: release('aa t:1'), reply: 'ok', after: { 'needs:aa': set('s:7'), ...released('t:1') } },
@@ -163,12 +165,12 @@ scripts('lookups of two shards, at random', ({ test, shard }) => {
     const ask = (topic, print) =>
       run([
         async () => {
-          const [tag, number, stamp] = (await on(HERE, 'note_lookup', topic, 1, '', print)).split('\n');
-          return tag === 'ok' ? { number, stamp } : undefined;
+          const [tag, number, stamp, user] = (await on(HERE, 'note_lookup', topic, 1, '', print)).split('\n');
+          return tag === 'ok' ? { number, stamp, user } : undefined;
         },
-        async function open({ number, stamp }) {
+        async function open({ number, stamp, user }) {
           const max = below(6) === 0 ? 0 : 1000;
-          const reply = await on(ZERO, 'open_lookup', `${topic}:${number}`, print, `${print}0`, '"x"', 5 + below(3), 1, 'F', max, '', '');
+          const reply = await on(ZERO, 'open_lookup', `${topic}:${number}`, print, `${print}0`, '"x"', 5 + below(3), 1, 'F', user, max, '', '');
           if (reply.startsWith('ok')) acked.set(`${topic}:${number} ${print}`, true);
           else if (stamp) await on(HERE, 'unnote_lookup', topic, 1, print, stamp);
         },

@@ -8,6 +8,7 @@
 //   await whenDue(redis, 'dlv_due', id)          in ms, or null
 //   await putDue(redis, 'dlv_due', id, ms)         it is due then
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 
 const SET = '(?:dlv|evaluation|wf|lookup)_due';
 const ROWS = new RegExp(`^(${SET}):([^:]*):([^:]*)$`);
@@ -21,13 +22,20 @@ const rowsOf = (keys) => Object.entries(keys).filter(([name, value]) => ROWS.tes
 // All rows of a set: row -> ms.
 export const dueOf = (keys, set) => Object.assign({}, ...rowsOf(keys).filter(([name]) => name.startsWith(`${set}:`)).map(([, rows]) => rows));
 
-// Lookups have their times in `lookups`, and again in the set lookup_due, by the account that opened them: name -> {fingerprint: ms}.
+// Lookups have their times in `lookups`, and again in the set lookup_due, by the account that opened them and the user for whom it
+// did: name -> {fingerprint: ms}.
 export function dueOfLookups(keys) {
-  const byOf = (hash) => (hash?.value ?? hash)?.by ?? '%';
   const sets = {};
-  for (const [print, ms] of Object.entries(keys.lookups?.value ?? {})) (sets[`lookup_due:${byOf(keys[`lookup:${print}`])}:%`] ??= {})[print] = ms;
+  for (const [print, ms] of Object.entries(keys.lookups?.value ?? {})) {
+    const hash = keys[`lookup:${print}`];
+    const { by = '%', for: user = '%' } = hash?.value ?? hash ?? {};
+    (sets[`lookup_due:${by}:${user}`] ??= {})[print] = ms;
+  }
   return sets;
 }
+
+// A user as lookups have it.
+export const turnTaker = (user) => createHash('sha1').update(user).digest('hex');
 
 export const isDueOfLookups = (name) => name.startsWith('lookup_due');
 

@@ -134,7 +134,10 @@ function checkLookups(keys, isSharded) {
   }
   assert.deepEqual({ ...valueOf(keys, 'lookups_of') }, open, 'lookups_of');
   assertDueOfLookups(Object.fromEntries(keys));
-  for (const [fingerprint, { by }] of of(keys, 'lookup')) assert.equal(by !== undefined, fingerprint in valueOf(keys, 'lookups'), `lookup:${fingerprint}: by`);
+  for (const [fingerprint, { by, for: user }] of of(keys, 'lookup')) {
+    const isOpen = fingerprint in valueOf(keys, 'lookups');
+    assert.deepEqual([by !== undefined, user !== undefined], [isOpen, isOpen], `lookup:${fingerprint}: whose it is`);
+  }
   for (const fingerprint of Object.values(valueOf(keys, 'lookup_alias'))) assert.ok(fingerprint in all, `lookup_alias: ${fingerprint}`);
 }
 
