@@ -8,6 +8,7 @@
 #define COMMANDS(ROW)                                                                              \
     ROW(ask)                                                                                       \
     ROW(login)                                                                                     \
+    ROW(link)                                                                                      \
     ROW(logout)                                                                                    \
     ROW(serve)                                                                                     \
     ROW(engine)                                                                                    \

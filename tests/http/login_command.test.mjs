@@ -50,6 +50,19 @@ suite('parley login', { nodes: 1, sweep: false }, ({ test, cluster }) => {
     assert.match(readFileSync(file, 'utf8'), /^user: "Operator_1"$/m);
   });
 
+  test('parley link prints a link of the account, which signs in once', async () => {
+    await loggedIn('User_2');
+    const { code, stdout, stderr } = await parley(['link']);
+    assert.equal(code, 0, stderr);
+    const [base, code64] = stdout.trim().split('/app/#code=');
+    assert.equal(base, cluster.nodes[0].url);
+    const use = () => openRequest(base, 'POST', '/api/login', { body: { code: code64 } }).response;
+    assert.equal((await use()).json.User, 'User_2');
+    assert.equal((await use()).status, 401);
+    assertLine(await parley(['link', '--user', 'User_2', '--secret-file', folder.file('wrong', 'wrong')]), 4, /401|credentials|secret/);
+    assertLine(await parley(['link', '--url', 'http://127.0.0.1:1', '--user', 'User_2', '--secret-file', secretOf('User_2')]), 3, /127\.0\.0\.1:1/);
+  });
+
   test('every command that signs needs no other flags after it', async () => {
     await loggedIn();
     const { stdout, stderr } = await parley(['sign', '/api/me']);
