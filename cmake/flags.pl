@@ -15,7 +15,7 @@ use Options qw(read_options);
 
 use constant {OF_SERVE => 'configure.md', OF_SEVERAL => 'commands.md'};
 # Those whose --help is enough: no node and no engine takes their flags.
-my %is_left_to_help = map { $_ => 1 } qw(bench extract logout sign);
+my %is_left_to_help = map { $_ => 1 } qw(bench extract link logout sign);
 
 my $is_check = @ARGV && $ARGV[0] eq '--check' && shift @ARGV;
 die "usage: flags.pl [--check]\n" if @ARGV;
