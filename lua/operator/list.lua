@@ -12,6 +12,7 @@
 -- Replies: replay | ok/next cursor ('' at the end), then per query ms / cursor after it / topic / Seq / 13 lines as
 --   in queue/outcomes.lua. Lists of several shards are merged by ms: when an Open query was added, when a Pending one's
 --   lease ends, when a Failed one failed. A page may hold fewer queries than asked for, or none, and still have a next
+local facts_of = require('queue/facts')
 local fair = require('queue/fair')
 local held = require('queue/held')
 local outcomes = require('queue/outcomes')
@@ -89,7 +90,7 @@ local function verb(turn, a)
             text[2] = format('%d', scanned - 1)
             return true
         end
-        local got = call('HMGET', key, 'q:' .. seq, 's:' .. seq)
+        local got = call('HMGET', key, 'q:' .. seq, 's:' .. seq, 'f:' .. seq)
         local row = got[1]
         read = read + size
         bounds.note_read(turn, 2, size)
@@ -103,7 +104,7 @@ local function verb(turn, a)
         if first == 70 then
             text[#text + 1] = concat(outcomes.as_text(row, got[2]))
         else
-            text[#text + 1] = state .. '\n' .. row .. '\n\n\n\n\n'
+            text[#text + 1] = state .. '\n' .. row .. '\n\n\n\n\n' .. facts_of.as_line(got[3])
         end
         return false
     end)

@@ -12,6 +12,7 @@
 --   mode   words wait|position|brief  position: of what is before it, which costs a look at the queue
 -- Replies: missing | replay | wait (nothing yet, registered) | Open/… | Pending/… | <the outcome's status>/…, each as
 --   queue/outcomes.lua has it, then position/eta ('' unless Open and asked for)
+local facts_of = require('queue/facts')
 local outcomes = require('queue/outcomes')
 local positions = require('queue/positions')
 local waiters = require('queue/waiters')
@@ -35,12 +36,12 @@ local function verb(turn, a)
     --- arguments
     local key = turn.prefix .. 't:' .. topic
     if mode == 'wait' then return wait(turn, key, topic, seq, user) end
-    local got = call('HMGET', key, 'q:' .. seq, 's:' .. seq, 'a:' .. seq, 'u:' .. user)
+    local got = call('HMGET', key, 'q:' .. seq, 's:' .. seq, 'a:' .. seq, 'u:' .. user, 'f:' .. seq)
     local row, state = got[1], got[2]
     if not row or (user ~= '' and not got[4]) then return 'missing' end
     local first = state and byte(state)
     if first and first ~= 80 then return outcomes.as_text(row, state, got[3], nil, '\n\n') end
-    if first then return 'Pending\n' .. row .. '\n\n\n\n\n\n\n' end
+    if first then return 'Pending\n' .. row .. '\n\n\n\n\n' .. facts_of.as_line(got[5]) .. '\n\n' end
     if mode == 'brief' then return 'Open\n' .. row .. '\n\n\n\n\n\n\n' end
     local position, eta = positions.position_of(turn, topic, seq, call('HGET', key, 'open') or '')
     return 'Open\n' .. row .. '\n\n\n\n\n\n' .. position .. '\n' .. eta

@@ -23,10 +23,13 @@
 --   is_parking  flag
 --   engine      name?
 --   poll        digits?
---   facts       text? 1k  what the engine says of the answer: the JSON members FinishReason and Usage
--- Replies: ok/seq/ms/created (ms)/its lease, if that ended, or - | same/seq/ms | done | cancelled | failed | lost
---   | mismatch | missing | replay; after the first two, with a class, what queue/claim.lua replies (empty while Redis
---   is full)
+--   facts       text? 1k  what the engine says of the answer: the JSON members FinishReason and Usage; what is not
+--                         there is taken from its partial answers
+-- Replies: ok/seq/ms/created (ms)/its lease, if that ended, or -; with Usage then after spaces the tokens of the
+--   prompt, those of the answer and the model that was asked (name), or default if it was served so
+--   | same/seq/ms | done | cancelled | failed | lost | mismatch | missing | replay; after the first two, with a class,
+--   what queue/claim.lua replies (empty while Redis is full)
+local facts_of = require('queue/facts')
 local held = require('queue/held')
 local outcomes = require('queue/outcomes')
 local polls = require('queue/polls')
@@ -68,7 +71,7 @@ end
 
 -- State, row, who waits, and what the topic was counted with.
 local function read(turn, key, seq)
-    local got = call('HMGET', key, 's:' .. seq, 'q:' .. seq, 'w:' .. seq, 'stored', 'd:' .. seq)
+    local got = call('HMGET', key, 's:' .. seq, 'q:' .. seq, 'w:' .. seq, 'stored', 'd:' .. seq, 'f:' .. seq)
     bounds.note_read(turn, 0, #(got[2] or ''))
     return got
 end
@@ -124,19 +127,21 @@ local function complete(turn, topic, seq, lease, holder, query, answer, by_text,
         if by ~= holder or (lease ~= '' and lease ~= holding) then return 'lost' end
     end
     local created, account, user, model = match(row, '^(%d+)\n(%S+) (%S+) (%S+)')
-    if is_as_default(key, seq, model, holding) then answer = records.as_default(answer) end
+    if is_as_default(key, seq, model, holding) then answer, model = records.as_default(answer), 'default' end
+    facts = facts_of.merge(holding and got[6], facts)
     local said = facts == '' and '' or ' ' .. facts
     local text, is_waited = answer .. '\n' .. turn.now_text .. '\n' .. holder .. said, got[3] and got[3] ~= ''
     local counted = got[4] and stored.add_answer(turn, key, got[4], row, #text)
     write(key, seq, text, is_waited, counted)
-    if got[5] then call('HDEL', key, 'd:' .. seq) end
-    if facts ~= '' then tokens.add(turn, account, user, facts) end
+    if got[5] or got[6] then call('HDEL', key, 'd:' .. seq, 'f:' .. seq) end
+    local used = facts ~= '' and tokens.add(turn, account, user, facts)
     local is_ended = holding and outcomes.leave_lease(turn, topic, holding, n)
     if not holding then outcomes.leave_open(turn, topic, seq) end
     if is_waited then
         waiters.notify(turn, topic, seq, got[3], outcomes.as_event(topic, seq, row, 'D', text))
     end
-    return 'ok\n' .. seq .. '\n' .. turn.now_text .. '\n' .. created .. '\n' .. (is_ended and holding or '-'), true
+    return 'ok\n' .. seq .. '\n' .. turn.now_text .. '\n' .. created .. '\n' .. (is_ended and holding or '-')
+        .. (used and ' ' .. used .. ' ' .. model or ''), true
 end
 
 local function verb(turn, a)

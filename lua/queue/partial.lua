@@ -19,9 +19,11 @@
 --   holder     name     account
 --   mode       words whole|first|shown  whole: a request of its own. Of a node that shows pieces before they are stored
 --                                       (the engine's socket): first: nobody was shown this one; shown: all were
+--   facts      text? 1k  what the engine says of the answer so far: the JSON members FinishReason and Usage
 -- Replies: ok/next offset/age of the query (ms; with the first text that it ever got, or '')/number of the claim/nodes
 --   that wait (by spaces)
 --   | cancelled/next | gap/expected | lost | large | replay
+local facts_of = require('queue/facts')
 local held = require('queue/held')
 local records = require('queue/records')
 local waiters = require('queue/waiters')
@@ -84,6 +86,7 @@ local function verb(turn, a)
     end
     if is_new then call('EXPIRE', stream, PARTIALS_S) end
     held.renew(turn, topic, lease, holder)
+    if facts ~= '' then call('HSET', key, 'f:' .. seq, facts_of.merge(call('HGET', key, 'f:' .. seq), facts)) end
     if mode ~= 'whole' and got[6] ~= turn.node then call('HSET', key, 'd:' .. seq, turn.node) end
     local age = is_new and not last and format('%d', max(0, turn.now_ms - match(got[1], '^%d+'))) or ''
     return 'ok\n' .. have .. '\n' .. age .. '\n' .. claim .. '\n' .. (got[3] or '')

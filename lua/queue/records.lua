@@ -13,6 +13,7 @@
 --   l:<lease>    the Seqs of a claim that took more than one, or one that more than LOOKBACK rows came after, ' '
 --   k:<seq>      how many claims of it have ended without an answer; absent: none
 --   d:<seq>      the node that shows its pieces before it stores them, while it is Pending
+--   f:<seq>      what its engine said of the answer in partial answers (queue/facts.lua), while it is Pending
 --   c:<lease>    the Seqs of a claim that were cancelled under it, ','
 --   u:<user>     that user's tie to the topic
 --   open         the Open queries by Seq (queue/open_list.lua)
@@ -92,13 +93,13 @@ end
 -- Counts claims of these Seqs (a thousand at most) that end without an answer.
 local function count_ended(turn, topic, seqs)
     local key = turn.prefix .. 't:' .. topic
-    local shown = {}
+    local of_claim = {}
     bounds.note_read(turn, #seqs, 0)
     for i = 1, #seqs do
         call('HINCRBY', key, 'k:' .. seqs[i], 1)
-        shown[i] = 'd:' .. seqs[i]
+        of_claim[2 * i - 1], of_claim[2 * i] = 'd:' .. seqs[i], 'f:' .. seqs[i]
     end
-    if #seqs > 0 then call('HDEL', key, unpack(shown)) end
+    if #seqs > 0 then call('HDEL', key, unpack(of_claim)) end
 end
 
 -- The number of a query's claim, from 1; while there is none, that of the last one. `ended`: its field k:<seq>.

@@ -91,8 +91,8 @@ local function blank_rows(turn, user, topic, from, left, gone)
                 values[n + 1], values[n + 2], values[n + 3] = names[i], blank(row), names[i + 1]
                 values[n + 4], values[n + 5], values[n + 6] = 'C ' .. REASON, names[i + 2], ''
                 local k = #fields
-                fields[k + 1], fields[k + 2] = 'a:' .. seq, 'b:' .. seq
-                fields[k + 3], fields[k + 4], fields[k + 5] = 'd:' .. seq, 'k:' .. seq, 'm:' .. seq
+                fields[k + 1], fields[k + 2], fields[k + 3] = 'a:' .. seq, 'b:' .. seq, 'd:' .. seq
+                fields[k + 4], fields[k + 5], fields[k + 6] = 'f:' .. seq, 'k:' .. seq, 'm:' .. seq
                 streams[#streams + 1] = P .. 'partials:' .. topic .. ':' .. seq
                 if seq == '1' then fields[#fields + 1] = 'title' end
                 blanked[seq], gone.queries = true, gone.queries + 1

@@ -12,6 +12,7 @@
 --   limit   number?   queries at most; THREAD_PAGE without
 -- Replies: missing | replay | ok/after for the next page ('' when there is none), then per query its Seq and 13 lines
 --   as in queue/outcomes.lua (status Open and Pending too)
+local facts_of = require('queue/facts')
 local outcomes = require('queue/outcomes')
 local bounds = require('turn/bounds')
 local hashes = require('turn/hashes')
@@ -47,18 +48,19 @@ local function put_queries(text, key, from, to)
     for at = from, to, CHUNK do
         local names, last = {}, min(at + CHUNK - 1, to)
         for seq = at, last do
-            for _, letter in ipairs({'q:', 's:', 'a:'}) do names[#names + 1] = letter .. seq end
+            for _, letter in ipairs({'q:', 's:', 'a:', 'f:'}) do names[#names + 1] = letter .. seq end
         end
         local values = call('HMGET', key, unpack(names))
         for seq = at, last do
-            local i = (seq - at) * 3
+            local i = (seq - at) * 4
             local row, state, answer = values[i + 1], values[i + 2], values[i + 3]
             local first = state and byte(state)
             text[#text + 1] = '\n' .. seq .. '\n'
             if first and first ~= 80 then
                 parts.put(text, outcomes.as_text(row, state, answer))
             else
-                parts.put(text, {first and 'Pending\n' or 'Open\n', row, '\n\n\n\n\n'})
+                local said = facts_of.as_line(values[i + 4])
+                parts.put(text, {first and 'Pending\n' or 'Open\n', row, '\n\n\n\n\n' .. said})
             end
         end
     end

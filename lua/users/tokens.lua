@@ -29,14 +29,16 @@ local function add_to(turn, key, prompt, completion)
     call('HINCRBY', key, day .. ' c', completion)
 end
 
--- Counts what an engine said of an answer (the members FinishReason and Usage as JSON) for whom it was asked.
+-- Counts what an engine said of an answer (the members FinishReason and Usage as JSON) for whom it was asked. Returns
+-- "<read> <written>", nil if it did not say.
 local function add(turn, account, user, facts)
     local _, at = find(facts, '"prompt_tokens":', 1, true)
-    if not at then return end
+    if not at then return nil end
     local prompt, completion = match(facts, '^(%d+),"completion_tokens":(%d+)}', at + 1)
     prompt, completion = min(tonumber(prompt), ANSWER_MAX), min(tonumber(completion), ANSWER_MAX)
     add_to(turn, turn.prefix .. 'tokens:' .. user, prompt, completion)
     add_to(turn, turn.prefix .. 'account_tokens:' .. account, prompt, completion)
+    return format('%d %d', prompt, completion)
 end
 
 -- The sums of a hash: read and written.

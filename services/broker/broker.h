@@ -74,6 +74,12 @@ bool params_wait(struct request *r, enum wait_for what, uint64_t *ret_s) must_ch
  * 400 and returns false otherwise. */
 bool params_models(struct request *r, struct str *ret_models) must_check;
 
+/* --- facts.c ---------------------------------------------------------------------------------- */
+
+/* Puts the members FinishReason and Usage as lua/queue/facts.lua has them. Answers 400 and returns
+ * false if they are wrong. */
+bool facts_put(struct buf *b, struct request *r) must_check;
+
 /* --- outcome.c -------------------------------------------------------------------------------- */
 
 /* Puts what check-query shows of an outcome, without the braces. `is_detail`: Detail=true. */

@@ -30,6 +30,12 @@ static bool read_lease(struct request *r, struct str *ret_lease)
     return true;
 }
 
+static bool has_text(struct request *r, const char *name)
+{
+    const struct json_span *span = request_member(r, name);
+    return span != NULL && span->kind == JSON_SPAN_TEXT && span->raw.n > 0;
+}
+
 /* The engine that holds the claim is there, if it says which it is. */
 static void note_beat(struct request *r)
 {
@@ -62,6 +68,8 @@ static void on_partial(struct request *r, enum err error, struct str reply)
     if (!(error == ERR_OK && is_cancelled) && reply_refuse(r, error, tag, &lines))
         return;
     note_beat(r);
+    if (!is_cancelled && (has_text(r, "Think") || has_text(r, "Answer")))
+        metrics_add(r->server->metrics, METRIC_PIECES_STORED, 1);
     struct str next = lines_next(&lines), age_ms = lines_next(&lines);
     uint64_t age;
     if (str_parse_u64(age_ms, &age))
@@ -83,8 +91,9 @@ static void on_partial(struct request *r, enum err error, struct str reply)
  * lost. */
 static bool check_text(struct request *r)
 {
-    static const char *const known[] = {"Topic",  "Seq",   "Lease", "Offset", "Think",
-                                        "Answer", "Query", "Model", NULL};
+    static const char *const known[] = {"Topic",        "Seq",    "Lease", "Offset",
+                                        "Think",        "Answer", "Query", "Model",
+                                        "FinishReason", "Usage",  NULL};
     if (request_member(r, "Think") != NULL || request_member(r, "Answer") != NULL)
         return true;
     struct buf unknown;
@@ -109,11 +118,15 @@ void broker_give_partial(struct request *r)
         !request_optional_text(r, "Think", PARTIALS_MAX_BYTES, &think) ||
         !request_optional_text(r, "Answer", PARTIALS_MAX_BYTES, &answer) || !check_text(r))
         return;
+    struct buf *b = &r->server->scratch;
+    buf_clear(b);
+    if (!facts_put(b, r))
+        return;
     queue_claim_lives(broker_of(r)->queue, topic, lease);
     call_partial(request_call(r, on_partial), .topic = topic, .seq = seq, .lease = lease,
                  .offset = (uint64_t)offset, .think = think, .answer = answer,
                  .max_bytes = PARTIALS_MAX_BYTES, .holder = r->account->name_token,
-                 .mode = r->inner != NULL ? PARTIAL_FIRST : PARTIAL_WHOLE);
+                 .mode = r->inner != NULL ? PARTIAL_FIRST : PARTIAL_WHOLE, .facts = buf_str(b));
 }
 
 static void on_extended(struct request *r, enum err error, struct str reply)

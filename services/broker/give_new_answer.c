@@ -5,14 +5,14 @@
 #include "services/broker/handlers.h"
 
 #include "generated/verbs.h"
+#include "services/broker/token_counts.h"
 #include "shared/base/json_fault.h"
 #include "shared/http/access/gate.h"
 #include "shared/http/access/rates.h"
 #include "shared/http/request/explain.h"
 
 enum {
-    ANSWER_MAX_BYTES = 8 << 20, /* as lua/queue/complete.lua takes it */
-    FINISH_MAX_BYTES = 64
+    ANSWER_MAX_BYTES = 8 << 20 /* as lua/queue/complete.lua takes it */
 };
 
 struct give_new_answer {
@@ -80,6 +80,17 @@ static void on_gone(struct request *r)
     buf_fini(&op->text);
 }
 
+/* "<prompt> <completion> <model>", where the engine's own word for the model counts more. */
+static void note_tokens(struct request *r, struct str used)
+{
+    uint64_t prompt, completion;
+    struct str model, prompt_text = str_cut(&used, ' '), completion_text = str_cut(&used, ' ');
+    if (!str_parse_u64(prompt_text, &prompt) || !str_parse_u64(completion_text, &completion) ||
+        !request_optional_text(r, "Model", MODEL_MAX_BYTES, &model))
+        return;
+    token_counts_add(model.n > 0 ? names_of(r, model) : used, prompt, completion);
+}
+
 /* False when it is not stored, and its request is answered. */
 static bool note_answered(struct request *r, enum err error, struct lines *reply)
 {
@@ -95,7 +106,9 @@ static bool note_answered(struct request *r, enum err error, struct lines *reply
         struct metrics *metrics = r->server->metrics;
         metrics_observe_ms(metrics, METRIC_HISTOGRAM_ANSWER, lines_next_u64(reply),
                            op->answered_ms);
-        struct str lease = lines_next(reply);
+        struct str used = lines_next(reply), lease = str_cut(&used, ' ');
+        if (used.at != NULL)
+            note_tokens(r, used);
         if (!str_eq(lease, STR("-"))) {
             metrics_add(metrics, METRIC_LEASES_ANSWERED, 1);
             queue_claim_ended(broker_of(r)->queue, r->about.topic, lease);
@@ -222,58 +235,6 @@ static bool put_answer(struct buf *b, struct request *r)
     return true;
 }
 
-/* A member of Usage; the last one of a name counts. */
-static bool read_tokens(const struct json_member *members, size_t n, const char *name,
-                        uint64_t *ret_tokens)
-{
-    while (n-- > 0)
-        if (str_eq(members[n].name.raw, str_of(name)))
-            return members[n].value.kind == JSON_SPAN_NUMBER &&
-                   str_parse_u64(members[n].value.raw, ret_tokens);
-    return false;
-}
-
-/* Puts Usage with the members that are kept. False after a 400. */
-static bool put_usage(struct buf *b, struct request *r)
-{
-    enum { MEMBERS_MAX = 32 };
-    struct json_member members[MEMBERS_MAX];
-    const struct json_span *usage = request_member(r, "Usage");
-    uint64_t prompt, completion;
-    const char *reason;
-    size_t n, at;
-    bool is_object;
-    if (usage == NULL)
-        return true;
-    if (!json_scan_object(usage->raw, members, MEMBERS_MAX, &n, &reason, &at, &is_object) ||
-        n > MEMBERS_MAX || !read_tokens(members, n, "prompt_tokens", &prompt) ||
-        !read_tokens(members, n, "completion_tokens", &completion)) {
-        explain(r, ERR_BAD_REQUEST,
-                "Usage must be an object in which prompt_tokens and completion_tokens are whole "
-                "numbers from 0.");
-        return false;
-    }
-    buf_printf(b, "\"Usage\":{\"prompt_tokens\":%llu,\"completion_tokens\":%llu}",
-               (unsigned long long)prompt, (unsigned long long)completion);
-    return true;
-}
-
-/* The members FinishReason and Usage as lua/queue/complete.lua stores them. False after a 400. */
-static bool put_facts(struct buf *b, struct request *r)
-{
-    struct str finish;
-    size_t before = b->n;
-    if (!request_optional_text(r, "FinishReason", FINISH_MAX_BYTES, &finish))
-        return false;
-    if (finish.n > 0) {
-        buf_lit(b, "\"FinishReason\":");
-        buf_put_json(b, finish);
-    }
-    if (b->n > before && request_member(r, "Usage") != NULL)
-        buf_put_char(b, ',');
-    return put_usage(b, r);
-}
-
 /* The deployed engines give a claim back by posting Seq 0 with empty lists. */
 static bool is_deployed_release(struct request *r, uint64_t seq)
 {
@@ -338,7 +299,7 @@ void broker_give_new_answer(struct request *r)
     if (!put_answer(b, r))
         return;
     size_t answer_n = b->n - query_n;
-    if (!put_facts(b, r))
+    if (!facts_put(b, r))
         return;
     if (b->is_over || answer_n > ANSWER_MAX_BYTES) {
         explain(r, ERR_TOO_LARGE,

@@ -46,6 +46,7 @@ static void put_query(struct buf *b, struct str topic, struct lines *lines)
         buf_put_key(b, "Reason");
         buf_put(b, o.reason);
     }
+    outcome_put_facts(b, &o);
     buf_put_char(b, '}');
 }
 

@@ -2,6 +2,7 @@
  * service.c - the broker as one of the node's services (services/node/service.h). */
 #include "services/broker/handlers.h"
 
+#include "services/broker/token_counts.h"
 #include "shared/base/mem.h"
 
 static void *create(struct server *server, struct queue *queue, const void *settings)
@@ -26,4 +27,5 @@ const struct service broker_service = {
     .create = create,
     .destroy = destroy,
     .drain = broker_drain,
+    .put_metrics = token_counts_put,
 };

@@ -24,8 +24,7 @@ enum {
     WAIT_MS = 500, /* for Redis; Prometheus itself waits 10 s */
     KEPT_MS = 15000,
     MODELS_SHOWN = 20, /* those with most waiting queries; the others are added up as `other` */
-    TEXT_MAX = 1 << 20,
-    SHOWN_MAX = 1024,
+    TEXT_MAX = 1 << 20
 };
 
 struct scrapes {
@@ -58,24 +57,6 @@ void scrapes_destroy(struct scrapes *scrapes)
 
 /* --- the state of the queue ------------------------------------------------------------------- */
 
-/* '%' is for names as they are in keys, or two names might become one label. */
-static bool is_label(struct str text)
-{
-    for (size_t i = 0; i < text.n; i++)
-        if ((unsigned char)text.at[i] < ' ' || strchr("\"\\%", text.at[i]) != NULL)
-            return false;
-    return str_is_utf8(text);
-}
-
-/* As clients write it; as in keys where a label cannot hold that. */
-static void put_model(struct buf *b, struct str name)
-{
-    char bytes[SHOWN_MAX];
-    struct buf plain = {.at = bytes, .cap = sizeof bytes, .max = sizeof bytes};
-    bool is_plain = buf_put_unnamed(&plain, name) && !plain.is_over && is_label(buf_str(&plain));
-    buf_put(b, is_plain ? buf_str(&plain) : name);
-}
-
 static void put_family(struct buf *b, const char *name, const char *help)
 {
     buf_printf(b, "# HELP %s %s\n# TYPE %s gauge\n", name, help, name);
@@ -101,7 +82,7 @@ static bool is_shown(const struct depth *total, struct str name)
 static void put_depth(struct buf *b, struct str model, unsigned shard, uint64_t depth)
 {
     buf_lit(b, "parley_queue_depth{model=\"");
-    put_model(b, model);
+    metrics_put_name(b, model);
     buf_printf(b, "\",shard=\"%u\"} %llu\n", shard, (unsigned long long)depth);
 }
 

@@ -25,6 +25,8 @@ static const struct {
 #undef X
 };
 
+enum { NAME_SHOWN_MAX = 1024 };
+
 static struct metrics *first;
 static struct str (*verb_name)(unsigned verb);
 static unsigned verb_n;
@@ -110,6 +112,23 @@ int64_t metrics_sum(enum metric metric)
     for (struct metrics *m = first; m != NULL; m = m->next)
         sum += atomic_load_explicit(&m->values[metric], memory_order_relaxed);
     return sum;
+}
+
+/* '%' is for names as they are in keys, or two names might become one label. */
+static bool is_label(struct str text)
+{
+    for (size_t i = 0; i < text.n; i++)
+        if ((unsigned char)text.at[i] < ' ' || strchr("\"\\%", text.at[i]) != NULL)
+            return false;
+    return str_is_utf8(text);
+}
+
+void metrics_put_name(struct buf *b, struct str name)
+{
+    char bytes[NAME_SHOWN_MAX];
+    struct buf plain = {.at = bytes, .cap = sizeof bytes, .max = sizeof bytes};
+    bool is_plain = buf_put_unnamed(&plain, name) && !plain.is_over && is_label(buf_str(&plain));
+    buf_put(b, is_plain ? buf_str(&plain) : name);
 }
 
 static void write_histograms(struct buf *b)

@@ -48,6 +48,9 @@
     X(POLLS_PARKED,   "parley_polls_parked",           "gauge",   "Engine polls waiting for work") \
     X(CHECKS_PARKED,  "parley_checks_parked",          "gauge",   "Requests waiting for an answer") \
     X(WEBSOCKETS,     "parley_websockets_open",        "gauge",   "Open WebSockets")             \
+    X(ENGINE_SOCKETS, "parley_engine_sockets_open",    "gauge",   "Open WebSockets of engines (/ws/engine)") \
+    X(PIECES_SHOWN,   "parley_pieces_shown_total",     "counter", "Pieces of unfinished answers that were shown before they were stored") \
+    X(PIECES_STORED,  "parley_pieces_stored_total",    "counter", "Pieces of unfinished answers that were stored, of an engine's socket several as one") \
     X(CONNECTED,      "parley_redis_connected",        "gauge",   "Threads connected to Redis")
 
 #define METRICS_HISTOGRAMS(X)                                                                     \
@@ -115,6 +118,9 @@ bool metrics_sum_verb(unsigned verb, struct verb_view *ret_view) must_check;
 void metrics_count_verb(struct metrics *metrics, unsigned verb, bool is_error, uint64_t took_us);
 /* The sum over all threads. */
 int64_t metrics_sum(enum metric metric);
+/* Puts a name (buf_put_name) for a label: as clients write it, or as it is in keys where a label
+ * cannot hold that. No two names become one label. */
+void metrics_put_name(struct buf *b, struct str name);
 /* Writes Prometheus's text format 0.0.4. */
 void metrics_write(struct buf *b);
 

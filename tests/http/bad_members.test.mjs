@@ -67,7 +67,7 @@ suite('bad members', {}, ({ test, cluster }) => {
     },
     '/api/give-partial': {
       as: 'Inference_1',
-      good: { Seq: 1, Offset: 0, Think: 't', Answer: 'a' },
+      good: { Seq: 1, Offset: 0, Think: 't', Answer: 'a', FinishReason: 'stop', Usage: { prompt_tokens: 1, completion_tokens: 2 } },
       bad: {
         Topic: topics,
         Seq: [...seqs, 0],
@@ -75,6 +75,8 @@ suite('bad members', {}, ({ test, cluster }) => {
         Offset: [undefined, null, '0', true, [], {}, -1, 1.5, 2 ** 31],
         Think: [7, true, [], {}],
         Answer: [7, true, ['a'], {}],
+        FinishReason: [7, true, [], {}, 'x'.repeat(65)],
+        Usage: [7, true, [], {}, 'x', { prompt_tokens: -1, completion_tokens: 1 }, { prompt_tokens: 1 }],
       },
     },
     '/api/extend-claim': { as: 'Inference_1', good: {}, bad: { Topic: topics, Lease: leases } },

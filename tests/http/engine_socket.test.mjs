@@ -93,6 +93,24 @@ suite('/ws/engine', {}, ({ test, cluster }) => {
     await engine.close();
   });
 
+  test('what an engine says in its frames of the answer comes with the answer, and text before it is not lost', async () => {
+    const engine = await openEngine(cluster);
+    const { Topic } = await cluster.add();
+    const { Lease, Queries } = await engine.claim();
+    const stream = await cluster.stream('/api/check-query', { as: 'Frontend_1', query: { Topic, Seq: 1 }, node: 1 });
+    const send = (Offset, more) => engine.send({ Type: 'partial', Topic, Seq: 1, Lease, Offset, ...more });
+    const Usage = { prompt_tokens: 3, completion_tokens: 5 };
+    send(0, { Answer: 'One, ' });
+    await stream.until('token');
+    send(5, { Answer: 'two, ' });
+    send(10, { Answer: 'three.', FinishReason: 'length' });
+    send(16, { Usage, Answer: '' });
+    await engine.answer({ Topic, Lease, Queries }, ['One, two, three.']);
+    const done = (await stream.until('done')).at(-1).data;
+    assert.deepEqual([done.FinishReason, done.Usage, done.Answer], ['length', Usage, ['One, two, three.']]);
+    await engine.close();
+  });
+
   test('an engine continues at the other node from the stored offset: nothing is lost or doubled', async () => {
     const first = await openEngine(cluster, { node: 0 });
     const { Topic } = await cluster.add();

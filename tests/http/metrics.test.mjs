@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { assertOk, eventually, suite } from '../support/harness.mjs';
 import { SHARDS } from '../support/shards.mjs';
+import { openEngine } from '../support/engine_socket.mjs';
 import { holdScripts, metric } from '../cluster/watch.mjs';
 
 const LINE = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(\{(.*)\})? (\S+)$/;
@@ -91,6 +92,54 @@ suite('the state of the queue in /metrics', { nodes: 2 }, ({ test, cluster }) =>
     await held.release();
     for (const text of [...texts, own]) assert.match(text, /^parley_threads 1(\.0+)?$/m);
     assert.deepEqual(samplesOf(own, 'parley_queue_depth'), []);
+  });
+});
+
+suite('tokens in /metrics', { nodes: 1 }, ({ test, cluster }) => {
+  const tokens = async () => {
+    const found = samplesOf(await read(cluster, 0, { Cluster: 'false' }), 'parley_tokens_total');
+    return Object.fromEntries(found.map(({ labels: { model, kind }, value }) => [`${model} ${kind}`, value]));
+  };
+  const answer = async (Usage, Model, asked) => {
+    const { Topic, Seq } = await cluster.add({ Model: asked });
+    await cluster.claim({ models: asked });
+    await cluster.answer({ Topic, Seq, Model, Usage });
+  };
+
+  test('what models read and wrote is added up by the model that answered', async () => {
+    await answer({ prompt_tokens: 5, completion_tokens: 7 }, 'big:7b');
+    await answer({ prompt_tokens: 1, completion_tokens: 0 }, 'big:7b', 'big');
+    await answer({ prompt_tokens: 2, completion_tokens: 3 }, undefined, 'asked "so"');
+    await answer({ prompt_tokens: 4, completion_tokens: 4 });
+    await answer(undefined, 'mute');
+    assert.deepEqual(await tokens(), { 'big:7b prompt': 6, 'big:7b completion': 7, 'asked%20%22so%22 prompt': 2, 'asked%20%22so%22 completion': 3, 'default prompt': 4, 'default completion': 4 });
+  });
+
+  test('engines that name ever more models do not make ever more series', async () => {
+    for (let i = 0; i < 60; i++) await answer({ prompt_tokens: 1, completion_tokens: 2 }, `model-${i}`);
+    const found = await tokens();
+    assert.equal(Object.keys(found).length, 2 * 51);
+    assert.deepEqual([found['other prompt'], found['other completion']], [13, 26]);
+  });
+
+  test('open sockets of engines, and what is shown and stored of their pieces, is counted', async () => {
+    const [opened, shown, stored] = ['parley_engine_sockets_open', 'parley_pieces_shown_total', 'parley_pieces_stored_total'].map((name) => () => metric(cluster, 0, name));
+    const before = [await shown(), await stored()];
+    const engine = await openEngine(cluster);
+    const { Topic } = await cluster.add();
+    const { Lease, Queries } = await engine.claim();
+    const stream = await cluster.stream('/api/check-query', { as: 'Frontend_1', query: { Topic, Seq: 1 } });
+    engine.send({ Type: 'partial', Topic, Seq: 1, Lease, Offset: 0, Answer: '0' });
+    await engine.next(({ Type }) => Type === 'stored');
+    for (let i = 1; i < 100; i++) engine.send({ Type: 'partial', Topic, Seq: 1, Lease, Offset: i, Answer: '0' });
+    await engine.answer({ Topic, Lease, Queries }, ['0'.repeat(100)]);
+    await stream.until('done');
+    const [showed, kept] = [(await shown()) - before[0], (await stored()) - before[1]];
+    assert.equal(showed, 99);
+    assert.ok(kept >= 2 && kept < 99, `${kept} stored`);
+    assert.equal(await opened(), 1);
+    await engine.close();
+    await eventually(async () => (await opened()) === 0, { what: 'the socket is counted as closed' });
   });
 });
 

@@ -32,6 +32,36 @@ suite('give-partial', {}, ({ test, cluster }) => {
     assert.equal(assertOk(await give({ ...row, Offset: 7, Think: null, Answer: null })).Next, 7);
   });
 
+  test('what the engine says with its partial answers is shown meanwhile, and belongs to its answer', async () => {
+    const row = await claimed();
+    const { Topic } = row;
+    const Usage = { prompt_tokens: 9, completion_tokens: 4 };
+    assertOk(await give({ ...row, Offset: 0, Answer: 'Hi', Usage: { ...Usage, completion_tokens: 1 } }));
+    assertOk(await give({ ...row, Offset: 2, FinishReason: 'length' }));
+    assertOk(await give({ ...row, Offset: 2, Usage, Answer: null }));
+    const facts = ({ FinishReason, Usage }) => ({ FinishReason, Usage });
+    const meanwhile = await cluster.check({ Topic, detail: true });
+    assert.deepEqual([meanwhile.Status, facts(meanwhile)], ['Pending', { FinishReason: 'length', Usage }]);
+    const [listed] = assertOk(await cluster.request('GET', '/api/get-topic-thread', { as: 'Frontend_1', query: { Topic, Detail: true } }));
+    assert.deepEqual(facts(listed), facts(meanwhile));
+    const { Queries } = assertOk(await cluster.request('GET', '/api/queue', { as: 'Operator_1', query: { State: 'Pending' } }));
+    assert.deepEqual(facts(Queries.find((query) => query.Topic === Topic)), facts(meanwhile));
+    const stream = await cluster.stream('/api/check-query', { as: 'Frontend_1', query: { Topic, Seq: 1 } });
+    await cluster.answer({ ...row, Answer: ['Hi'], FinishReason: 'stop' });
+    assert.deepEqual(facts((await stream.until('done')).at(-1).data), { FinishReason: 'stop', Usage });
+    assert.deepEqual(facts(await cluster.check({ Topic, detail: true })), { FinishReason: 'stop', Usage });
+  });
+
+  test('what a lost engine said is not said of the next one', async () => {
+    const row = await claimed();
+    assertOk(await give({ ...row, Offset: 0, FinishReason: 'length', Answer: 'Hi' }));
+    assertOk(await cluster.request('POST', '/api/release-claim', { as: 'Inference_1', body: row }));
+    const open = await cluster.check({ Topic: row.Topic, detail: true });
+    const { Lease } = await cluster.claim({ detail: true });
+    await cluster.answer({ ...row, Lease, Answer: ['Hi'] });
+    for (const one of [open, await cluster.check({ Topic: row.Topic, detail: true })]) assert.ok(!('FinishReason' in one), one.Status);
+  });
+
   test('the same partial again changes nothing', async () => {
     const row = await claimed();
     for (const node of [0, 1, 0]) assert.equal(assertOk(await give({ ...row, Offset: 0, Answer: 'Hello' }, { node })).Next, 5);

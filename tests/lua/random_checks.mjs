@@ -33,6 +33,7 @@ function checkTopics(world, keys) {
       const found = stateOf(hash[`s:${i + 1}`]);
       assert.equal(found.state, q.state, `${topic} ${i + 1}`);
       if (q.state === 'Pending') assert.deepEqual([found.lease, found.used, found.holder], [q.lease, q.used, q.holder], `${topic} ${i + 1}`);
+      else assert.ok(!(`f:${i + 1}` in hash), `${topic} ${i + 1} is ${q.state}, and its engine's words are kept`);
       assert.equal(`a:${i + 1}` in hash, q.state === 'Done', `${topic} ${i + 1}: its answer`);
     });
     for (const [seq, used, model, user] of items) {
@@ -139,7 +140,7 @@ export async function checkEnd(world, shard) {
   for (const [topic, users] of [...world.users]) for (const user of users) await shard.call('delete', 0, user, topic);
   for (const { id } of world.recommended) assert.equal(await shard.call('unrecommend', 0, id), 'ok');
   if (await shard.get('recommendations')) assert.deepEqual((await shard.get('recommendations')).value, []);
-  const allowed = /^(recommendations|unrecommended|meta|idle|idle_lookups|hints|quiet:\w+|nodes|node_info|models_seen|users|stat:\d+|nonces:\d+|left:\w+)$/;
+  const allowed = /^(recommendations|unrecommended|meta|idle|idle_lookups|hints|quiet:\w+|nodes|node_info|models_seen|users|stat:\d+|nonces:\d+|left:\w+|tokens:\w+|account_tokens:\w+)$/;
   const ofLookups = /^(lookup:\w+|lookup_alias|lookups|lookups_of|stored)$/; // whose needs outlived their topic
   const left = (await shard.names()).filter((name) => !allowed.test(name) && !(world.gone_n > 0 && ofLookups.test(name)));
   assert.deepEqual(left, [], 'left behind');

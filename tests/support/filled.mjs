@@ -39,7 +39,7 @@ export async function fillQueue(shard) {
   const failing = await take(shard, 'failed');
   assert.equal(await shard.call('release', 0, 'failed', failing.lease, 'Inference_1', '', '"tired"', 'fail'), 'ok');
   const partly = await take(shard, 'partly');
-  assert.match(await shard.call('partial', 0, 'partly', 1, partly.lease, 0, 'hm', 'well', 1000, 'Inference_1', 'first'), /^ok/);
+  assert.match(await shard.call('partial', 0, 'partly', 1, partly.lease, 0, 'hm', 'well', 1000, 'Inference_1', 'first', FACTS), /^ok/);
   await take(shard, 'many');
   for (let i = 0; i < 2; i++) {
     const again = await take(shard, 'retried');

@@ -124,9 +124,11 @@ static struct stretch stretch_at(const struct engine_draft *d, size_t run, size_
 static void call_store(struct call_start start, const struct engine_draft *d, uint64_t offset,
                        const struct stretch *stretch)
 {
+    metrics_add(queue_of(d)->metrics, METRIC_PIECES_STORED, 1);
     call_partial(start, .topic = str_of(d->topic), .seq = d->seq, .lease = str_of(d->lease),
                  .offset = offset, .think = stretch->think, .answer = stretch->answer,
-                 .max_bytes = TEXT_MAX, .holder = d->all->holder, .mode = PARTIAL_SHOWN);
+                 .max_bytes = TEXT_MAX, .holder = d->all->holder, .mode = PARTIAL_SHOWN,
+                 .facts = STR(""));
 }
 
 /* Stores all of it, and waits for nothing. */
@@ -291,6 +293,8 @@ static void append(struct engine_draft *d, bool is_answer, struct str text)
     struct piece piece = {
         .id = {d->claim, d->stored + d->text.n}, .is_answer = is_answer, .text = text};
     show_to_all(d, &piece);
+    if (d->nodes.n > 0)
+        metrics_add(queue_of(d)->metrics, METRIC_PIECES_SHOWN, 1);
 }
 
 /* --- frames ----------------------------------------------------------------------------------- */

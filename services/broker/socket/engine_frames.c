@@ -126,7 +126,8 @@ static void take_piece(struct engine_socket *s, const struct engine_members *m, 
 {
     struct draft_frame frame;
     bool is_piece = read_piece(s, m, id, &frame);
-    if (is_piece && engine_drafts_take(&s->drafts, &frame))
+    bool has_facts = engine_member(m, "FinishReason") != NULL || engine_member(m, "Usage") != NULL;
+    if (is_piece && !has_facts && engine_drafts_take(&s->drafts, &frame))
         return;
     struct engine_ask *ask = begin(s, FRAME_PARTIAL, m, id);
     ask->is_primed = is_piece && engine_drafts_prime(&s->drafts, &frame);

@@ -100,6 +100,7 @@ static void leave(struct engine_socket *s)
     engine_claims_fini(&s->claims);
     buf_fini(&s->think);
     buf_fini(&s->answer);
+    metrics_add(s->server->metrics, METRIC_ENGINE_SOCKETS, -1);
     free(s->peer);
     free(s->engine);
     free(s->query);
@@ -165,6 +166,7 @@ static void open_socket(struct request *r)
                                 .peer = str_copy(peer_address(r)),
                                 .engine = str_copy(engine),
                                 .query = common_query(r)};
+    metrics_add(r->server->metrics, METRIC_ENGINE_SOCKETS, 1);
     s->websocket = websocket_accept(r, &events, s);
     if (s->websocket == NULL)
         leave(s);

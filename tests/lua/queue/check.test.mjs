@@ -142,8 +142,8 @@ scripts('nodes that wait', ({ test, shard }) => {
 });
 
 scripts('partial', ({ cases }) => {
-  const partial = ({ seq = 1, lease = '7', offset = 0, think = '', answer = '', max = 1000, holder = 'E', mode = 'whole' } = {}) =>
-    ['partial', 0, 't', seq, lease, offset, think, answer, max, holder, mode];
+  const partial = ({ seq = 1, lease = '7', offset = 0, think = '', answer = '', max = 1000, holder = 'E', mode = 'whole', facts = '' } = {}) =>
+    ['partial', 0, 't', seq, lease, offset, think, answer, max, holder, mode, facts];
   const pending = (more = {}) => ({ 't:t': topicOf(['P 7 1 E 1'], more), leases: zset({ '7 t': LATER }) });
   const renewed = { leases: zset({ '7 t': soon(150_000) }) };
   const pieces = (...list) => ttl(86_400, stream(...list.map(([id, k, x]) => [id, { k, x }])));
@@ -194,6 +194,13 @@ scripts('partial', ({ cases }) => {
     },
     { name: 'overlap is ignored', before: { ...pending(), 'partials:t:1': first }, call: partial({ offset: 0, think: 'hm', answer: 'yes!' }), reply: lines('ok', 6, '', 1, ''), after: { ...renewed, 'partials:t:1': pieces(['1-2', 't', 'hm'], ['1-5', 'a', 'yes'], ['1-6', 'a', '!']) } },
     { name: 'race: the same piece twice, after a lost reply', before: { ...pending({ 'w:1': 'n1' }), 'partials:t:1': first }, call: partial({ think: 'hm', answer: 'yes' }), reply: lines('ok', 5, '', 1, 'n1'), after: renewed },
+    {
+      name: 'what the engine says of the answer is kept, the last word of each',
+      before: pending(),
+      calls: [partial({ facts: '"FinishReason":"stop"' }), partial({ facts: '"Usage":{"prompt_tokens":1,"completion_tokens":2}' }), partial({ facts: '"FinishReason":"length"' }), partial()],
+      replies: Array(4).fill(lines('ok', 0, '', 1, '')),
+      after: { ...pending({ 'f:1': '"FinishReason":"length","Usage":{"prompt_tokens":1,"completion_tokens":2}' }), ...renewed },
+    },
     { name: 'no text renews the lease', before: pending(), call: partial(), reply: lines('ok', 0, '', 1, ''), after: renewed },
     { name: 'a gap says what is expected', before: { ...pending(), 'partials:t:1': first }, call: partial({ offset: 6, answer: '!' }), reply: 'gap\n5' },
     { name: 'an offset within a character of what is stored is a lie', before: { ...pending(), 'partials:t:1': pieces(['1-2', 'a', 'ä']) }, call: partial({ offset: 1, answer: 'äx' }), reply: 'gap\n2' },
