@@ -1,10 +1,11 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: MIT
-# Writes a C file that holds the handbook as HTML pages: handbook.pl OUT.c STYLE.css PAGE.md...
+# Writes a C file that holds the handbook as HTML pages: handbook.pl OUT.c STYLE.css SCRIPT.js PAGE.md...
 # `handbook.pl --questions PAGE.md...` prints the list of all questions instead (./dev docs).
 # services/web/page.h has the types. The first folder is the handbook; pages of another one are served below its name.
 # `cmark` renders the text, and here come tables, the frame around it, an anchor
-# per heading, and links: to other pages as the nodes serve them, to elsewhere as they are. What
+# per heading, the list of pages in the groups of their index, and links: relative to other pages, as the nodes serve them
+# below whatever path, to elsewhere as they are. What
 # leaves these folders by a path is served by no node, so only its text stays.
 # A link to a page or a heading that does not exist ends the build.
 use strict;
@@ -24,9 +25,9 @@ use constant {INDEX => 'README.md', ROOT => '/handbook', LIST_ID => 'all-pages',
 use constant {TABLE => "\x{E000}", ROW => "\x{E001}", CELL => "\x{E002}", TABLE_END => "\x{E003}"};
 
 my $is_list = @ARGV && $ARGV[0] eq '--questions' && shift @ARGV;
-my ($out, $style_file) = $is_list ? () : splice(@ARGV, 0, 2);
+my ($out, $style_file, $script_file) = $is_list ? () : splice(@ARGV, 0, 3);
 my @files = @ARGV;
-die "usage: handbook.pl OUT.c STYLE.css PAGE.md... | --questions PAGE.md...\n" unless @files;
+die "usage: handbook.pl OUT.c STYLE.css SCRIPT.js PAGE.md... | --questions PAGE.md...\n" unless @files;
 
 my %is_folder;
 my @folders = grep { not $is_folder{$_}++ } map { dirname($_) } @files;
@@ -140,6 +141,17 @@ sub url_of {
     return join('/', ROOT, grep { $_ ne '' } folder_of($file), name_of($file));
 }
 
+# The address of a page, or of the first page of the node (''), as another one links to it.
+sub link_of {
+    my ($from, $to) = @_;
+    my @from = split(/\//, url_of($from));
+    my @to = $to eq '' ? ('') : split(/\//, url_of($to));
+    my $page = $to eq '' ? '' : pop @to;
+    pop @from;
+    shift @from, shift @to while @from and @to and $from[0] eq $to[0];
+    return join('/', ('..') x @from, @to, $page) || './';
+}
+
 # The path that a link of a page means.
 sub path_of {
     my ($from, $path) = @_;
@@ -163,7 +175,7 @@ sub resolve {
     return $inner unless $is_folder{dirname($file)};
     die "$from: $target: no such page\n" unless $pages{$file};
     die "$from: $target: no such heading\n" if defined $anchor and not $ids{$file}{$anchor};
-    return '<a href="' . ($target =~ /^#/ ? '' : url_of($file)) . (defined $anchor ? "#$anchor" : '') . qq(">$inner</a>);
+    return '<a href="' . ($target =~ /^#/ ? '' : link_of($from, $file)) . (defined $anchor ? "#$anchor" : '') . qq(">$inner</a>);
 }
 
 # The pages of a folder as its index names them, then those that it does not.
@@ -175,26 +187,59 @@ sub in_order {
     return grep { $pages{$_} and not $seen{$_}++ } $index, @named, grep { dirname($_) eq $folder } sort keys %pages;
 }
 
+# The pages of a folder as its index groups them by headings: [heading, pages...]. The index itself, and pages that it does not
+# name, have none.
+sub groups_of {
+    my ($folder) = @_;
+    my ($index, @groups, %seen) = "$folder/" . INDEX;
+    push @groups, ['', $index];
+    for my $part (split(/(?=<h2 )/, $pages{$index}{source})) {
+        my ($heading) = $part =~ /^<h2 [^>]*>(.*?) <a class="anchor"/;
+        my @named = grep { $pages{$_} and $_ ne $index and not $seen{$_}++ } map { "$folder/$_" } $part =~ /<a href="([^"#\/]+\.md)/g;
+        push @groups, [$heading // '', @named] if @named;
+    }
+    my @rest = grep { dirname($_) eq $folder and $_ ne $index and not $seen{$_} } @order;
+    push @groups, ['', @rest] if @rest;
+    return @groups;
+}
+
+sub list_of_group {
+    my ($here, $heading, @files) = @_;
+    my $list = $heading eq '' ? '' : "<p>$heading</p>\n";
+    $list .= "<ul>\n";
+    for (@files) {
+        my $current = $_ eq $here ? ' aria-current="page"' : '';
+        $list .= '<li><a href="' . link_of($here, $_) . qq("$current>$pages{$_}{title}</a></li>\n);
+    }
+    return "$list</ul>\n";
+}
+
 # The folder of the page comes first.
 sub list_of {
     my ($here) = @_;
     my ($own, $list) = (dirname($here), '');
     for my $folder ($own, grep { $_ ne $own } @folders) {
-        $list .= "<ul>\n";
-        for (grep { dirname($_) eq $folder } @order) {
-            my $current = $_ eq $here ? ' aria-current="page"' : '';
-            $list .= '<li><a href="' . url_of($_) . qq("$current>$pages{$_}{title}</a></li>\n);
-        }
-        $list .= "</ul>\n";
+        $list .= list_of_group($here, @$_) for groups_of($folder);
     }
     return $list;
+}
+
+# Links to the pages before and after this one in its folder.
+sub turns_of {
+    my ($here) = @_;
+    my @own = grep { dirname($_) eq dirname($here) } @order;
+    my ($at) = grep { $own[$_] eq $here } 0 .. $#own;
+    my $turns = '';
+    $turns .= '<a rel="prev" href="' . link_of($here, $own[$at - 1]) . qq(">$pages{$own[$at - 1]}{title}</a>\n) if $at > 0;
+    $turns .= '<a rel="next" href="' . link_of($here, $own[$at + 1]) . qq(">$pages{$own[$at + 1]}{title}</a>\n) if $at < $#own;
+    return qq(<nav class="turns" aria-label="Previous and next page">\n$turns</nav>\n);
 }
 
 # Every question with a link to its section, for the index page.
 sub questions_of {
     my $list = '';
     for my $file (@order) {
-        $list .= '<li><a href="' . url_of($file) . "#$_->[0]\">$_->[1]</a></li>\n" for @{$pages{$file}{questions}};
+        $list .= '<li><a href="' . link_of($first, $file) . "#$_->[0]\">$_->[1]</a></li>\n" for @{$pages{$file}{questions}};
     }
     my $id = QUESTIONS_ID;
     return qq(<nav id="$id" aria-label="All questions">\n<p>All questions</p>\n<ul>\n$list</ul>\n</nav>\n);
@@ -218,10 +263,10 @@ sub print_questions {
 }
 
 sub frame {
-    my ($file, $style) = @_;
+    my ($file, $style, $script) = @_;
     my ($page, $book) = ($pages{$file}, $pages{$first}{title});
     my $title = $file eq $first ? $book : "$page->{title} - $book";
-    my ($root, $id, $list) = (ROOT, LIST_ID, list_of($file));
+    my ($home, $root, $id, $list, $turns) = (link_of($file, ''), link_of($file, $first), LIST_ID, list_of($file), turns_of($file));
     my $questions = $file eq $first ? questions_of() : '';
     return <<"HTML";
 <!doctype html>
@@ -233,18 +278,23 @@ sub frame {
 <style>$style</style>
 </head>
 <body>
-<header><a href="$root">$book</a> <a href="#$id">All pages</a></header>
+<header>
+<p><a href="$home">Parley</a> <a href="$root">Handbook</a> <a href="#$id">All pages</a></p>
+<form class="search" action="$home" role="search"><input name="q" maxlength="4000" required aria-label="Ask the documents" placeholder="Ask the documents"> <button>Ask</button></form>
+</header>
 <main>
 $page->{html}</main>
-<nav id="$id" aria-label="All pages">
+$turns<nav id="$id" aria-label="All pages">
 $list</nav>
-$questions</body>
+$questions<script>$script</script>
+</body>
 </html>
 HTML
 }
 
 render($_) for @files;
 @order = map { in_order($_) } @folders;
+$_->{source} = $_->{html} for values %pages;
 if ($is_list) {
     print_questions();
     exit 0;
@@ -254,12 +304,15 @@ for my $file (@order) {
 }
 
 my $style = decode_utf8(slurp($style_file));
-my $hash = sha256_base64(encode_utf8($style)) . '=';
+my $script = decode_utf8(slurp($script_file)) =~ s{^//.*\n}{}gmr;
+sub source_of { return 'sha256-' . sha256_base64(encode_utf8($_[0])) . '=' }
 open(my $c, '>:raw', $out) or die "$out: $!\n";
 print $c "/* Made by cmake/handbook.pl. */\n#include \"services/web/page.h\"\n\n";
-print $c "const char web_style_hash[] = \"sha256-$hash\";\n\nconst struct web_page web_pages[] = {\n";
+printf $c "const struct html_policy web_page_policy = {.style = \"%s\", .script = \"%s\", .has_form = true};\n\n",
+    source_of($style), source_of($script);
+print $c "const struct web_page web_pages[] = {\n";
 for my $file (@order) {
-    my $html = encode_utf8(frame($file, $style));
+    my $html = encode_utf8(frame($file, $style, $script));
     my $etag = substr(sha256_hex($html), 0, 32);
     printf $c "{\"%s\", \"%s\", \"\\\"%s\\\"\", {%s, %d}},\n", folder_of($file), name_of($file), $etag, c_text($html), length $html;
 }

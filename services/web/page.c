@@ -27,13 +27,24 @@ static void send_page(struct request *r, struct str folder, struct str name)
                 explain_quoted(r, name));
         return;
     }
-    respond_page_policy(r, web_style_hash, false);
+    respond_page_policy(r, &web_page_policy);
     respond_constant(r, HTML_TYPE, page->html, page->etag);
+}
+
+/* Links of an index are relative to the address without a slash at the end. */
+static void send_index(struct request *r, struct str folder, const char *without_slash)
+{
+    if (r->path.at[r->path.n - 1] != '/') {
+        send_page(r, folder, STR(""));
+        return;
+    }
+    respond_header(r, "location", str_of(without_slash));
+    respond_empty(r, 308);
 }
 
 void web_show_index(struct request *r)
 {
-    send_page(r, STR(""), STR(""));
+    send_index(r, STR(""), "../handbook");
 }
 
 void web_show_page(struct request *r)
@@ -43,7 +54,7 @@ void web_show_page(struct request *r)
 
 void web_show_operations(struct request *r)
 {
-    send_page(r, STR("operations"), STR(""));
+    send_index(r, STR("operations"), "../operations");
 }
 
 void web_show_operations_page(struct request *r)

@@ -6,7 +6,7 @@
 #ifndef PARLEY_WEB_PAGE_H
 #define PARLEY_WEB_PAGE_H
 
-#include "shared/base/str.h"
+#include "shared/http/request/html_frame.h"
 
 struct web_page {
     const char *folder; /* after /handbook/: "" is the handbook itself; NULL ends the list */
@@ -16,7 +16,6 @@ struct web_page {
 };
 
 extern const struct web_page web_pages[];
-/* The CSP source of the pages' only style element ("sha256-..."). */
-extern const char web_style_hash[];
+extern const struct html_policy web_page_policy;
 
 #endif

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { Browser, contrasts, findBrowser } from '../support/browser.mjs';
-import { suite } from '../support/harness.mjs';
+import { eventually, suite } from '../support/harness.mjs';
 import { ownShards } from '../support/shards.mjs';
 
 ownShards(); // a page: the same on any number of shards
@@ -65,6 +65,21 @@ suite('the first page in a browser', { nodes: 1, sweep: false }, ({ test, cluste
       for (const wanted of ['RootWebArea: Parley', 'main: ', 'heading 1: Parley', 'region: Now', 'heading 2: Now', 'navigation: Read on', 'heading 2: Read on', 'link: Handbook', 'link: openapi.yaml', 'link: Health'])
         assert.equal(shown.filter((one) => one === wanted).length, 1, `${wanted} in\n${shown.join('\n')}`);
       assert.equal(await page.evaluate('document.documentElement.lang'), 'en');
+    }), { skip });
+
+  test('the examples of a handbook page can be copied, and name this node', () =>
+    withBrowser(async (browser) => {
+      const page = await browser.open(addressOf('/handbook/documents'));
+      assert.deepEqual(page.complaints, []);
+      const examples = await page.evaluate('[...document.querySelectorAll("pre > code")].map((code) => code.textContent)');
+      assert.equal(await page.evaluate('document.querySelectorAll("pre + button.copy").length'), examples.length);
+      await page.evaluate('navigator.clipboard.writeText = (text) => Promise.resolve(void (window.copied = text))');
+      await page.evaluate('document.querySelector("button.copy").click()');
+      await eventually(async () => (await page.evaluate('document.querySelector("button.copy").textContent')) === 'Copied', { what: 'it is copied' });
+      assert.equal(await page.evaluate('window.copied'), examples[0]);
+      await page.go(addressOf('/handbook/what-parley-is'));
+      const text = await page.evaluate('document.querySelector("main").textContent');
+      assert.ok(text.includes(`at its address, such as ${addressOf()}`) && !text.includes(':8080'));
     }), { skip });
 
   test('says the same without scripts, and its links can be followed', () =>

@@ -38,6 +38,8 @@ function wordsOfPage(html) {
 }
 
 const attributes = (html, name) => [...html.matchAll(new RegExp(`\\s${name}="([^"]*)"`, 'g'))].map(([, value]) => decode(value));
+// Where the links of a page lead, below whatever path the node is served.
+const linksOf = (html, path) => attributes(html, 'href').map((link) => (/^https?:/.test(link) ? link : new URL(link, `http://x/below${path}`).href.replace(/^http:\/\/x\/below/, '')));
 const pathOf = (name) => `/${name.replace(/^operations/, 'handbook/operations').replace(/\/README\.md$|\.md$/, '')}`;
 
 suite('the handbook', {}, ({ test, cluster }) => {
@@ -61,10 +63,11 @@ suite('the handbook', {}, ({ test, cluster }) => {
     }
   });
 
-  test('the index is the README of the folder, with and without a slash', async () => {
+  test('the index is the README of the folder, and a slash at its end leads to it', async () => {
     for (const [path, heading] of [['/handbook', '<h1 id="the-parley-handbook">The Parley handbook '], ['/handbook/operations', '<h1 id="operations">Operations ']]) {
       const { text } = await page(path);
-      assert.equal((await page(`${path}/`)).text, text);
+      const moved = await get(`${path}/`);
+      assert.deepEqual([moved.status, new URL(moved.headers.location, `http://x/below${path}/`).pathname], [308, `/below${path}`]);
       assert.ok(text.includes(heading), path);
     }
   });
@@ -76,12 +79,42 @@ suite('the handbook', {}, ({ test, cluster }) => {
     assert.doesNotMatch(text.replace(/<pre>[^]*?<\/pre>/g, ''), /^\|/m);
   });
 
+  const listOf = (text) => /<nav id="all-pages"[^>]*>([^]*?)<\/nav>/.exec(text)[1];
+
   test('every page lists all pages, and marks itself', async () => {
     for (const name of PAGES) {
-      const [, list] = /<nav[^>]*>([^]*?)<\/nav>/.exec((await page(pathOf(name))).text);
-      assert.deepEqual(attributes(list, 'href').sort(), PAGES.map(pathOf).sort());
-      assert.deepEqual(/<a href="([^"]*)" aria-current="page">/.exec(list)[1], pathOf(name));
+      const path = pathOf(name);
+      const list = listOf((await page(path)).text);
+      assert.deepEqual(linksOf(list, path).sort(), PAGES.map(pathOf).sort());
+      assert.deepEqual(linksOf(/<a[^>]* aria-current="page">/.exec(list)[0], path), [path]);
       assert.equal(list.match(/aria-current/g).length, 1);
+    }
+  });
+
+  test('the list has the groups of the index, in its order', async () => {
+    const index = readFileSync(new URL('handbook/README.md', DOCS), 'utf8');
+    const groups = index.split(/^## /m).slice(1).filter((part) => /^- \[/m.test(part)).map((part) => [part.split('\n')[0], ...[...part.matchAll(/\]\((.*?)\.md\)/g)].map(([, name]) => `/handbook/${name}`)]);
+    assert.ok(groups.length > 5);
+    const list = listOf((await page('/handbook/leases')).text);
+    const shown = [...list.matchAll(/<p>(.*?)<\/p>\n<ul>\n([^]*?)<\/ul>/g)].map(([, heading, links]) => [heading, ...linksOf(links, '/handbook/leases')]);
+    assert.deepEqual(shown.slice(0, groups.length), groups);
+  });
+
+  test('each page leads to the one before it and the one after it, to the first page and to the box to ask in', async () => {
+    for (const folder of ['handbook', 'operations']) {
+      let path = pathOf(`${folder}/README.md`), before;
+      const seen = [];
+      while (path) {
+        seen.push(path);
+        const { text } = await page(path);
+        const turn = (rel) => linksOf(new RegExp(`<a rel="${rel}" href="[^"]*">`).exec(text)?.[0] ?? '', path)[0];
+        assert.equal(turn('prev'), before);
+        const [header] = /<header>[^]*<\/header>/.exec(text);
+        assert.deepEqual(linksOf(header, path).slice(0, 2), ['/', '/handbook']);
+        assert.equal(new URL(/<form class="search" action="([^"]*)"/.exec(header)[1], `http://x/below${path}`).pathname, '/below/');
+        [before, path] = [path, turn('next')];
+      }
+      assert.deepEqual(seen.sort(), PAGES.filter((name) => name.startsWith(`${folder}/`)).map(pathOf).sort());
     }
   });
 
@@ -94,7 +127,7 @@ suite('the handbook', {}, ({ test, cluster }) => {
       if (!HANDBOOK.includes(name)) continue;
       for (const [, id] of text.matchAll(/<h2 id="([^"]+)"/g)) expected.push(`${pathOf(name)}#${id}`);
     }
-    assert.deepEqual(attributes(questionsOf((await page('/handbook')).text), 'href').sort(), expected.sort());
+    assert.deepEqual(linksOf(questionsOf((await page('/handbook')).text), '/handbook').sort(), expected.sort());
   });
 
   test('every heading has an anchor of its own, and every link leads to a page or an anchor that is there', async () => {
@@ -108,10 +141,10 @@ suite('the handbook', {}, ({ test, cluster }) => {
         const [, id, anchor] = /^<h\d id="([^"]+)">.* <a class="anchor" href="#([^"]+)"/s.exec(heading);
         assert.equal(anchor, id);
       }
-      for (const link of attributes(text, 'href')) {
-        if (/^https?:/.test(link)) continue;
+      for (const link of linksOf(text, path)) {
+        if (/^https?:/.test(link) || link === '/') continue;
         const [file, anchor] = link.split('#');
-        const target = texts.get(file || path);
+        const target = texts.get(file);
         assert.ok(target, `${path}: ${link} leads to no page`);
         if (anchor !== undefined) assert.ok(attributes(target, 'id').includes(anchor), `${path}: ${link} leads to no heading`);
         else between += 1;
@@ -120,9 +153,9 @@ suite('the handbook', {}, ({ test, cluster }) => {
     assert.ok(between > PAGES.length ** 2, 'links between pages were looked at');
   });
 
-  test('a page may load nothing, run nothing and be framed by nobody, and its one style is let in', async () => {
+  test('a page may load nothing and be framed by nobody, and its one style and one script are let in', async () => {
     const answer = await page('/handbook/engines');
-    assertSafePage(answer);
+    assertSafePage(answer, { hasForm: true, hasScript: true });
     assert.ok(answer.headers['x-request-id']);
   });
 

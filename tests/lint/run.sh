@@ -68,7 +68,7 @@ check_keys() { perl tests/lint/keys.pl; }
 # The list of questions can be made, and so can the pages that nodes serve: none of their links leads nowhere.
 check_questions() {
     mkdir -p build/lint
-    perl cmake/handbook.pl build/lint/handbook.c services/web/page.css docs/handbook/*.md docs/operations/*.md
+    perl cmake/handbook.pl build/lint/handbook.c services/web/page.css services/web/page.js docs/handbook/*.md docs/operations/*.md
     perl cmake/handbook.pl --questions docs/handbook/*.md >build/lint/questions.md
     looked_at questions "$(grep -c '^- ' build/lint/questions.md)"
 }

@@ -47,7 +47,7 @@ suite('links of approvers', { accounts, sweep: false }, ({ test, cluster }) => {
     const hash = createHash('sha256').update(style).digest('base64');
     assert.equal(
       response.headers['content-security-policy'],
-      `default-src 'none'; style-src 'sha256-${hash}'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'`,
+      `default-src 'none'; style-src 'sha256-${hash}'; script-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'`,
     );
     assert.equal(response.headers['referrer-policy'], 'no-referrer');
     assert.equal(response.headers['cache-control'], 'no-store');

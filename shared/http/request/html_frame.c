@@ -4,12 +4,13 @@
 
 #include <stdio.h>
 
-void html_frame_policy(const char *style, bool has_form, char policy[HTML_POLICY_MAX_BYTES])
+void html_policy_write(const struct html_policy *policy, char text[HTML_POLICY_MAX_BYTES])
 {
-    snprintf(policy, HTML_POLICY_MAX_BYTES,
-             "default-src 'none'; style-src '%s'; base-uri 'none'; form-action '%s'; "
-             "frame-ancestors 'none'",
-             style, has_form ? "self" : "none");
+    snprintf(text, HTML_POLICY_MAX_BYTES,
+             "default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; "
+             "form-action '%s'; frame-ancestors 'none'",
+             policy->style, policy->script == NULL ? "none" : policy->script,
+             policy->has_form ? "self" : "none");
 }
 
 void html_frame_put_root(struct buf *b, struct str path)

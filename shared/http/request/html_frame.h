@@ -16,12 +16,17 @@ struct html_frame {
 
 #define HTML_TYPE "text/html; charset=utf-8"
 
-enum { HTML_POLICY_MAX_BYTES = 256 };
+enum { HTML_POLICY_MAX_BYTES = 384 };
 
-/* Writes the Content-Security-Policy of a page whose only style element has the hash `style`. The
- * page may not load resources, run scripts or be framed. Its forms, if it has some, lead to its
- * origin. */
-void html_frame_policy(const char *style, bool has_form, char policy[HTML_POLICY_MAX_BYTES]);
+/* Everything that a page uses: its only style element and its only script element, by their hashes
+ * ("sha256-..."). Its forms, if it has some, lead to its origin. */
+struct html_policy {
+    const char *style, *script; /* script: NULL without one */
+    bool has_form;
+};
+
+/* Writes the Content-Security-Policy by which the page may use nothing else and not be framed. */
+void html_policy_write(const struct html_policy *policy, char text[HTML_POLICY_MAX_BYTES]);
 
 /* Puts the link from a page at `path` to the first page, "../../": nodes may be served below a
  * path that they do not know. `path`: as sent, from its first slash. */

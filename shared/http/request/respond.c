@@ -235,17 +235,17 @@ void respond_json_fixed(struct request *r, int status, struct str body)
     send_copy(r, status, "application/json", body);
 }
 
-void respond_page_policy(struct request *r, const char *style, bool has_form)
+void respond_page_policy(struct request *r, const struct html_policy *policy)
 {
-    char policy[HTML_POLICY_MAX_BYTES];
-    html_frame_policy(style, has_form, policy);
-    respond_header(r, "content-security-policy", str_of(policy));
+    char text[HTML_POLICY_MAX_BYTES];
+    html_policy_write(policy, text);
+    respond_header(r, "content-security-policy", str_of(text));
 }
 
 void respond_page(struct request *r, int status, const struct html_frame *frame, bool has_form,
                   const struct buf *page)
 {
-    respond_page_policy(r, frame->style, has_form);
+    respond_page_policy(r, &(struct html_policy){.style = frame->style, .has_form = has_form});
     respond_text(r, status, HTML_TYPE, page);
 }
 
@@ -317,7 +317,7 @@ static const char *put_error(struct request *r, struct buf *body, const struct p
 {
     if (!accept_prefers_page(request_header(r, "accept")))
         return problem_write(body, r->route == NULL ? NULL : r->route->put_problem, problem);
-    respond_page_policy(r, error_frame.style, false);
+    respond_page_policy(r, &(struct html_policy){.style = error_frame.style});
     error_page_put(body, problem, r->path);
     return HTML_TYPE;
 }

@@ -22,7 +22,7 @@ void respond_json_fixed(struct request *r, int status, struct str body);
 void respond_page(struct request *r, int status, const struct html_frame *frame, bool has_form,
                   const struct buf *page);
 /* The policy alone, for a page that is sent otherwise. */
-void respond_page_policy(struct request *r, const char *style, bool has_form);
+void respond_page_policy(struct request *r, const struct html_policy *policy);
 /* An answer without a body. */
 void respond_empty(struct request *r, int status);
 
