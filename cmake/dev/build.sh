@@ -29,6 +29,12 @@ build() {
     cmake --build "build/$preset" ${targets:+--target "${targets[@]}"}
 }
 
+# The web app, from its sources in services/web/app into its dist, which is committed.
+web() {
+    (cd "$APP" && npm run --silent build)
+    say "built $APP/dist: commit it with its sources"
+}
+
 # Pages that are made of the sources, for readers of a checkout.
 docs() {
     mkdir -p build/docs

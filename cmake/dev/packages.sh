@@ -102,14 +102,21 @@ deps() {
     install_packages $missing
 }
 
-# What tests import from npm, into tests/node_modules, again only when the lock file has changed.
-# Without it the tests that import from there fail and say so; the others still run.
+readonly APP=services/web/app
+
+# node_modules FOLDER...: what tests import from npm (tests), and what the build of the web app takes, into node_modules
+# there, again only when the lock file has changed. Without it the tests that import from there fail and say so; the others run.
 node_modules() {
-    local lock=tests/package-lock.json stamp=tests/node_modules/.installed-lock
-    ! cmp -s $lock $stamp || return 0
-    say "Installing with npm: what tests/package.json names"
-    if (cd tests && npm ci --ignore-scripts --no-audit --no-fund) >var/log/npm.log 2>&1; then
-        cp $lock $stamp
+    local folder
+    for folder; do install_node_modules "$folder"; done
+}
+
+install_node_modules() {
+    local folder=$1 lock=$1/package-lock.json stamp=$1/node_modules/.installed-lock
+    ! cmp -s "$lock" "$stamp" || return 0
+    say "Installing with npm: what $folder/package.json names"
+    if (cd "$folder" && npm ci --ignore-scripts --no-audit --no-fund) >var/log/npm.log 2>&1; then
+        cp "$lock" "$stamp"
     else
         tail -n 15 var/log/npm.log >&2
         warn "npm ci failed; all it said is in var/log/npm.log; continuing without"
@@ -122,8 +129,8 @@ is_under_sudo() { [ "$EUID" -eq 0 ] && [ "${SUDO_UID:-0}" -ne 0 ] && [ "$(stat -
 # What was made as root, except the images of tests of containers, whose files belong to many users.
 give_back() {
     local dir
-    for dir in var build tests/node_modules; do
-        [ ! -d $dir ] || find $dir -path build/containers -prune -o -exec chown -h "$SUDO_UID:$SUDO_GID" {} +
+    for dir in var build tests/node_modules $APP/node_modules $APP/dist; do
+        [ ! -d "$dir" ] || find "$dir" -path build/containers -prune -o -exec chown -h "$SUDO_UID:$SUDO_GID" {} +
     done
 }
 

@@ -71,7 +71,7 @@ check_words() {
     down) [ $# -eq 0 ] || die "down stops everything, and takes no '$1'" ;;
     release) read_release "$@" ;;
     backup | restore) [ $# -gt 0 ] || die "$command takes a file: $DEV $command FILE" ;;
-    package | docs) [ $# -eq 0 ] || die "$command takes no '$1'" ;;
+    package | docs | web) [ $# -eq 0 ] || die "$command takes no '$1'" ;;
     logs) [ $# -le 1 ] || die "logs takes one name, or none for all of them" ;;
     build) [ $# -eq 0 ] || is_preset "$1" || die "no such preset: $1 (CMakePresets.json has: $(presets))" ;;
     fmt) [ "$*" = '' ] || [ "$*" = --check ] || die "fmt takes --check or nothing, not '$*'" ;;

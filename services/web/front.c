@@ -56,8 +56,9 @@ static void put_json(struct buf *b, struct request *r)
         buf_printf(b, "\"depth\":%llu,\"parked_polls\":%llu,\"in_flight\":%llu,",
                    (unsigned long long)numbers->depth, (unsigned long long)numbers->parked,
                    (unsigned long long)numbers->in_flight);
-    buf_lit(b, "\"links\":{\"handbook\":\"/handbook\",\"openapi\":\"/openapi.yaml\","
-               "\"health\":\"/health\"}}");
+    buf_lit(b,
+            "\"links\":{\"app\":\"/app/\",\"handbook\":\"/handbook\",\"openapi\":\"/openapi.yaml\","
+            "\"health\":\"/health\"}}");
 }
 
 /* --- for people ------------------------------------------------------------------------------- */

@@ -5,15 +5,8 @@
 #ifndef PARLEY_WEB_OPENAPI_H
 #define PARLEY_WEB_OPENAPI_H
 
-#include "shared/base/str.h"
+#include "services/web/forms.h"
 
-struct web_openapi {
-    struct web_openapi_form {
-        const char *etag; /* in quotes; differs between the two forms, so that caches can too */
-        struct str bytes;
-    } plain, gzip;
-};
-
-extern const struct web_openapi web_openapi;
+extern const struct web_forms web_openapi;
 
 #endif

@@ -105,7 +105,7 @@ suite('the first page', {}, ({ test, cluster }) => {
   test('its links, which the JSON names too, lead to what is there', async () => {
     const { text } = await page();
     const links = [...text.matchAll(/<a href="([^"]*)"/g)].map(([, link]) => link);
-    assert.deepEqual(links, ['handbook', 'openapi.yaml', 'health']);
+    assert.deepEqual(links, ['app/', 'handbook', 'openapi.yaml', 'health']);
     const paths = links.map((link) => `/${link}`);
     for (const path of paths) assert.equal((await cluster.request('GET', path)).status, 200, path);
     assert.deepEqual(Object.values(assertOk(await get(JSON_TYPE)).links).sort(), paths.sort());

@@ -62,7 +62,7 @@ suite('the first page in a browser', { nodes: 1, sweep: false }, ({ test, cluste
         const level = properties.find((one) => one.name === 'level')?.value.value;
         return `${role.value}${level ? ` ${level}` : ''}: ${name?.value ?? ''}`;
       });
-      for (const wanted of ['RootWebArea: Parley', 'main: ', 'heading 1: Parley', 'region: Now', 'heading 2: Now', 'navigation: Read on', 'heading 2: Read on', 'link: Handbook', 'link: openapi.yaml', 'link: Health'])
+      for (const wanted of ['RootWebArea: Parley', 'main: ', 'heading 1: Parley', 'region: Now', 'heading 2: Now', 'navigation: Read on', 'heading 2: Read on', 'link: Web app', 'link: Handbook', 'link: openapi.yaml', 'link: Health'])
         assert.equal(shown.filter((one) => one === wanted).length, 1, `${wanted} in\n${shown.join('\n')}`);
       assert.equal(await page.evaluate('document.documentElement.lang'), 'en');
     }), { skip });

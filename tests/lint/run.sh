@@ -9,7 +9,7 @@ set -euo pipefail
 export LC_ALL=C.UTF-8
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.."
 
-readonly ALWAYS="format boundaries structure headers lua_headers verbs routes lua_patterns buffers states text links settings versions questions prose words adr keys"
+readonly ALWAYS="app format boundaries structure headers lua_headers verbs routes lua_patterns buffers states text links settings versions questions prose words adr keys"
 readonly WITH_TOOL="shell lua cppcheck tidy" SLOW="cppcheck tidy"
 
 c_files() { find shared services tests -name '*.[ch]' -not -path '*/node_modules/*' | sort; }
@@ -34,6 +34,23 @@ check_format() {
         return 1
     fi
     looked_at format ${#files[@]}
+}
+
+# The committed build of the web app is what its sources give, and they have no error of types.
+check_app() {
+    local app=services/web/app made=build/lint/app
+    if [ ! -d $app/node_modules ]; then
+        echo "app: skipped, ./dev web installs what its build takes"
+        [ -z "${CI:-}" ]
+        return
+    fi
+    rm -rf $made
+    (cd $app && node_modules/.bin/tsc && node_modules/.bin/vite build --outDir "$OLDPWD/$made" --emptyOutDir)
+    diff -r $app/dist $made >/dev/null || {
+        echo "app: $app/dist is not what its sources give: ./dev web builds it" >&2
+        return 1
+    }
+    looked_at app "$(find $app/src -name '*.ts*' | wc -l)"
 }
 
 check_boundaries() { perl tests/lint/boundaries.pl; }

@@ -24,7 +24,7 @@ sub complain {
 }
 
 find({no_chdir => 1, wanted => sub {
-    return $File::Find::prune = 1 if m{/(node_modules|corpus|fixtures)$};
+    return $File::Find::prune = 1 if m{/(node_modules|corpus|fixtures|dist)$};
     return unless -f and (/\.(c|h|lua|mjs|js|ts|tsx|sh|bash|pl|cmake)$/ or m{^(dev|CMakeLists\.txt|\.ci/run)$});
     my $path = $_;
     $n++;

@@ -268,14 +268,25 @@ bool respond_etag_is_in(struct str list, struct str etag)
     return false;
 }
 
-void respond_constant(struct request *r, const char *content_type, struct str body,
-                      const char *etag)
+static void send_constant(struct request *r, const char *content_type, struct str cache_control,
+                          struct str body, const char *etag)
 {
     struct str known = request_header(r, "if-none-match");
     bool is_known = known.at != NULL && respond_etag_is_in(known, str_of(etag));
     const struct held_answer answer = {is_known ? 304 : 200, is_known ? NULL : content_type,
-                                       STR("no-cache"), str_of(etag), is_known ? STR("") : body};
+                                       cache_control, str_of(etag), is_known ? STR("") : body};
     send_answer(r, &answer);
+}
+
+void respond_constant(struct request *r, const char *content_type, struct str body,
+                      const char *etag)
+{
+    send_constant(r, content_type, STR("no-cache"), body, etag);
+}
+
+void respond_fixed(struct request *r, const char *content_type, struct str body, const char *etag)
+{
+    send_constant(r, content_type, STR("public, max-age=31536000, immutable"), body, etag);
 }
 
 /* How to authenticate (RFC 9110, 11.6.1), and what ended a token that was good once (RFC 6750, 3).

@@ -31,6 +31,9 @@ void respond_empty(struct request *r, int status);
  * but must revalidate. */
 void respond_constant(struct request *r, const char *content_type, struct str body,
                       const char *etag);
+/* The same, but caches may keep the bytes for a year without asking: this address never has others.
+ */
+void respond_fixed(struct request *r, const char *content_type, struct str body, const char *etag);
 /* Returns whether If-None-Match names `etag` (RFC 9110, 13.1.2: compared weakly). Pure. */
 bool respond_etag_is_in(struct str list, struct str etag);
 

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+//
+// icons: drawn with lines in the colour of the text. They say nothing to a screen reader: what holds one has a name.
+const paths = {
+  plus: 'M12 5v14M5 12h14',
+  search: 'M11 18a7 7 0 1 0 0-14 7 7 0 0 0 0 14zM20 20l-4-4',
+  send: 'M12 19V5M6 11l6-6 6 6',
+  stop: 'M8 8h8v8H8z',
+  menu: 'M4 7h16M4 12h16M4 17h10',
+  more: 'M5 12h.01M12 12h.01M19 12h.01',
+  close: 'M6 6l12 12M18 6L6 18',
+  copy: 'M9 9h10v10H9zM5 15V5h10',
+  check: 'M5 12.5l4.5 4.5L19 7.5',
+  retry: 'M19 12a7 7 0 1 1-2-5l2 2M19 4v5h-5',
+  edit: 'M4 20l1-4L16.5 4.5a1.4 1.4 0 0 1 2 0l1 1a1.4 1.4 0 0 1 0 2L8 19z',
+  trash: 'M5 7h14M10 7V4h4v3M7 7l1 13h8l1-13',
+  download: 'M12 4v11M7 11l5 5 5-5M5 20h14',
+  down: 'M12 5v14M6 13l6 6 6-6',
+  chevron: 'M9 6l6 6-6 6',
+  person: 'M12 12a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM5 20c1-4 4-5.5 7-5.5s6 1.5 7 5.5',
+  eye: 'M2.5 12C5 7.5 8.5 5.5 12 5.5s7 2 9.5 6.5c-2.5 4.5-6 6.5-9.5 6.5S5 16.5 2.5 12zM12 14.5a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5z',
+} as const;
+
+export type IconName = keyof typeof paths;
+
+export function Icon({ name }: { name: IconName }) {
+  return (
+    <svg class="icon" viewBox="0 0 24 24" aria-hidden="true" focusable="false">
+      <path d={paths[name]} />
+    </svg>
+  );
+}
+
+/** The mark of Parley: a speech bubble. */
+export function Mark() {
+  return (
+    <svg class="mark" viewBox="0 0 32 32" aria-hidden="true" focusable="false">
+      <rect width="32" height="32" rx="9" />
+      <path d="M9 10.5A2.5 2.5 0 0 1 11.5 8h9a2.5 2.5 0 0 1 2.5 2.5v6a2.5 2.5 0 0 1-2.5 2.5H16l-4.6 4.2c-.5.5-1.4.1-1.4-.6V18.5A2.5 2.5 0 0 1 9 16.5z" />
+    </svg>
+  );
+}
