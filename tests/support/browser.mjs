@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: MIT
 //
-// browser: a real browser without a window, driven over the DevTools protocol. Tests that need one are skipped where none is
-// installed: Debian's is the package chromium.
+// browser: a real browser without a window, driven by playwright-core. Tests that need one are skipped where none is installed:
+// Debian's is the package chromium.
 //
 //   findBrowser()                       its path; undefined: there is none
 //   const browser = await Browser.start()
 //   const page = await browser.open(url, {width, scheme: 'dark', scripts: false})
 //   page.requests, page.complaints      URLs that the page asked for; what the browser objected to (policy, errors)
+//   page.tab                            Playwright's page, for clicks and keys
+//   await page.send(method, parameters) the DevTools protocol
 //   await page.evaluate(expression)     its value, as JSON; not with scripts: false
 //   await page.screenshot(file)
 //   const loaded = page.loaded(); …; await loaded          what a click leads to
 //   await page.evaluate(`(${contrasts})()`)                [text, contrast] of every text
+//   const tab = await page.another(url)                    another tab of the same browser profile
 //   await browser.stop()
-import { spawn } from 'node:child_process';
-import { accessSync, constants, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import WebSocket from 'ws';
+import { chromium } from 'playwright-core';
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome'];
 const HEIGHT = 900;
@@ -54,105 +55,67 @@ export function contrasts() {
 
 export class Browser {
   static async start() {
-    const folder = mkdtempSync(join(tmpdir(), 'parley-browser-'));
-    const flags = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--no-first-run', '--remote-debugging-port=0'];
-    const child = spawn(findBrowser(), [...flags, `--user-data-dir=${folder}`, 'about:blank'], { stdio: ['ignore', 'ignore', 'pipe'], detached: true });
-    const address = await new Promise((resolve, reject) => {
-      let said = '';
-      child.stderr.on('data', (bytes) => {
-        said += bytes;
-        const found = /DevTools listening on (ws:\S+)/.exec(said);
-        if (found) resolve(found[1]);
-      });
-      child.once('error', reject);
-      child.once('exit', (code) => reject(new Error(`the browser ended (${code}): ${said.slice(-2000)}`)));
-    });
-    const socket = new WebSocket(address, { perMessageDeflate: false });
-    await new Promise((resolve, reject) => socket.once('open', resolve).once('error', reject));
-    return new Browser(child, folder, socket);
+    const args = ['--disable-gpu', '--disable-dev-shm-usage', '--no-first-run'];
+    return new Browser(await chromium.launch({ executablePath: findBrowser(), chromiumSandbox: false, args }));
   }
 
-  #calls = new Map();
-  #pages = new Map();
-  #last = 0;
-
-  constructor(child, folder, socket) {
-    Object.assign(this, { child, folder, socket });
-    socket.on('message', (bytes) => {
-      const { id, result, error, method, params, sessionId } = JSON.parse(bytes);
-      if (id === undefined) this.#pages.get(sessionId)?.on(method, params);
-      else if (error) this.#calls.get(id).reject(new Error(error.message));
-      else this.#calls.get(id).resolve(result);
-    });
-  }
-
-  send(method, params = {}, sessionId = undefined) {
-    const id = ++this.#last;
-    return new Promise((resolve, reject) => {
-      this.#calls.set(id, { resolve, reject });
-      this.socket.send(JSON.stringify({ id, method, params, sessionId }));
-    });
+  constructor(chrome) {
+    this.chrome = chrome;
   }
 
   async open(url, { width = 1200, scheme = 'light', scripts = true } = {}) {
-    const { targetId } = await this.send('Target.createTarget', { url: 'about:blank' });
-    const { sessionId } = await this.send('Target.attachToTarget', { targetId, flatten: true });
-    const page = new Page((method, params) => this.send(method, params, sessionId));
-    this.#pages.set(sessionId, page);
-    for (const domain of ['Page', 'Network', 'Log', 'Runtime', 'Audits']) await page.send(`${domain}.enable`);
-    await page.send('Emulation.setScriptExecutionDisabled', { value: !scripts });
-    await page.send('Emulation.setDeviceMetricsOverride', { width, height: HEIGHT, deviceScaleFactor: 1, mobile: width < 600 });
-    await page.send('Emulation.setEmulatedMedia', { features: [{ name: 'prefers-color-scheme', value: scheme }] });
-    await page.go(url);
-    return page;
+    const context = await this.chrome.newContext({ viewport: { width, height: HEIGHT }, isMobile: width < 600, colorScheme: scheme, javaScriptEnabled: scripts, locale: 'en-GB' });
+    return Page.open(context, url);
   }
 
   async stop() {
-    const ended = new Promise((resolve) => this.child.once('exit', resolve));
-    this.send('Browser.close').catch(() => {});
-    await ended;
-    this.socket.terminate();
-    rmSync(this.folder, { recursive: true, force: true, maxRetries: 10 });
+    await this.chrome.close();
   }
 }
 
 class Page {
   requests = [];
   complaints = [];
-  #loaded;
 
-  constructor(send) {
-    this.send = send;
+  static async open(context, url) {
+    const page = new Page();
+    page.tab = await context.newPage();
+    page.session = await context.newCDPSession(page.tab);
+    await page.#listen();
+    await page.go(url);
+    return page;
   }
 
-  on(method, params) {
-    if (method === 'Network.requestWillBeSent') this.requests.push(params.request.url);
-    if (method === 'Log.entryAdded') this.complaints.push(params.entry.text);
-    if (method === 'Runtime.exceptionThrown') this.complaints.push(params.exceptionDetails.text);
-    if (method === 'Audits.issueAdded') this.complaints.push(params.issue.code);
-    if (method === 'Page.loadEventFired') this.#loaded?.();
+  async #listen() {
+    this.session.on('Network.requestWillBeSent', ({ request }) => this.requests.push(request.url));
+    this.session.on('Log.entryAdded', ({ entry }) => this.complaints.push(entry.text));
+    this.session.on('Runtime.exceptionThrown', ({ exceptionDetails }) => this.complaints.push(exceptionDetails.exception?.description ?? exceptionDetails.text));
+    this.session.on('Audits.issueAdded', ({ issue }) => this.complaints.push(issue.code === 'GenericIssue' ? issue.details.genericIssueDetails.errorType : issue.code));
+    for (const domain of ['Network', 'Log', 'Runtime', 'Audits']) await this.send(`${domain}.enable`);
+  }
+
+  send(method, params = {}) {
+    return this.session.send(method, params);
+  }
+
+  another(url) {
+    return Page.open(this.tab.context(), url);
   }
 
   // Resolves with the next page that is loaded.
   loaded() {
-    return new Promise((resolve) => (this.#loaded = resolve));
+    return this.tab.waitForEvent('load');
   }
 
   async go(url) {
-    const loaded = this.loaded();
-    const { errorText } = await this.send('Page.navigate', { url });
-    if (errorText) throw new Error(`${url}: ${errorText}`);
-    await loaded;
+    await this.tab.goto(url);
   }
 
   async evaluate(expression) {
-    const { result, exceptionDetails } = await this.send('Runtime.evaluate', { expression, returnByValue: true, awaitPromise: true, userGesture: true });
-    if (exceptionDetails) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);
-    return result.value;
+    return this.tab.evaluate(expression);
   }
 
-  async screenshot(file) {
-    const { data } = await this.send('Page.captureScreenshot', { format: 'png', captureBeyondViewport: true });
-    writeFileSync(file, Buffer.from(data, 'base64'));
+  async screenshot(path) {
+    await this.tab.screenshot({ path, fullPage: true });
   }
 }
