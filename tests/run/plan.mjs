@@ -16,7 +16,7 @@ import { basename } from 'node:path';
 import { otherShards, worldOf } from '../support/world.mjs';
 import { expectedSeconds } from './durations.mjs';
 
-export const GROUPS = 'lint unit fuzz lua http documents workflow bots cluster'.split(' ');
+export const GROUPS = 'lint unit fuzz lua http documents workflow bots web cluster'.split(' ');
 const NODE_GROUPS = GROUPS.slice(3);
 
 // What only `./dev test nightly` runs: measurements of time, which a machine that does other things disturbs.

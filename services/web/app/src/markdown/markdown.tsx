@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+//
+// markdown: a text that somebody else wrote, as elements. Each element is made here from a node of the tree, so there is nothing to
+// clean: a link leads to the web or to a mailbox, a picture is a link, HTML is text.
+import type { Definition, Nodes, Parents, Root, Table } from 'mdast';
+import type { ComponentChildren, VNode } from 'preact';
+import { memo } from './memo';
+import { t } from '../texts';
+import { CopyButton } from '../ui/copy';
+import { cut, type Block } from './blocks';
+import { isReadable, parse } from './parse';
+
+const SAFE_ADDRESS = /^(?:https?:\/\/|mailto:)/i;
+/** The headings of an answer are below that of its question. */
+const HEADINGS = ['h3', 'h4', 'h5', 'h6', 'h6', 'h6'] as const;
+
+type Definitions = Map<string, Definition>;
+
+function Link({ url, children }: { url: string; children: ComponentChildren }) {
+  if (!SAFE_ADDRESS.test(url)) return <>{children}</>;
+  return (
+    <a href={url} target="_blank" rel="noopener noreferrer nofollow">
+      {children}
+    </a>
+  );
+}
+
+export function CodeBlock({ source, language }: { source: string; language: string }) {
+  return (
+    <div class="code">
+      <div class="code-bar">
+        <span dir="auto">{language || t().thread.code}</span>
+        <CopyButton text={source} name={t().thread.copyCode} />
+      </div>
+      <pre tabIndex={0} aria-label={t().thread.code}>
+        <code>{source}</code>
+      </pre>
+    </div>
+  );
+}
+
+function drawTable(table: Table, definitions: Definitions): VNode {
+  const [head, ...rows] = table.children;
+  const cells = (row: Table['children'][number] | undefined, kind: 'th' | 'td') => {
+    const Cell = kind;
+    return row?.children.map((cell, i) => (
+      <Cell key={i} dir="auto" class={`is-${table.align?.[i] ?? 'start'}`} {...(kind === 'th' ? { scope: 'col' } : {})}>
+        {drawAll(cell, definitions)}
+      </Cell>
+    ));
+  };
+  return (
+    <div class="table" tabIndex={0} role="region" aria-label={t().thread.table}>
+      <table>
+        <thead>
+          <tr>{cells(head, 'th')}</tr>
+        </thead>
+        <tbody>
+          {rows.map((row, i) => (
+            <tr key={i}>{cells(row, 'td')}</tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+const drawAll = (parent: Parents, definitions: Definitions): ComponentChildren => parent.children.map((child) => draw(child, definitions));
+
+function drawList(node: Nodes & { type: 'list' }, definitions: Definitions): VNode {
+  return node.ordered ? <ol start={node.start ?? 1}>{drawAll(node, definitions)}</ol> : <ul>{drawAll(node, definitions)}</ul>;
+}
+
+function drawItem(node: Nodes & { type: 'listItem' }, definitions: Definitions): VNode {
+  const isTight = !node.spread;
+  const children = node.children.map((child) => (isTight && child.type === 'paragraph' ? <span>{drawAll(child, definitions)}</span> : draw(child, definitions)));
+  if (typeof node.checked !== 'boolean') return <li dir="auto">{children}</li>;
+  return (
+    <li dir="auto" class="is-task">
+      <input type="checkbox" checked={node.checked} disabled aria-label={node.checked ? '✓' : '–'} />
+      {children}
+    </li>
+  );
+}
+
+function draw(node: Nodes, definitions: Definitions): ComponentChildren {
+  switch (node.type) {
+    case 'text':
+    case 'html':
+      return node.value;
+    case 'paragraph':
+      return <p dir="auto">{drawAll(node, definitions)}</p>;
+    case 'heading': {
+      const Heading = HEADINGS[node.depth - 1]!;
+      return <Heading dir="auto">{drawAll(node, definitions)}</Heading>;
+    }
+    case 'emphasis':
+      return <em>{drawAll(node, definitions)}</em>;
+    case 'strong':
+      return <strong>{drawAll(node, definitions)}</strong>;
+    case 'delete':
+      return <del>{drawAll(node, definitions)}</del>;
+    case 'inlineCode':
+      return <code dir="ltr">{node.value}</code>;
+    case 'code':
+      return <CodeBlock source={node.value} language={node.lang ?? ''} />;
+    case 'break':
+      return <br />;
+    case 'thematicBreak':
+      return <hr />;
+    case 'blockquote':
+      return <blockquote dir="auto">{drawAll(node, definitions)}</blockquote>;
+    case 'list':
+      return drawList(node, definitions);
+    case 'listItem':
+      return drawItem(node, definitions);
+    case 'table':
+      return drawTable(node, definitions);
+    case 'link':
+      return <Link url={node.url}>{drawAll(node, definitions)}</Link>;
+    case 'image':
+      return <Link url={node.url}>{node.alt || node.url}</Link>;
+    case 'linkReference':
+      return <Link url={definitions.get(node.identifier)?.url ?? ''}>{drawAll(node, definitions)}</Link>;
+    case 'imageReference':
+      return <Link url={definitions.get(node.identifier)?.url ?? ''}>{node.alt}</Link>;
+    default:
+      return null;
+  }
+}
+
+function definitionsOf(root: Root): Definitions {
+  return new Map(root.children.flatMap((node) => (node.type === 'definition' ? [[node.identifier, node] as const] : [])));
+}
+
+const Text = memo(({ source }: { source: string }) => {
+  if (!isReadable(source))
+    return (
+      <p dir="auto" class="is-plain" title={t().thread.tooLong}>
+        {source}
+      </p>
+    );
+  const root = parse(source);
+  return <>{drawAll(root, definitionsOf(root))}</>;
+});
+
+const Code = memo(CodeBlock);
+
+const drawBlock = (block: Block, i: number) => (block.kind === 'code' ? <Code key={i} source={block.source} language={block.language} /> : <Text key={i} source={block.source} />);
+
+/** `source` may be the beginning of a text that is still being written. */
+export function Markdown({ source }: { source: string }) {
+  return <div class="markdown">{cut(source).map(drawBlock)}</div>;
+}
