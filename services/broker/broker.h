@@ -7,6 +7,7 @@
 #ifndef PARLEY_SERVICES_BROKER_BROKER_H
 #define PARLEY_SERVICES_BROKER_BROKER_H
 
+#include "services/broker/socket/engine_owners.h"
 #include "services/node/service.h"
 #include "shared/ask/on_behalf.h"
 #include "shared/ask/reply.h"
@@ -28,8 +29,8 @@ enum {
 struct broker {
     struct server *server;
     struct queue *queue;
-    struct fair_slots *searches; /* find_topics.c */
-    unsigned socket_poll_n;      /* polls of engines' sockets (socket/engine_asks.c) */
+    struct fair_slots *searches;  /* find_topics.c */
+    struct engine_owners engines; /* with sockets */
 };
 
 static inline struct broker *broker_of(const struct request *r)

@@ -13,13 +13,14 @@ const accounts = { ...ACCOUNTS, Hostile_1: { secret: 'hostile', role: 'engine' }
 suite('a hostile engine at its socket', { nodes: 1, accounts }, ({ test, cluster }) => {
   const metric = async (name) => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec((await cluster.request('GET', '/metrics?Cluster=false')).text)?.[1] ?? 0);
   const hostile = (more) => openEngine(cluster, { as: 'Hostile_1', slots: 0, ...more });
+  const pieces = ({ Topic, Lease, ...more }) => ({ ...more, Topic, Lease, piece: (Offset, of) => ({ Type: 'partial', Topic, Seq: 1, Lease, Offset, ...of }) });
   // A claim of the hostile engine, and how it sends pieces for it.
   const held = async (engine) => {
     const { Topic } = await cluster.add();
     engine.send({ Type: 'slots', Slots: 1 });
     const claim = await engine.claim();
     engine.send({ Type: 'slots', Slots: 0 });
-    return { ...claim, Topic, piece: (Offset, more) => ({ Type: 'partial', Topic, Seq: 1, Lease: claim.Lease, Offset, ...more }) };
+    return pieces({ ...claim, Topic });
   };
   // A neighbour answers a question in pieces, and its viewer sees each of them.
   async function neighbour() {
@@ -133,6 +134,31 @@ suite('a hostile engine at its socket', { nodes: 1, accounts }, ({ test, cluster
     assert.deepEqual(claims.map(({ Topic }) => Topic).sort(), topics.sort());
     for (const claim of claims) await engine.answer(claim);
     await engine.close();
+  });
+
+  test('what is worked on and what is not stored counts as bodies, and a socket with much of it is read later', async () => {
+    const engine = await hostile({ slots: 64 });
+    const claims = [];
+    for (let i = 0; i < 64; i++) await cluster.add();
+    for (let i = 0; i < 64; i++) claims.push(pieces(await engine.claim()));
+    for (const { piece } of claims) assert.equal((await engine.ask(piece(0, { Answer: 'a' }))).Status, 200);
+    cluster.redis.pause();
+    for (let round = 0; round < 20; round++) for (const { piece } of claims) engine.send(piece(1 + 1000 * round, { Answer: 'a'.repeat(1000) }));
+    await eventually(async () => (await metric('parley_body_bytes')) > 256 * 1024, { what: 'it is counted' });
+    assert.ok((await metric('parley_body_bytes')) < 512 * 1024);
+    cluster.redis.resume();
+    for (const claim of claims) {
+      const [reply] = await engine.answer(claim, ['a'.repeat(20_001)]);
+      assert.equal(reply.Status, 200, JSON.stringify(reply));
+    }
+    cluster.redis.pause();
+    engine.send({ Type: 'extend', Topic: 't', Lease: '9', x: 'x'.repeat(8 * MIB) });
+    await eventually(async () => (await metric('parley_body_bytes')) > 8 * MIB, { what: 'a frame that waits for Redis is counted' });
+    cluster.redis.resume();
+    assert.equal((await engine.next(({ Type }) => Type === 'reply')).Status, 409);
+    await eventually(async () => (await metric('parley_body_bytes')) === 0, { what: 'nothing is held' });
+    await engine.close();
+    await neighbour();
   });
 
   test('a flood of pieces while Redis is frozen waits, and an account that goes meanwhile leaves nothing', async () => {

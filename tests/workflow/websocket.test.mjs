@@ -109,9 +109,10 @@ suite('/ws', { accounts, args: ['--drain-seconds', '5'] }, ({ test, cluster }) =
         once(socket, 'unexpected-response').then(([request, answer]) => (request.destroy(), ['refused', answer])),
       ]);
       if (event === 'open') sockets.push(socket);
-      else refused = response.statusCode;
+      else refused = response;
     }
-    assert.equal(refused, 429);
+    assert.equal(refused.statusCode, 429);
+    assert.ok(Number(refused.headers['retry-after']) > 0);
     assert.ok(sockets.length > 10, `${sockets.length} sockets`);
     const { socket: guest } = await open({ node, token: await tokenOf('User_2') });
     guest.terminate();

@@ -5,11 +5,13 @@
 
 #include "shared/base/mem.h"
 
+#include <stdio.h>
+
 enum {
     TARGET_MAX_BYTES = 4096,
-    POLLS_MAX = 8192,        /* of all sockets of a thread; further slots wait */
     ASKS_MAX = 64,           /* frames in progress; past that nothing more is read */
-    BODIES_BYTES = 64 << 10, /* or with more than this of them */
+    BODIES_BYTES = 64 << 10, /* or with more than this of them, ... */
+    TEXT_BYTES = 256 << 10,  /* or of text that is not stored, in all drafts */
     RETRY_MS = 1000,
     CHANGE_MS = 100, /* each poll is a call of Redis, however often an engine changes its slots */
     EARLY_MS = 1000  /* a poll with nothing that was shorter than this came back early */
@@ -70,6 +72,20 @@ void engine_reply_fault(struct engine_socket *s, const char *detail)
     buf_fini(&b);
 }
 
+void engine_reply_short(struct engine_socket *s, unsigned waiting_n)
+{
+    char detail[256];
+    if (s->is_short)
+        return;
+    s->is_short = true;
+    snprintf(
+        detail, sizeof detail,
+        "%llu %s of this socket must wait: the account has %llu %s at this thread of the node, "
+        "which is its share of %d. Wait for others to end, or connect to another node.",
+        COUNTED(waiting_n, "slot"), COUNTED(s->owner->poll_n, "poll"), ENGINE_POLLS_MAX);
+    engine_reply_fault(s, detail);
+}
+
 void engine_socket_send(struct engine_socket *s, const struct buf *b)
 {
     if (!b->is_over)
@@ -97,7 +113,9 @@ bool engine_socket_is_claim(struct str json)
 
 void engine_socket_pace(struct engine_socket *s)
 {
-    bool is_full = s->ask_n >= ASKS_MAX || s->body_bytes > BODIES_BYTES || s->drafts.clogged_n > 0;
+    bool fits = websocket_hold(s->websocket, s->body_bytes + s->drafts.text_n);
+    bool is_full = !fits || s->ask_n >= ASKS_MAX || s->body_bytes > BODIES_BYTES ||
+                   s->drafts.text_n > TEXT_BYTES || s->drafts.clogged_n > 0;
     if (is_full == s->is_paused || !websocket_is_open(s->websocket))
         return;
     s->is_paused = is_full;
@@ -115,7 +133,7 @@ struct engine_ask *engine_ask_begin(struct engine_socket *s, struct list *list)
     list_append(list, &ask->link);
     if (list == &s->polls) {
         s->poll_n++;
-        s->broker->socket_poll_n++;
+        engine_owner_begin_poll(&s->broker->engines, s->owner);
     } else {
         s->ask_n++;
     }
@@ -139,9 +157,10 @@ void engine_ask_start(struct engine_ask *ask, const char *method, struct str tar
 
 static void leave_polls(struct engine_ask *poll)
 {
-    poll->socket->poll_n--;
-    poll->socket->broker->socket_poll_n--;
-    poll->socket->names &= ~(1ull << poll->name);
+    struct engine_socket *s = poll->socket;
+    s->poll_n--;
+    engine_owner_end_polls(&s->broker->engines, s->owner, 1);
+    s->names &= ~(1ull << poll->name);
 }
 
 void engine_ask_finish(struct engine_ask *ask)
@@ -248,12 +267,14 @@ static void fill(struct engine_socket *s)
     }
     /* A poll that is answered at once has set the deadline: its slot is looked at again then. */
     for (unsigned i = s->claims.n + s->poll_n; i < s->slots; i++) {
-        if (s->broker->socket_poll_n >= POLLS_MAX) {
+        if (!engine_owner_may_poll(&s->broker->engines, s->owner)) {
+            engine_reply_short(s, s->slots - i);
             engine_socket_fill_soon(s, RETRY_MS);
             return;
         }
         start_poll(s);
     }
+    s->is_short = false;
 }
 
 void engine_slots_on_again(struct deadline *deadline)

@@ -86,6 +86,7 @@ static void drop(struct engine_draft *d)
     set_clogged(d, false);
     list_remove(&d->link);
     d->all->n--;
+    d->all->text_n -= d->text.n;
     queue_show_stop(queue_of(d), &d->shower);
     loop_cancel_deadline(loop_of(d), &d->store_by);
     call_detach(&d->call);
@@ -148,6 +149,7 @@ static void remove_stored(struct engine_draft *d)
     size_t n = d->storing_n, run_n = d->storing_run_n;
     memmove(d->text.at, d->text.at + n, d->text.n - n);
     d->text.n -= n;
+    d->all->text_n -= n;
     memmove(d->runs, d->runs + run_n, (d->run_n - run_n) * sizeof *d->runs);
     d->run_n -= run_n;
     d->storing_n = d->storing_run_n = 0;
@@ -223,6 +225,7 @@ static void on_stored(struct call *call, enum err error, struct str reply)
     set_nodes(d, lines_next(&lines));
     report(d);
     set_clogged(d, is_too_much(d));
+    d->all->events->on_clogged(d->all);
     continue_storing(d);
 }
 
@@ -290,6 +293,7 @@ static void append(struct engine_draft *d, bool is_answer, struct str text)
     }
     d->runs[d->run_n - 1].n += text.n;
     buf_put(&d->text, text);
+    d->all->text_n += text.n;
     struct piece piece = {
         .id = {d->claim, d->stored + d->text.n}, .is_answer = is_answer, .text = text};
     show_to_all(d, &piece);
@@ -363,6 +367,7 @@ bool engine_drafts_prime(struct engine_drafts *drafts, const struct draft_frame 
     } else if (d->run_n > 0) { /* a piece that does not follow: what precedes it is stored first */
         store_rest(d);
         d->stored += d->text.n;
+        drafts->text_n -= d->text.n;
         d->storing_n = d->storing_run_n = d->run_n = 0;
         buf_clear(&d->text);
         call_detach(&d->call);

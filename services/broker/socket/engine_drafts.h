@@ -28,7 +28,7 @@ struct engine_drafts_events {
     /* A draft is not stored from `offset` on, and given up: the route knows why. */
     void (*on_refused)(struct engine_drafts *drafts, struct str topic_json, uint64_t seq,
                        struct str lease, uint64_t offset);
-    /* clogged_n has changed. */
+    /* clogged_n has changed, or text_n is less. */
     void (*on_clogged)(struct engine_drafts *drafts);
 };
 
@@ -39,6 +39,7 @@ struct engine_drafts {
     struct str holder; /* the engine's account, a name */
     struct list list;  /* struct engine_draft */
     unsigned n;
+    size_t text_n;      /* bytes of all, not stored */
     unsigned clogged_n; /* with so much unstored text that the engine has to wait */
 };
 

@@ -127,8 +127,10 @@ static void take_piece(struct engine_socket *s, const struct engine_members *m, 
     struct draft_frame frame;
     bool is_piece = read_piece(s, m, id, &frame);
     bool has_facts = engine_member(m, "FinishReason") != NULL || engine_member(m, "Usage") != NULL;
-    if (is_piece && !has_facts && engine_drafts_take(&s->drafts, &frame))
+    if (is_piece && !has_facts && engine_drafts_take(&s->drafts, &frame)) {
+        engine_socket_pace(s);
         return;
+    }
     struct engine_ask *ask = begin(s, FRAME_PARTIAL, m, id);
     ask->is_primed = is_piece && engine_drafts_prime(&s->drafts, &frame);
     hand_over(ask, m, json);

@@ -92,7 +92,8 @@ static void leave(struct engine_socket *s)
 {
     struct list *const lists[] = {&s->polls, &s->asks, &s->answered};
     loop_cancel_deadline(s->server->loop, &s->again);
-    s->broker->socket_poll_n -= s->poll_n;
+    engine_owner_end_polls(&s->broker->engines, s->owner, s->poll_n);
+    engine_owner_leave(s->owner);
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         list_for_each (struct engine_ask, ask, lists[i], link)
             engine_ask_drop(ask, false);
@@ -153,19 +154,21 @@ static void open_socket(struct request *r)
         return;
     }
     struct engine_socket *s = mem_zeroed(sizeof *s);
-    *s = (struct engine_socket){.server = r->server,
-                                .broker = broker_of(r),
-                                .drafts = {.queue = broker_of(r)->queue,
-                                           .events = &drafts_events,
-                                           .holder = r->account->name_token},
-                                .think.max = ENGINE_FRAME_MAX_BYTES,
-                                .answer.max = ENGINE_FRAME_MAX_BYTES,
-                                .account = r->account,
-                                .slots = (unsigned)slots,
-                                .again.on_expire = engine_slots_on_again,
-                                .peer = str_copy(peer_address(r)),
-                                .engine = str_copy(engine),
-                                .query = common_query(r)};
+    *s = (struct engine_socket){
+        .server = r->server,
+        .broker = broker_of(r),
+        .drafts = {.queue = broker_of(r)->queue,
+                   .events = &drafts_events,
+                   .holder = r->account->name_token},
+        .think.max = ENGINE_FRAME_MAX_BYTES,
+        .answer.max = ENGINE_FRAME_MAX_BYTES,
+        .account = r->account,
+        .owner = engine_owner_enter(&broker_of(r)->engines, r->account->name_token),
+        .slots = (unsigned)slots,
+        .again.on_expire = engine_slots_on_again,
+        .peer = str_copy(peer_address(r)),
+        .engine = str_copy(engine),
+        .query = common_query(r)};
     metrics_add(r->server->metrics, METRIC_ENGINE_SOCKETS, 1);
     s->websocket = websocket_accept(r, &events, s);
     if (s->websocket == NULL)

@@ -10,11 +10,12 @@
 #include "services/broker/broker.h"
 #include "services/broker/socket/engine_claims.h"
 #include "services/broker/socket/engine_drafts.h"
+#include "services/broker/socket/engine_owners.h"
 #include "shared/http/request/inner.h"
 #include "shared/http/websocket/websocket.h"
 
 enum {
-    ENGINE_SLOTS_MAX = 64,
+    ENGINE_SLOTS_MAX = ENGINE_POLLS_ALWAYS,
     ENGINE_FRAME_MAX_BYTES = 9 << 20, /* an answer of 8 MiB and the text of its question */
     ENGINE_QUEUE_MAX_BYTES = ENGINE_SLOTS_MAX << 20, /* claims of all slots may come at once */
     ENGINE_FRAME_ID_MAX_BYTES = 64
@@ -34,20 +35,21 @@ struct engine_socket {
     struct server *server;
     struct broker *broker;
     const struct account *account;
+    struct engine_owner *owner; /* whose share of the polls it takes */
     struct engine_claims claims;
     struct engine_drafts drafts;
     struct buf think, answer; /* decoded texts of the frame that is read */
     unsigned slots;
-    struct list polls;                /* struct engine_ask: held */
-    struct list asks;                 /* of frames, until they are answered */
-    struct list answered;             /* their frames are being written, or there was none */
-    unsigned poll_n, ask_n;           /* of the first two */
-    uint64_t names;                   /* those that polls have, a bit each */
-    size_t body_bytes;                /* of frames whose requests have not ended */
-    struct deadline again;            /* looks at free slots, and ends what is answered */
-    uint64_t rest_until_ms, ended_ms; /* ended_ms: when polls were last ended early */
-    bool is_closing, is_paused;
-    char *peer, *engine, *query; /* query: what all polls have */
+    struct list polls;                    /* struct engine_ask: held */
+    struct list asks;                     /* of frames, until they are answered */
+    struct list answered;                 /* their frames are being written, or there was none */
+    unsigned poll_n, ask_n;               /* of the first two */
+    uint64_t names;                       /* those that polls have, a bit each */
+    size_t body_bytes;                    /* of frames whose requests have not ended */
+    struct deadline again;                /* looks at free slots, and ends what is answered */
+    uint64_t rest_until_ms, ended_ms;     /* ended_ms: when polls were last ended early */
+    bool is_closing, is_paused, is_short; /* is_short: of polls, as its engine knows */
+    char *peer, *engine, *query;          /* query: what all polls have */
 };
 
 /* A request of the node's own: a poll for a free slot, or a frame. */
@@ -99,6 +101,8 @@ void engine_reply(struct engine_socket *s, const struct engine_ask *ask, int sta
 void engine_reply_stored(struct engine_socket *s, struct str id, struct str lease, uint64_t next);
 /* Says what is wrong with a frame that cannot be read. */
 void engine_reply_fault(struct engine_socket *s, const char *detail);
+/* Says once that slots get no claims, because the account has its share of this thread's polls. */
+void engine_reply_short(struct engine_socket *s, unsigned waiting_n);
 /* Ends the request. `is_taken`: its answer has reached the engine. */
 void engine_ask_drop(struct engine_ask *ask, bool is_taken);
 /* Ends those that are answered; those that brought a claim only if all is written. */

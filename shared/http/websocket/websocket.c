@@ -13,6 +13,8 @@
 #include "shared/http/websocket/websocket_internal.h"
 #include "shared/http/wire/connection.h"
 
+#include <stdio.h>
+
 enum {
     WRITE_MAX = 64 << 10,  /* one write */
     QUEUE_BYTES = 1 << 20, /* that may wait; plus one message */
@@ -20,7 +22,8 @@ enum {
     HELD_SLACK_BYTES = 8 << 10,
     PING_EVERY_MS = 20000,
     WRITE_CHECKS = 2, /* a write that takes more is cut off */
-    CLOSE_WAIT_MS = 5000
+    CLOSE_WAIT_MS = 5000,
+    SHARE_RETRY_S = 5 /* until an account that has its share of sockets may ask again */
 };
 
 static const struct sm_state states[] = {
@@ -288,6 +291,18 @@ static struct websocket *create(struct request *r, const struct websocket_events
     return ws;
 }
 
+static void refuse_owner(struct request *r)
+{
+    char detail[192];
+    const char *who = r->account == NULL ? "address" : r->identity == NULL ? "account" : "user";
+    snprintf(
+        detail, sizeof detail,
+        "This %s has %zu WebSockets open at this thread of the node, which is its share: close "
+        "some, or connect to another node.",
+        who, websocket_owner_share(r->server));
+    respond_error_more(r, ERR_RATE_LIMITED, detail, NULL, SHARE_RETRY_S);
+}
+
 struct websocket *websocket_accept(struct request *r, const struct websocket_events *events,
                                    void *arg)
 {
@@ -296,8 +311,7 @@ struct websocket *websocket_accept(struct request *r, const struct websocket_eve
         return NULL;
     struct websocket_owner *owner = websocket_owner_enter(r);
     if (owner == NULL) {
-        respond_error(r, ERR_RATE_LIMITED,
-                      "This account has its share of this node's WebSockets open: close some.");
+        refuse_owner(r);
         return NULL;
     }
     struct websocket *ws = create(r, events, arg);

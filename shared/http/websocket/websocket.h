@@ -94,6 +94,10 @@ bool websocket_is_open(const struct websocket *websocket);
 void websocket_pause(struct websocket *websocket);
 /* on_message runs later, never inside the call. */
 void websocket_resume(struct websocket *websocket);
+/* Sets how many bytes of messages its owner works on. They count like bodies of requests
+ * (--body-memory-mib), together with what is being received. Returns false while they are more than
+ * fits: the owner should not read on then. */
+bool websocket_hold(struct websocket *websocket, size_t bytes) must_check;
 /* Closes it after the messages already sent; `reason` has at most WEBSOCKET_REASON_MAX bytes.
  * on_closed runs later. Only the first call has an effect. */
 void websocket_close(struct websocket *websocket, unsigned code, const char *reason);

@@ -37,6 +37,7 @@ struct websocket {
     struct buf held;                  /* whole messages for later, each after its length */
     struct buf sending;               /* what is being written; memory only meanwhile */
     size_t held_at;
+    size_t owner_bytes;      /* that its owner holds of messages */
     size_t queued_bytes;     /* part of the server's */
     size_t read_left;        /* bytes that may be read in this pass */
     uint64_t message_end_ms; /* until when the message must be complete; 0: none has begun */
@@ -85,6 +86,8 @@ void websocket_deliver_held(struct websocket *ws);
 /* Counts one more socket of the request's account, of its provider's user, or of its address.
  * NULL: it has its share of this node's connections. */
 struct websocket_owner *websocket_owner_enter(struct request *r) must_check;
+/* Sockets that one owner may have; 0: any number. */
+size_t websocket_owner_share(const struct server *server) must_check;
 void websocket_owner_leave(struct server *server, struct websocket_owner *owner);
 /* So many bytes more wait for readers, or less. */
 void websocket_owner_count(struct websocket *ws, ptrdiff_t bytes);

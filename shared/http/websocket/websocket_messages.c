@@ -3,7 +3,8 @@
  *
  * wslay keeps each fragment of a message in two pieces of memory of its own, so that 256 KiB in
  * fragments of one byte would take 20 MiB. It is set not to keep them: they are joined here, in
- * one buffer that grows with what came and counts like a request's body (connection_charge).
+ * one buffer that grows with what came and counts like a request's body (connection_charge), with
+ * what is held and what its owner has not done yet.
  *
  * A message that its owner does not want yet (websocket_pause), that is too early for its account's
  * rate, or too long for what is left of the pass, is held. There are few of them: nothing is read
@@ -26,12 +27,27 @@ enum {
 
 /* --- receiving -------------------------------------------------------------------------------- */
 
+/* If it does not fit, what was charged before stays. */
+static bool charge(struct websocket *ws)
+{
+    size_t bytes = ws->message.cap + ws->held.cap + ws->owner_bytes;
+    return connection_charge(connection_of(ws->socket), bytes > ADMIT_UNASKED_BYTES ? bytes : 0,
+                             ws->is_authenticated);
+}
+
+bool websocket_hold(struct websocket *ws, size_t bytes)
+{
+    ws->owner_bytes = bytes;
+    return !websocket_is_open(ws) || ws->socket == NULL || charge(ws);
+}
+
 void websocket_drop_message(struct websocket *ws)
 {
-    if (ws->message.cap > ADMIT_UNASKED_BYTES)
-        (void)!connection_charge(connection_of(ws->socket), 0, ws->is_authenticated);
+    size_t had = ws->message.cap;
     buf_fini(&ws->message);
     ws->message_end_ms = 0;
+    if (had > ADMIT_UNASKED_BYTES)
+        (void)!charge(ws);
 }
 
 static void on_frame_start(wslay_event_context_ptr wslay,
@@ -56,8 +72,7 @@ static void on_frame_bytes(wslay_event_context_ptr wslay,
     if (ws->is_control || ws->state != WEBSOCKET_OPEN || ws->code != 0)
         return;
     buf_put(&ws->message, (struct str){(const char *)piece->data, piece->data_length});
-    if (ws->message.cap > ADMIT_UNASKED_BYTES &&
-        !connection_charge(connection_of(ws->socket), ws->message.cap, ws->is_authenticated))
+    if (ws->message.cap > ADMIT_UNASKED_BYTES && !charge(ws))
         websocket_close(ws, WEBSOCKET_TRY_AGAIN,
                         "This node is busy with other large messages: try again later.");
 }
@@ -112,8 +127,11 @@ void websocket_deliver_held(struct websocket *ws)
     }
     if (ws->held_at < ws->held.n && ws->state == WEBSOCKET_OPEN)
         return;
+    size_t had = ws->held.cap;
     buf_fini(&ws->held);
     ws->held_at = 0;
+    if (had > ADMIT_UNASKED_BYTES)
+        (void)!charge(ws);
 }
 
 static void hold(struct websocket *ws, struct str text)

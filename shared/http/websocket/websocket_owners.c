@@ -39,6 +39,11 @@ static struct websocket_owner *create(struct str name)
     return owner;
 }
 
+size_t websocket_owner_share(const struct server *server)
+{
+    return server->config->wire.connections_max / OWNER_SHARE;
+}
+
 struct websocket_owner *websocket_owner_enter(struct request *r)
 {
     /* Names of accounts are never addresses: ':' and '/' are not in a name_token. */
@@ -48,7 +53,7 @@ struct websocket_owner *websocket_owner_enter(struct request *r)
     struct str name =
         r->account != NULL ? r->account->name_token : (struct str){address, (size_t)n};
     struct websocket_owner **at = place_of(r->server, name);
-    size_t most = r->server->config->wire.connections_max / OWNER_SHARE;
+    size_t most = websocket_owner_share(r->server);
     if (*at != NULL && most > 0 && (*at)->open_n >= most)
         return NULL;
     if (*at == NULL) {
