@@ -16,6 +16,7 @@ struct walk {
     const struct html_tree *tree;
     struct flow flow;
     unsigned pre_depth;
+    struct str picture;             /* the description of the last picture */
     bool is_after_image;            /* a letter that comes next is parted from its text */
     char mark[HTML_MARK_MAX_BYTES]; /* of the list item that has begun */
 };
@@ -172,11 +173,14 @@ static bool is_in_words(struct str s)
     return s.n > 0 && (is_digit(*s.at) || is_letter(*s.at));
 }
 
+/* A description that all pictures of an article have says nothing after the first; in cells, which
+ * have a walk of their own, it may be a value. */
 static void put_alt(struct walk *walk, const struct html_node *node)
 {
     struct str alt = str_of(html_node_find(node, "alt"));
-    if (str_trim(alt).n == 0)
+    if (str_trim(alt).n == 0 || str_eq(alt, walk->picture))
         return;
+    walk->picture = alt;
     flow_put(&walk->flow, STR(" "));
     flow_put(&walk->flow, alt);
     walk->is_after_image = true;

@@ -5,6 +5,7 @@
  * costs nothing but time. */
 #include "shared/extract/html_tidy.h"
 
+#include "shared/base/hash.h"
 #include "shared/extract/html_scan.h"
 #include "shared/text/text.h"
 
@@ -170,8 +171,9 @@ static void put_attributes(struct buf *out, const struct html_token *token)
                                        "colspan", "rowspan", "itemprop", NULL};
     for (size_t i = 0; kept[i] != NULL; i++)
         put_attribute(out, kept[i], html_token_find(token, kept[i]));
-    if (html_token_find(token, "href").at != NULL)
-        buf_lit(out, " href");
+    struct str target = html_token_find(token, "href");
+    if (target.at != NULL)
+        buf_printf(out, " href=\"%08x\"", hash_fnv32(target, 0));
     if (is_hidden(token))
         buf_lit(out, " hidden");
 }

@@ -6,9 +6,9 @@
  * are never closed are opened again in each paragraph.
  *
  * What comes out has at most about HTML_TIDY_DEPTH_MAX open elements at a time; no attributes but
- * those that say what people see; no comments, scripts, styles or noscripts, no elements that only
- * change the font; and a "<" for nothing but a tag, so that any parser finds the same
- * tags. Entities stay as they are. One pass; pure; any thread.
+ * those that say what people see, and a number for the target of a link; no comments, scripts,
+ * styles or noscripts, no elements that only change the font; and a "<" for nothing but a tag, so
+ * that any parser finds the same tags. Entities stay as they are. One pass; pure; any thread.
  */
 #ifndef PARLEY_EXTRACT_HTML_TIDY_H
 #define PARLEY_EXTRACT_HTML_TIDY_H

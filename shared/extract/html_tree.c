@@ -99,8 +99,13 @@ static bool is_never_seen(const struct html_node *node)
 /* A formula is often there twice: drawn, and hidden as MathML for those who cannot see it. */
 static bool is_around_formula(const struct html_tree *tree, size_t i)
 {
-    return tree->nodes[i].tag != GUMBO_TAG_HEAD && i + 1 < tree->nodes[i].end &&
-           tree->nodes[i + 1].tag == GUMBO_TAG_MATH;
+    const struct html_node *nodes = tree->nodes;
+    size_t first = i + 1;
+    while (first < nodes[i].end && html_node_is_text(&nodes[first]) &&
+           str_trim(nodes[first].text).n == 0)
+        first++;
+    return nodes[i].tag != GUMBO_TAG_HEAD && first < nodes[i].end &&
+           nodes[first].tag == GUMBO_TAG_MATH;
 }
 
 void html_tree_init(struct html_tree *tree, struct str html)
@@ -157,6 +162,39 @@ void html_tree_count(struct html_tree *tree)
             node->link_n = node->text_n;
         parent->text_n += node->text_n;
         parent->link_n += node->link_n;
+    }
+}
+
+void html_tree_leave_out(struct html_tree *tree, uint32_t i)
+{
+    for (uint32_t k = i; k < tree->nodes[i].end; k++)
+        tree->nodes[k].is_left_out = true;
+}
+
+bool html_tag_is_block(GumboTag tag)
+{
+    switch (tag) {
+    case GUMBO_TAG_LAST:
+    case GUMBO_TAG_A:
+    case GUMBO_TAG_SPAN:
+    case GUMBO_TAG_SUP:
+    case GUMBO_TAG_SUB:
+    case GUMBO_TAG_UNKNOWN:
+    case GUMBO_TAG_LABEL:
+    case GUMBO_TAG_ABBR:
+    case GUMBO_TAG_CITE:
+    case GUMBO_TAG_TIME:
+    case GUMBO_TAG_INS:
+    case GUMBO_TAG_MARK:
+    case GUMBO_TAG_Q:
+    case GUMBO_TAG_RUBY:
+    case GUMBO_TAG_KBD:
+    case GUMBO_TAG_VAR:
+    case GUMBO_TAG_SAMP:
+    case GUMBO_TAG_DFN:
+    case GUMBO_TAG_BDI:
+    case GUMBO_TAG_BDO: return false;
+    default: return true;
     }
 }
 

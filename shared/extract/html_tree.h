@@ -28,7 +28,11 @@ struct html_node {
     uint16_t indent;         /* of a list item: columns before its mark */
     uint32_t item;           /* the list item that it is in; 0: none */
     uint32_t text_n, link_n; /* bytes that are no blanks, and those of them in links */
+    uint32_t prose_n;        /* those in paragraphs that are not mostly links (html_article) */
 };
+
+/* A page with less prose is small. */
+enum { HTML_PROSE_MIN_BYTES = 300 };
 
 struct html_tree {
     struct html_node *nodes;
@@ -42,6 +46,10 @@ void html_tree_fini(struct html_tree *tree);
 
 /* Adds up the texts of all nodes that are not left out. */
 void html_tree_count(struct html_tree *tree);
+/* Leaves an element out with all that it contains. */
+void html_tree_leave_out(struct html_tree *tree, uint32_t i);
+/* Returns whether an element parts its text from what is around it. */
+bool html_tag_is_block(GumboTag tag);
 /* The value of an attribute; NULL if the element does not have it. */
 const char *html_node_find(const struct html_node *node, const char *name);
 /* The number that an attribute begins with; `otherwise` without one. */
@@ -49,6 +57,11 @@ long html_node_number(const struct html_node *node, const char *name, long other
 /* Copies at most `max` - 1 bytes of the text of a node, without what is left out, and a NUL.
  * Returns how many bytes there were. */
 size_t html_tree_copy_text(const struct html_tree *tree, uint32_t i, char *at, size_t max);
+
+static inline bool html_is_share(uint64_t part, uint64_t all, unsigned percent)
+{
+    return part * 100 >= all * percent;
+}
 
 static inline bool html_node_is_text(const struct html_node *node)
 {

@@ -90,6 +90,7 @@ static void what_is_hidden_is_not_there(void **state)
         {"a<datalist><option>b</datalist><select><option>c</select>", "a"},
         {"a<del>b</del><s>c</s><strike>d</strike><ins>e</ins>", "ae"},
         {"<span style='display:none'><math><mi>x</mi></math></span> is unknown", "x is unknown"},
+        {"<div style='display:none'>\n <math><mi>x</mi></math>\n</div>", "x"},
     };
     EXPECT_ALL(pages);
 }
@@ -202,6 +203,8 @@ static void pictures_and_readings_are_in_the_text(void **state)
         {"Press <img alt=OK>.", "Press OK."},
         {"Press<img alt=OK>twice", "Press OK twice"},
         {"a<img alt=''>b<img src=x>c", "abc"},
+        {"<img alt='Photo of a pump'>a<img alt='Photo of a pump'>b", "Photo of a pump ab"},
+        {"<table><tr><td><img alt=yes><td>a<tr><td><img alt=yes><td>b</table>", "yes | a\nyes | b"},
         {"<figure><img alt='A pump'><figcaption>Fig. 1</figcaption></figure>", "A pump\n\nFig. 1"},
         {"<ruby>漢<rp>(</rp><rt>kan</rt><rp>)</rp>字<rt>ji</rt></ruby>", "漢(kan)字(ji)"},
         {"He said <q>no</q>.", "He said “no”."},
@@ -225,26 +228,27 @@ static void a_title_is_put_unless_the_page_begins_with_it(void **state)
     EXPECT_ALL(pages);
 }
 
-/* A page of a site: links around an article of some length. */
-static void put_site(const char *before, const char *after)
+#define SENTENCE "The pump runs at 40 bar, and it is checked by two people in March of each year."
+#define SENTENCES                                                                                  \
+    SENTENCE "\n\n" SENTENCE "\n\n" SENTENCE "\n\n" SENTENCE "\n\n" SENTENCE "\n\n" SENTENCE       \
+             "\n\n" SENTENCE "\n\n" SENTENCE
+
+/* A page of a site: an article of some length with links around it, of which `kept` stays. */
+static void expect_site(const char *before, const char *after, const char *kept)
 {
-    static const char paragraph[] =
-        "<p>The pump runs at 40 bar, and it is checked by two people in March of each year.</p>";
+    char expected[1024];
+    snprintf(expected, sizeof expected, "# Pump\n\n" SENTENCES "%s", kept);
     buf_clear(&fixture);
     buf_put(&fixture, str_of(before));
     for (int i = 0; i < 8; i++)
-        buf_put(&fixture, str_of(paragraph));
+        buf_lit(&fixture, "<p>" SENTENCE "</p>");
     buf_put(&fixture, str_of(after));
-    expect_of(before, EXTRACT_HTML, buf_str(&fixture),
-              "# Pump\n\n"
-              "The pump runs at 40 bar, and it is checked by two people in March of each year.\n\n"
-              "The pump runs at 40 bar, and it is checked by two people in March of each year.\n\n"
-              "The pump runs at 40 bar, and it is checked by two people in March of each year.\n\n"
-              "The pump runs at 40 bar, and it is checked by two people in March of each year.\n\n"
-              "The pump runs at 40 bar, and it is checked by two people in March of each year.\n\n"
-              "The pump runs at 40 bar, and it is checked by two people in March of each year.\n\n"
-              "The pump runs at 40 bar, and it is checked by two people in March of each year.\n\n"
-              "The pump runs at 40 bar, and it is checked by two people in March of each year.");
+    expect_of(before, EXTRACT_HTML, buf_str(&fixture), expected);
+}
+
+static void put_site(const char *before, const char *after)
+{
+    expect_site(before, after, "");
 }
 
 #define LINKS                                                                                      \
@@ -263,6 +267,26 @@ static void an_article_is_found_among_links(void **state)
     put_site("<div role=banner>Logo</div><h1>Pump</h1>", "<footer>Imprint</footer>");
     put_site("<h1>Pump</h1>", "<div class='related-posts'><p>Other pumps that you may like to read "
                               "about, as many others did.</div>");
+    put_site("<h1>Pump<span class=mw-editsection>[edit]</span></h1>",
+             "<div class='x ad-unit'>Advertisement</div>");
+}
+
+static void links_to_one_place_are_a_part_of_the_article(void **state)
+{
+    expect_site("<h1>Pump</h1>",
+                "<div><a href=1>ZX-81</a> <a href=1>41 coins</a> <a href=1>Buy</a></div>",
+                "\n\nZX-81 41 coins Buy");
+    put_site("<h1>Pump</h1>",
+             "<div><a href=1>ZX-81</a> <a href=2>ZX-82</a> <a href=3>ZX-83</a></div>");
+}
+
+static void a_dialog_may_hold_the_article(void **state)
+{
+    static const char before[] =
+        "<div aria-hidden=true>" LINKS "<p>" SENTENCES "<p>" SENTENCES "<p>" SENTENCES
+        "<p>" SENTENCES "</div><div><article><h1>Pump</h1>";
+    put_site(before, "</article></div>");
+    expect_site("<div aria-hidden=true><h1>Pump</h1>", "</div><div>Cookies?</div>", "");
 }
 
 static void a_page_of_links_is_read_whole(void **state)
@@ -298,6 +322,8 @@ int main(void)
         cmocka_unit_test(pictures_and_readings_are_in_the_text),
         cmocka_unit_test(a_title_is_put_unless_the_page_begins_with_it),
         cmocka_unit_test(an_article_is_found_among_links),
+        cmocka_unit_test(links_to_one_place_are_a_part_of_the_article),
+        cmocka_unit_test(a_dialog_may_hold_the_article),
         cmocka_unit_test(a_page_of_links_is_read_whole),
     };
     return cmocka_run_group_tests(tests, set_up_alone, tear_down);
