@@ -22,6 +22,7 @@
 
 #include <hiredis/async.h>
 #include <hiredis/hiredis.h>
+#include <hiredis/sds.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdatomic.h>
@@ -498,6 +499,11 @@ void redis_conn_push(struct redis_conn *conn)
     int is_done;
     if (conn->ac != NULL && conn->state == CONN_UP && (conn->ac->c.flags & REDIS_IN_CALLBACK) == 0)
         (void)redisBufferWrite(&conn->ac->c, &is_done);
+}
+
+size_t redis_conn_unwritten(const struct redis_conn *conn)
+{
+    return conn->ac == NULL ? 0 : sdslen(conn->ac->c.obuf);
 }
 
 enum redis_trouble redis_conn_trouble(const struct redis_conn *conn)

@@ -22,11 +22,12 @@
  * Slow verbs are collected in batches of their own, which are sent one at a time (send_slow).
  *
  * While IN_FLIGHT_MAX batches are under way the next one grows. One that is full is sent unless
- * IN_FLIGHT_BYTES are under way: hiredis moves all that it has not written with each write, so
- * what it is given must not grow with what clients sent. While Redis is idle one of EARLY_CALLS
- * verbs does not wait for the turn's end: Redis runs them while the node reads the next requests. A
- * batch with a new query waits for the end, so that polls that arrive in the same turn are parked
- * first: to queue and claim a query costs a third more than to hand it over. */
+ * IN_FLIGHT_BYTES are under way, or UNWRITTEN_BYTES are not written yet: hiredis moves all that it
+ * has not written with each call and each write, so what it is given must not grow with what
+ * clients sent. While Redis is idle one of EARLY_CALLS verbs does not wait for the turn's end:
+ * Redis runs them while the node reads the next requests. A batch with a new query waits for the
+ * end, so that polls that arrive in the same turn are parked first: to queue and claim a query
+ * costs a third more than to hand it over. */
 #include "shared/redis/turn_internal.h"
 
 #include "generated/verb_ids.h"
@@ -40,6 +41,7 @@ enum {
     IN_FLIGHT_MAX = 8,
     IN_FLIGHT_LONG_MAX = 2,    /* while calls are long */
     IN_FLIGHT_BYTES = 8 << 20, /* more than Redis takes while the node serves others */
+    UNWRITTEN_BYTES = 2 << 20, /* what hiredis moves and writes of them in a millisecond or two */
     EARLY_CALLS = 8,
     SETTINGS_MAX_BYTES = 1024,
     BYTES_A_MS = 4096, /* of a slow network: uploads get the time that they take on one */
@@ -289,7 +291,9 @@ static void send_collected(struct turn *turn)
  * once. */
 static bool has_room(const struct turn *turn)
 {
-    return turn->is_paused || !turn->is_up || turn->in_flight_bytes < IN_FLIGHT_BYTES;
+    return turn->is_paused || !turn->is_up ||
+           (turn->in_flight_bytes < IN_FLIGHT_BYTES &&
+            redis_conn_unwritten(turn->conn) < UNWRITTEN_BYTES);
 }
 
 /* Returns whether it has sent something. */

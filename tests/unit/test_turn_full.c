@@ -6,7 +6,7 @@
 enum {
     LARGE_N = 80,
     LARGE_BYTES = 300000,                    /* fills a call */
-    AT_ONCE_N = (8 << 20) / LARGE_BYTES + 1, /* turn.c: IN_FLIGHT_BYTES */
+    AT_ONCE_N = (2 << 20) / LARGE_BYTES + 1, /* turn.c: UNWRITTEN_BYTES */
     ALL_N = LARGE_N + 20,
 };
 

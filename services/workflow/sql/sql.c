@@ -61,7 +61,20 @@ void sql_call_end_later(struct sql_call *call, enum sql_outcome outcome, struct 
     call->outcome = outcome;
     snprintf(call->reason, sizeof call->reason, "%.*s", STR_ARG(reason));
     list_append(&call->store->ending, &call->link);
-    loop_set_deadline(call->store->loop, &call->limit, 0);
+    loop_cancel_deadline(call->store->loop, &call->limit);
+    loop_begin_steps(call->store->loop, &call->store->steps);
+}
+
+/* Ends one: what is begun with a description is long, since it contains the question. */
+static bool end_one(struct steps *steps)
+{
+    struct sql_store *store = container_of(steps, struct sql_store, steps);
+    struct sql_call *call = list_first(&store->ending, struct sql_call, link);
+    if (call == NULL)
+        return false;
+    list_remove(&call->link);
+    sql_call_end(call, call->outcome, call->reason);
+    return !list_is_empty(&store->ending);
 }
 
 void sql_call_leave(struct sql_call *call)
@@ -74,11 +87,6 @@ static void on_call_limit(struct deadline *deadline)
 {
     struct sql_call *call = container_of(deadline, struct sql_call, limit);
     struct sql_store *store = call->store;
-    if (call->is_ending) {
-        list_remove(&call->link);
-        sql_call_end(call, call->outcome, call->reason);
-        return;
-    }
     if (sql_slots_reach(store) && clock_mono_ms() - call->since_ms < BUSY_MS) {
         loop_set_deadline(store->loop, &call->limit, AWAY_MS);
         return;
@@ -174,6 +182,7 @@ struct sql_store *sql_store_create(struct loop *loop, const struct sql_settings 
         abort();
     store->loop = loop;
     store->settings = settings;
+    store->steps.step = end_one;
     store->turns = fair_slots_create(&(struct fair_slots_config){.slot_n = settings->kind->child_n,
                                                                  .waiting_max = SQL_WAITING_MAX});
     sql_slots_init(store);
@@ -199,6 +208,7 @@ void sql_store_destroy(struct sql_store *store)
     }
     free_all(&store->waiting);
     free_all(&store->ending);
+    steps_end(&store->steps);
     fair_slots_destroy(store->turns);
     child_reap_all();
     json_decref(store->tables);

@@ -43,7 +43,7 @@ struct sql_call {
     sql_tables_cb *on_tables;
     void *context;
     struct deadline limit; /* of its wait */
-    bool is_ending;        /* with this, at its deadline: */
+    bool is_ending;        /* with this, in steps: */
     enum sql_outcome outcome;
     char reason[REASON_BYTES];
 };
@@ -54,6 +54,7 @@ struct sql_store {
     struct slot slots[SLOTS_MAX];
     struct fair_slots *turns;    /* whose call a child works on next */
     struct list waiting, ending; /* struct sql_call */
+    struct steps steps;          /* end those that are ending */
     unsigned waiting_n, rest_ms;
     json_t *tables;             /* of the last description; NULL: it failed, or there was none */
     uint64_t tables_ms;         /* 0: there was none */

@@ -5,7 +5,8 @@
  * waiting for the other, and reads on whatever waits to be written. Here libh2o gives the socket
  * away (h2o_http1_upgrade) and only says when it is readable. websocket_pump() moves bytes both
  * ways: what came goes from the socket into wslay's buffer, READ_BYTES at most in a pass of the
- * loop, and all that wslay has to say goes into one buffer and out in one write.
+ * loop, or LITTLE_BYTES when that has no time left, and all that wslay has to say goes into one
+ * buffer and out in one write.
  *
  * A close frame overtakes text that waits in wslay, so one that is ours waits until that is sent,
  * unless nobody reads it (WEBSOCKET_TRY_AGAIN). Closing a socket with bytes unread resets it, and
@@ -17,6 +18,8 @@
 
 enum {
     READ_BYTES = 64 << 10, /* of a socket in one pass of the loop */
+    LITTLE_BYTES = 4 << 10,
+    BYTES_A_US = 200, /* that wslay takes, about */
     SCRATCH_BYTES = 4 << 10
 };
 
@@ -119,10 +122,13 @@ static void read_or_wait(struct websocket *ws)
 
 void websocket_pump(struct websocket *ws)
 {
+    struct passes *passes = &ws->server->loop->passes;
     ws->is_pumping = true;
     ws->is_dry = false;
-    ws->read_left = READ_BYTES;
+    size_t most = passes_have_time(passes) ? READ_BYTES : LITTLE_BYTES;
+    ws->read_left = most;
     take_input(ws);
+    passes_use(passes, (most - ws->read_left) / BYTES_A_US);
     bool ok = give_output(ws);
     websocket_count_queued(ws);
     ws->is_pumping = false;

@@ -9,6 +9,7 @@ enum {
     READ_BYTES = 16 << 10,
     READ_STREAMS_BYTES = 6 << 10,
     READ_AUTHENTICATED_BYTES = 256 << 10,
+    BYTES_A_US = 200 /* that are read, about: the kernel copies them into pages that are new */
 };
 
 /* A body in chunks, whose length shows as it comes. Past its end libh2o is made to answer 413 by
@@ -37,15 +38,20 @@ static size_t streams_at_once(const struct connection *c)
     return c->room_left > CONNECTION_READ_LEAST_BYTES ? c->room_left : CONNECTION_READ_LEAST_BYTES;
 }
 
+/* Many large bodies that come at once are read on in smaller parts when a pass has no time left. */
+static size_t large_at_once(const struct connection *c)
+{
+    return passes_have_time(&c->all->wire->loop->passes) ? READ_AUTHENTICATED_BYTES : READ_BYTES;
+}
+
 static size_t most_at_once(const struct connection *c)
 {
-    size_t most = c->is_body_authenticated ? READ_AUTHENTICATED_BYTES : READ_BYTES;
+    size_t most = c->is_body_authenticated ? large_at_once(c) : READ_BYTES;
     size_t size = c->socket->input->size;
     switch (c->state) {
     case CONNECTION_BODY: return c->most_n - size < most ? c->most_n - size : most;
     case CONNECTION_CHUNKS: return most;
-    case CONNECTION_HTTP2:
-        return c->is_body_authenticated ? READ_AUTHENTICATED_BYTES : streams_at_once(c);
+    case CONNECTION_HTTP2: return c->is_body_authenticated ? large_at_once(c) : streams_at_once(c);
     default: return READ_BYTES;
     }
 }
@@ -69,6 +75,7 @@ bool connection_read(struct connection *c, const char **error)
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return false;
     socket->bytes_read = n > 0 ? (size_t)n : 0;
+    passes_use(&c->all->wire->loop->passes, socket->bytes_read / BYTES_A_US);
     if (n < 0 && c->on_reset != NULL)
         c->on_reset(c->on_reset_arg, c->number, 0);
     if (n <= 0) {
