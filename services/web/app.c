@@ -36,19 +36,19 @@ static void send_file(struct request *r, struct str name)
     web_send_forms(r, file->type, &file->forms, file->is_fixed);
 }
 
+/* Its links are relative to the address with the slash: nodes may be served below a path that they
+ * do not know. */
 void web_show_app(struct request *r)
 {
-    send_file(r, STR("index.html"));
+    if (r->path.at[r->path.n - 1] == '/') {
+        send_file(r, STR("index.html"));
+        return;
+    }
+    respond_header(r, "location", STR("app/"));
+    respond_empty(r, 308);
 }
 
 void web_show_app_file(struct request *r)
 {
     send_file(r, request_path_param(r, "file"));
-}
-
-/* Relative: nodes may be served below a path that they do not know. */
-void web_lead_to_app(struct request *r)
-{
-    respond_header(r, "location", STR("app/"));
-    respond_empty(r, 308);
 }
