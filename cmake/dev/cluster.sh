@@ -96,12 +96,17 @@ TEXT
 
 # Each line to paste is one line, and works in any folder.
 first_steps() {
-    local url env
+    local url env link
     url=http://127.0.0.1:$(port_of node1)
+    link=$("$PARLEY" link --url "$url" --user User_1 --secret-file "$SECRETS/User_1") || link=$url/app/
     env=$(printf '%q' "$PWD/var/env")
     cat <<TEXT
 
 Parley answers at $url (metrics at $url/metrics).
+
+Chat in a browser, signed in as User_1. This link works once, within ten minutes; parley link prints another one:
+
+  $link
 
 In this shell, from now on: where Parley is, and an account to use it with
 

@@ -20,6 +20,8 @@ cat <<TEXT
 
 Parley answers at $url
 
+Chat in a browser: sign in at $url/app/ as User_1. Its secret is among the accounts, see below.
+
 Ask the handbook, as anybody may, and get an answer that names its sources:
 
   curl -sw '\\n' $url/ask -d '{"question":"What happens when an engine dies?"}'
