@@ -55,8 +55,8 @@ void engine_reply_stored(struct engine_socket *s, struct str id, struct str leas
     struct buf b;
     buf_init(&b, 1024);
     put_reply(&b, FRAME_PARTIAL, id, lease, 200);
-    buf_printf(&b, "{\"Next\":%llu,\"IntervalMs\":0,\"Cancelled\":false}}",
-               (unsigned long long)next);
+    buf_printf(&b, "{\"Next\":%llu,\"IntervalMs\":%llu,\"Cancelled\":false}}",
+               (unsigned long long)next, (unsigned long long)s->drafts.interval_ms);
     engine_socket_send(s, &b);
     buf_fini(&b);
 }

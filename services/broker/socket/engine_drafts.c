@@ -16,6 +16,8 @@ enum {
     CLOG_RUNS = 256,           /* in so many runs, ... */
     CLOG_ACKS_BYTES = 8 << 10, /* or with such Ids to be answered */
     RETRY_MS = 1000,           /* Redis was away */
+    SLOW_MS = 100,             /* a store that takes longer lets the engine send less often, ... */
+    INTERVAL_MAX_MS = 5000,    /* but as often as this */
     NODES_MAX_BYTES = 8 << 10,
     ACKS_MAX_BYTES = 16 << 10,
     LEASE_BYTES = 24
@@ -39,7 +41,7 @@ struct engine_draft {
     uint64_t claim;     /* 0: PRIMING */
     unsigned priming_n; /* pieces that went the way of the route and are under way */
     uint64_t stored;    /* the offset */
-    uint64_t stored_at_ms;
+    uint64_t stored_at_ms, store_began_ms;
     struct buf text; /* from `stored` on */
     struct run *runs;
     size_t run_n;
@@ -97,6 +99,13 @@ static void drop(struct engine_draft *d)
     free(d->topic);
     free(d->topic_json);
     free(d);
+}
+
+/* A piece that comes before its predecessor is stored only lengthens the queue of Redis. */
+void engine_drafts_note_store(struct engine_drafts *drafts, uint64_t took_ms)
+{
+    uint64_t most_ms = took_ms < INTERVAL_MAX_MS ? took_ms : INTERVAL_MAX_MS;
+    drafts->interval_ms = took_ms < SLOW_MS ? 0 : most_ms;
 }
 
 /* --- storing ---------------------------------------------------------------------------------- */
@@ -218,6 +227,7 @@ static void on_stored(struct call *call, enum err error, struct str reply)
     }
     d->stored += d->storing_n;
     d->stored_at_ms = clock_mono_ms();
+    engine_drafts_note_store(d->all, d->stored_at_ms - d->store_began_ms);
     remove_stored(d);
     (void)lines_next(&lines); /* the offset */
     (void)lines_next(&lines); /* the age: it is not the first text */
@@ -233,6 +243,7 @@ static void store(struct engine_draft *d)
 {
     struct stretch stretch = stretch_at(d, 0, 0);
     loop_cancel_deadline(loop_of(d), &d->store_by);
+    d->store_began_ms = clock_mono_ms();
     d->storing_n = stretch.think.n + stretch.answer.n;
     d->storing_run_n = stretch.run_n;
     call_store(shards_call(queue_shards(queue_of(d)), &d->call, on_stored), d, d->stored, &stretch);

@@ -39,9 +39,13 @@ struct engine_drafts {
     struct str holder; /* the engine's account, a name */
     struct list list;  /* struct engine_draft */
     unsigned n;
-    size_t text_n;      /* bytes of all, not stored */
-    unsigned clogged_n; /* with so much unstored text that the engine has to wait */
+    size_t text_n;        /* bytes of all, not stored */
+    uint64_t interval_ms; /* between two pieces of an answer: Redis is slow; 0: none */
+    unsigned clogged_n;   /* with so much unstored text that the engine has to wait */
 };
+
+/* The last store took so long: sets interval_ms. */
+void engine_drafts_note_store(struct engine_drafts *drafts, uint64_t took_ms);
 
 /* A partial answer, as a frame says it. Texts are decoded. */
 struct draft_frame {

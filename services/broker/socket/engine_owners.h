@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * engine_owners: each account's share of the polls that a thread holds for sockets of engines. Each
- * costs memory here and an entry in Redis for as long as its engine likes. An account may have as
- * many as are free, so that some are left for the next one (as in websocket_owners.c), and always as
- * many as one socket has slots. One per thread, in the broker.
+ * costs memory here and an entry in Redis for as long as its engine likes. An account may have
+ * as many as are free, so that some are left for the next one (as in websocket_owners.c), and
+ * always as many as one socket has slots. One per thread, in the broker.
  */
 #ifndef PARLEY_BROKER_ENGINE_OWNERS_H
 #define PARLEY_BROKER_ENGINE_OWNERS_H

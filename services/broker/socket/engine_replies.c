@@ -79,6 +79,8 @@ static void reply_partial(struct engine_socket *s, const struct engine_ask *ask,
     if (is_stored &&
         (!engine_member_u64(m, "Claim", &claim) || !engine_member_u64(m, "Next", &next)))
         claim = 0;
+    if (is_stored)
+        engine_drafts_note_store(&s->drafts, clock_mono_ms() - ask->since_ms);
     if (ask->is_primed)
         engine_drafts_on_stored(&s->drafts, str_of(ask->lease), ask->seq,
                                 ask->inner.request->about.topic, claim, next,

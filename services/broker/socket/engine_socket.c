@@ -59,7 +59,8 @@ static void on_stored(struct engine_drafts *drafts, struct str topic_json, uint6
     buf_init(&b, 2048);
     buf_printf(&b, "{\"Type\":\"stored\",\"Topic\":%.*s,\"Seq\":%llu,\"Lease\":\"%.*s\",",
                STR_ARG(topic_json), (unsigned long long)seq, STR_ARG(lease));
-    buf_printf(&b, "\"Next\":%llu}", (unsigned long long)next);
+    buf_printf(&b, "\"Next\":%llu,\"IntervalMs\":%llu}", (unsigned long long)next,
+               (unsigned long long)drafts->interval_ms);
     engine_socket_send(of_drafts(drafts), &b);
     buf_fini(&b);
 }
