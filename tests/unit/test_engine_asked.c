@@ -76,11 +76,19 @@ static void what_is_counted_is_the_word_after_how_many(void **state)
     assert_int_equal(asked_counted(STR("How many?")).n, 0);
 }
 
+static void what_was_done_is_the_word_after_who(void **state)
+{
+    assert_true(str_eq(asked_deed(STR("Who approved the order?")), STR("approved")));
+    assert_true(str_eq(asked_deed(STR("Wer unterschrieb?")), STR("unterschrieb")));
+    assert_int_equal(asked_deed(STR("Whom did she ask?")).n, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(questions_ask_for_kinds_of_things_in_several_languages),
         cmocka_unit_test(what_is_counted_is_the_word_after_how_many),
+        cmocka_unit_test(what_was_done_is_the_word_after_who),
         cmocka_unit_test(texts_say_a_thing_of_the_kind_or_do_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

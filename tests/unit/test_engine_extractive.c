@@ -178,6 +178,31 @@ static void a_record_reads_with_semicolons(void **state)
     prompt_fini(&prompt);
 }
 
+static void the_head_of_a_mail_is_no_answer_to_what_the_mail_says(void **state)
+{
+    struct prompt prompt = {.has_given_sources = true};
+    prompt_add_source(&prompt, STR("rota.eml"),
+                      STR("From: Ada Byron\nTo: Charles Babbage\nSubject: Rota\n\nI am away in "
+                          "May; ask my colleague "
+                          "Mary Somerville then.\n"));
+    check(&prompt, "Whom does Charles ask while Ada is away?",
+          "I am away in May; ask my colleague Mary Somerville then. [1]");
+    check(&prompt, "What is the subject of Ada's mail to Charles?",
+          "From: Ada Byron; To: Charles Babbage; Subject: Rota [1]");
+    prompt_fini(&prompt);
+}
+
+static void who_did_something_is_not_who_did_something_else(void **state)
+{
+    struct prompt prompt = {.has_given_sources = true};
+    prompt_add_source(&prompt, STR("ledger.log"),
+                      STR("09:00 order #4711 of the mill entered by jroe\n09:02 waiting for "
+                          "approval\n09:05 approved by fkemp\n09:07 order #4711 sent\n"));
+    check(&prompt, "Who approved order 4711?", EXTRACTIVE_NOTHING);
+    check(&prompt, "Who entered order 4711?", "09:00 order #4711 of the mill entered by jroe [1]");
+    prompt_fini(&prompt);
+}
+
 static void an_answer_about_one_thing_quotes_nothing_about_another(void **state)
 {
     struct prompt prompt = {.searched_documents = 1, .searched_passages = 1};
@@ -294,6 +319,8 @@ int main(void)
         cmocka_unit_test(a_row_is_found_by_the_number_that_the_question_calls_it_by),
         cmocka_unit_test(a_question_for_a_number_is_answered_with_one_or_not_at_all),
         cmocka_unit_test(a_record_reads_with_semicolons),
+        cmocka_unit_test(the_head_of_a_mail_is_no_answer_to_what_the_mail_says),
+        cmocka_unit_test(who_did_something_is_not_who_did_something_else),
         cmocka_unit_test(an_answer_about_one_thing_quotes_nothing_about_another),
         cmocka_unit_test(given_passages_keep_their_numbers),
         cmocka_unit_test(what_users_recommend_takes_no_place_and_repeats_nothing),

@@ -21,6 +21,7 @@ static const char *const amounts[] = {
 static const char *const counts[] = {
     "how many", "wie viele", "wieviele", "combien de", "cuántos", "cuántas", "quanti", "quante",
     "сколько", NULL};
+static const char *const doers[] = {"who", "wer", "qui", "quién", "quien", "chi", "кто", NULL};
 static const char *const weights[] = {
     "how heavy", "weigh", "weighs", "wie schwer", "wiegt", "wiegen", "pèse", "pèsent", "pesa", "pesan",
     "весит", "весят", NULL};
@@ -194,18 +195,28 @@ static bool end_in_one_of(struct str words, const char *const *phrases)
     return false;
 }
 
-struct str asked_counted(struct str question)
+static struct str word_after(struct str question, const char *const *phrases)
 {
     struct text_word word;
     struct buf words;
-    bool is_counted = false;
+    bool is_found = false;
     buf_init(&words, QUESTION_MAX_BYTES * 4);
-    while (!is_counted && !words.is_over && text_next_word(&question, &word)) {
+    while (!is_found && !words.is_over && text_next_word(&question, &word)) {
         put_words(&words, word.here);
-        is_counted = end_in_one_of(buf_str(&words), counts);
+        is_found = end_in_one_of(buf_str(&words), phrases);
     }
     buf_fini(&words);
-    return is_counted && text_next_word(&question, &word) ? word.here : STR("");
+    return is_found && text_next_word(&question, &word) ? word.here : STR("");
+}
+
+struct str asked_counted(struct str question)
+{
+    return word_after(question, counts);
+}
+
+struct str asked_deed(struct str question)
+{
+    return word_after(question, doers);
 }
 
 static bool is_digit(struct str text, size_t i)

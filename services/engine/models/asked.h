@@ -23,6 +23,8 @@ enum asked asked_of(struct str question);
 bool asked_is_measured(enum asked asked);
 /* Returns the word for what is counted: "chairs" of "How many chairs are there?". Empty: none. */
 struct str asked_counted(struct str question);
+/* Returns the word for what somebody did: "approved" of "Who approved the order?". Empty: none. */
+struct str asked_deed(struct str question);
 /* Returns whether the text says something of that kind. Marks of list items are not numbers.
  * `heads`: the heads of a row of a table, empty for a record, whose currencies are in the heads or
  * nowhere; NULL for anything else. */

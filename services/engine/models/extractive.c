@@ -86,6 +86,20 @@ static bool lacks_amount(const struct extraction *x, const struct sentence *take
     return asked_is_measured(x->asked);
 }
 
+/* Returns whether a question for who did something is answered without what was done: a sentence of
+ * the best one's passage says it in the question's words, and none of those that were taken. */
+static bool lacks_deed(const struct extraction *x, const struct sentence *taken, size_t n)
+{
+    struct terms_found passage = {{0}};
+    if (n == 0 || x->deed == TERMS_MAX || taken[0].source >= x->prompt->source_n)
+        return false;
+    (void)terms_match(&x->terms, str_of(x->prompt->sources[taken[0].source].text), 1, &passage);
+    for (size_t i = 0; i < n; i++)
+        if (taken[i].found.at[x->deed] >= passage.at[x->deed])
+            return false;
+    return true;
+}
+
 /* Takes sentences of documents, which are measured against each other alone: nothing that users
  * recommend takes the place of one. Returns how many of `taken`. */
 static size_t take_of_documents(const struct extraction *x, struct sentence *taken)
@@ -99,7 +113,7 @@ static size_t take_of_documents(const struct extraction *x, struct sentence *tak
         if (best == NULL)
             best = &x->sentences[i];
         if ((best->has_subject && !s.has_subject) || (best->has_codes && !s.has_codes) ||
-            is_lesser_row(best, &s))
+            (s.is_label && !best->is_label) || is_lesser_row(best, &s))
             continue;
         bool is_beside = may_join(x, best, &s) && s.source == best->source && s.heading.n > 0 &&
                          s.heading.at == best->heading.at;
@@ -113,7 +127,7 @@ static size_t take_of_documents(const struct extraction *x, struct sentence *tak
             s.place += SENTENCES_MAX;
         taken[n++] = s;
     }
-    return lacks_amount(x, taken, n) ? 0 : n;
+    return lacks_amount(x, taken, n) || lacks_deed(x, taken, n) ? 0 : n;
 }
 
 /* Moves the sentences that are good enough to the front, in the order in which they are said: those

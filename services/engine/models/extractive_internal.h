@@ -29,6 +29,7 @@ struct sentence {
     bool has_subject;         /* it, or what is above it, has the question's rarest word */
     bool has_codes;           /* the same of every code and larger number of the question */
     bool is_of_subject;       /* the heading above it has the question's rarest word */
+    bool is_label;            /* it has names of the question, and nothing else of it */
     bool is_measured;         /* it says the amount, the price or the time that is asked for */
     bool says_asked;          /* the kind of thing that is asked for, see asked.h */
     uint64_t twin;            /* hash of the text in the form that is compared */
@@ -43,6 +44,7 @@ struct extraction {
     struct terms terms;
     enum asked asked;
     size_t counted; /* the place of the word for what is counted; TERMS_MAX: nothing is */
+    size_t deed;    /* the same of what somebody did */
     size_t subject; /* the place of the question's rarest word among the terms */
     struct sentence *sentences;
     size_t n;

@@ -19,16 +19,16 @@ static const float same_document_price = 0.3f;
 static const double context_price = 0.3, rank_cost = 0.06;
 static const double key_gain = 1, key_price = 1.2; /* of rows that the question names by a number */
 static const double row_price = 0.9, first_row_price = 0.5, heading_line_price = 0.4;
+static const double label_price = 0.6;
 static const double without_code_price = 0.6, without_asked_price = 0.75, without_way_price = 0.85;
 
-/* Finds which term is what the question counts, unless it says little itself. */
-static void find_counted(struct extraction *x)
+/* The place of a word of the question among its terms, unless it says little itself. */
+static size_t place_of(const struct extraction *x, struct str word)
 {
-    struct str word = asked_counted(x->question);
-    x->counted = TERMS_MAX;
-    for (size_t i = 0; i < x->terms.own_n; i++)
-        if (word.n > 0 && x->terms.at[i].word.here.at == word.at && !x->terms.at[i].is_weak)
-            x->counted = i;
+    for (size_t i = 0; word.n > 0 && i < x->terms.own_n; i++)
+        if (x->terms.at[i].word.here.at == word.at && !x->terms.at[i].is_weak)
+            return i;
+    return TERMS_MAX;
 }
 
 /* Reads the words to search the passages for. A word that is in none of the engine's own documents
@@ -39,7 +39,8 @@ static void read_terms(struct extraction *x)
     double most = 0;
     terms_read(&x->terms, x->question, prompt->marked);
     x->asked = asked_of(x->question);
-    find_counted(x);
+    x->counted = place_of(x, asked_counted(x->question));
+    x->deed = place_of(x, asked_deed(x->question));
     for (size_t k = 0; k < prompt->term_n; k++)
         most = prompt->terms[k].weight > most ? prompt->terms[k].weight : most;
     for (size_t i = 0; i < x->terms.n; i++) {
@@ -127,6 +128,27 @@ static bool can_answer(const struct statement *statement, struct str text)
     return !extractive_is_links(text);
 }
 
+static bool is_capital(struct str word)
+{
+    return word.n > 0 && *word.at >= 'A' && *word.at <= 'Z';
+}
+
+/* Returns whether a record names what the question is about and holds nothing else of it, as the
+ * head of a mail does: what the question asks for is elsewhere. */
+static bool is_label(const struct extraction *x, const struct terms_found *found)
+{
+    bool has_more = false;
+    for (size_t i = 0; i < x->terms.own_n; i++) {
+        const struct term *term = &x->terms.at[i];
+        if (is_capital(term->word.here) || term->word.is_code || term->is_weak)
+            continue;
+        if (found->at[i] > 0)
+            return false;
+        has_more = true;
+    }
+    return has_more;
+}
+
 /* Lowers the price of what answers badly. */
 static void set_price(const struct extraction *x, const struct statement *statement,
                       struct sentence *s)
@@ -141,6 +163,8 @@ static void set_price(const struct extraction *x, const struct statement *statem
                         : first_row_price;
     if (statement->kind == STATEMENT_HEADING)
         s->price *= heading_line_price;
+    if (s->is_label)
+        s->price *= label_price;
     if (s->is_keyed)
         s->price *= key_price;
 }
@@ -160,6 +184,7 @@ static void set_said(const struct extraction *x, const struct statement *stateme
         s->own += key_gain;
     s->has_subject = x->subject < x->terms.n && found->at[x->subject] > 0;
     s->is_of_subject = is_of_subject(x, statement->heading);
+    s->is_label = statement->kind == STATEMENT_RECORD && is_label(x, &s->found);
     s->coverage = s->is_for_question ? 1 : fit_share(&x->terms, found);
     s->has_codes = s->is_for_question || terms_has_codes(&x->terms, found);
     s->says_asked =
