@@ -64,7 +64,7 @@ export class Browser {
   }
 
   async open(url, { width = 1200, scheme = 'light', scripts = true } = {}) {
-    const context = await this.chrome.newContext({ viewport: { width, height: HEIGHT }, isMobile: width < 600, colorScheme: scheme, javaScriptEnabled: scripts, locale: 'en-GB' });
+    const context = await this.chrome.newContext({ viewport: { width, height: HEIGHT }, isMobile: width < 600, colorScheme: scheme, reducedMotion: 'reduce', javaScriptEnabled: scripts, locale: 'en-GB' });
     return Page.open(context, url);
   }
 

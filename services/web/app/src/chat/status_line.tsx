@@ -20,15 +20,15 @@ export function textOf(state: TurnState): string {
   return state.hasRestarted ? words.restarted : words.thinking;
 }
 
-/** `turns`: those that have no answer yet, the first one is named. */
+/** `turn`: the one that has no answer yet. */
 export function StatusLine({ turn }: { turn: Turn | undefined }) {
   const before = useRef<Turn | undefined>(undefined);
   const [isDone, setDone] = useState(false);
   useEffect(() => {
     const ended = before.current;
     before.current = turn;
-    if (turn || !ended || ended.state.value.status !== 'Done') return;
-    setDone(true);
+    setDone(!turn && ended?.state.value.status === 'Done');
+    if (turn) return;
     const timer = setTimeout(() => setDone(false), DONE_SHOWN_MS);
     return () => clearTimeout(timer);
   }, [turn]);

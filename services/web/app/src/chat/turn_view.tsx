@@ -17,7 +17,7 @@ function Think({ state }: { state: TurnState }) {
     <details class="think">
       <summary>
         <Icon name="chevron" />
-        <span class={isWriting ? 'is-writing' : ''}>{isWriting ? t().thread.thinking : t().thread.think}</span>
+        {isWriting ? t().thread.thinking : t().thread.think}
       </summary>
       <Markdown source={state.think} />
     </details>

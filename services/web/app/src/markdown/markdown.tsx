@@ -11,8 +11,6 @@ import { cut, type Block } from './blocks';
 import { isReadable, parse } from './parse';
 
 const SAFE_ADDRESS = /^(?:https?:\/\/|mailto:)/i;
-/** The headings of an answer are below that of its question. */
-const HEADINGS = ['h3', 'h4', 'h5', 'h6', 'h6', 'h6'] as const;
 
 type Definitions = Map<string, Definition>;
 
@@ -90,10 +88,12 @@ function draw(node: Nodes, definitions: Definitions): ComponentChildren {
       return node.value;
     case 'paragraph':
       return <p dir="auto">{drawAll(node, definitions)}</p>;
-    case 'heading': {
-      const Heading = HEADINGS[node.depth - 1]!;
-      return <Heading dir="auto">{drawAll(node, definitions)}</Heading>;
-    }
+    case 'heading': // below that of its question; engines skip levels as they like
+      return (
+        <h3 dir="auto" class={`is-${node.depth}`}>
+          {drawAll(node, definitions)}
+        </h3>
+      );
     case 'emphasis':
       return <em>{drawAll(node, definitions)}</em>;
     case 'strong':

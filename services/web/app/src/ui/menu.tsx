@@ -2,7 +2,7 @@
 //
 // menu: a button with a list of actions. Arrows move in it, Escape and a click elsewhere close it.
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { Icon, type IconName } from './icons';
 
 export interface Item {
@@ -67,7 +67,7 @@ export function Menu({ name, children, groups, class: more = '', isUp = false }:
     setOpen(false);
     button.current?.focus();
   };
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!isOpen) return;
     list.current?.querySelector<HTMLElement>(ITEMS)?.focus();
     const onElsewhere = (event: Event) => box.current?.contains(event.target as Node) || setOpen(false);
