@@ -51,6 +51,7 @@
     X(ENGINE_SOCKETS, "parley_engine_sockets_open",    "gauge",   "Open WebSockets of engines (/ws/engine)") \
     X(PIECES_SHOWN,   "parley_pieces_shown_total",     "counter", "Pieces of unfinished answers that were shown before they were stored") \
     X(PIECES_STORED,  "parley_pieces_stored_total",    "counter", "Pieces of unfinished answers that were stored, of an engine's socket several as one") \
+    X(PIECES_DROPPED, "parley_pieces_dropped_total",   "counter", "Pieces that were not sent to a node that shows them before they were stored, because Redis was too slow to take them") \
     X(CONNECTED,      "parley_redis_connected",        "gauge",   "Threads connected to Redis")
 
 #define METRICS_HISTOGRAMS(X)                                                                     \

@@ -2,13 +2,11 @@
  * piece.c - see piece.h. */
 #include "shared/queue/piece.h"
 
-#include <stdio.h>
-
 struct str piece_id_put(struct piece_id id, char bytes[PIECE_ID_BYTES])
 {
-    int n = snprintf(bytes, PIECE_ID_BYTES, "%llu-%llu", (unsigned long long)id.claim,
-                     (unsigned long long)id.offset);
-    return (struct str){bytes, (size_t)n};
+    size_t n = str_put_u64(bytes, id.claim);
+    bytes[n++] = '-';
+    return (struct str){bytes, n + str_put_u64(bytes + n, id.offset)};
 }
 
 bool piece_id_parse(struct str text, struct piece_id *ret_id)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * shown: sends pieces of unfinished answers to the nodes that show them, before they are stored
- * (lua/queue/show_pieces.lua). All pieces of one turn of the loop travel in one call. Part of the
- * queue (core.h); on the loop's thread.
+ * shown: sends pieces of unfinished answers to the nodes that show them, before they are stored:
+ * all pieces of one turn of the loop for one node in one message (publisher.h). One that is lost is
+ * noticed by the next, or by what is said when they are stored (lua/queue/partial.lua), and then
+ * read. Part of the queue (core.h); on the loop's thread.
  */
 #ifndef PARLEY_QUEUE_SHOWN_H
 #define PARLEY_QUEUE_SHOWN_H

@@ -485,6 +485,21 @@ enum err redis_conn_command(struct redis_conn *conn, redis_reply_cb *on_reply, v
                      str_eq(words[0], STR("SUBSCRIBE")));
 }
 
+enum err redis_conn_send_unanswered(struct redis_conn *conn, struct str wire)
+{
+    if (conn->state != CONN_UP)
+        return ERR_REDIS_LOST;
+    if (redisAppendFormattedCommand(&conn->ac->c, wire.at, wire.n) != REDIS_OK)
+        abort(); /* out of memory */
+    conn->ac->ev.addWrite(conn->ac->ev.data);
+    return ERR_OK;
+}
+
+size_t redis_conn_unsent_bytes(const struct redis_conn *conn)
+{
+    return conn->ac == NULL ? 0 : sdslen(conn->ac->c.obuf);
+}
+
 void redis_conn_flush(struct redis_conn *conn)
 {
     /* hiredis 1 aborts when it is asked to write inside one of its callbacks; the write event that

@@ -69,6 +69,11 @@ enum err redis_conn_send_long(struct redis_conn *conn, struct str head, struct s
  * confirmation, for every message, and once with NULL when the connection is lost. */
 enum err redis_conn_command(struct redis_conn *conn, redis_reply_cb *on_reply, void *arg,
                             const struct str *words, size_t n) must_check;
+/* Sends a command that Redis does not answer, because replies are off there (CLIENT REPLY). On one
+ * that it does answer the connection ends. */
+enum err redis_conn_send_unanswered(struct redis_conn *conn, struct str wire) must_check;
+/* Bytes of commands that are not written yet. */
+size_t redis_conn_unsent_bytes(const struct redis_conn *conn);
 /* Connects now if it is down and waits for its next attempt. */
 void redis_conn_connect(struct redis_conn *conn);
 /* Writes pending commands now instead of after the next poll. */

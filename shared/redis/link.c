@@ -51,10 +51,11 @@ static bool shake(struct link *link)
     return false;
 }
 
-/* Returns whether a reply has begun that has not been read to its end. */
+/* Returns whether a reply has begun that has not been read to its end. Asked for the one after the
+ * last, hiredis has an item 0 of which nothing has come. */
 static bool is_within_reply(const redisReader *reader)
 {
-    return reader->ridx >= 0 || reader->pos < reader->len;
+    return reader->ridx > 0 || reader->pos < reader->len;
 }
 
 /* Reads until nothing more has come, or the reply is complete. The link may be gone then: a read

@@ -25,7 +25,6 @@ export const flows = {
     await m.expect(/^ok/, 'extend', 0, 't', lease, 'E');
     await m.expect(/^ok/, 'partial', 0, 't', 1, lease, 0, m.text(500_000), m.text(500_000), 1 << 20, 'E', 'first', '"FinishReason":"stop"');
     await m.expect(/^1\nPending/, 'partials', 't', 1, '0-0');
-    await m.expect(/^ok/, 'show_pieces', ...Array(100).fill(['n2', `piece\nt\n1\n1-1\na\n${m.text(40_000)}`]).flat());
     await m.expect(/^ok/, 'release', 0, 't', '', 'E', m.json(QUERY), '"tired"', 'retry');
     await m.call('claim', 0, 'E|*', '0');
     await m.expect(/^ok/, 'give_back', 't', '2', '1');

@@ -11,6 +11,7 @@ enum {
     DRAFTS_MAX = 256,          /* of a socket; more go the way of their route */
     TEXT_MAX = 1 << 20,        /* of a draft, as the route stores at most */
     STORE_MS = 250,            /* between two stores of a draft */
+    STORE_STEP_MS = 50,        /* all drafts of a thread are stored at its multiples, in one call */
     STORE_BYTES = 4 << 10,     /* or with so much text */
     CLOG_BYTES = 64 << 10,     /* with so much that is not stored the engine waits, ... */
     CLOG_RUNS = 256,           /* in so many runs, ... */
@@ -35,7 +36,8 @@ struct engine_draft {
     struct shower shower; /* once it is open */
     struct call call;
     struct deadline store_by;
-    char lease[LEASE_BYTES];
+    char lease_bytes[LEASE_BYTES];
+    struct str lease;         /* in them */
     char *topic, *topic_json; /* topic: a name */
     uint64_t seq;
     uint64_t claim;     /* 0: PRIMING */
@@ -64,7 +66,7 @@ static struct loop *loop_of(const struct engine_draft *d)
 static struct engine_draft *find(const struct engine_drafts *drafts, struct str lease, uint64_t seq)
 {
     list_for_each (struct engine_draft, d, &drafts->list, link)
-        if (d->seq == seq && str_eq(str_of(d->lease), lease))
+        if (d->seq == seq && str_eq(d->lease, lease))
             return d;
     return NULL;
 }
@@ -135,7 +137,7 @@ static void call_store(struct call_start start, const struct engine_draft *d, ui
                        const struct stretch *stretch)
 {
     metrics_add(queue_of(d)->metrics, METRIC_PIECES_STORED, 1);
-    call_partial(start, .topic = str_of(d->topic), .seq = d->seq, .lease = str_of(d->lease),
+    call_partial(start, .topic = str_of(d->topic), .seq = d->seq, .lease = d->lease,
                  .offset = offset, .think = stretch->think, .answer = stretch->answer,
                  .max_bytes = TEXT_MAX, .holder = d->all->holder, .mode = PARTIAL_SHOWN,
                  .facts = STR(""));
@@ -171,11 +173,11 @@ static void report(struct engine_draft *d)
     while (is_whole && lines_are_left(&acks)) {
         struct str id = lines_next(&acks);
         if (id.n > 0)
-            d->all->events->on_acknowledged(d->all, id, str_of(d->lease), d->stored);
+            d->all->events->on_acknowledged(d->all, id, d->lease, d->stored);
     }
     if (is_whole)
         buf_clear(&d->acks);
-    d->all->events->on_stored(d->all, str_of(d->topic_json), d->seq, str_of(d->lease), d->stored);
+    d->all->events->on_stored(d->all, str_of(d->topic_json), d->seq, d->lease, d->stored);
 }
 
 static void set_nodes(struct engine_draft *d, struct str nodes)
@@ -192,6 +194,7 @@ static void store(struct engine_draft *d);
 static void continue_storing(struct engine_draft *d)
 {
     uint64_t now_ms = clock_mono_ms(), due_ms = d->stored_at_ms + STORE_MS;
+    due_ms -= due_ms % STORE_STEP_MS;
     if (d->run_n == 0 || call_is_under_way(&d->call))
         return;
     if (d->text.n >= STORE_BYTES || d->acks.n > 0 || due_ms <= now_ms)
@@ -203,7 +206,7 @@ static void continue_storing(struct engine_draft *d)
 static void give_up(struct engine_draft *d)
 {
     struct engine_drafts *all = d->all;
-    char *topic_json = d->topic_json, *lease = str_copy(str_of(d->lease));
+    char *topic_json = d->topic_json, *lease = str_copy(d->lease);
     uint64_t seq = d->seq, stored = d->stored;
     d->topic_json = NULL;
     drop(d);
@@ -366,7 +369,8 @@ bool engine_drafts_prime(struct engine_drafts *drafts, const struct draft_frame 
         d = mem_zeroed(sizeof *d);
         d->all = drafts;
         d->seq = frame->seq;
-        memcpy(d->lease, frame->lease.at, frame->lease.n);
+        memcpy(d->lease_bytes, frame->lease.at, frame->lease.n);
+        d->lease = (struct str){d->lease_bytes, frame->lease.n};
         d->topic_json = str_copy(frame->topic_json);
         d->store_by.on_expire = on_store_by;
         d->shower.on_watched = on_watched;
@@ -420,7 +424,7 @@ void engine_drafts_on_stored(struct engine_drafts *drafts, struct str lease, uin
 void engine_drafts_end(struct engine_drafts *drafts, struct str lease, uint64_t seq, bool is_kept)
 {
     list_for_each (struct engine_draft, d, &drafts->list, link) {
-        if (!str_eq(str_of(d->lease), lease) || (seq != 0 && d->seq != seq))
+        if (!str_eq(d->lease, lease) || (seq != 0 && d->seq != seq))
             continue;
         if (is_kept && d->claim != 0)
             store_rest(d);

@@ -69,17 +69,23 @@ static void on_proceed(h2o_generator_t *generator, h2o_req_t *h2o)
         s->on_idle(s);
 }
 
-static void put_text(struct stream *s, struct str text)
+/* Called after text was put: ends a stream that holds too much. */
+static void note_put(struct stream *s)
 {
-    if (s->is_cut)
-        return;
-    buf_put(&s->out, text);
     bool has_room = connection_has_room(&s->r->exchange, s->out.n + s->sending.n);
     if (s->out.is_over || (s->resumes && !has_room)) {
         s->is_cut = true;
         buf_clear(&s->out);
     }
     hold(s);
+}
+
+static void put_text(struct stream *s, struct str text)
+{
+    if (s->is_cut)
+        return;
+    buf_put(&s->out, text);
+    note_put(s);
 }
 
 static void on_comment(struct deadline *deadline)
@@ -102,17 +108,20 @@ void stream_put(struct stream *s, const char *event, struct str id, struct str d
 {
     if (stream_is_over(s))
         return;
-    const struct str lines[2][3] = {{STR("event: "), str_of(event), STR("\n")},
-                                    {STR("data: "), data, STR("\n")}};
+    const struct str lines[2][2] = {{STR("event: "), str_of(event)}, {STR("data: "), data}};
     if (id.n > 0) {
-        put_text(s, STR("id: "));
-        put_text(s, id);
-        put_text(s, STR("\n"));
+        buf_lit(&s->out, "id: ");
+        buf_put(&s->out, id);
+        buf_put_char(&s->out, '\n');
     }
-    for (unsigned i = 0; i < 2; i++)
-        for (unsigned k = 0; k < 3; k++)
-            put_text(s, lines[s->form == STREAM_DATA_FIRST ? 1 - i : i][k]);
-    put_text(s, STR("\n"));
+    for (unsigned i = 0; i < 2; i++) {
+        const struct str *line = lines[s->form == STREAM_DATA_FIRST ? 1 - i : i];
+        buf_put(&s->out, line[0]);
+        buf_put(&s->out, line[1]);
+        buf_put_char(&s->out, '\n');
+    }
+    buf_put_char(&s->out, '\n');
+    note_put(s);
 }
 
 void stream_put_buf(struct stream *s, const char *event, struct str id, const struct buf *data)
