@@ -20,7 +20,7 @@
 --     tag_skeleton  name?
 --     tag_json  json 1k
 --     tag_kind  words x|u|b|p|a|n
--- Replies: missing | lost | answered/id | resolve/1/names, a line each | ok/id/tagged (JSON)/n/n times
+-- Replies: missing | lost | answered/id | resolve/0/names, a line each | ok/id/tagged (JSON)/n/n times
 --   (delivery/bot/fence/account/user, as of message_add)/reply_to
 local deliveries = require('bots/deliveries')
 local messages = require('bots/messages')
@@ -65,7 +65,7 @@ local function verb(turn, a)
             put(one, one == args[i] and args[i + 2] or names.json_of_bot(one), kind)
         end
     end
-    if #missing > 0 then return 'resolve\n1\n' .. concat(missing, '\n') end
+    if #missing > 0 then return 'resolve\n0\n' .. concat(missing, '\n') end
     local m = {
         kind = 'b', name = bot, from = from, text = text, tagged = '[' .. concat(tagged, ',') .. ']',
         tags = concat(tags, '\n'), reply_to = original.id, root = original.root, hop = format('%d', d.hop + 1),

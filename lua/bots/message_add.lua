@@ -3,7 +3,7 @@
 -- calls again.
 -- Stops this race: a bot is registered under the author's name meanwhile (`taken`).
 -- KEYS: room:<room>, room_messages:<room>, room_watch:<room>, rooms_of:<user>, room_members:<room>, messages_of,
---   room_names, room_looks, names_n, names_known, stored, bots/deliveries.lua, turn/made.lua.
+--   room_names, room_looks, names_n, names_known, name_uses:<name>, outbox, stored, bots/deliveries.lua, turn/made.lua.
 -- Wakes: nodes that watch the room, and those with a poll of a bot that pulls.
 -- Bound: one message: 400 KiB; 10 deliveries; removes 1,500 messages that are too old, and as many bytes as it has.
 -- Lane: add.  Home: room.  Nonce: no.  Full: refused.  Durable: yes.
@@ -21,7 +21,7 @@
 --   whose       name         the user for whom the main bot speaks; otherwise the author
 --   calls_bots  flag
 --   is_here     flag         the names are on this shard
---   is_claimed  flag         the author's name is known to be a user's
+--   claim       number?      of the author's name, which was made (name_claim)
 --   reply_kind  name         of the author of reply_to, if that is a bot's message: as tag_kind
 --   lease_n     number       deliveries that this node may have at once
 --   max_stored           number?  bytes that the account may store on this shard; absent: bytes are not counted
@@ -35,7 +35,8 @@
 --     tag_kind  name         x: not known yet, u: a user, b: a bot, p: one that pulls, a: the main bot, n: nobody
 -- Replies: missing | reply (there is no such message to reply to) | calls (it would call more than 10 bots) |
 --   taken (a bot has the author's name, or one that looks like it) | full, as of name_claim |
---   unknown/n (the n-th mention, which must exist, is nobody's) | resolve/is_claimed/names, a line each |
+--   unknown/n (the n-th mention, which must exist, is nobody's) | resolve/number/names, a line each (the number of
+--   the claim of the author's name that must be made before, or 0) |
 --   stored, as of add | ok/id/tagged (JSON)/n/n times (delivery/bot/fence/account/digest
 --   of the user: whose turn it takes) | again/id/tagged/0 | reused
 local deliveries = require('bots/deliveries')
@@ -43,14 +44,13 @@ local messages = require('bots/messages')
 local names = require('bots/names')
 local rooms = require('bots/rooms')
 local stored = require('queue/stored')
+local counters = require('turn/counters')
 local made = require('turn/made')
-local call = redis.call
 local format = string.format
 local concat = table.concat
 
 local function verb(turn, a)
     --- arguments
-    local P = turn.prefix
     local again = made.again(turn, key)
     if again then return again end
     local r = rooms.read(turn, room, namespace, 'n', 'bytes')
@@ -75,13 +75,13 @@ local function verb(turn, a)
         seen[bot] = true
         bots[#bots + 1] = {name = bot, kind = bot_kind}
     end
-    local has_name = kind == 'annex' or is_claimed
+    local has_name = kind == 'annex'
     if not has_name and is_here then
         local refusal = names.refusal_of(turn, name, skeleton, namespace, account)
         if refusal then return refusal end
         has_name = true
     elseif not has_name then
-        has_name = call('SISMEMBER', P .. 'names_known', name) == 1
+        has_name = names.is_claimed(turn, name, claim)
     end
     for i = mention_from, mention_to, 5 do
         local found, one = resolve(args[i], args[i + 1], args[i + 4])
@@ -96,7 +96,7 @@ local function verb(turn, a)
         call_bot(original.name, (resolve(original.name, '', reply_kind)))
     end
     if #missing > 0 or not has_name then
-        return concat({'resolve', has_name and 1 or 0, concat(missing, '\n')}, '\n')
+        return concat({'resolve', has_name and 0 or counters.next_lease(turn), concat(missing, '\n')}, '\n')
     end
     if calls_bots and #bots > deliveries.OF_MESSAGE then return 'calls' end
     local m = {
@@ -114,10 +114,10 @@ local function verb(turn, a)
     if kind == 'user' then
         rooms.join(turn, name, room, turn.now_text)
         if is_here then
-            names.claim(turn, name, skeleton, namespace, account)
-        else
-            call('SADD', P .. 'names_known', name)
+            local number = turn.is_sharded and tonumber(counters.next_lease(turn))
+            names.claim(turn, name, skeleton, namespace, account, number)
         end
+        if turn.is_sharded then names.keep(turn, name) end
     end
     local id, created = messages.add(turn, room, r, m, calls_bots and bots or {}, lease_n)
     made.keep(turn, key, concat({'again', id, m.tagged, '0'}, '\n'))

@@ -125,6 +125,7 @@ static const struct {
     {"dlv_pull", KIND_PASSING},
     {"dlv_polls", KIND_PASSING},
     {"names_known", KIND_PASSING},
+    {"name_uses", KIND_PASSING},
     {"room_watch", KIND_PASSING},
     {"deleting", KIND_PASSING}, /* the request that is sent again finds its place again */
     {"served", KIND_PASSING},

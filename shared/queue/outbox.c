@@ -6,7 +6,7 @@
  *                                 |
  *                                 | items
  *                                 v
- *                          release_lookups on shard 0 --failed--> over: they come again
+ *         release_lookups, release_names on shard 0 --failed--> over: they come again
  *                                 | ok
  *                                 v
  *                          outbox, with these as done, for the next items
@@ -27,7 +27,7 @@ struct outboxes {
     struct outbox shards[SHARDS_MAX];
 };
 
-/* Items on their way, one a line. */
+/* Items of one kind on their way, one a line. */
 struct carried {
     struct call call;
     struct outbox *outbox;
@@ -47,19 +47,54 @@ static void on_carried(struct call *call, enum err error, struct str reply)
     free(carried);
 }
 
-static void carry(struct outbox *outbox, struct str items)
+static void carry_lookups(struct call_start start, struct lines items)
 {
-    struct carried *carried = mem_zeroed(sizeof *carried);
-    carried->outbox = outbox;
-    carried->items = (struct str){str_copy(items), items.n};
-    for (struct lines lines = lines_of(items); lines_are_left(&lines); lines_next(&lines))
-        carried->n++;
-    struct turn *turn = shards_cluster(&outbox->part->queue->shards);
-    struct lines lines = lines_of(carried->items);
-    struct verb_writer verb = begin_release_lookups(turn_call(turn, &carried->call, on_carried));
-    for (unsigned i = 0; i < carried->n; i++)
-        put_release_lookups_need(&verb, .text = lines_next(&lines));
+    struct verb_writer verb = begin_release_lookups(start);
+    while (lines_are_left(&items))
+        put_release_lookups_need(&verb, .text = lines_next(&items));
     end_verb(&verb);
+}
+
+static void carry_names(struct call_start start, struct lines items)
+{
+    struct verb_writer verb = begin_release_names(start);
+    while (lines_are_left(&items))
+        put_release_names_left(&verb, .text = lines_next(&items));
+    end_verb(&verb);
+}
+
+/* Those of names, or the others, in memory of their own. */
+static struct str pick(struct str items, bool is_names, unsigned *ret_n)
+{
+    struct buf picked;
+    buf_init(&picked, items.n + 1);
+    *ret_n = 0;
+    for (struct lines lines = lines_of(items); lines_are_left(&lines);) {
+        struct str item = lines_next(&lines);
+        if ((item.at[0] == '@') != is_names)
+            continue;
+        if ((*ret_n)++ > 0)
+            buf_put_char(&picked, '\n');
+        buf_put(&picked, item);
+    }
+    struct str copy = {str_copy(buf_str(&picked)), picked.n};
+    buf_fini(&picked);
+    return copy;
+}
+
+static void carry(struct outbox *outbox, struct str items, bool is_names)
+{
+    unsigned n;
+    struct str picked = pick(items, is_names, &n);
+    if (n == 0) {
+        free((char *)picked.at);
+        return;
+    }
+    struct carried *carried = mem_zeroed(sizeof *carried);
+    *carried = (struct carried){.outbox = outbox, .n = n, .items = picked};
+    struct turn *turn = shards_cluster(&outbox->part->queue->shards);
+    struct call_start start = turn_call(turn, &carried->call, on_carried);
+    (is_names ? carry_names : carry_lookups)(start, lines_of(carried->items));
 }
 
 static void on_outbox(struct call *call, enum err error, struct str reply)
@@ -67,10 +102,12 @@ static void on_outbox(struct call *call, enum err error, struct str reply)
     struct outbox *outbox = container_of(call, struct outbox, call);
     bool has_news = outbox->has_news;
     outbox->has_news = false;
-    if (error == ERR_OK && reply.n > 0)
-        carry(outbox, reply);
-    else if (error == ERR_OK && has_news)
+    if (error == ERR_OK && reply.n > 0) {
+        carry(outbox, reply, false);
+        carry(outbox, reply, true);
+    } else if (error == ERR_OK && has_news) {
         outbox_check(outbox->part);
+    }
 }
 
 /* `done`: NULL for none. */

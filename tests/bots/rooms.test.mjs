@@ -62,6 +62,19 @@ suite('rooms that are deleted', { accounts, sweep: false }, ({ test, cluster }) 
     for (const key of keysOfAll('messages_of')) for (const user of ['t0', 't1', 't2']) assert.equal(await cluster.redis.cmd('HGET', key, user), null);
   });
 
+  test('the name of a user is free with its last message, whichever shards its rooms are on', async () => {
+    const username = `free-${process.pid}`, talker = { as: 'Frontend_1', user: username };
+    const rooms = await Promise.all(Array.from({ length: 12 }, () => newRoom(cluster, { as: 'Frontend_1', user: 'maker' })));
+    for (const room of rooms) await say(cluster, room, 'hello', talker);
+    const register = () => cluster.request('POST', '/api/bots', { as: 'User_1', body: { username } });
+    const last = rooms.pop();
+    for (const room of rooms) assertOk(await remove(cluster, room, { as: 'Frontend_1', user: 'maker' }));
+    assertProblem(await register(), 409, 'name_taken');
+    assertOk(await remove(cluster, last, { as: 'Frontend_1', user: 'maker' }));
+    await eventually(async () => (await register()).status === 201, { what: 'a bot has the name' });
+    assertProblem(await sayRaw(cluster, await newRoom(cluster), 'me again', talker), 409, 'name_taken');
+  });
+
   test('a room in which nobody writes for a week goes by itself; one with messages or a listener stays', async () => {
     const [idle, used, followed] = [await newRoom(cluster), await newRoom(cluster), await newRoom(cluster)];
     await say(cluster, used, 'here');

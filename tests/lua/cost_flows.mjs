@@ -429,6 +429,7 @@ export const flows = {
     await m.expect(/^ok/, 'bot_rotate', 0, 'bot', 'F', 'alice', '');
     await m.expect(/^ok/, 'name_claim', 'alice', 'look-alice', '%', 'F');
     for (const one of people) await m.shard.call('name_claim', one, `look-${one}`, '%', 'F');
+    await m.expect(/^ok/, 'release_names', ...people.slice(0, m.n(100)).map((one) => `@1 ${one}`));
     await m.expect(/^ok/, 'names_find', ...[...bots, ...people].flatMap((one) => [one, `look-${one}`]));
     await m.expect(/^ok/, 'room_create', 0, R, '%', json, 'F', 'alice', 1e6);
     for (let i = 0; i < m.n(1000); i++) await m.shard.call('room_create', 0, String(i).padStart(24, '0'), '%', json, 'F', 'alice', 1e6);

@@ -24,9 +24,9 @@ export const remove = ({ room = ROOM, namespace = '%', account = 'F', user = 'al
   ['room_delete', 0, room, namespace, account, user, isOperator ? '1' : '', hasBegun ? '1' : ''];
 
 // mentions: [name, kind ('x': not looked up), must it exist] each.
-export const post = ({ room = ROOM, namespace = '%', kind = 'user', name = 'alice', text = 'Hello', replyTo = '', account = 'F', whose = name, calls = true, isHere = true, isClaimed = false, replyKind = 'x', leases = 10, max = '', maxOfUser = '', key = '', mentions = [] } = {}) => [
+export const post = ({ room = ROOM, namespace = '%', kind = 'user', name = 'alice', text = 'Hello', replyTo = '', account = 'F', whose = name, calls = true, isHere = true, claim = '', replyKind = 'x', leases = 10, max = '', maxOfUser = '', key = '', mentions = [] } = {}) => [
   'message_add', room, namespace, kind, name, lookOf(name), JSON.stringify(name.replace(/^.*~/, '')), JSON.stringify(text), replyTo, account, whose,
-  calls ? '1' : '', isHere ? '1' : '', isClaimed ? '1' : '', replyKind, leases, max, maxOfUser, key,
+  calls ? '1' : '', isHere ? '1' : '', claim, replyKind, leases, max, maxOfUser, key,
   ...mentions.flatMap(([one, tagKind = 'x', must = false]) => [one, lookOf(one), JSON.stringify(one), must ? '1' : '', tagKind]),
 ];
 

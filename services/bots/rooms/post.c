@@ -33,9 +33,9 @@ struct posting {
     struct str name, skeleton, from, text;
     struct str account, whose;
     struct tags tags;
-    struct str reply_kind; /* of the author of reply_to */
-    bool is_claimed;
-    char *missing; /* names that are looked up, a line each */
+    struct str reply_kind;      /* of the author of reply_to */
+    uint64_t to_claim, claimed; /* numbers of claims of its author's name; 0: none */
+    char *missing;              /* names that are looked up, a line each */
     unsigned rounds;
     struct buf own;
 };
@@ -175,7 +175,8 @@ static void on_claimed(struct call *call, enum err error, struct str reply)
     } else if (!str_eq(tag, STR("ok"))) {
         refuse_names(posting, &lines);
     } else {
-        posting->is_claimed = true;
+        posting->claimed = posting->to_claim;
+        posting->to_claim = 0;
         store(posting);
     }
 }
@@ -185,7 +186,8 @@ static void claim(struct posting *posting)
     move(posting, POSTING_CLAIMING);
     call_name_claim(shards_call(posting->rooms->bots->server->shards, &posting->call, on_claimed),
                     .name = posting->name, .skeleton = posting->skeleton,
-                    .namespace = posting->post.namespace, .account = posting->account);
+                    .namespace = posting->post.namespace, .account = posting->account,
+                    .number = posting->to_claim);
 }
 
 static void on_found(struct call *call, enum err error, struct str reply)
@@ -202,7 +204,7 @@ static void on_found(struct call *call, enum err error, struct str reply)
         /* The author of reply_to, if it was asked for, is the last one. */
         posting->reply_kind = str_eq(kind, STR("u")) ? TAG_NOBODY : kind;
     }
-    if (posting->rounds > 0 && !posting->is_claimed)
+    if (posting->to_claim != 0)
         claim(posting);
     else
         store(posting);
@@ -228,7 +230,7 @@ static void find_names(struct posting *posting, struct str missing)
 /* The script does not know whose some names are. */
 static void resolve(struct posting *posting, struct lines *lines)
 {
-    posting->is_claimed = lines_next_u64(lines) == 1;
+    posting->to_claim = lines_next_u64(lines);
     if (++posting->rounds == ROUNDS_MAX)
         refuse(posting, ERR_BUSY, NULL);
     else if (lines->rest.n > 0)
@@ -321,9 +323,10 @@ static void store_message(struct posting *posting, struct call_start start)
         .skeleton = posting->skeleton, .from = posting->from, .text = posting->text,
         .reply_to = post->reply_to, .account = posting->account, .whose = posting->whose,
         .calls_bots = is_person && !post->is_command, .is_here = is_here(posting),
-        .is_claimed = posting->is_claimed, .reply_kind = posting->reply_kind,
-        .lease_n = count_capacity(posting->rooms->bots), .max_stored = post->max_stored,
-        .max_stored_per_user = post->max_stored_per_user, .key = post->key);
+        .claim = posting->claimed != 0 ? posting->claimed : NO_NUMBER,
+        .reply_kind = posting->reply_kind, .lease_n = count_capacity(posting->rooms->bots),
+        .max_stored = post->max_stored, .max_stored_per_user = post->max_stored_per_user,
+        .key = post->key);
     for (size_t i = 0; i < posting->tags.n; i++)
         put_message_add_mention(
             &verb, .tag_name = posting->tags.list[i].name,

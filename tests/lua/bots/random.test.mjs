@@ -22,11 +22,11 @@ const MAX = 1e12, BYTES_MAX = 64 << 20, HOPS_MAX = 4, BUSY = 100, BLOCK = 4096, 
 const OVER = ['done', 'failed'];
 const whole = (bytes, of = BLOCK) => Math.ceil(bytes / of) * of;
 
-// What the tester knows: names (name -> as in room_names), rooms {id, namespace, user, n, last, members, messages}, deliveries {id, room,
+// What the tester knows: names (name -> as in room_names), uses (name -> shards), rooms {id, namespace, user, n, last, members, messages}, deliveries {id, room,
 // message, bot, kind, hop, state, fence, isBusy, isLate}.
 class World {
   constructor(shards, seed) {
-    Object.assign(this, { shards, below: random(seed), names: new Map(), rooms: [], deliveries: [], ids: 0, made: 0 });
+    Object.assign(this, { shards, below: random(seed), names: new Map(), uses: new Map(), rooms: [], deliveries: [], ids: 0, made: 0 });
   }
 
   pick(items) {
@@ -44,8 +44,9 @@ class World {
   kindOf(name) {
     return (this.names.get(name) ?? 'n')[0];
   }
-  claimed(name, account) {
+  claimed(name, account, shard) {
     if (this.kindOf(name) === 'n') this.names.set(name, `u ${account} ${lookOf(name)}`);
+    this.uses.set(name, (this.uses.get(name) ?? new Set()).add(shard));
   }
   // `of`: an account, or all of them.
   unfinished(bot, shard, of) {
@@ -116,13 +117,14 @@ class World {
     let reply = await this.turn(shard, post(options), node);
     if (reply.startsWith('resolve')) {
       assert.ok(!isHere, 'names are here');
-      if (reply.split('\n')[1] === '0') assert.equal(await this.turn(this.shards[0], ['name_claim', name, lookOf(name), namespace, account], node), 'ok');
-      this.claimed(name, account);
+      const claim = reply.split('\n')[1];
+      if (claim !== '0') assert.equal(await this.turn(this.shards[0], ['name_claim', name, lookOf(name), namespace, account, claim], node), 'ok');
+      this.claimed(name, account, shard);
       const missing = reply.split('\n').slice(2).filter(Boolean);
       const kinds = missing.length ? (await this.turn(this.shards[0], ['names_find', ...missing.flatMap((one) => [one, lookOf(one)])], node)).split('\n').slice(1) : [];
       const known = Object.fromEntries(missing.map((one, i) => [one, kinds[i]]));
       for (const one of missing) assert.equal(known[one], this.kindOf(one), `whose ${one} is`);
-      reply = await this.turn(shard, post({ ...options, isClaimed: true, replyKind: known[original?.name] ?? 'x', mentions: wanted.map((one) => [one, known[one], must]) }), node);
+      reply = await this.turn(shard, post({ ...options, claim: claim === '0' ? '' : claim, replyKind: known[original?.name] ?? 'x', mentions: wanted.map((one) => [one, known[one], must]) }), node);
     }
     const kinds = wanted.map((one) => [one, one === name ? 'u' : this.kindOf(one)]);
     const unknown = kinds.findIndex(([, kind]) => kind === 'n');
@@ -132,7 +134,7 @@ class World {
       return 'a tag of nobody';
     }
     const posted = postedOf(reply);
-    this.claimed(name, account);
+    this.claimed(name, account, shard);
     const tags = kinds.filter(([, kind]) => kind !== 'n');
     assert.deepEqual(posted.tagged, tags.map(([one]) => one));
     const bots = tags.filter(([, kind]) => kind !== 'u');
@@ -338,19 +340,38 @@ class World {
     this.rooms = this.rooms.filter(({ isGone }) => !isGone);
     assert.equal(gone, before - all.reduce((n, { messages }) => n + messages.length, 0));
     if (this.kindOf(user) === 'u') this.names.delete(user);
+    this.uses.delete(user);
     return `forget ${user}: ${gone}`;
   }
 
-  // Who has messages: on one shard, a name is free as soon as its user has none any more.
-  authors() {
-    return new Set(this.rooms.flatMap(({ messages }) => messages.filter(({ kind }) => kind === 'u').map(({ name }) => name)));
+  authorsOf(shard) {
+    const rooms = this.rooms.filter((room) => this.shardOf(room) === shard);
+    return new Set(rooms.flatMap(({ messages }) => messages.filter(({ kind }) => kind === 'u').map(({ name }) => name)));
   }
 
+  // What shards have put into their outboxes is done, as a node does it.
+  async carry() {
+    for (const shard of this.shards) {
+      const items = await this.turn(shard, ['outbox', '1']);
+      if (items === '') continue;
+      assert.equal(await this.turn(this.shards[0], ['release_names', ...items.split('\n')]), 'ok');
+      await this.turn(shard, ['outbox', '', ...items.split('\n')]);
+    }
+  }
+
+  // A shard uses a name until its user has no message there any more. Without uses it is free.
   async step() {
-    const before = this.authors();
+    const before = this.shards.map((shard) => this.authorsOf(shard));
     const said = await this.go();
-    const after = this.authors();
-    if (this.shards.length === 1) for (const name of before) if (!after.has(name)) this.names.delete(name);
+    await this.carry();
+    for (const [i, shard] of this.shards.entries())
+      for (const name of before[i]) {
+        if (this.authorsOf(shard).has(name) || !this.uses.has(name)) continue;
+        this.uses.get(name).delete(shard);
+        if (this.uses.get(name).size > 0) continue;
+        this.uses.delete(name);
+        this.names.delete(name);
+      }
     return said;
   }
 
@@ -367,7 +388,8 @@ class World {
       this.checkRooms(keys, this.rooms.filter((room) => this.shardOf(room) === shard));
       this.checkDeliveries(keys, this.deliveries.filter((d) => this.shardOf(d.room) === shard));
       this.checkNames(keys, shard === this.shards[0]);
-      const rest = names.filter((name) => !/^(room|room_messages|room_members|rooms|rooms_of|room_talk|dlv|dlv_due|dlv_pull|dlv_polls|bot|bots|bots_of):|^(messages_of|stored|dlv_due|dlv_done|dlv_n|dlv_of|names_n|names_known|room_names|room_looks|rooms_n|rooms_empty|bots_n)$/.test(name));
+      assert.deepEqual((keys.names_known?.value ?? []).sort(), this.shards.length > 1 ? [...this.authorsOf(shard)].sort() : [], 'names_known');
+      const rest = names.filter((name) => !/^(room|room_messages|room_members|rooms|rooms_of|room_talk|dlv|dlv_due|dlv_pull|dlv_polls|bot|bots|bots_of):|^(messages_of|stored|dlv_due|dlv_done|dlv_n|dlv_of|names_n|names_known|name_uses:.*|room_names|room_looks|rooms_n|rooms_empty|bots_n)$/.test(name));
       assert.deepEqual(rest, [], 'keys that belong to nothing');
     }
   }
@@ -438,7 +460,8 @@ class World {
     }
     assert.deepEqual(keys.room_looks ?? {}, isFirst ? looks : {}, 'room_looks');
     assert.deepEqual(Object.fromEntries(Object.entries(keys.names_n ?? {}).map(([namespace, n]) => [namespace, Number(n)])), isFirst ? counts : {}, 'names_n');
-    for (const name of keys.names_known?.value ?? []) assert.equal(this.kindOf(name), 'u', `${name} is known here`);
+    const uses = this.shards.length > 1 && isFirst ? [...this.uses.keys()].map((name) => `name_uses:${name}`) : [];
+    assert.deepEqual(Object.keys(keys).filter((name) => name.startsWith('name_uses:')).sort(), uses.sort(), 'name_uses');
   }
 }
 

@@ -76,7 +76,7 @@ class World {
     const original = this.below(2) && this.pick(this.messages[room]);
     const mentioned = Object.keys(KINDS).filter(() => this.below(3) === 0);
     const leases = this.below(3), text = `t${++this.texts}`;
-    const got = postedOf((await this.turn(room, post({ room, name, text, replyTo: original ? original.id : '', isHere: false, isClaimed: true, replyKind: original?.kind === 'b' ? KINDS[original.name] : 'x', leases, mentions: mentioned.map((one) => [one, KINDS[one]]) })))[0]);
+    const got = postedOf((await this.turn(room, post({ room, name, text, replyTo: original ? original.id : '', isHere: false, claim: 1, replyKind: original?.kind === 'b' ? KINDS[original.name] : 'x', leases, mentions: mentioned.map((one) => [one, KINDS[one]]) })))[0]);
     const bots = mentioned.filter((one) => KINDS[one] !== 'u');
     if (original?.kind === 'b' && !bots.includes(original.name)) bots.push(original.name);
     assert.deepEqual(got.tagged, mentioned);

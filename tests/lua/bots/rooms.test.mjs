@@ -4,8 +4,8 @@
 // names are whose.
 import assert from 'node:assert/strict';
 import { whenDue } from '../../support/due.mjs';
-import { ago, lines, scripts, set, soon, stream, ttl, zset } from '../../support/lua.mjs';
-import { create, list, lookOf, messagesOf, namesOf, OTHER, post, postedOf, ROOM, roomKeys } from '../../support/lua_rooms.mjs';
+import { ago, lines, PREFIX, scripts, set, soon, stream, ttl, zset } from '../../support/lua.mjs';
+import { create, list, lookOf, messagesOf, namesOf, OTHER, post, postedOf, remove, ROOM, roomKeys } from '../../support/lua_rooms.mjs';
 
 const BYTES_MAX = 64 << 20, MESSAGES_MAX = 100_000, BLOCK = 4096;
 const say = async (shard, options) => postedOf(await shard.call(...post(options)));
@@ -88,8 +88,8 @@ scripts('message_add', ({ cases, test, shard }) => {
     { name: 'a bot has the author\'s name', before: start, call: post({ name: 'bot' }), reply: 'taken' },
     { name: 'a bot has one that looks like it', before: start, call: post({ name: 'Bot' }), reply: 'taken' },
     { name: 'a tag that must exist is nobody\'s', before: start, call: post({ mentions: [['bob'], ['nobody', 'x', true]] }), reply: lines('unknown', 2) },
-    { name: 'on another shard the author\'s name is asked for', before: () => roomKeys(), call: post({ isHere: false }), reply: lines('resolve', 0, '') },
-    { name: 'and so are names that it mentions', before: () => roomKeys(), call: post({ isHere: false, isClaimed: true, mentions: [['bob', 'u'], ['bot'], ['x']] }), reply: lines('resolve', 1, 'bot', 'x') },
+    { name: 'on another shard the author\'s name is asked for', before: () => roomKeys(), call: post({ isHere: false }), frame: { shards: 2 }, events: ['open\n0'], reply: lines('resolve', 2, ''), after: { meta: { lease: 2, depth: 0, vt: '0.000000' } } },
+    { name: 'and so are names that it mentions', before: () => roomKeys(), call: post({ isHere: false, claim: 1, mentions: [['bob', 'u'], ['bot'], ['x']] }), reply: lines('resolve', 0, 'bot', 'x') },
     { name: 'past the limit of the account nothing is stored', before: () => ({ ...start(), stored: { F: 131_072, 'F bob': 131_072 } }), call: post({ max: 131_072 }), reply: lines('stored', 131_072, 131_072, 'account') },
     { name: 'eleven bots are too many', before: () => ({ ...roomKeys(), ...bots }), call: post({ mentions: Array.from({ length: 11 }, (_, i) => [`b${i}`, 'b']) }), reply: 'calls' },
   ]);
@@ -169,8 +169,8 @@ scripts('message_add', ({ cases, test, shard }) => {
 
   test('on another shard a user is asked for once', async () => {
     await shard.seed(roomKeys());
-    await say(shard, { isHere: false, isClaimed: true });
-    await say(shard, { isHere: false });
+    const frame = { shards: 2 };
+    for (const claim of [2, '']) postedOf((await shard.turn([post({ isHere: false, claim })], frame)).replies[0]);
     assert.deepEqual(await shard.get('names_known'), set('alice'));
   });
 
@@ -253,5 +253,89 @@ scripts('message_list', ({ cases, test, shard }) => {
       assert.deepEqual(found, ids, `${limit} a page`);
     }
     assert.equal((await room(shard)).n, '47');
+  });
+});
+
+scripts('names of several shards', ({ test, shard }) => {
+  const frame = { shards: 2 };
+  const other = () => shard.at(PREFIX.replace('0', '1'));
+  const on = async (where, verb) => (await where.turn([verb], frame)).replies[0];
+  const claim = (number) => on(shard, ['name_claim', 'alice', lookOf('alice'), '%', 'F', number]);
+  const asked = async () => {
+    const [word, number] = (await on(other(), post({ isHere: false }))).split('\n');
+    assert.equal(word, 'resolve');
+    return number;
+  };
+  const say = async (number) => postedOf(await on(other(), post({ isHere: false, claim: number })));
+  const removeRoom = async () => assert.equal(await on(other(), remove()), 'done');
+  const carry = async () => {
+    const items = (await on(other(), ['outbox', '1'])).split('\n');
+    assert.equal(await on(shard, ['release_names', ...items]), 'ok');
+    return items;
+  };
+  const isTaken = async () => (await shard.cmd('HEXISTS', shard.key('room_names'), 'alice')) === 1;
+  const start = async () => {
+    await other().seed(roomKeys());
+    const number = await asked();
+    assert.equal(await claim(number), 'ok');
+    await say(number);
+    return number;
+  };
+
+  test('the last message takes the name with it', async () => {
+    await start();
+    await removeRoom();
+    assert.ok(await isTaken(), 'until the shard of names hears of it');
+    await carry();
+    assert.deepEqual([await isTaken(), await shard.cmd('EXISTS', shard.key('name_uses:alice'))], [false, 0]);
+  });
+
+  test('race: it is claimed again before the shard of names hears that it had gone', async () => {
+    await start();
+    await removeRoom();
+    await other().seed(roomKeys());
+    const number = await asked();
+    assert.equal(await claim(number), 'ok');
+    const late = await carry();
+    await say(number);
+    assert.equal(await on(shard, ['release_names', ...late]), 'ok', 'and a second time');
+    assert.ok(await isTaken());
+  });
+
+  test('race: it goes between the claim of a second message and that message, which claims it again', async () => {
+    await other().seed(roomKeys());
+    const [first, second] = [await asked(), await asked()];
+    await claim(first);
+    await say(first);
+    await claim(second);
+    await removeRoom();
+    await other().seed(roomKeys());
+    await carry();
+    assert.equal(await isTaken(), false);
+    const [word, third] = (await on(other(), post({ isHere: false, claim: second }))).split('\n');
+    assert.equal(word, 'resolve');
+    await claim(third);
+    await say(third);
+    assert.ok(await isTaken());
+  });
+
+  test('another shard has messages of the user: it stays', async () => {
+    await shard.seed(roomKeys({ room: OTHER }));
+    postedOf(await on(shard, post({ room: OTHER })));
+    await start();
+    await removeRoom();
+    await carry();
+    assert.ok(await isTaken());
+    assert.equal(await on(shard, remove({ room: OTHER })), 'done');
+    assert.equal(await on(shard, ['release_names', await on(shard, ['outbox', '1'])]), 'ok');
+    assert.equal(await isTaken(), false);
+  });
+
+  test('which shards use a name that a restore brought is not known: it stays', async () => {
+    await shard.seed(namesOf({ alice: 'u' }));
+    await start();
+    await removeRoom();
+    await carry();
+    assert.ok(await isTaken());
   });
 });
