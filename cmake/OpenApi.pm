@@ -57,16 +57,29 @@ sub response_lines {
     return @lines;
 }
 
+# The media type of a problem whose schema is not that of a problem document; its codes are then beside the schema.
+sub media_type_of {
+    my ($api, $schema) = @_;
+    my $entry = $api->{parts}{schemas}{$schema} or return undef;
+    my ($type) = join("\n", RouteFile::lines_at($entry, 0)) =~ /^ +x-media-type: (\S+)$/m;
+    return $type;
+}
+
 sub problem_lines {
     my ($api, $name, $problem, $schema) = @_;
     my $of = $problem->{of};
+    $schema //= $of->{schema} ? $of->{schema}{value} : 'Problem';
+    my $media_type = media_type_of($api, $schema);
+    my $codes = '[' . join(', ', RouteFile::words($of->{codes})) . ']';
     my @headers = Routes::known_words($api, $of->{headers}, 'header', @{$api->{names}{headers}});
     unshift @headers, 'Retry-After' if $problem->{status} =~ /^(?:429|503)$/;
     return (
         "    $name:", RouteFile::lines_at($of->{description}, 6), header_lines(6, @headers),
+        "      x-codes: $codes", '      content:', "        $media_type:", '          schema: ' . ref_to('schemas', $schema)) if $media_type;
+    return (
+        "    $name:", RouteFile::lines_at($of->{description}, 6), header_lines(6, @headers),
         '      content:', '        application/problem+json:', '          schema:', '            allOf:',
-        '              - ' . ref_to('schemas', $schema // ($of->{schema} ? $of->{schema}{value} : 'Problem')),
-        '              - {type: object, properties: {code: {enum: [' . join(', ', RouteFile::words($of->{codes})) . ']}}}',
+        '              - ' . ref_to('schemas', $schema), "              - {type: object, properties: {code: {enum: $codes}}}",
         $of->{html} ? ('      x-alternatives:', '        text/html:', '          schema: {type: string}') : ());
 }
 
@@ -122,13 +135,19 @@ sub operation_lines {
             @{$route->{responses}});
 }
 
+# In YAML a text with braces needs quotes there.
+sub also_paths_line {
+    my ($entry) = @_;
+    return '    x-also-paths: [' . join(', ', map {/[{}]/ ? "'$_'" : $_} RouteFile::words($entry)) . ']';
+}
+
 # Several rows may have one path.
 sub path_lines {
     my ($api, @routes) = @_;
     my ($first) = @routes;
     return (
         "  $first->{path}:",
-        $first->{of}{also_paths} ? "    x-also-paths: $first->{of}{also_paths}{value}" : (),
+        $first->{of}{also_paths} ? also_paths_line($first->{of}{also_paths}) : (),
         '    parameters:', (map {'      - ' . ref_to('parameters', $_)} qw(RequestId Traceparent)),
         (map {parameter_lines($_, 6)} Routes::parameters_of_path($first)),
         (map {operation_lines($api, $_)} @routes), '');

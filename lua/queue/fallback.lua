@@ -4,7 +4,10 @@
 -- `fallback_ms` after it began to wait, or after an engine that names it was last seen, whichever is later; immediately
 -- if none was seen for a day. The hash `models_seen` records that: model -> "<ms> <account> <lease>". While that lease
 -- (the latest claim of such an engine, '' if unknown) exists, the engine is working and counts as seen. `*` stands for
--- engines that name no models: they take all of them, so nothing falls back while one is present.
+-- engines that name no models: they take all of them, so nothing falls back while one is present. Models of the doors
+-- (queue/apis.lua) never fall back; they are noted here as well, even if nothing falls back, because clients list
+-- them.
+local apis = require('queue/apis')
 local newest = require('queue/newest')
 local call = redis.call
 local format, gmatch, match = string.format, string.gmatch, string.match
@@ -62,7 +65,7 @@ end
 
 -- A model has Open queries now.
 local function begin(turn, model)
-    if model == 'default' or turn.settings.fallback_ms == 0 then return end
+    if model == 'default' or turn.settings.fallback_ms == 0 or apis.is_of_api(model) then return end
     local seen = seen_at(turn, model)
     if seen and seen > turn.now_ms - SEEN_MS then
         set_fall(turn, model, turn.now_ms + turn.settings.fallback_ms)
@@ -119,8 +122,10 @@ local function account_of(_, seen) return match(seen, '^%d+ (%S+)') end
 -- Engines for these models are there: those that wait for one wait on, and what had fallen is its engine's again.
 local function note_seen(turn, seen)
     local P, names, new_n = turn.prefix, {}, 0
-    for model in pairs(seen) do names[#names + 1] = model end
-    if #names == 0 or turn.settings.fallback_ms == 0 then return end
+    for model in pairs(seen) do
+        if turn.settings.fallback_ms > 0 or apis.is_of_api(model) then names[#names + 1] = model end
+    end
+    if #names == 0 then return end
     sort(names)
     local due = format('%d', turn.now_ms + turn.settings.fallback_ms)
     for from = 1, #names, AT_ONCE do
@@ -154,7 +159,7 @@ local function repair(turn)
         if not waits[model] then finish(turn, model) end
     end
     for model in pairs(waits) do
-        if not is_known[model] and model ~= 'default' then
+        if not is_known[model] and model ~= 'default' and not apis.is_of_api(model) then
             set_fall(turn, model, turn.now_ms + turn.settings.fallback_ms)
         end
     end
@@ -162,5 +167,5 @@ end
 
 return {
     has_fallen = has_fallen, has_any_fallen = has_any_fallen, begin = begin, finish = finish, fall_due = fall_due,
-    sooner = sooner, note_class = note_class, note_seen = note_seen, repair = repair,
+    sooner = sooner, seen_at = seen_at, note_class = note_class, note_seen = note_seen, repair = repair,
 }

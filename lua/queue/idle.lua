@@ -9,6 +9,7 @@
 -- those that take any.
 -- Credits are hints: a node reports them again every few seconds (queue/sync.lua), a node without a subscriber is
 --   removed, and a claim that reaches a node without a poll is given back.
+local apis = require('queue/apis')
 local fallback = require('queue/fallback')
 local call = redis.call
 local byte, find, format, match = string.byte, string.find, string.format, string.match
@@ -130,7 +131,7 @@ end
 
 -- Is an engine that asked for `models` one for that model? `default` is for all.
 local function names_model(models, model)
-    return models == '*' or model == 'default' or is_listed(models, model)
+    return (models == '*' and not apis.is_of_api(model)) or model == 'default' or is_listed(models, model)
 end
 
 -- Does it take queries for that model? With no engine for it any does.

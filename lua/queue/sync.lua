@@ -21,7 +21,7 @@
 --     lease      digits?  the latest claim of this shard that an engine of it got, since the last sync
 --   each engine 100:
 --     name  text 1k  "<account> <engine>", seen since the last sync
---     info  text 1k  JSON, or `left <poll>`, or `beat`
+--     info  text 2k  JSON, or `left <poll>`, or `beat`
 -- Replies: <ms until the next lease ends or model falls, or ''>/<drained accounts, ','>, then per other text of
 --   settings that a living node has: node/its info (JSON)/settings
 local lookups = require('lookup/lookups')

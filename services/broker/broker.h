@@ -18,6 +18,7 @@ enum {
     TOPIC_MAX_BYTES = 128,
     MODEL_MAX_BYTES = 128,
     MODELS_MAX_BYTES = 512,
+    MODELS_OF_APIS_MAX_BYTES = 1024, /* with those of the doors */
     QUERY_MAX_BYTES = 256 << 10,
     FRAGMENT_MAX_BYTES = 64 << 10, /* of an answer, to be looked up or recommended on */
     ENGINE_MAX_BYTES = 64,
@@ -71,8 +72,9 @@ enum wait_for { WAIT_FOR_OUTCOME, WAIT_FOR_CLAIM, WAIT_FOR_LOOKUP, WAIT_FOR_NR }
  * accounts of the deployed dialect. Answers 400 and returns false otherwise. */
 bool params_wait(struct request *r, enum wait_for what, uint64_t *ret_s) must_check;
 
-/* The parameter Models as the scripts take it: names joined by ','; "*" when it is absent. Answers
- * 400 and returns false otherwise. */
+/* The parameter Models as the scripts take it: names joined by ','; "*" when it is absent. With the
+ * parameter Apis, each name also as "<api>/<name>" (lua/queue/apis.lua). Answers 400 and returns
+ * false otherwise. */
 bool params_models(struct request *r, struct str *ret_models) must_check;
 
 /* --- facts.c ---------------------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
     ROW(documents)                                                                                 \
     ROW(workflow)                                                                                  \
     ROW(bots)                                                                                      \
+    ROW(openai)                                                                                    \
     ROW(web)                                                                                       \
     ROW(indexer)
 

@@ -25,6 +25,7 @@
     X(FORBIDDEN,        403, "forbidden",        LOG_INFO,  "This account's role does not allow this request.") \
     X(BOT_NOT_YOURS,    403, "bot_not_yours",    LOG_INFO,  "Only the account and user that registered this bot, or an operator, may change it.") \
     X(NOT_FOUND,        404, "not_found",        LOG_DEBUG, "Not found.")                         \
+    X(NO_MODEL,         404, "model_not_found",  LOG_DEBUG, "No engine has named this model within the last hour: /v1/models lists those that one has.") \
     X(NO_ROUTE,         404, "no_route",         LOG_DEBUG, "No such route: check the path.")     \
     X(METHOD,           405, "method_not_allowed", LOG_DEBUG, "This route does not support that method: see the Allow header.") \
     X(ALREADY_DONE,     409, "already_done",     LOG_INFO,  "The query has already been answered.") \

@@ -24,7 +24,7 @@ enum {
     NEWS_MS = 1000,
     NEWS_A_SECOND = 20, /* at most: names may be new with every poll */
     BACK_MS = 30000,    /* so long an engine may take between two calls */
-    INFO_MAX_BYTES = 1024
+    INFO_MAX_BYTES = 2048
 };
 
 /* The state of an engine, as far as this node has seen since the last sync of its home. */
@@ -34,7 +34,7 @@ struct engine_seen {
     uint64_t for_ms; /* how long it may last without another word */
     uint64_t poll;   /* SEEN_LEFT: which */
     char name[600];  /* "<account> <engine>": names of 128 and 64 bytes, of three letters a byte */
-    char models[520];
+    char models[1032];
     char process[200]; /* a name; "": it says none */
 };
 

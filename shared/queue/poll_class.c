@@ -64,7 +64,7 @@ static struct poll_class *create(struct queue *queue, struct str name, size_t ac
 
 struct poll_class *class_get(struct queue *queue, struct str account, struct str models)
 {
-    char bytes[1024];
+    char bytes[2048];
     struct str name = {bytes, account.n + 1 + models.n};
     if (name.n > sizeof bytes)
         abort(); /* the caller holds names and model lists to their limits */
@@ -157,7 +157,8 @@ void classes_destroy(struct classes *classes)
 bool class_takes_model(const struct poll_class *class, struct str model)
 {
     struct str models = class_models(class);
-    return str_eq(models, STR("*")) || str_eq(model, STR("default")) ||
+    bool is_of_api = model.n > 0 && memchr(model.at, '/', model.n) != NULL; /* lua/queue/apis.lua */
+    return (str_eq(models, STR("*")) && !is_of_api) || str_eq(model, STR("default")) ||
            str_is_listed(models, model);
 }
 

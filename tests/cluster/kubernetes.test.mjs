@@ -184,7 +184,7 @@ describe('k8s', () => {
       const { paths } = of(objects, 'Ingress', 'parley').spec.rules[0].http;
       const fits = ({ path, pathType }, url) => (pathType === 'Exact' ? url === path : path === '/' || url === path || url.startsWith(`${path}/`));
       for (const { service, path } of allRoutes()) {
-        const target = { node: undefined, users: 'broker', web: 'broker' }[service] ?? service;
+        const target = { node: undefined, users: 'broker', openai: 'broker', web: 'broker' }[service] ?? service;
         if (service === 'node') continue; // each node has the probes
         const [best] = paths.filter((each) => fits(each, path.replace(/\{\w+\}/g, 'x'))).sort((a, b) => b.path.length - a.path.length);
         const group = best.backend.service.name.replace('parley-', '');

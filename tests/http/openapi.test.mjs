@@ -55,8 +55,9 @@ function errorTable() {
 
 // The codes that a response lists, [] when it is no problem.
 function codesOf(response) {
-  const schema = follow(response).content?.['application/problem+json']?.schema;
-  return (schema?.allOf ?? []).flatMap(({ properties }) => properties?.code?.enum ?? []);
+  const { content, 'x-codes': codes } = follow(response);
+  const schema = content?.['application/problem+json']?.schema;
+  return codes ?? (schema?.allOf ?? []).flatMap(({ properties }) => properties?.code?.enum ?? []);
 }
 
 describe('openapi.yaml', () => {
@@ -192,7 +193,7 @@ describe('openapi.yaml', () => {
       assert.ok(follow({ $ref }), `${pointer}: ${$ref}`);
       used.add($ref);
     });
-    const generic = ['NoRoute', 'MethodNotAllowed'];
+    const generic = ['NoRoute', 'MethodNotAllowed', 'OpenaiNoRoute', 'OpenaiMethodNotAllowed'];
     for (const [kind, components] of Object.entries(openapi.components)) {
       if (kind === 'securitySchemes') continue;
       for (const name of Object.keys(components)) assert.ok(used.has(`#/components/${kind}/${name}`) || generic.includes(name), `${kind}/${name}`);

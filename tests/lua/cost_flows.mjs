@@ -154,6 +154,13 @@ export const flows = {
     await m.call('sync', '{}', '', 0, 0, classes.length, ...classes.flat());
   },
 
+  async 'a thousand models of the doors, of engines that are at work'(m) {
+    const models = Array.from({ length: m.n(1000) }, (_, i) => `chat/${'m'.repeat(100)}${i}`);
+    await m.cmd('HSET', m.key('models_seen'), ...models.flatMap((model, i) => [model, `${Date.now() - 1000} E ${i}`]));
+    await m.cmd('MSET', ...models.flatMap((_, i) => [m.key(`lease:${i}`), 'E x 1 n1 1']));
+    assert.equal((await m.call('models', 0)).split('\n').length, 1 + 3 * models.length);
+  },
+
   async 'many large claims at once, and queries of operators'(m) {
     // A claim takes six of the half rows and three of the whole ones: of many, what one more takes is no matter.
     for (let i = 0; i < 24; i++) await m.shard.call('add', 0, 't', 'alice', 'F', 'default', 1, 100, m.tail(), '', '', '');

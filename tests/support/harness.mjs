@@ -58,8 +58,24 @@ export function newTopic(prefix = 'topic') {
   return `${prefix}-${randomBytes(6).toString('hex')}`;
 }
 
-// An error: status, the six members, the request id repeated.
+// OpenAI's words for what has another code elsewhere.
+const OPENAI_CODES = { unauthorized: 'invalid_api_key', nonce_used: 'invalid_api_key', too_much_stored: 'insufficient_quota' };
+
+// An error as OpenAI has it: four members, always. `code` as on other routes.
+export function assertOpenaiError(response, status, code) {
+  assert.equal(response.status, status, `expected ${status}, got ${response.status}: ${response.text.slice(0, 500)}`);
+  assert.equal(response.headers['content-type'], 'application/json');
+  assertMembers(response.json, ['error']);
+  const { error } = response.json;
+  assertMembers(error, ['message', 'type', 'param', 'code']);
+  assert.match(error.message, /^\S[^]*[.?!)]$/);
+  if (code !== undefined) assert.equal(error.code, OPENAI_CODES[code] ?? (status === 429 ? 'rate_limit_exceeded' : code));
+  return error;
+}
+
+// An error: status, the six members, the request id repeated. On the routes of OpenAI's interface, its own.
 export function assertProblem(response, status, code) {
+  if (typeof response.json?.error === 'object') return assertOpenaiError(response, status, code);
   assert.equal(response.status, status, `expected ${status}, got ${response.status}: ${response.text.slice(0, 500)}`);
   assert.match(response.headers['content-type'], /^application\/problem\+json\b/);
   const { json } = response;

@@ -86,6 +86,11 @@ function patternOf(path) {
   return new RegExp(`^${path.replace(/[.*+?^$()|[\]\\]/g, '\\$&').replace(/\{\w+\}/g, '[^/]+')}$`);
 }
 
+// Where a node runs that service, its errors below these paths are OpenAI's.
+function isOfDoor({ path }, headers) {
+  return /^(\/openai)?\/v1(\/|$|\?)/.test(path) && headers['content-type'] === JSON_TYPE;
+}
+
 // --- the checks ------------------------------------------------------------------------------------
 
 function fail(request, status, what, shown) {
@@ -106,9 +111,10 @@ class Checker {
     this.ajv.addSchema(document, 'openapi');
     this.root = new Place(document, '#', document);
     this.aliases = new Map(Object.entries(document.paths).flatMap(([path, item]) => (item['x-also-paths'] ?? []).map((also) => [also, path])));
-    this.patterns = Object.keys(document.paths)
-      .filter((path) => path.includes('{'))
-      .map((path) => [patternOf(path), path]);
+    this.patterns = Object.entries(document.paths)
+      .flatMap(([path, item]) => [path, ...(item['x-also-paths'] ?? [])].map((spelt) => [spelt, path]))
+      .filter(([spelt]) => spelt.includes('{'))
+      .map(([spelt, path]) => [patternOf(spelt), path]);
   }
 
   // What is wrong with a value; undefined: it fits the schema of that place.
@@ -137,11 +143,12 @@ class Checker {
     // libh2o refuses what is no HTTP by itself.
     if (status === 400 && headers['x-request-id'] === undefined && /^text\/plain/.test(headers['content-type'] ?? '')) return undefined;
     if (item && !operation && request.method === 'OPTIONS' && status === 204) return undefined;
+    const usual = (name) => this.root.get('components', 'responses', isOfDoor(request, headers) ? `Openai${name}` : name);
     // A node that does not run that service has none of its routes.
-    if (status === 404 && (!operation || text?.includes('"no_route"'))) return this.root.get('components', 'responses', 'NoRoute');
-    if (item && (!operation || request.method === 'HEAD') && status === 405) return this.root.get('components', 'responses', 'MethodNotAllowed');
+    if (status === 404 && (!operation || text?.includes('"no_route"'))) return usual('NoRoute');
+    if (item && (!operation || request.method === 'HEAD') && status === 405) return usual('MethodNotAllowed');
     const any = { 400: 'BadRequest', 414: 'UriTooLong', 431: 'HeadersTooLarge' }[status];
-    const found = operation ? operation.get('responses', String(status)) : any && this.root.get('components', 'responses', any);
+    const found = operation ? operation.get('responses', String(status)) : any && usual(any);
     return found ?? fail(request, status, 'this status is not listed', text ?? '');
   }
 

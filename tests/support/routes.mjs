@@ -26,7 +26,7 @@ export const openapiText = () => generated('--openapi');
 
 // An account of each role.
 export const ACCOUNT_OF = { frontend: 'Frontend_1', user: 'User_1', engine: 'Inference_1', operator: 'Operator_1' };
-const PARTS = { id: '0'.repeat(24), user: 'alice', username: 'bot', index: '0', page: 'engines', link: 'none' };
+const PARTS = { id: '0'.repeat(24), user: 'alice', username: 'bot', index: '0', page: 'engines', link: 'none', name: 'x' };
 export const filled = (path) => path.replace(/\{(\w+)\}/g, (_, name) => PARTS[name]);
 
 export function allRoutes() {

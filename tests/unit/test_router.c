@@ -57,6 +57,33 @@ static void HEAD_is_taken_by_a_GET_that_hands_nothing_out(void **state)
     router_destroy(router);
 }
 
+static const char *put_own(struct buf *b, const struct problem *problem)
+{
+    (void)b, (void)problem;
+    return "text/plain";
+}
+
+static void errors_in_a_folder_without_a_route_look_like_those_of_its_speaker(void **state)
+{
+    static const struct route doors[] = {
+        {"GET", "/v1/things", 0, handle, .speaks_for_folder = true, .put_problem = put_own},
+        {"GET", "/v1/plain", 0, handle},
+        {0},
+    };
+    const struct route *const tables[] = {first, doors, NULL};
+    struct router *router = router_create(tables);
+    static const char *const inside[] = {"/v1", "/v1/", "/v1/nothing", "/v1/a/b"};
+    static const char *const outside[] = {"/", "/v", "/v10", "/v10/x", "/api/v1/x"};
+    for (size_t i = 0; i < sizeof inside / sizeof *inside; i++)
+        assert_ptr_equal(router_problem_writer(router, NULL, str_of(inside[i])), put_own);
+    for (size_t i = 0; i < sizeof outside / sizeof *outside; i++)
+        assert_null(router_problem_writer(router, NULL, str_of(outside[i])));
+    assert_ptr_equal(router_problem_writer(router, &doors[0], STR("/")), put_own);
+    assert_null(router_problem_writer(router, &doors[1], STR("/v1/plain")));
+    assert_null(router_problem_writer(router, NULL, (struct str){NULL, 0}));
+    router_destroy(router);
+}
+
 static void another_method_names_those_that_are_allowed(void **state)
 {
     const struct route *const tables[] = {first, second, NULL};
@@ -259,6 +286,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(routes_of_all_tables_are_found_by_method_and_path),
         cmocka_unit_test(HEAD_is_taken_by_a_GET_that_hands_nothing_out),
+        cmocka_unit_test(errors_in_a_folder_without_a_route_look_like_those_of_its_speaker),
         cmocka_unit_test(another_method_names_those_that_are_allowed),
         cmocka_unit_test(an_unknown_path_has_nothing),
         cmocka_unit_test(no_tables_have_no_routes),

@@ -13,6 +13,7 @@
 #include "shared/http/request/accept.h"
 #include "shared/http/request/error_page.h"
 #include "shared/http/request/inner.h"
+#include "shared/http/request/router.h"
 #include "shared/http/wire/connection.h"
 
 #include <stdio.h>
@@ -327,7 +328,8 @@ static void log_failure(struct request *r, enum err error)
 static const char *put_error(struct request *r, struct buf *body, const struct problem *problem)
 {
     if (!accept_prefers_page(request_header(r, "accept")))
-        return problem_write(body, r->route == NULL ? NULL : r->route->put_problem, problem);
+        return problem_write(body, router_problem_writer(r->server->router, r->route, r->path),
+                             problem);
     respond_page_policy(r, &(struct html_policy){.style = error_frame.style});
     error_page_put(body, problem, r->path);
     return HTML_TYPE;

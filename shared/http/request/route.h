@@ -53,6 +53,9 @@ struct route {
     /* A GET that may be held: the same signed request is served once more if it is lost
      * (held_nonces.h). */
     bool is_held;
+    /* Paths of its folder ("/v1" of "/v1/models") that have no route get errors as it writes them.
+     */
+    bool speaks_for_folder;
     bool uses_nonce_itself; /* with several shards; otherwise it is used up before the handler
                              * runs */
     /* A GET whose answer is sent even if clients have left too much unread, because it hands work

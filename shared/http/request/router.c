@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 
-enum { SLOT_N = 512, PATTERNS_MAX = 64, METHODS_MAX = 6, ALLOW_MAX = 64 };
+enum { SLOT_N = 512, PATTERNS_MAX = 64, METHODS_MAX = 6, ALLOW_MAX = 64, SPEAKERS_MAX = 8 };
 
 struct slot {
     const char *path;
@@ -24,6 +24,8 @@ struct router {
     struct slot slots[SLOT_N];
     struct slot patterns[PATTERNS_MAX];
     unsigned pattern_n;
+    const struct route *speakers[SPEAKERS_MAX]; /* for their folders */
+    unsigned speaker_n;
 };
 
 static const struct slot *find_slot(const struct router *router, struct str path)
@@ -111,6 +113,15 @@ static void add(struct router *router, const struct route *route)
              route->method, takes(route, STR("HEAD")) ? ", HEAD" : "");
 }
 
+static void note_speaker(struct router *router, const struct route *route)
+{
+    if (!route->speaks_for_folder)
+        return;
+    if (router->speaker_n == SPEAKERS_MAX)
+        abort();
+    router->speakers[router->speaker_n++] = route;
+}
+
 struct router *router_create(const struct route *const *tables)
 {
     struct router *router = mem_zeroed(sizeof *router);
@@ -120,6 +131,7 @@ struct router *router_create(const struct route *const *tables)
             if (++n > SLOT_N / 2)
                 abort();
             add(router, route);
+            note_speaker(router, route);
         }
     return router;
 }
@@ -141,6 +153,26 @@ const struct route *router_find(const struct router *router, struct str method, 
         if (takes(slot->routes[i], method))
             return slot->routes[i];
     return NULL;
+}
+
+/* Its path up to the last slash. */
+static struct str folder_of(const struct route *route)
+{
+    return (struct str){route->path, (size_t)(strrchr(route->path, '/') - route->path)};
+}
+
+static bool is_in_folder(struct str path, struct str folder)
+{
+    return str_has_prefix(path, folder) && (path.n == folder.n || path.at[folder.n] == '/');
+}
+
+problem_writer *router_problem_writer(const struct router *router, const struct route *route,
+                                      struct str path)
+{
+    for (unsigned i = 0; route == NULL && i < router->speaker_n; i++)
+        if (is_in_folder(path, folder_of(router->speakers[i])))
+            route = router->speakers[i];
+    return route == NULL ? NULL : route->put_problem;
 }
 
 /* --- misspelt paths --------------------------------------------------------------------------- */

@@ -24,6 +24,11 @@ void router_destroy(struct router *router);
 const struct route *router_find(const struct router *router, struct str method, struct str path,
                                 const char **ret_allow);
 
+/* Returns what writes the errors of a request: of its route, or, without one, of the route that
+ * speaks for the folder of its path (struct route). NULL: problem_put. */
+problem_writer *router_problem_writer(const struct router *router, const struct route *route,
+                                      struct str path);
+
 /* Returns the path, as its table has it, that a client probably meant by `path`, which no route
  * has; NULL if none is close. Ignores "/api/" in front and a slash at the end. Its time grows with
  * the number of routes of similar length. */

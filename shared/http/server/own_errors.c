@@ -33,16 +33,16 @@ static void send_problem(h2o_ostream_t *self, h2o_req_t *h2o, h2o_iovec_t *bufs,
 
 /* The route that the request would have had; NULL when libh2o did not get so far. */
 static const struct route *route_of(const struct server *server, const h2o_req_t *h2o,
-                                    struct str *ret_query)
+                                    struct str *ret_path, struct str *ret_query)
 {
     const char *allow;
-    struct str path;
-    *ret_query = (struct str){NULL, 0};
+    *ret_path = *ret_query = (struct str){NULL, 0};
     if (h2o->input.path.base == NULL || h2o->input.method.base == NULL)
         return NULL;
-    request_split_target((struct str){h2o->input.path.base, h2o->input.path.len}, &path, ret_query);
+    request_split_target((struct str){h2o->input.path.base, h2o->input.path.len}, ret_path,
+                         ret_query);
     return router_find(server->router, (struct str){h2o->input.method.base, h2o->input.method.len},
-                       path, &allow);
+                       *ret_path, &allow);
 }
 
 static enum err err_of_status(int status, const struct route *route)
@@ -74,8 +74,8 @@ static void on_setup(h2o_filter_t *self, h2o_req_t *h2o, h2o_ostream_t **slot)
                                             H2O_STRLIT("text/plain; charset=utf-8"));
     if (h2o->res.status >= 400 && !is_ours) {
         struct server *server = ((struct problem_filter *)self)->server;
-        struct str query;
-        const struct route *route = route_of(server, h2o, &query);
+        struct str path, query;
+        const struct route *route = route_of(server, h2o, &path, &query);
         struct refusal refusal = connections_take_refusal(server->wire.connections);
         if (route != NULL && route->roles != ROLES_NONE && refusal.error == ERR_OK)
             authenticate_use_up(server, query);
@@ -92,7 +92,7 @@ static void on_setup(h2o_filter_t *self, h2o_req_t *h2o, h2o_ostream_t **slot)
                            .cap = PROBLEM_MAX,
                            .max = PROBLEM_MAX};
         const char *written =
-            problem_write(&body, route == NULL ? NULL : route->put_problem,
+            problem_write(&body, router_problem_writer(server->router, route, path),
                           &(struct problem){.info = info,
                                             .status = h2o->res.status,
                                             .detail = detail_of(server, h2o, route, info),
