@@ -93,6 +93,27 @@ suite('/ws/engine', {}, ({ test, cluster }) => {
     await engine.close();
   });
 
+  test('each frame with an Id is answered, even if the answer, a release or a cancel overtakes it', async () => {
+    for (const [end, status] of [['answer', 200], ['release', 200], ['cancel', 200]]) {
+      const engine = await openEngine(cluster);
+      const { Topic } = await cluster.add();
+      const { Lease, Queries } = await engine.claim();
+      const send = (Offset, more) => engine.send({ Type: 'partial', Topic, Seq: 1, Lease, Offset, Answer: 'a', ...more });
+      send(0);
+      await engine.next(({ Type }) => Type === 'stored');
+      const ids = Array.from({ length: 20 }, (_, i) => `${end}-${i}`);
+      if (end === 'cancel') assertOk(await cluster.request('POST', '/api/cancel-query', { as: 'Frontend_1', body: { Topic, Seq: 1 } }));
+      for (const [i, Id] of ids.entries()) send(1 + i, { Id });
+      if (end === 'answer') engine.send({ Type: 'answer', Topic, Seq: 1, Lease, Query: Queries[0][1], Answer: ['a'.repeat(21)] });
+      if (end === 'release') engine.send({ Type: 'release', Topic, Lease });
+      const replies = [];
+      for (const Id of ids) replies.push(await engine.next(({ Type, Id: of }) => Type === 'reply' && of === Id));
+      for (const { To, Status, Body } of replies) assert.deepEqual([To, Status, Body.Cancelled], ['partial', status, end === 'cancel'], `${end}: ${JSON.stringify(Body)}`);
+      if (end === 'answer') assert.equal(replies.at(-1).Body.Next, 21);
+      await engine.close();
+    }
+  });
+
   test('an engine is asked to send less often while Redis is slow, and not any more when it is quick again', async () => {
     const engine = await openEngine(cluster);
     const { Topic } = await cluster.add();

@@ -203,14 +203,23 @@ static void continue_storing(struct engine_draft *d)
         loop_set_deadline(loop_of(d), &d->store_by, due_ms - now_ms);
 }
 
-static void give_up(struct engine_draft *d)
+/* Every frame with an Id gets its answer; without one there is an answer only with `has_news`. */
+static void refuse(struct engine_draft *d, uint64_t offset, bool has_news)
 {
     struct engine_drafts *all = d->all;
+    struct buf acks = d->acks;
     char *topic_json = d->topic_json, *lease = str_copy(d->lease);
-    uint64_t seq = d->seq, stored = d->stored;
+    uint64_t seq = d->seq;
     d->topic_json = NULL;
+    d->acks = (struct buf){.max = 0};
     drop(d);
-    all->events->on_refused(all, str_of(topic_json), seq, str_of(lease), stored);
+    for (struct lines ids = lines_of(buf_str(&acks)); has_news || lines_are_left(&ids);) {
+        struct str id = lines_next(&ids);
+        if (id.n > 0 || has_news)
+            all->events->on_refused(all, str_of(topic_json), seq, str_of(lease), offset, id);
+        has_news = false;
+    }
+    buf_fini(&acks);
     free(topic_json);
     free(lease);
 }
@@ -225,7 +234,7 @@ static void on_stored(struct call *call, enum err error, struct str reply)
         return;
     }
     if (!str_eq(lines_next(&lines), STR("ok"))) {
-        give_up(d);
+        refuse(d, d->stored, true);
         return;
     }
     d->stored += d->storing_n;
@@ -423,12 +432,17 @@ void engine_drafts_on_stored(struct engine_drafts *drafts, struct str lease, uin
 
 void engine_drafts_end(struct engine_drafts *drafts, struct str lease, uint64_t seq, bool is_kept)
 {
-    list_for_each (struct engine_draft, d, &drafts->list, link) {
-        if (!str_eq(d->lease, lease) || (seq != 0 && d->seq != seq))
-            continue;
-        if (is_kept && d->claim != 0)
+    struct list ended = {0};
+    list_for_each (struct engine_draft, d, &drafts->list, link)
+        if (str_eq(d->lease, lease) && (seq == 0 || d->seq == seq)) {
+            list_remove(&d->link);
+            list_append(&ended, &d->link);
+        }
+    list_for_each (struct engine_draft, d, &ended, link) {
+        bool is_stored = is_kept && d->claim != 0;
+        if (is_stored)
             store_rest(d);
-        drop(d);
+        refuse(d, d->stored + (is_stored ? d->text.n : 0), false);
     }
 }
 

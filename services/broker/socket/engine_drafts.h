@@ -25,9 +25,10 @@ struct engine_drafts_events {
     /* The same, for a frame with an Id (JSON). */
     void (*on_acknowledged)(struct engine_drafts *drafts, struct str id, struct str lease,
                             uint64_t next);
-    /* A draft is not stored from `offset` on, and given up: the route knows why. */
+    /* A draft is given up, and stored up to `offset` at most: the route knows why. `id`: of a frame
+     * that has no answer yet (JSON), or "". */
     void (*on_refused)(struct engine_drafts *drafts, struct str topic_json, uint64_t seq,
-                       struct str lease, uint64_t offset);
+                       struct str lease, uint64_t offset, struct str id);
     /* clogged_n has changed, or text_n is less. */
     void (*on_clogged)(struct engine_drafts *drafts);
 };

@@ -137,7 +137,7 @@ static void take_piece(struct engine_socket *s, const struct engine_members *m, 
 }
 
 void engine_frames_refuse_draft(struct engine_socket *s, struct str topic_json, uint64_t seq,
-                                struct str lease, uint64_t offset)
+                                struct str lease, uint64_t offset, struct str id)
 {
     struct engine_members m;
     struct buf json;
@@ -146,7 +146,7 @@ void engine_frames_refuse_draft(struct engine_socket *s, struct str topic_json, 
         &json, "{\"Topic\":%.*s,\"Seq\":%llu,\"Lease\":\"%.*s\",\"Offset\":%llu,\"Answer\":\"\"}",
         STR_ARG(topic_json), (unsigned long long)seq, STR_ARG(lease), (unsigned long long)offset);
     if (engine_members_read(&m, buf_str(&json)))
-        hand_over(begin(s, FRAME_PARTIAL, &m, STR("")), &m, buf_str(&json));
+        hand_over(begin(s, FRAME_PARTIAL, &m, id), &m, buf_str(&json));
     buf_fini(&json);
 }
 

@@ -72,9 +72,9 @@ static void on_acknowledged(struct engine_drafts *drafts, struct str id, struct 
 }
 
 static void on_refused(struct engine_drafts *drafts, struct str topic_json, uint64_t seq,
-                       struct str lease, uint64_t offset)
+                       struct str lease, uint64_t offset, struct str id)
 {
-    engine_frames_refuse_draft(of_drafts(drafts), topic_json, seq, lease, offset);
+    engine_frames_refuse_draft(of_drafts(drafts), topic_json, seq, lease, offset, id);
 }
 
 static void on_clogged(struct engine_drafts *drafts)

@@ -126,6 +126,6 @@ void engine_ask_on_answer(struct inner *inner, int status, struct str body);
 void engine_frames_take(struct engine_socket *s, struct str json);
 /* Asks the route why a draft is not stored from `offset` on, and sends that. */
 void engine_frames_refuse_draft(struct engine_socket *s, struct str topic_json, uint64_t seq,
-                                struct str lease, uint64_t offset);
+                                struct str lease, uint64_t offset, struct str id);
 
 #endif
