@@ -2,6 +2,7 @@
  * account.c - `parley account`: lists, adds and removes accounts in the accounts file and gives
  * them new secrets. It only needs the file: nodes notice the change (services/node/serve.c). */
 #include "services/commands/account_file.h"
+#include "services/commands/account_key.h"
 #include "services/commands/account_list.h"
 #include "services/commands/commands.h"
 
@@ -74,6 +75,9 @@ static const struct config_group account_options = {
                     "For add: bytes stored for each of its users. Unset: no limit."),
         OPTION_CHOICE("dialect", "deployed", NULL,
                       "For add: the dialect in which its requests are answered."),
+        OPTION_BOOL("revoke", "off",
+                    "For key: raises the key's generation, which ends the former key and what is "
+                    "open on nodes for the account, and prints the new key."),
         OPTION_BOOL("json", "off", "Prints the result as one JSON object."),
         {0}}};
 
@@ -327,6 +331,12 @@ static bool run_remove(struct account_run *x)
     return ok;
 }
 
+static bool run_key(struct account_run *x)
+{
+    bool revokes = config_number(x->config, "revoke") != 0;
+    return account_key_print(&x->file, x->path, x->name, revokes, is_json(x));
+}
+
 /* --- words ------------------------------------------------------------------------------------ */
 
 static const struct word {
@@ -334,10 +344,9 @@ static const struct word {
     bool (*run)(struct account_run *x);
     bool takes_name, makes_secret, adds;
 } words[] = {
-    {"list", run_list, false, false, false},
-    {"add", run_add, true, true, true},
-    {"remove", run_remove, true, false, false},
-    {"rotate", run_rotate, true, true, false},
+    {"list", run_list, false, false, false},    {"add", run_add, true, true, true},
+    {"remove", run_remove, true, false, false}, {"rotate", run_rotate, true, true, false},
+    {"key", run_key, true, false, false},
 };
 
 static bool is_given(const struct config *c, const char *name)
@@ -358,6 +367,8 @@ static bool check_flags(const struct config *c, const struct word *word)
             return config_wrong(secret_flags[i], "is a flag of parley account add and rotate");
     if ((!word->makes_secret || word->adds) && is_given(c, "grace-seconds"))
         return config_wrong("grace-seconds", "is a flag of parley account rotate");
+    if (word->run != run_key && is_given(c, "revoke"))
+        return config_wrong("revoke", "is a flag of parley account key");
     if (word->adds && config_text(c, "role") == NULL)
         return config_wrong("role", "is required: frontend, user, engine or operator");
     if (word->makes_secret && config_number(c, "hashed") && config_text(c, "secret-from") != NULL)
@@ -414,12 +425,13 @@ static int run_account(const struct config *config)
 
 const struct command account_command = {
     .name = "account",
-    .summary = "list, add, remove accounts, or give them new secrets",
-    .words = "list|add|remove|rotate",
+    .summary = "list, add, remove accounts, give them new secrets, or print their keys",
+    .words = "list|add|remove|rotate|key",
     .about = "usage: parley account list --accounts FILE [--json]\n"
              "       parley account add NAME --role ROLE --accounts FILE [flags]\n"
              "       parley account rotate NAME --accounts FILE [--grace-seconds N] [flags]\n"
              "       parley account remove NAME --accounts FILE\n"
+             "       parley account key NAME --accounts FILE [--revoke] [--json]\n"
              "\n"
              "Changes the accounts file. Running nodes notice the change within 5 seconds.\n"
              "  list    prints the accounts, without their secrets\n"
@@ -428,6 +440,7 @@ const struct command account_command = {
              "          --grace-seconds, then its tokens, polls, streams and sockets end\n"
              "  remove  removes an account. What it has open on nodes ends with status 401; its\n"
              "          users and their topics stay stored\n"
+             "  key     prints the key of an account, for programs that take one (sk-...)\n"
              "\n"
              "The file is locked while it is changed and replaced as a whole, with its owner and\n"
              "mode. Comments and the order of accounts stay.\n"

@@ -123,6 +123,7 @@ bool account_keeps_right(const struct accounts *accounts, const struct account *
 {
     const struct account *now = accounts_find(accounts, account->name);
     return now != NULL && now->role == account->role &&
+           now->key_generation == account->key_generation &&
            str_eq(now->namespace, account->namespace) &&
            (has_secret(now, account) || (now->former != NULL && has_secret(now->former, account)));
 }

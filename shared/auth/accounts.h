@@ -20,6 +20,7 @@ enum {
     ACCOUNT_MAX_RATE = 100000,
     ACCOUNT_UPLOAD_RATE = 5,
     ACCOUNT_MAX_NONCES = 10000000,
+    ACCOUNT_KEY_GENERATION_MAX = 1000000000,
     ACCOUNT_STORED_MIN = 65536, /* as much as any user counts (lua/queue/stored.lua) */
     ACCOUNT_STORED_MIN_PER_USER = 4096,
     ACCOUNTS_FILE_MAX_BYTES = 1 << 20,
@@ -51,12 +52,13 @@ struct account {
     const struct account *former;
     uint64_t former_until_s; /* seconds since 1970, if there is a former one */
     enum role role;
-    double weight;          /* fair share, 0.01 to 1000, default 1 */
-    struct str weight_text; /* the same as scripts take it */
-    unsigned max_waiting;   /* Open queries per user, 1 to 100000, default 100 */
-    unsigned upload_rate;   /* uploads a minute of each owner, 1 to 1000 */
-    unsigned max_rate;      /* requests a second, 1 to 1000000, default ACCOUNT_MAX_RATE */
-    uint64_t max_nonces;    /* used up a day, 100 to 10^12, default ACCOUNT_MAX_NONCES */
+    double weight;           /* fair share, 0.01 to 1000, default 1 */
+    struct str weight_text;  /* the same as scripts take it */
+    unsigned max_waiting;    /* Open queries per user, 1 to 100000, default 100 */
+    unsigned upload_rate;    /* uploads a minute of each owner, 1 to 1000 */
+    unsigned max_rate;       /* requests a second, 1 to 1000000, default ACCOUNT_MAX_RATE */
+    uint64_t max_nonces;     /* used up a day, 100 to 10^12, default ACCOUNT_MAX_NONCES */
+    unsigned key_generation; /* 0 to ACCOUNT_KEY_GENERATION_MAX; raising it revokes the key */
     /* Maximum stored bytes, ACCOUNT_STORED_MIN to ACCOUNT_STORED_MAX, 0: no limit; and for each of
      * its users, ACCOUNT_STORED_MIN_PER_USER to 10^15, 0: no separate limit. */
     uint64_t max_stored, max_stored_per_user;
@@ -83,7 +85,7 @@ uint64_t accounts_former_end_s(const struct accounts *accounts);
  * as `accounts`. `name` may be untrusted bytes. */
 const struct account *accounts_find(const struct accounts *accounts, struct str name);
 /* Returns whether `account`, possibly of another generation, is in `accounts` with the same secret
- * (the current or the former one), role and namespace. */
+ * (the current or the former one), key generation, role and namespace. */
 bool account_keeps_right(const struct accounts *accounts, const struct account *account);
 size_t accounts_count(const struct accounts *accounts);
 

@@ -296,8 +296,8 @@ static bool has_same_limits(const struct account *a, const struct account *b)
 {
     return str_eq(a->weight_text, b->weight_text) && a->max_waiting == b->max_waiting &&
            a->upload_rate == b->upload_rate && a->max_rate == b->max_rate &&
-           a->max_nonces == b->max_nonces && a->max_stored == b->max_stored &&
-           a->max_stored_per_user == b->max_stored_per_user;
+           a->max_nonces == b->max_nonces && a->key_generation == b->key_generation &&
+           a->max_stored == b->max_stored && a->max_stored_per_user == b->max_stored_per_user;
 }
 
 static bool is_same(const struct account *a, const struct account *b)

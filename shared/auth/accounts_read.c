@@ -34,6 +34,7 @@ enum member {
     MEMBER_MAX_RATE,
     MEMBER_UPLOAD_RATE,
     MEMBER_MAX_NONCES,
+    MEMBER_KEY_GENERATION,
     MEMBER_MAX_STORED,
     MEMBER_MAX_STORED_PER_USER,
     MEMBER_DIALECT,
@@ -53,6 +54,7 @@ static const struct str member_names[MEMBER_NR] = {
     [MEMBER_MAX_RATE] = STR("max_rate"),
     [MEMBER_UPLOAD_RATE] = STR("upload_rate"),
     [MEMBER_MAX_NONCES] = STR("max_nonces"),
+    [MEMBER_KEY_GENERATION] = STR("key_generation"),
     [MEMBER_MAX_STORED] = STR("max_stored"),
     [MEMBER_MAX_STORED_PER_USER] = STR("max_stored_per_user"),
     [MEMBER_DIALECT] = STR("dialect"),
@@ -191,8 +193,8 @@ static bool read_member(const struct reader *r, struct account *draft, struct ac
         return fail_unknown(
             r, key, value, nearest_member(yaml_tree_scalar(key)),
             "secret, secret_hash, role, weight, max_waiting, max_rate, max_nonces, max_stored, "
-            "max_stored_per_user, upload_rate, dialect, namespace, former_secret, former_hash and "
-            "former_until");
+            "max_stored_per_user, upload_rate, key_generation, dialect, namespace, former_secret, "
+            "former_hash and former_until");
     if (*seen & 1u << member)
         return fail(r, key, "account '%.*s' has '%s' twice", STR_ARG(draft->name),
                     member_names[member].at);
@@ -234,6 +236,11 @@ static bool read_member(const struct reader *r, struct account *draft, struct ac
         if (!str_parse_u64(text, &number) || number < 100 || number > UINT64_C(1000000000000))
             return fail(r, key, "max_nonces takes a whole number from 100 to 1000000000000");
         draft->max_nonces = number;
+        return true;
+    case MEMBER_KEY_GENERATION:
+        if (!str_parse_u64(text, &number) || number > ACCOUNT_KEY_GENERATION_MAX)
+            return fail(r, key, "key_generation takes a whole number from 0 to 1000000000");
+        draft->key_generation = (unsigned)number;
         return true;
     case MEMBER_MAX_STORED: return read_bytes(r, key, text, ACCOUNT_STORED_MIN, &draft->max_stored);
     case MEMBER_MAX_STORED_PER_USER:

@@ -239,8 +239,8 @@ describe('parley account', () => {
 
   it('wrong words and flags: one line and exit 2', async () => {
     put();
-    await refused(/list, add, remove or rotate/, 2, 'show');
-    await refused(/list, add, remove or rotate/, 2);
+    await refused(/list, add, remove, rotate or key/, 2, 'show');
+    await refused(/list, add, remove, rotate or key/, 2);
     await refused(/one account/, 2, 'remove');
     await refused(/one account/, 2, 'add', 'A', 'B', '--role', 'user');
     await refused(/--role: is required/, 2, 'add', 'A');

@@ -60,7 +60,7 @@ const ROWS = [
   ['audit x', 2, "audit takes flags only, not 'x'"],
   ['bench x', 2, "bench takes flags only, not 'x'"],
   ['version x', 2, "version takes flags only, not 'x'"],
-  ['account', 2, 'account takes list, add, remove or rotate'],
+  ['account', 2, 'account takes list, add, remove, rotate or key'],
   ['account lsit', 2, "not 'lsit': did you mean list?"],
   ['user', 2, 'user takes usage, export or delete'],
   ['user usgae bob', 2, "not 'usgae': did you mean usage?"],

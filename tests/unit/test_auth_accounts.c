@@ -200,24 +200,26 @@ static const struct broken broken[] = {
     {IN_A("role: user, color: 5"),
      "line 2: unknown member 'color': use secret, "
      "secret_hash, role, weight, max_waiting, max_rate, max_nonces, "
-     "max_stored, max_stored_per_user, upload_rate, dialect, namespace, "
+     "max_stored, max_stored_per_user, upload_rate, key_generation, dialect, namespace, "
      "former_secret, former_hash and former_until"},
     {IN_A("role: fronted"),
      "line 2: account 'A' has an unknown role 'fronted': did you mean frontend?"},
     {IN_A("role: user, ? [a] : b"),
      "line 2: unknown member: use secret, secret_hash, role, weight, "
-     "max_waiting, max_rate, max_nonces, max_stored, max_stored_per_user, upload_rate, dialect, "
+     "max_waiting, max_rate, max_nonces, max_stored, max_stored_per_user, upload_rate, "
+     "key_generation, dialect, "
      "namespace, "
      "former_secret, former_hash and former_until"},
     {"accounts:\n  A: {topsecret}\n",
      "line 2: unknown member: use secret, secret_hash, role, weight, "
-     "max_waiting, max_rate, max_nonces, max_stored, max_stored_per_user, upload_rate, dialect, "
+     "max_waiting, max_rate, max_nonces, max_stored, max_stored_per_user, upload_rate, "
+     "key_generation, dialect, "
      "namespace, "
      "former_secret, former_hash and former_until"},
     {"accounts:\n  A: {t0psecret: secret}\n",
      "line 2: unknown member: use secret, secret_hash, role, "
      "weight, max_waiting, max_rate, max_nonces, max_stored, max_stored_per_user, upload_rate, "
-     "dialect, "
+     "key_generation, dialect, "
      "namespace, former_secret, former_hash and former_until"},
     {IN_A("role: user, namespace: a~b"), "line 2: the namespace of account 'A' is not 1 to 32 "
                                          "letters, digits, '-' and '_'"},

@@ -2,6 +2,7 @@
  * auth_fault.c - see auth_fault.h. */
 #include "shared/http/access/auth_fault.h"
 
+#include "shared/auth/account_key.h"
 #include "shared/auth/signed.h"
 #include "shared/base/json_fault.h"
 #include "shared/http/access/admit.h"
@@ -105,9 +106,12 @@ const char *auth_fault_of_token(struct str token)
 
 const char *auth_fault_of_key(struct str key)
 {
+    if (account_key_is(key))
+        return "This key is not valid here: it was revoked, its account has another secret, or it "
+               "was not copied whole. `parley account key` prints the valid one.";
     if (key.n == 0 || memchr(key.at, ':', key.n) == NULL)
-        return "x-api-key must be the account, a colon and its secret.";
-    return "The account or its secret is wrong in x-api-key.";
+        return "x-api-key must be a key (sk-...), a token, or the account, a colon and its secret.";
+    return "The account or its secret is wrong in x-api-key or after `Bearer`.";
 }
 
 const char *auth_fault_of_basic(struct str pair)

@@ -99,8 +99,8 @@ void authenticate_fail(struct request *r, const char *detail)
 struct str authenticate_token(struct request *r)
 {
     struct str value = request_header(r, "authorization");
-    if (value.n >= 7 && str_eq_nocase((struct str){value.at, 7}, STR("Bearer ")))
-        return str_trim((struct str){value.at + 7, value.n - 7});
+    if (is_bearer(value))
+        return bearer_value(value);
     if (r->route->takes_token_param)
         return request_param(r, "token");
     return (struct str){NULL, 0};
@@ -316,10 +316,11 @@ static bool check_signed(struct request *r)
     return true;
 }
 
-static bool check_api_key(struct request *r)
+static bool check_api_key(struct request *r, struct str key)
 {
-    struct str name, key = request_header(r, "x-api-key");
-    const struct account *account = proof_of_api_key(r->server, key, &name);
+    char room[ACCOUNT_NAME_MAX_BYTES];
+    struct str name;
+    const struct account *account = proof_of_api_key(r->server, key, room, &name);
     if (account == NULL)
         return fail(r, name, auth_fault_of_key(key));
     r->account = account;
@@ -350,6 +351,20 @@ static bool has_basic(struct request *r)
 static bool has_api_key(struct request *r)
 {
     return r->route->takes_api_key && request_header(r, "x-api-key").at != NULL;
+}
+
+/* Programs that send their credential in x-api-key send tokens there, too. */
+static bool check_api_key_field(struct request *r, void (*on_known)(struct request *r))
+{
+    struct str key = request_header(r, "x-api-key");
+    bool is_token = key.n > 0 && !is_api_key(key) && memchr(key.at, '.', key.n) != NULL;
+    return is_token ? check_token(r, key, on_known) : check_api_key(r, key);
+}
+
+static bool check_bearer(struct request *r, struct str value, void (*on_known)(struct request *r))
+{
+    bool is_key = r->route->takes_api_key && is_api_key(value);
+    return is_key ? check_api_key(r, value) : check_token(r, value, on_known);
 }
 
 bool authenticate_is_tried(struct request *r)
@@ -384,10 +399,10 @@ bool authenticate(struct request *r, void (*on_known)(struct request *r))
         return true;
     if (r->route->is_open != NULL && !authenticate_is_tried(r) && r->route->is_open(r))
         return true;
-    struct str token = authenticate_token(r);
-    bool is_known = token.at != NULL ? check_token(r, token, on_known)
-                    : has_basic(r)   ? check_basic(r, request_header(r, "authorization"))
-                    : has_api_key(r) ? check_api_key(r)
-                                     : check_signed(r);
+    struct str bearer = authenticate_token(r);
+    bool is_known = bearer.at != NULL ? check_bearer(r, bearer, on_known)
+                    : has_basic(r)    ? check_basic(r, request_header(r, "authorization"))
+                    : has_api_key(r)  ? check_api_key_field(r, on_known)
+                                      : check_signed(r);
     return is_known && check_rate(r) && check_role(r);
 }

@@ -2,6 +2,7 @@
  * proof.c - see proof.h. */
 #include "shared/http/access/proof.h"
 
+#include "shared/auth/account_key.h"
 #include "shared/auth/secret.h"
 #include "shared/auth/signed.h"
 #include "shared/base/base64url.h"
@@ -125,11 +126,26 @@ static bool is_good_signature(struct server *server, const struct route *route, 
     return account != NULL && may_use(route, account->role);
 }
 
-const struct account *proof_of_api_key(struct server *server, struct str key, struct str *ret_name)
+static const struct account *account_of_pair(struct server *server, struct str pair,
+                                             struct str *ret_name)
 {
-    struct str secret = key;
+    struct str secret = pair;
     *ret_name = str_cut(&secret, ':');
     return secret_check(find_account(server, *ret_name), secret);
+}
+
+bool is_api_key(struct str text)
+{
+    return account_key_is(text) || (text.n > 0 && memchr(text.at, ':', text.n) != NULL);
+}
+
+const struct account *proof_of_api_key(struct server *server, struct str key,
+                                       char room[ACCOUNT_NAME_MAX_BYTES], struct str *ret_name)
+{
+    if (!account_key_is(key))
+        return account_of_pair(server, key, ret_name);
+    account_key_name(key, room, ret_name);
+    return account_key_check(find_account(server, *ret_name), key);
 }
 
 /* Standard base64, with or without its padding; others need not be accepted. */
@@ -151,7 +167,7 @@ const struct account *proof_of_basic(struct server *server, struct str value, st
     if (!base64url_decode((struct str){url, value.n}, (unsigned char *)at, &n))
         return NULL;
     text->n = n;
-    const struct account *account = proof_of_api_key(server, buf_str(text), ret_name);
+    const struct account *account = account_of_pair(server, buf_str(text), ret_name);
     return account != NULL && account->is_hashed ? account : NULL;
 }
 
@@ -167,9 +183,17 @@ static bool is_good_basic(struct server *server, const struct route *route, stru
 
 static bool is_good_api_key(struct server *server, const struct route *route, struct str key)
 {
+    char room[ACCOUNT_NAME_MAX_BYTES];
     struct str name;
-    const struct account *account = proof_of_api_key(server, key, &name);
+    const struct account *account = proof_of_api_key(server, key, room, &name);
     return account != NULL && may_use(route, account->role);
+}
+
+/* A token, or an API key where the route takes one. */
+static bool is_good_bearer(struct server *server, const struct route *route, struct str value)
+{
+    return route->takes_api_key && is_api_key(value) ? is_good_api_key(server, route, value)
+                                                     : is_good_token(server, route, value);
 }
 
 enum proof proof_of_head(struct server *server, const struct route *route,
@@ -177,15 +201,14 @@ enum proof proof_of_head(struct server *server, const struct route *route,
 {
     struct str authorization = places->authorization, query = places->query;
     bool is_good;
-    if (authorization.n >= 7 && str_eq_nocase((struct str){authorization.at, 7}, STR("Bearer ")))
-        is_good = is_good_token(server, route,
-                                str_trim((struct str){authorization.at + 7, authorization.n - 7}));
+    if (is_bearer(authorization))
+        is_good = is_good_bearer(server, route, bearer_value(authorization));
     else if (route->takes_basic && is_basic(authorization))
         is_good = is_good_basic(server, route, basic_value(authorization));
     else if (read_params(query).user.at != NULL)
         is_good = is_good_signature(server, route, query);
     else if (route->takes_api_key && places->api_key.at != NULL)
-        is_good = is_good_api_key(server, route, places->api_key);
+        is_good = is_good_bearer(server, route, places->api_key);
     else if (route->is_caller_key != NULL && places->caller_key.at != NULL)
         return route->is_caller_key(server, places->caller_key) ? PROOF_GOOD : PROOF_NONE;
     else

@@ -25,10 +25,24 @@ struct proof_places {
 enum proof proof_of_head(struct server *server, const struct route *route,
                          const struct proof_places *places);
 
-/* Returns the account of `<account>:<secret>`, otherwise NULL; an unknown account takes as long.
- * *ret_name is the name that is claimed, in `key`. */
+/* Returns whether `text` is written like an API key: `sk-...` (account_key.h) or
+ * `<account>:<secret>`. No token is. */
+bool is_api_key(struct str text);
+/* Returns the account of an API key, otherwise NULL; an unknown account takes as long. *ret_name is
+ * the name that is claimed, in `key` or in `room`. */
 const struct account *proof_of_api_key(struct server *server, struct str key,
+                                       char room[ACCOUNT_NAME_MAX_BYTES],
                                        struct str *ret_name) must_check;
+
+/* `Authorization: Bearer ...` (RFC 6750). */
+static inline bool is_bearer(struct str authorization)
+{
+    return authorization.n >= 7 && str_eq_nocase((struct str){authorization.at, 7}, STR("Bearer "));
+}
+static inline struct str bearer_value(struct str authorization)
+{
+    return str_trim((struct str){authorization.at + 7, authorization.n - 7});
+}
 
 /* `Authorization: Basic ...` (RFC 7617). */
 enum { BASIC_MAX_BYTES = 1024 };

@@ -37,7 +37,7 @@ struct route {
     handler *handle;
     bool takes_signed_body; /* User, Nonce and Hash may be in a JSON body */
     bool takes_token_param; /* a bearer token may be in the parameter `token` */
-    bool takes_api_key;     /* `x-api-key: <account>:<secret>` proves the account, too */
+    bool takes_api_key;     /* `sk-...` or `<account>:<secret>`, as x-api-key or Bearer, too */
     bool takes_basic;       /* `Authorization: Basic` proves an account with a hashed secret */
     bool takes_key;         /* it creates something, once for each Idempotency-Key (once.h) */
     /* For a route whose handler checks the header X-CALLER-KEY: returns whether its value is a key
