@@ -80,7 +80,7 @@ void broker_login(struct request *r)
 void broker_login_link(struct request *r)
 {
     struct buf *b = &r->server->scratch;
-    if (!is_usual_account(r) || !has_key(r))
+    if ((request_entity(r).n > 0 && !request_body(r)) || !is_usual_account(r) || !has_key(r))
         return;
     if (!r->is_signed && !r->has_secret) {
         respond_error(r, ERR_UNAUTHORIZED,

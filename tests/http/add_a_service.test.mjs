@@ -49,7 +49,7 @@ function changes(page) {
 function filesUnder(folder, path) {
   const whole = join(folder, path);
   if (!existsSync(whole)) return [];
-  const entries = readdirSync(whole, { withFileTypes: true });
+  const entries = readdirSync(whole, { withFileTypes: true }).filter(({ name }) => name !== 'node_modules');
   return entries.flatMap((entry) => (entry.isDirectory() ? filesUnder(folder, join(path, entry.name)) : [join(path, entry.name)]));
 }
 

@@ -59,7 +59,8 @@ suite('bad input', {}, ({ test, cluster }) => {
     'Modifiers',
   ];
 
-  for (const { path, roles } of ROUTES.filter(({ method }) => method === 'POST')) {
+  const HAS_NO_MEMBERS = ['/api/login/link'];
+  for (const { path, roles } of ROUTES.filter(({ method, path }) => method === 'POST' && !HAS_NO_MEMBERS.includes(path))) {
     test(`POST ${path} takes no member of a wrong kind`, async () => {
       await leavesNoTrace(cluster, async () => {
         for (const value of values) {

@@ -34,6 +34,11 @@ suite('errors for browsers', { nodes: 1 }, ({ test, cluster }) => {
       for (const [path, status, code] of KINDS) assertProblem(await get(path, accept, { localAddress: '127.8.4.1' }), status, code);
   });
 
+  test('a door keeps the form of its clients', async () => {
+    const { status, json } = await get('/v1/nowhere');
+    assert.deepEqual([status, Object.keys(json)], [404, ['error']]);
+  });
+
   test('text of the request stays text', async () => {
     for (const path of [`/handbook/${encodeURIComponent('<img src=x onerror=alert(1)>"')}`, '//evil.example/"><script>', '/%3Cscript%3E'])
       assertSafePage(await get(path));

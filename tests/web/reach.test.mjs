@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Whom the web app reaches: keyboards, screen readers, phones, light and dark; axe-core looks at every page. PARLEY_TEST_SHOTS names a
+// The web app reaches everybody: keyboards, screen readers, phones, light and dark; axe-core looks at every page. PARLEY_TEST_SHOTS names a
 // folder for pictures.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

@@ -324,12 +324,14 @@ static void log_failure(struct request *r, enum err error)
               LOG_S("route", r->route == NULL ? "none" : r->route->path), LOG_U("times", times));
 }
 
-/* Puts the body and returns its content type. */
+/* Puts the body and returns its content type. Where a folder's clients expect a form of their own
+ * (struct route), they get no page, whatever they accept. */
 static const char *put_error(struct request *r, struct buf *body, const struct problem *problem)
 {
-    if (!accept_prefers_page(request_header(r, "accept")))
-        return problem_write(body, router_problem_writer(r->server->router, r->route, r->path),
-                             problem);
+    const struct router *router = r->server->router;
+    bool has_own_form = router_problem_writer(router, NULL, r->path) != NULL;
+    if (has_own_form || !accept_prefers_page(request_header(r, "accept")))
+        return problem_write(body, router_problem_writer(router, r->route, r->path), problem);
     respond_page_policy(r, &(struct html_policy){.style = error_frame.style});
     error_page_put(body, problem, r->path);
     return HTML_TYPE;
