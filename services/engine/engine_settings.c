@@ -91,6 +91,23 @@ static bool check_embeddings(const struct config *config)
     return embedder != NULL || complain(line);
 }
 
+static const char *const transports[] = {
+    [LINK_AUTO] = "auto", [LINK_SOCKET] = "socket", [LINK_ROUTES] = "routes"};
+
+/* One past the last: it is none. */
+static size_t read_transport(const struct config *config)
+{
+    size_t i = 0, n = sizeof transports / sizeof *transports;
+    while (i < n && strcmp(config_text(config, "transport"), transports[i]) != 0)
+        i++;
+    return i;
+}
+
+enum link_transport engine_settings_transport(const struct config *config)
+{
+    return (enum link_transport)read_transport(config);
+}
+
 bool engine_settings_check(const struct config *config)
 {
     const char *llm = engine_settings_llm_url(config);
@@ -109,6 +126,9 @@ bool engine_settings_check(const struct config *config)
                       llm);
     if (llm != NULL && config_text(config, "model") == NULL)
         return complain("--llm needs --model: the model to request from the server");
+    if (read_transport(config) > LINK_ROUTES)
+        return refuse("transport", "takes auto, socket or routes",
+                      config_text(config, "transport"));
     if (!check_embeddings(config))
         return false;
     if (id != NULL && !engine_settings_is_id(id))

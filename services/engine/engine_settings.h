@@ -6,6 +6,7 @@
 #ifndef PARLEY_ENGINE_ENGINE_SETTINGS_H
 #define PARLEY_ENGINE_ENGINE_SETTINGS_H
 
+#include "services/engine/link/link.h"
 #include "shared/base/config.h"
 #include "shared/embed/embed.h"
 
@@ -15,6 +16,8 @@ enum { ENGINE_ID_MAX_BYTES = 60 };
 
 /* Checks what the table of flags cannot check. False after a line on standard error. */
 bool engine_settings_check(const struct config *config) must_check;
+/* The value of --transport, which has been checked. */
+enum link_transport engine_settings_transport(const struct config *config);
 /* NULL: the built-in model. */
 const char *engine_settings_llm_url(const struct config *config);
 /* Returns whether that can be an --engine-id. */

@@ -171,6 +171,11 @@ static bool create_basics(struct app *app)
     app->engine.engine_id = app->engine_id;
     app->engine.wait_s = config_number(config, "wait");
     app->engine.top_k = config_number(config, "top-k");
+    link_open_socket(app->engine.link, &(struct link_socket_settings){
+                                           .timers = &app->engine.timers,
+                                           .engine_id = app->engine_id,
+                                           .models = app->engine.models,
+                                           .transport = engine_settings_transport(config)});
     create_backend(app);
     rest_init(&app->engine.rest, &(struct rest_config){.timers = &app->engine.timers,
                                                        .backend = app->engine.backend,
@@ -255,6 +260,7 @@ static void stop(struct app *app, uint32_t signal_number)
     app->recommender = NULL;
     for (unsigned i = 0; i < app->engine.slot_n; i++)
         slot_stop(app->engine.slots[i]);
+    link_leave(app->engine.link);
 }
 
 /* The second step of stopping, see engine.h. */
@@ -286,6 +292,7 @@ static bool is_over(const struct app *app)
     bool is_stopped = app->stop_at_ms != 0;
     for (unsigned i = 0; i < app->engine.slot_n && is_stopped; i++)
         is_stopped = slot_is_stopped(app->engine.slots[i]);
+    is_stopped = is_stopped && link_has_left(app->engine.link);
     return app->is_exiting || is_stopped ||
            (app->stop_at_ms != 0 && clock_mono_ms() >= app->stop_at_ms);
 }
@@ -296,8 +303,10 @@ static void run(struct app *app)
         {.fd = http_client_fd(app->engine.client), .events = POLLIN},
         {.fd = library_fd(app->engine.library), .events = POLLIN},
         {.fd = app->signal_fd, .events = POLLIN},
+        {.fd = -1}, /* the link's */
     };
     while (give_back(app), !is_over(app)) {
+        waits[3] = link_poll(app->engine.link);
         int wait_ms = timers_wait_ms(&app->engine.timers, TURN_MS);
         if (app->stop_at_ms != 0 && wait_ms > 500)
             wait_ms = 500;
@@ -310,6 +319,7 @@ static void run(struct app *app)
         if (waits[1].revents != 0)
             library_turn(app->engine.library);
         timers_run(&app->engine.timers);
+        link_turn(app->engine.link);
     }
     log_write(LOG_INFO, "stopped");
 }

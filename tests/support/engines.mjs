@@ -23,10 +23,13 @@ const HANDBOOK = {
 
 // One engine, which its caller ends with engine.stop(). `secretFile`: one that is there already. `all`: a list that gets
 // the engine before it is ready.
+// PARLEY_TEST_TRANSPORT: its --transport, unless the test names one.
+const TRANSPORT = () => (process.env.PARLEY_TEST_TRANSPORT ? ['--transport', process.env.PARLEY_TEST_TRANSPORT] : []);
+
 export async function startEngine(cluster, args = [], { nodes = cluster.nodes, env = {}, ready = true, secretFile, all } = {}) {
   const folder = secretFile ? undefined : makeFolder();
   const engine = startProcess(
-    ['engine', '--url', nodes.map(({ url }) => url).join(','), '--user', 'Inference_1', '--secret-file', secretFile ?? folder.file('secret', `${SECRET}\n`), '--wait', 20, ...args],
+    ['engine', '--url', nodes.map(({ url }) => url).join(','), '--user', 'Inference_1', '--secret-file', secretFile ?? folder.file('secret', `${SECRET}\n`), '--wait', 20, ...TRANSPORT(), ...args],
     { env },
   );
   all?.push(engine);

@@ -180,7 +180,9 @@ static void take_rest(struct engine_socket *s, const struct engine_members *m, s
     buf_printf(&target, "%s?Rest=%llu&Reason=", engine_frames[FRAME_REST].path,
                (unsigned long long)seconds);
     buf_put_url_encoded(&target, buf_str(&reason));
-    engine_socket_put_poll(s, &target, 0);
+    uint64_t slot = 1;
+    (void)!engine_member_u64(m, "Slot", &slot);
+    engine_socket_put_poll(s, &target, slot >= 1 && slot <= ENGINE_SLOTS_MAX ? slot - 1 : 0);
     engine_ask_start(begin(s, FRAME_REST, m, id), engine_frames[FRAME_REST].method,
                      buf_str(&target), STR(""));
     buf_fini(&reason);

@@ -2,7 +2,7 @@
  * link.c - see link.h. A failed node is skipped for some seconds while another one responds; if
  * none does, they take turns. Only changes are logged above debug level, because an unattended
  * engine may retry for days. */
-#include "services/engine/link/link.h"
+#include "services/engine/link/link_socket.h"
 
 #include "shared/auth/signed.h"
 #include "shared/base/clock.h"
@@ -19,39 +19,15 @@ enum {
     FIRST_PAUSE_MS = 200,
     LONGEST_PAUSE_MS = 15000,
     RETRY_AFTER_MAX_S = 300,
-    NODE_URL_MAX_BYTES = 1024,
     URL_MAX_BYTES = 8192,
     /* A claim may hold a hundred queries of 256 KiB, and history. */
     REPLY_MAX_BYTES = 64 << 20,
 };
 
-struct node {
-    char *url; /* without a slash at its end */
-    bool is_failing;
-    uint64_t failed_at_ms;
-};
-
-struct link {
-    struct http_client *client;
-    struct str user, secret;
-    struct node nodes[LINK_URLS_MAX];
-    unsigned node_n, turn;
-};
-
-struct link_call {
-    struct link *link;
-    struct node *node;
-    struct http_call *http;
-    link_callback callback;
-    void *context;
-    uint64_t started_ms;
-    bool is_probe;
-};
-
 static bool put_node(struct link *link, struct str url)
 {
     url = http_base_url(str_trim(url));
-    if (!http_is_base_url(url) || url.n > NODE_URL_MAX_BYTES) {
+    if (!http_is_base_url(url) || url.n > LINK_NODE_URL_MAX_BYTES) {
         bool is_shown = memchr(url.at, '@', url.n) == NULL; /* it may hold a password */
         fprintf(stderr,
                 "parley: --url takes http://HOST[:PORT] or https://HOST[:PORT], without user "
@@ -63,7 +39,7 @@ static bool put_node(struct link *link, struct str url)
         fprintf(stderr, "parley: --url takes at most %d addresses\n", LINK_URLS_MAX);
         return false;
     }
-    link->nodes[link->node_n++] = (struct node){.url = str_copy(url)};
+    link->nodes[link->node_n++] = (struct link_node){.url = str_copy(url)};
     return true;
 }
 
@@ -83,6 +59,8 @@ struct link *link_create(struct http_client *client, const char *urls, const cha
 
 void link_destroy(struct link *link)
 {
+    if (link != NULL)
+        link_socket_destroy(link->socket);
     for (unsigned i = 0; link != NULL && i < link->node_n; i++)
         free(link->nodes[i].url);
     free(link);
@@ -98,25 +76,20 @@ const char *link_node_url(const struct link *link, unsigned i)
     return link->nodes[i].url;
 }
 
-static struct node *pick_node(struct link *link, unsigned home)
+struct link_node *link_pick_node(struct link *link, unsigned home)
 {
     uint64_t now_ms = clock_mono_ms();
     assert(link->node_n > 0);
     for (unsigned i = 0; i < link->node_n; i++) {
-        struct node *node = &link->nodes[(home + i) % link->node_n];
+        struct link_node *node = &link->nodes[(home + i) % link->node_n];
         if (!node->is_failing || now_ms - node->failed_at_ms > PASS_OVER_MS)
             return node;
     }
     return &link->nodes[link->turn++ % link->node_n];
 }
 
-static enum link_verdict judge(const struct http_response *response)
+enum link_verdict link_judge(int status)
 {
-    int status = response->status;
-    if (response->outcome == HTTP_TOO_LARGE)
-        return LINK_REFUSED;
-    if (response->outcome != HTTP_ANSWERED)
-        return LINK_RETRY;
     if (status >= 200 && status <= 299)
         return LINK_OK;
     /* 401 and 403: the account may be put right while we wait. 3xx: a proxy in front of
@@ -127,7 +100,22 @@ static enum link_verdict judge(const struct http_response *response)
     return LINK_REFUSED;
 }
 
-static void note_failure(struct node *node, const struct link_reply *reply)
+static enum link_verdict judge(const struct http_response *response)
+{
+    if (response->outcome == HTTP_TOO_LARGE)
+        return LINK_REFUSED;
+    return response->outcome == HTTP_ANSWERED ? link_judge(response->status) : LINK_RETRY;
+}
+
+void link_read_problem(struct link_reply *reply)
+{
+    reply->code = json_string_value(json_object_get(reply->json, "code"));
+    reply->reason = json_string_value(json_object_get(reply->json, "detail"));
+    if (reply->code == NULL)
+        reply->code = "";
+}
+
+void link_note_failure(struct link_node *node, const struct link_reply *reply)
 {
     log_write(node->is_failing ? LOG_DEBUG : LOG_WARN, "node unavailable", LOG_S("url", node->url),
               LOG_U("status", reply->status), LOG_S("code", reply->code),
@@ -136,7 +124,7 @@ static void note_failure(struct node *node, const struct link_reply *reply)
     node->failed_at_ms = clock_mono_ms();
 }
 
-static void note_success(struct node *node)
+void link_note_success(struct link_node *node)
 {
     if (node->is_failing)
         log_write(LOG_INFO, "node available again", LOG_S("url", node->url));
@@ -154,12 +142,9 @@ static void on_http_done(void *context, const struct http_response *response)
     struct link_reply reply = {.verdict = judge(response),
                                .status = response->status,
                                .json = json,
-                               .code = json_string_value(json_object_get(json, "code")),
-                               .reason = json_string_value(json_object_get(json, "detail")),
                                .retry_after_s = response->retry_after_s,
                                .took_ms = clock_mono_ms() - call->started_ms};
-    if (reply.code == NULL)
-        reply.code = "";
+    link_read_problem(&reply);
     if (reply.reason == NULL)
         reply.reason = response->outcome != HTTP_ANSWERED ? response->reason : parse_reason;
     /* Somebody's question that cannot be read is no trouble of the node. */
@@ -174,12 +159,27 @@ static void on_http_done(void *context, const struct http_response *response)
             reply.reason = "the response is not JSON: is this a Parley node?";
     }
     if (!call->is_probe && reply.verdict == LINK_RETRY)
-        note_failure(call->node, &reply);
+        link_note_failure(call->node, &reply);
     else if (!call->is_probe)
-        note_success(call->node);
+        link_note_success(call->node);
     call->callback(call->context, &reply);
     json_decref(json);
     free(call);
+}
+
+void link_put_url(struct buf *url, const struct link *link, const struct link_node *node,
+                  const char *path, struct str query)
+{
+    buf_put(url, str_of(node->url));
+    buf_put(url, str_of(path));
+    buf_put_char(url, '?');
+    buf_put(url, query);
+    if (query.n > 0)
+        buf_put_char(url, '&');
+    signed_put_query(url, link->user, link->secret);
+    buf_put_char(url, 0);
+    if (url->is_over)
+        abort(); /* its parts are bounded by the settings' checks */
 }
 
 struct link_call *link_start(struct link *link, const struct link_request *request,
@@ -189,12 +189,14 @@ struct link_call *link_start(struct link *link, const struct link_request *reque
     char id[sizeof "X-Request-Id: " + TRACE_REQUEST_ID_MAX];
     const char *headers[] = {"Content-Type: application/json", "Accept: application/json", NULL,
                              NULL};
+    if (link->socket != NULL && link_socket_takes(link->socket, request))
+        return link_socket_start(link->socket, request, callback, context);
     struct link_call *call = mem_alloc(sizeof *call);
     struct buf url;
     *call =
         (struct link_call){.link = link,
                            .node = request->is_probe ? &link->nodes[request->home % link->node_n]
-                                                     : pick_node(link, request->home),
+                                                     : link_pick_node(link, request->home),
                            .callback = callback,
                            .context = context,
                            .started_ms = clock_mono_ms(),
@@ -204,16 +206,7 @@ struct link_call *link_start(struct link *link, const struct link_request *reque
         headers[2] = id;
     }
     buf_init(&url, URL_MAX_BYTES);
-    buf_put(&url, str_of(call->node->url));
-    buf_put(&url, str_of(request->path));
-    buf_put_char(&url, '?');
-    buf_put(&url, request->query);
-    if (request->query.n > 0)
-        buf_put_char(&url, '&');
-    signed_put_query(&url, link->user, link->secret);
-    buf_put_char(&url, 0);
-    if (url.is_over)
-        abort(); /* its parts are bounded by the settings' checks */
+    link_put_url(&url, link, call->node, request->path, request->query);
     struct http_request http = {.url = url.at,
                                 .headers = request->body.at == NULL ? headers + 1 : headers,
                                 .body = request->body,
@@ -228,6 +221,10 @@ void link_cancel(struct link_call *call)
 {
     if (call == NULL)
         return;
+    if (call->http == NULL) {
+        link_socket_cancel(call);
+        return;
+    }
     http_call_cancel(call->http);
     free(call);
 }

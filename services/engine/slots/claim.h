@@ -25,7 +25,8 @@ struct claim_query {
 };
 
 struct claim {
-    json_t *root; /* NULL: no claim */
+    json_t *root;    /* NULL: no claim */
+    unsigned socket; /* that it came over (link.h); 0: a route */
     struct str topic;
     const json_t *lease; /* as it came, a number or a string; NULL without Detail */
     uint64_t lease_s;

@@ -150,7 +150,8 @@ static void send(struct slot *slot)
                                        .body = buf_str(&body),
                                        .request_id = slot->work.query->request_id,
                                        .timeout_ms = CALL_TIMEOUT_MS,
-                                       .home = slot->number};
+                                       .home = slot->number,
+                                       .kind = LINK_ANSWER};
         answer->call = link_start(slot->engine->link, &request, on_answered, slot);
     }
     buf_fini(&body);

@@ -80,7 +80,8 @@ static void on_beat(void *context)
                                    .query = buf_str(&query),
                                    .body = buf_str(&body),
                                    .timeout_ms = CALL_TIMEOUT_MS,
-                                   .home = slot->number};
+                                   .home = slot->number,
+                                   .kind = LINK_EXTEND};
     slot->hold.call = link_start(slot->engine->link, &request, on_beat_done, slot);
     buf_fini(&query);
     buf_fini(&body);
@@ -109,6 +110,7 @@ void slot_hold_stop_beats(struct slot *slot)
 void slot_hold_end(struct slot *slot)
 {
     slot_hold_stop_beats(slot);
+    link_end_claim(slot->engine->link, slot->hold.claim.socket);
     claim_fini(&slot->hold.claim);
 }
 

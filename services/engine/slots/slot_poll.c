@@ -34,6 +34,7 @@ static void take(struct slot *slot, const struct link_reply *reply)
     struct claim claim;
     struct slot_poll *poll = &slot->poll;
     if (!claim_read(&claim, reply->json)) {
+        link_end_claim(slot->engine->link, reply->socket);
         log_write(LOG_ERROR, "invalid claim: its lease will expire");
         slot_go_idle(slot, backoff_next_ms(&poll->backoff, 0));
     } else if (claim.root == NULL) {
@@ -45,6 +46,7 @@ static void take(struct slot *slot, const struct link_reply *reply)
         slot_go_idle(slot, is_early ? backoff_next_ms(&poll->early_backoff, 0) : 0);
     } else {
         poll->early_backoff.failures = 0;
+        claim.socket = reply->socket;
         slot_take_claim(slot, &claim);
     }
 }
@@ -56,6 +58,7 @@ static void on_polled(void *context, const struct link_reply *reply)
     slot->poll.call = NULL;
     timer_stop(&slot->poll.timer);
     if (reply->verdict == LINK_UNREADABLE && claim_rescue(&claim, reply->body, false)) {
+        claim.socket = reply->socket;
         slot_release_unreadable(slot, &claim, reply->reason);
         return;
     }
@@ -86,18 +89,22 @@ void slot_poll_say_away(struct slot *slot)
     link_cancel(poll->away_call);
     buf_init(&query, SLOT_QUERY_MAX_BYTES + 3 * REST_REASON_MAX_BYTES);
     slot_poll_put_query(slot, &query);
+    uint64_t rest_s = (rest_left_ms(rest) + 999) / 1000;
+    rest_s = rest_s > 0 ? rest_s : 1;
     if (slot->is_stopping) {
         buf_lit(&query, "&Leave=true");
     } else {
-        uint64_t rest_s = (rest_left_ms(rest) + 999) / 1000;
-        buf_printf(&query, "&Rest=%llu&Reason=", (unsigned long long)(rest_s > 0 ? rest_s : 1));
+        buf_printf(&query, "&Rest=%llu&Reason=", (unsigned long long)rest_s);
         buf_put_url_encoded(&query, str_of(rest->reason));
         poll->rest_told_ms = rest->until_ms;
     }
     struct link_request request = {.path = "/api/get-new-queries",
                                    .query = buf_str(&query),
                                    .timeout_ms = AWAY_TIMEOUT_MS,
-                                   .home = slot->number};
+                                   .home = slot->number,
+                                   .kind = slot->is_stopping ? LINK_LEAVE : LINK_REST,
+                                   .rest_s = rest_s,
+                                   .reason = rest->reason};
     poll->away_call = link_start(slot->engine->link, &request, on_away_said, slot);
     buf_fini(&query);
 }
@@ -129,7 +136,8 @@ void slot_poll_nodes(struct slot *slot)
     struct link_request request = {.path = "/api/get-new-queries",
                                    .query = buf_str(&query),
                                    .timeout_ms = slot->engine->wait_s * 1000 + WAIT_MARGIN_MS,
-                                   .home = slot->number};
+                                   .home = slot->number,
+                                   .kind = LINK_POLL};
     slot_move(slot, SLOT_POLLING);
     poll->call = link_start(slot->engine->link, &request, on_polled, slot);
     buf_fini(&query);

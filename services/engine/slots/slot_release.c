@@ -79,7 +79,8 @@ static void send(struct slot *slot)
                                    .body = buf_str(&body),
                                    .request_id = claim_request_id(claim),
                                    .timeout_ms = CALL_TIMEOUT_MS,
-                                   .home = slot->number};
+                                   .home = slot->number,
+                                   .kind = is_of_one(release) ? LINK_RELEASE_ONE : LINK_RELEASE};
     release->call = link_start(slot->engine->link, &request, on_released, slot);
     buf_fini(&body);
 }

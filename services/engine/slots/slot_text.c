@@ -27,7 +27,8 @@ static void schedule(struct slot *slot)
         slot->state != SLOT_GENERATING || !draft_next(&text->draft, &piece))
         return;
     uint64_t since_ms = clock_mono_ms() - text->at_ms;
-    set_timer(slot, since_ms >= text->interval_ms ? 0 : text->interval_ms - since_ms);
+    uint64_t interval_ms = text->is_streaming ? text->socket_interval_ms : text->interval_ms;
+    set_timer(slot, since_ms >= interval_ms ? 0 : interval_ms - since_ms);
 }
 
 static void read_reply(struct slot *slot, const struct link_reply *reply)
@@ -49,16 +50,13 @@ static void read_reply(struct slot *slot, const struct link_reply *reply)
         schedule(slot);
 }
 
-static void on_partial_done(void *context, const struct link_reply *reply)
+/* `sent_before`: where to send from again, when nothing is known of what was sent. */
+static void read_refusal(struct slot *slot, const struct link_reply *reply, uint64_t sent_before)
 {
-    struct slot *slot = context;
     struct slot_text *text = &slot->text;
     const json_t *expected = json_object_get(reply->json, "expected");
-    text->call = NULL;
-    if (reply->verdict == LINK_OK) {
-        read_reply(slot, reply);
-    } else if (reply->verdict == LINK_RETRY) {
-        draft_set_sent(&text->draft, text->offset);
+    if (reply->verdict == LINK_RETRY) {
+        draft_set_sent(&text->draft, sent_before);
         set_timer(slot, backoff_next_ms(&text->backoff, reply->retry_after_s));
     } else if (json_is_integer(expected) && json_integer_value(expected) >= 0) {
         /* A gap: that node, or the one that it asked, has less than we thought. */
@@ -73,6 +71,40 @@ static void on_partial_done(void *context, const struct link_reply *reply)
         log_write(LOG_WARN, "partial answer refused", LOG_STR("topic", slot->hold.claim.topic),
                   LOG_U("seq", slot->work.query->seq), LOG_U("status", reply->status),
                   LOG_S("reason", reply->reason), claim_log_id(slot->work.query));
+    }
+}
+
+static void on_partial_done(void *context, const struct link_reply *reply)
+{
+    struct slot *slot = context;
+    slot->text.call = NULL;
+    if (reply->verdict == LINK_OK)
+        read_reply(slot, reply);
+    else
+        read_refusal(slot, reply, slot->text.offset);
+}
+
+/* Text over the socket is not acknowledged piece by piece. */
+static void on_stored(void *context, const struct link_reply *reply)
+{
+    struct slot *slot = context;
+    struct slot_text *text = &slot->text;
+    const json_t *next = json_object_get(reply->json, "Next");
+    const json_t *interval = json_object_get(reply->json, "IntervalMs");
+    bool is_cancelled = json_is_true(json_object_get(reply->json, "Cancelled"));
+    if (slot->state != SLOT_GENERATING) {
+        return;
+    } else if (reply->verdict != LINK_OK) {
+        read_refusal(slot, reply, text->stored);
+    } else if (is_cancelled) {
+        slot_drop_query(slot, slot->work.query, "cancelled");
+    } else {
+        if (json_is_integer(next) && json_integer_value(next) >= 0)
+            text->stored = (uint64_t)json_integer_value(next);
+        if (json_is_integer(interval) && json_integer_value(interval) >= 0 &&
+            json_integer_value(interval) <= PARTIAL_INTERVAL_MAX_MS)
+            text->socket_interval_ms = (uint64_t)json_integer_value(interval);
+        slot_hold_note_renewal(slot);
     }
 }
 
@@ -93,14 +125,21 @@ static void send_partial(struct slot *slot)
     buf_put_json(&body, piece.answer);
     slot_hold_put_lease(slot, &body);
     buf_put_char(&body, '}');
+    text->at_ms = clock_mono_ms();
+    text->offset = piece.offset;
+    draft_set_sent(&text->draft, piece.offset + piece.think.n + piece.answer.n);
+    text->is_streaming = link_send_piece(slot->engine->link, slot->hold.claim.lease, buf_str(&body),
+                                         on_stored, slot);
+    if (text->is_streaming) {
+        buf_fini(&body);
+        schedule(slot);
+        return;
+    }
     struct link_request request = {.path = "/api/give-partial",
                                    .body = buf_str(&body),
                                    .request_id = slot->work.query->request_id,
                                    .timeout_ms = CALL_TIMEOUT_MS,
                                    .home = slot->number};
-    text->at_ms = clock_mono_ms();
-    text->offset = piece.offset;
-    draft_set_sent(&text->draft, piece.offset + piece.think.n + piece.answer.n);
     text->call = link_start(slot->engine->link, &request, on_partial_done, slot);
     buf_fini(&body);
 }
@@ -123,7 +162,9 @@ void slot_text_stop(struct slot *slot)
 {
     timer_stop(&slot->text.timer);
     link_cancel(slot->text.call);
+    link_end_pieces(slot->engine->link, slot);
     slot->text.call = NULL;
+    slot->text.stored = 0;
     slot->text.backoff.failures = 0;
 }
 
@@ -136,6 +177,7 @@ void slot_text_clear(struct slot *slot)
 void slot_text_new_claim(struct slot *slot)
 {
     slot->text.interval_ms = PARTIAL_INTERVAL_MS;
+    slot->text.socket_interval_ms = 0;
     slot->text.at_ms = 0;
 }
 

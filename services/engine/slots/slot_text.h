@@ -15,11 +15,13 @@ struct slot;
 
 struct slot_text {
     struct draft draft;
-    struct link_call *call; /* a partial answer */
+    struct link_call *call; /* a partial answer, by its route */
+    uint64_t stored;        /* of what went over the socket: up to here the node has it */
     struct timer timer;     /* the next one */
     struct backoff backoff;
-    uint64_t interval_ms;   /* between two, as nodes ask for */
-    uint64_t at_ms, offset; /* of the last one */
+    bool is_streaming; /* the last one went over the socket, so the next need not wait */
+    uint64_t interval_ms, socket_interval_ms; /* between two, as nodes ask for */
+    uint64_t at_ms, offset;                   /* of the last one */
 };
 
 void slot_text_init(struct slot *slot);
