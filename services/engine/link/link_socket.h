@@ -8,11 +8,11 @@
  *    ^                           | refused        | lost
  *    +---------------------------+----------------+
  *
- * The engine reports how many claims the node may have sent: one for each poll that waits and each claim
- * that came over this connection and is not over. Where no WebSocket gets through, polls go to the
- * routes, and it is tried again later. When it is lost, frames without a reply end as a request
- * that found no node does, claims stay with their slots, and text is sent again from where the
- * node stored it. One per link, on the engine's loop.
+ * The engine reports how many claims the node may have sent: one for each poll that waits and each
+ * claim that came over this connection and is not over. Where no WebSocket gets through, polls go
+ * to the routes, and it is tried again later. When it is lost, frames without a reply end as a
+ * request that found no node does, claims stay with their slots, and text is sent again from where
+ * the node stored it. One per link, on the engine's loop.
  */
 #ifndef PARLEY_SERVICES_ENGINE_LINK_LINK_SOCKET_H
 #define PARLEY_SERVICES_ENGINE_LINK_LINK_SOCKET_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * link_socket_internal: the parts that link_socket.c, the life of the socket, and link_frames.c, all
- * that travels over it, share. Only they include it.
+ * link_socket_internal: the parts that link_socket.c, which is the life of the socket, shares with
+ * link_frames.c, which is all that travels over it. Only they include it.
  */
 #ifndef PARLEY_SERVICES_ENGINE_LINK_LINK_SOCKET_INTERNAL_H
 #define PARLEY_SERVICES_ENGINE_LINK_LINK_SOCKET_INTERNAL_H
