@@ -105,7 +105,7 @@ suite('/ws/engine', {}, ({ test, cluster }) => {
       if (end === 'cancel') assertOk(await cluster.request('POST', '/api/cancel-query', { as: 'Frontend_1', body: { Topic, Seq: 1 } }));
       for (const [i, Id] of ids.entries()) send(1 + i, { Id });
       if (end === 'answer') engine.send({ Type: 'answer', Topic, Seq: 1, Lease, Query: Queries[0][1], Answer: ['a'.repeat(21)] });
-      if (end === 'release') engine.send({ Type: 'release', Topic, Lease });
+      if (end === 'release') engine.send({ Type: 'release', Topic, Lease, Retry: false, Reason: 'enough' }); // nobody gets it again
       const replies = [];
       for (const Id of ids) replies.push(await engine.next(({ Type, Id: of }) => Type === 'reply' && of === Id));
       for (const { To, Status, Body } of replies) assert.deepEqual([To, Status, Body.Cancelled], ['partial', status, end === 'cancel'], `${end}: ${JSON.stringify(Body)}`);
