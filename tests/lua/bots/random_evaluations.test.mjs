@@ -24,7 +24,7 @@ const whole = (bytes) => Math.ceil(bytes / 4096) * 4096;
 // node believes to hold.
 class World {
   constructor(shards, seed) {
-    Object.assign(this, { shards, below: random(seed), bots: {}, users: [], runs: [], last: {}, held: [], ids: 0 });
+    Object.assign(this, { shards, below: random(seed), bots: {}, users: [], runs: [], last: {}, held: [], ids: 0, claims: 0 });
   }
 
   pick(items) {
@@ -69,7 +69,7 @@ class World {
   // A user posts, perhaps under a name that a bot would like.
   async claim() {
     const name = this.pick([...BOTS, 'alice', 'ns~eve']);
-    const reply = await this.cluster('name_claim', name, lookOf(name), name.startsWith('ns~') ? 'ns' : '%', 'F');
+    const reply = await this.cluster('name_claim', name, lookOf(name), name.startsWith('ns~') ? 'ns' : '%', 'F', String(++this.claims));
     if (this.bots[name]) return assert.equal(reply, 'taken') ?? 'claim: taken';
     assert.equal(reply, 'ok');
     if (!this.users.includes(name)) this.users.push(name);
