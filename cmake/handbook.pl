@@ -232,7 +232,7 @@ sub turns_of {
     my $turns = '';
     $turns .= '<a rel="prev" href="' . link_of($here, $own[$at - 1]) . qq(">$pages{$own[$at - 1]}{title}</a>\n) if $at > 0;
     $turns .= '<a rel="next" href="' . link_of($here, $own[$at + 1]) . qq(">$pages{$own[$at + 1]}{title}</a>\n) if $at < $#own;
-    return qq(<nav class="turns" aria-label="Previous and next page">\n$turns</nav>\n);
+    return qq(<nav class="around" aria-label="Previous and next page">\n$turns</nav>\n);
 }
 
 # Every question with a link to its section, for the index page.

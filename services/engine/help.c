@@ -28,7 +28,7 @@ static const struct config_group pull_options = {
         OPTION_NUMBER("wait", "SECONDS", "100", 1, 120,
                       "Seconds that a node holds a request for work before it returns an empty "
                       "response. Keep it below the idle timeout of any proxy in between."),
-        OPTION_TEXT("transport", "auto|socket|routes", "auto",
+        OPTION_TEXT("transport", "HOW", "auto",
                     "How claims and answers travel. socket: over one WebSocket, each piece of text "
                     "as soon as it is there. routes: a request for each. auto: the socket, and the "
                     "routes where a proxy lets no WebSocket through."),

@@ -96,8 +96,8 @@ suite('/ws/engine', {}, ({ test, cluster }) => {
   test('each frame with an Id is answered, even if the answer, a release or a cancel overtakes it', async () => {
     for (const [end, status] of [['answer', 200], ['release', 200], ['cancel', 200]]) {
       const engine = await openEngine(cluster);
-      const { Topic } = await cluster.add();
-      const { Lease, Queries } = await engine.claim();
+      await cluster.add();
+      const { Topic, Lease, Queries } = await engine.claim();
       const send = (Offset, more) => engine.send({ Type: 'partial', Topic, Seq: 1, Lease, Offset, Answer: 'a', ...more });
       send(0);
       await engine.next(({ Type }) => Type === 'stored');
