@@ -45,6 +45,7 @@ int main(void)
   'tests/documents/passes.test.mjs': passes,
   'tests/workflow/passes.test.mjs': passes,
   'tests/bots/passes.test.mjs': passes,
+  'tests/web/passes.test.mjs': passes,
   'tests/cluster/once.test.mjs': once,
   'tests/http/fails.test.mjs': small("describe('a suite', () => { it('adds up', () => assert.equal(1, 2, 'one is not two')); it('holds', () => {}); it.skip('waits', () => {}); });"),
   'tests/http/crashes.test.mjs': small("import('nowhere');"),
@@ -53,6 +54,8 @@ int main(void)
   'tests/http/leaves.test.mjs': small("import { spawn } from 'node:child_process';\nit('leaves a program', () => console.log(`left ${spawn('sleep', ['31536'], { stdio: 'ignore' }).unref() ?? ''}`));"),
   'tests/package-lock.json': '{}',
   'tests/node_modules/.installed-lock': '{}',
+  'services/web/app/package-lock.json': '{}',
+  'services/web/app/node_modules/.installed-lock': '{}',
 };
 
 describe('./dev test in a small project', { timeout: 300_000 }, () => {

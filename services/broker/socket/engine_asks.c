@@ -150,6 +150,7 @@ void engine_ask_start(struct engine_ask *ask, const char *method, struct str tar
     inner_start(&ask->inner, s->server,
                 &(struct inner_call){.account = s->account,
                                      .peer = str_of(s->peer),
+                                     .id = str_of(ask->request_id),
                                      .method = method,
                                      .target = target,
                                      .body = body});

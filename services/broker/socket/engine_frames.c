@@ -74,6 +74,7 @@ static struct engine_ask *begin(struct engine_socket *s, enum engine_frame frame
     ask->is_one = ask->seq != 0 && !engine_member_is(m, "Retry", true);
     copy_text(ask->id, sizeof ask->id, id);
     copy_text(ask->lease, sizeof ask->lease, lease_of(m));
+    copy_text(ask->request_id, sizeof ask->request_id, engine_member_raw(m, "RequestId"));
     return ask;
 }
 

@@ -11,6 +11,7 @@
 #include "services/broker/socket/engine_claims.h"
 #include "services/broker/socket/engine_drafts.h"
 #include "services/broker/socket/engine_owners.h"
+#include "shared/base/trace.h"
 #include "shared/http/request/inner.h"
 #include "shared/http/websocket/websocket.h"
 
@@ -67,6 +68,7 @@ struct engine_ask {
     bool is_primed; /* a piece of a draft (engine_drafts.h) */
     uint64_t seq;
     char id[ENGINE_FRAME_ID_MAX_BYTES + 1], lease[24]; /* as JSON; digits. "": none */
+    char request_id[TRACE_REQUEST_ID_MAX + 1];         /* its RequestId; "": none */
 };
 
 /* --- engine_asks.c ---------------------------------------------------------------------------- */

@@ -245,6 +245,11 @@ static void send_frame(struct link_socket *s, const struct link_call *call,
     buf_init(&b, FRAME_MAX_BYTES);
     buf_printf(&b, "{\"Type\":\"%s\",\"Id\":%llu,", types[call->kind],
                (unsigned long long)call->id);
+    if (request->request_id.at != NULL) {
+        buf_lit(&b, "\"RequestId\":");
+        buf_put_json(&b, request->request_id);
+        buf_put_char(&b, ',');
+    }
     if (call->kind == LINK_REST) {
         buf_printf(&b, "\"Slot\":%u,\"Seconds\":%llu,\"Reason\":", request->home + 1,
                    (unsigned long long)request->rest_s);
