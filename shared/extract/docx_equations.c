@@ -24,7 +24,7 @@ void equation_fini(struct equation *equation)
 void equation_clear(struct equation *equation)
 {
     equation->depth = 0;
-    equation->is_text = equation->is_after_script = false;
+    equation->is_text = false;
     buf_clear(&equation->text);
     equation->text.is_over = false;
 }
@@ -67,9 +67,8 @@ static bool is_wrapped(const struct equation_node *in, const char *part)
     for (const char *const *name = parts; *name != NULL; name++)
         if (strcmp(part, *name) == 0)
             return true;
-    bool is_base =
-        strcmp(in->name, "rad") == 0 || in->name[0] == 's' || strncmp(in->name, "lim", 3) == 0;
-    return strcmp(part, "e") == 0 && is_base && strcmp(in->name, "sPre") != 0;
+    return strcmp(part, "e") == 0 && (strcmp(in->name, "rad") == 0 || in->name[0] == 's') &&
+           strcmp(in->name, "sPre") != 0;
 }
 
 static bool is_simple(struct str s)
@@ -208,34 +207,10 @@ void equation_start(struct equation *equation, const struct xml_tag *tag)
         snprintf(node->open, sizeof node->open, "\xcc\x82");
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static bool is_word(char c)
-{
-    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-/* Returns whether what comes after a script would be read as a part of it. */
-static bool joins_script(const struct equation *equation, struct str text)
-{
-    const struct buf *before = &equation->text;
-    if (!equation->is_after_script || before->n == 0 || text.n == 0)
-        return false;
-    char last = before->at[before->n - 1];
-    return is_word(last) && is_word(*text.at) && (!is_digit(last) || is_digit(*text.at));
-}
-
 void equation_text(struct equation *equation, struct str text)
 {
-    if (!equation->is_text)
-        return;
-    if (joins_script(equation, text))
-        buf_put_char(&equation->text, ' ');
-    equation->is_after_script = false;
-    buf_put(&equation->text, text);
+    if (equation->is_text)
+        buf_put(&equation->text, text);
 }
 
 bool equation_end(struct equation *equation, const struct xml_tag *tag)
@@ -248,7 +223,6 @@ bool equation_end(struct equation *equation, const struct xml_tag *tag)
         return true;
     struct equation_node *in = &equation->nodes[equation->depth - 1];
     put_after(equation, node);
-    equation->is_after_script |= strncmp(node->name, "sS", 2) == 0;
     if (xml_is(tag, "naryPr"))
         buf_put(&equation->text, str_of(in->open));
     else if (xml_is(tag, "deg"))

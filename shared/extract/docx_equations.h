@@ -24,7 +24,6 @@ struct equation {
     struct equation_node nodes[EQUATION_DEPTH_MAX];
     unsigned depth; /* what is nested deeper is put as plain text */
     bool is_text;
-    bool is_after_script; /* a letter that comes next is parted from it: x^n y */
 };
 
 void equation_init(struct equation *equation);

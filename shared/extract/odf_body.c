@@ -28,7 +28,7 @@ struct list {
 struct odf {
     struct package *package;
     struct odf_styles *styles;
-    struct mathml math;
+    struct odf_math math;
     struct flow flow;
     struct buf notes, cell;
     struct table_rows rows;
@@ -409,8 +409,8 @@ static void on_start(struct xml_reader *reader, const struct xml_tag *tag)
         odf->is_in_alt = true;
     } else if (tag->space == XML_ODF_DRAW && xml_is(tag, "object")) {
         read_object(odf, tag);
-    } else if (tag->space == XML_MATHML && !mathml_start(&odf->math, tag)) {
-        xml_skip(reader);
+    } else if (tag->space == XML_MATHML) {
+        odf_math_start(&odf->math, reader, tag);
     }
 }
 
@@ -433,8 +433,8 @@ static void on_end(struct xml_reader *reader, const struct xml_tag *tag)
     struct odf *odf = reader->data;
     if (!odf->is_body && !odf->is_header_open)
         return;
-    if (mathml_is_open(&odf->math)) {
-        if (mathml_end(&odf->math))
+    if (odf_math_is_open(&odf->math)) {
+        if (odf_math_end(&odf->math))
             put_formula(odf);
         return;
     }
@@ -459,8 +459,8 @@ static void on_end(struct xml_reader *reader, const struct xml_tag *tag)
 static void on_text(struct xml_reader *reader, struct str text)
 {
     struct odf *odf = reader->data;
-    if (mathml_is_open(&odf->math))
-        mathml_text(&odf->math, text);
+    if (odf_math_is_open(&odf->math))
+        odf_math_text(&odf->math, text);
     else if (odf->paragraph_depth > 0 || (odf->is_in_alt && odf->is_body))
         put_text(odf, text);
 }
@@ -471,7 +471,7 @@ static struct odf *make_odf(struct package *package, struct odf_styles *styles, 
 {
     struct odf *odf = mem_zeroed(sizeof *odf);
     odf->package = package;
-    mathml_init(&odf->math);
+    odf_math_init(&odf->math);
     odf->styles = styles;
     odf->flow.out = out;
     buf_init(&odf->notes, EXTRACT_TEXT_MAX_BYTES);
@@ -485,7 +485,7 @@ static void free_odf(struct odf *odf)
     buf_fini(&odf->notes);
     buf_fini(&odf->cell);
     table_rows_fini(&odf->rows);
-    mathml_fini(&odf->math);
+    odf_math_fini(&odf->math);
     free(odf);
 }
 

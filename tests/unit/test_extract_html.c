@@ -178,11 +178,8 @@ static void a_formula_is_one_line(void **state)
         {"<math><msup><mi>x</mi><mn>2</mn></msup></math>", "x^2"},
         {"<math><mfrac><mrow><mi>a</mi><mo>+</mo><mi>b</mi></mrow><mn>2</mn></mfrac></math>",
          "(a+b)/2"},
-        {"<math><msqrt><mi>a</mi><mo>+</mo><mn>1</mn></msqrt></math>", "√(a+1)"},
+        {"<math><msqrt><mi>a</mi><mo>+</mo><mn>1</mn></msqrt></math>", "sqrt(a+1)"},
         {"<math><mroot><mi>a</mi><mn>3</mn></mroot></math>", "root(a,3)"},
-        {"<math><msup><mo>&sum;</mo><mi>n</mi></msup><mi>i</mi></math>", "∑^n i"},
-        {"<math><msup><mi>x</mi><mi>n</mi></msup><mi>y</mi><mn>2</mn></math>", "x^n y2"},
-        {"<math><msub><mi>H</mi><mn>2</mn></msub><mi>O</mi></math>", "H_2O"},
         {"<math><munderover><mo>&sum;</mo><mrow><mi>i</mi><mo>=</mo><mn>1</mn></mrow><mi>n</mi>"
          "</munderover><msub><mi>x</mi><mi>i</mi></msub></math>",
          "∑_(i=1)^n x_i"},
@@ -190,7 +187,7 @@ static void a_formula_is_one_line(void **state)
         {"<math>\n <mi>f</mi>\n <mo>&ApplyFunction;</mo>\n <mi>x</mi>\n</math>", "fx"},
         {"<math><mtable><mtr><mtd><mn>1</mn></mtd><mtd><mn>2</mn></mtd></mtr><mtr><mtd><mn>3</mn>"
          "</mtd></mtr></mtable></math>",
-         "[1, 2; 3]"},
+         "1, 2; 3"},
         {"<math><mi>x</mi><mtext>if</mtext><mi>y</mi></math>", "x if y"},
         {"<span><math><mi>x</mi></math></span><span aria-hidden=true>x</span>, a variable that has "
          "no "
