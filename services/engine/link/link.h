@@ -24,7 +24,7 @@ enum link_kind {
     LINK_ROUTE,       /* it has no frame */
     LINK_POLL,        /* a claim, when there is one */
     LINK_REST,        /* no claims for `rest_s`; ends the same slot's poll with none */
-    LINK_LEAVE,       /* no claims any more; the same */
+    LINK_LEAVE,       /* no claims any more; always by the route */
     LINK_ANSWER,      /* an answer; the next claim comes to a poll */
     LINK_EXTEND,      /* a heartbeat */
     LINK_RELEASE,     /* a whole claim */

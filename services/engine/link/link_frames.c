@@ -281,13 +281,10 @@ static void end_poll(struct link_socket *s, const void *context)
         }
 }
 
-/* The node hears it by the end of the connection, which link_leave brings. */
-static void start_leave(struct link_socket *s, struct link_call *call)
+void link_socket_end_polls(struct link_socket *s)
 {
-    end_poll(s, call->context);
-    call->timer.fire = on_late;
-    list_append(&s->calls, &call->at);
-    timer_set(s->settings.timers, &call->timer, 0);
+    list_for_each (struct link_call, poll, &s->polls, at)
+        end_poll(s, poll->context);
 }
 
 struct link_call *link_socket_start(struct link_socket *s, const struct link_request *request,
@@ -303,8 +300,6 @@ struct link_call *link_socket_start(struct link_socket *s, const struct link_req
     call->timer.context = call;
     if (request->kind == LINK_POLL) {
         start_poll(s, call);
-    } else if (request->kind == LINK_LEAVE) {
-        start_leave(s, call);
     } else {
         call->timer.fire = on_late;
         list_append(&s->calls, &call->at);

@@ -196,9 +196,9 @@ static bool takes_poll(struct link_socket *s)
 bool link_socket_takes(struct link_socket *s, const struct link_request *request)
 {
     switch (request->kind) {
-    case LINK_ROUTE: return false;
+    case LINK_ROUTE:
+    case LINK_LEAVE: return false; /* the route says it to the cluster */
     case LINK_POLL: return takes_poll(s);
-    case LINK_LEAVE: return s->state == SOCKET_OPEN || s->poll_n > 0;
     default: return s->state == SOCKET_OPEN;
     }
 }
@@ -243,6 +243,7 @@ void link_leave(struct link *link)
         move(s, SOCKET_CLOSING);
         websocket_client_finish(s->client);
     }
+    link_socket_end_polls(s);
     link_socket_release_claims(s);
 }
 

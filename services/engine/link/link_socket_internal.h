@@ -38,6 +38,8 @@ struct link_socket {
 
 /* --- link_frames.c ---------------------------------------------------------------------------- */
 
+/* All polls end with no claim. */
+void link_socket_end_polls(struct link_socket *s);
 void link_socket_on_text(void *context, struct str text);
 /* Ends a call, which is in no list any more. */
 void link_socket_end_call(struct link_socket *s, struct link_call *call,
