@@ -8,8 +8,6 @@ local counters = require('turn/counters')
 local call = redis.call
 local format, match = string.format, string.match
 
-local FRESH_PARTS = 64 -- of a lease: younger than one of them, it is as good as a new one
-
 -- Did a lease end in this turn?
 local function has_ended(turn, lease)
     local ended_at = turn.lease_ended_at
@@ -86,14 +84,6 @@ local function renew(turn, lease, topic)
     return call('PEXPIREAT', turn.prefix .. 'lease:' .. lease, turn.lease_end_text) == 1
 end
 
--- Was it renewed a moment ago? Its key expires with it. An engine that writes fast gives a hundred signs of life a
--- second: each would be two writes, and two more in Redis's log. (Ends are even: one of this millisecond may be 1
--- ahead.)
-local function is_fresh(turn, lease)
-    local age_ms = (turn.lease_end_text or lease_end(turn)) - call('PEXPIRETIME', turn.prefix .. 'lease:' .. lease)
-    return age_ms >= -1 and age_ms * FRESH_PARTS < turn.settings.lease_ms
-end
-
 local function finish(turn, lease, topic)
     local ended, keys, ended_at = turn.leases_ended or {}, turn.lease_keys_ended or {}, turn.lease_ended_at or {}
     turn.leases_ended, turn.lease_keys_ended, turn.lease_ended_at = ended, keys, ended_at
@@ -117,5 +107,5 @@ end
 
 return {
     has_ended = has_ended, lives = lives, write_key = write_key, read_key = read_key, start = start,
-    confirm = confirm, renew = renew, is_fresh = is_fresh, finish = finish, flush = flush,
+    confirm = confirm, renew = renew, finish = finish, flush = flush,
 }

@@ -1,7 +1,7 @@
--- partial: appends new text of an unfinished answer and renews the lease, unless that was done a moment ago. The
--- stream partials:<topic>:<seq> has one entry per piece, id "<claim>-<offset>" (what SSE clients see as event id; the
--- offset is that of its end, in bytes of all text), fields k ("t" think, "a" answer), x (text). Overlap with what is
--- stored is ignored, a gap refused. A new claim starts at offset 0.
+-- partial: appends new text of an unfinished answer and renews the lease. The stream partials:<topic>:<seq> has one
+-- entry per piece, id "<claim>-<offset>" (what SSE clients see as event id; the offset is that of its end, in bytes of
+-- all text), fields k ("t" think, "a" answer), x (text). Overlap with what is stored is ignored, a gap refused. A new
+-- claim starts at offset 0.
 -- KEYS: t:<topic>, leases, lease:<id>, partials:<topic>:<seq> stream.
 -- Wakes: every node that waits for the query, with the text; if it was shown, with its end only, so that a node that
 --   missed some reads it.
@@ -25,16 +25,14 @@
 --   | cancelled/next | gap/expected | lost | large | replay
 local facts_of = require('queue/facts')
 local held = require('queue/held')
-local leases = require('queue/leases')
 local records = require('queue/records')
 local waiters = require('queue/waiters')
 local bounds = require('turn/bounds')
 local call = redis.call
 local byte, find, format, match, sub = string.byte, string.find, string.format, string.match, string.sub
-local floor, max = math.floor, math.max
+local max = math.max
 
 local PARTIALS_S = 86400
-local PARTIALS_BYTES = 4096 -- so much more text starts that time again
 local INLINE_MAX = 65536 -- nodes that wait fetch longer texts
 
 -- The event for nodes that wait.
@@ -72,7 +70,7 @@ local function verb(turn, a)
     end
     if offset > have then return 'gap\n' .. have end
     if offset + #think + #answer > max_bytes then return 'large' end
-    local skip, before = have - offset, have
+    local skip = have - offset
     if is_within_character(think, answer, skip) then return 'gap\n' .. have end
     local is_new = false
     for i, kind in ipairs({'t', 'a'}) do
@@ -86,10 +84,8 @@ local function verb(turn, a)
             waiters.notify(turn, topic, seq, got[3], as_event(topic, seq, id, kind, mode == 'shown' and '' or fresh))
         end
     end
-    if is_new and (before == 0 or floor(before / PARTIALS_BYTES) < floor(have / PARTIALS_BYTES)) then
-        call('EXPIRE', stream, PARTIALS_S)
-    end
-    if not leases.is_fresh(turn, lease) then held.renew(turn, topic, lease, holder) end
+    if is_new then call('EXPIRE', stream, PARTIALS_S) end
+    held.renew(turn, topic, lease, holder)
     if facts ~= '' then call('HSET', key, 'f:' .. seq, facts_of.merge(call('HGET', key, 'f:' .. seq), facts)) end
     if mode ~= 'whole' and got[6] ~= turn.node then call('HSET', key, 'd:' .. seq, turn.node) end
     local age = is_new and not last and format('%d', max(0, turn.now_ms - match(got[1], '^%d+'))) or ''

@@ -192,20 +192,6 @@ scripts('partial', ({ cases }) => {
       events: ['piece\nt\n1\n1-6\nt\n', 'piece\nt\n1\n1-7\na\n'],
       after: { ...renewed, 'partials:t:1': pieces(['1-2', 't', 'hm'], ['1-5', 'a', 'yes'], ['1-6', 't', '?'], ['1-7', 'a', '!']) },
     },
-    {
-      name: 'the time of what is stored does not start again with each piece',
-      before: { ...pending(), 'partials:t:1': ttl(100, stream(['1-4090', { k: 'a', x: 'x'.repeat(4090) }])) },
-      call: partial({ offset: 4090, answer: 'yes', max: 5000 }),
-      reply: lines('ok', 4093, '', 1, ''),
-      after: { ...renewed, 'partials:t:1': ttl(100, stream(['1-4090', { k: 'a', x: 'x'.repeat(4090) }], ['1-4093', { k: 'a', x: 'yes' }])) },
-    },
-    {
-      name: 'but with 4 KiB',
-      before: { ...pending(), 'partials:t:1': ttl(100, stream(['1-4090', { k: 'a', x: 'x'.repeat(4090) }])) },
-      call: partial({ offset: 4090, answer: 'and no', max: 5000 }),
-      reply: lines('ok', 4096, '', 1, ''),
-      after: { ...renewed, 'partials:t:1': pieces(['1-4090', 'a', 'x'.repeat(4090)], ['1-4096', 'a', 'and no']) },
-    },
     { name: 'overlap is ignored', before: { ...pending(), 'partials:t:1': first }, call: partial({ offset: 0, think: 'hm', answer: 'yes!' }), reply: lines('ok', 6, '', 1, ''), after: { ...renewed, 'partials:t:1': pieces(['1-2', 't', 'hm'], ['1-5', 'a', 'yes'], ['1-6', 'a', '!']) } },
     { name: 'race: the same piece twice, after a lost reply', before: { ...pending({ 'w:1': 'n1' }), 'partials:t:1': first }, call: partial({ think: 'hm', answer: 'yes' }), reply: lines('ok', 5, '', 1, 'n1'), after: renewed },
     {
