@@ -29,7 +29,7 @@ local function add_to(turn, key, prompt, completion)
     call('HINCRBY', key, day .. ' c', completion)
 end
 
--- Counts what an engine said of an answer (the members FinishReason and Usage as JSON) for whom it was asked. Returns
+-- Counts what an engine said of an answer (the members FinishReason and Usage as JSON) for the user who asked. Returns
 -- "<read> <written>", nil if it did not say.
 local function add(turn, account, user, facts)
     local _, at = find(facts, '"prompt_tokens":', 1, true)

@@ -516,11 +516,6 @@ void redis_conn_push(struct redis_conn *conn)
         (void)redisBufferWrite(&conn->ac->c, &is_done);
 }
 
-size_t redis_conn_unwritten(const struct redis_conn *conn)
-{
-    return conn->ac == NULL ? 0 : sdslen(conn->ac->c.obuf);
-}
-
 enum redis_trouble redis_conn_trouble(const struct redis_conn *conn)
 {
     return conn->trouble == REDIS_FINE ? REDIS_AWAY : conn->trouble;

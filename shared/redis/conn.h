@@ -80,8 +80,6 @@ void redis_conn_connect(struct redis_conn *conn);
 void redis_conn_flush(struct redis_conn *conn);
 /* Writes what it can without running callbacks: the next flush or the loop notices a failure. */
 void redis_conn_push(struct redis_conn *conn);
-/* Bytes of commands that it has not written yet. */
-size_t redis_conn_unwritten(const struct redis_conn *conn);
 /* Returns why it is down; REDIS_AWAY if it has not been up yet. Meaningless while it is up. */
 enum redis_trouble redis_conn_trouble(const struct redis_conn *conn);
 /* Closes the connection as if it had been lost, and reconnects. `reason`: for the log, in Redis's

@@ -293,7 +293,7 @@ static bool has_room(const struct turn *turn)
 {
     return turn->is_paused || !turn->is_up ||
            (turn->in_flight_bytes < IN_FLIGHT_BYTES &&
-            redis_conn_unwritten(turn->conn) < UNWRITTEN_BYTES);
+            redis_conn_unsent_bytes(turn->conn) < UNWRITTEN_BYTES);
 }
 
 /* Returns whether it has sent something. */

@@ -22,8 +22,8 @@ const rowsOf = (keys) => Object.entries(keys).filter(([name, value]) => ROWS.tes
 // All rows of a set: row -> ms.
 export const dueOf = (keys, set) => Object.assign({}, ...rowsOf(keys).filter(([name]) => name.startsWith(`${set}:`)).map(([, rows]) => rows));
 
-// Lookups have their times in `lookups`, and again in the set lookup_due, by the account that opened them and the user for whom it
-// did: name -> {fingerprint: ms}.
+// Lookups have their times in `lookups`, and again in the set lookup_due, by the account that opened them and the user whose query
+// it was: name -> {fingerprint: ms}.
 export function dueOfLookups(keys) {
   const sets = {};
   for (const [print, ms] of Object.entries(keys.lookups?.value ?? {})) {

@@ -79,7 +79,7 @@ static void a_former_secret_has_a_key_until_it_ends(void **state)
 static void an_account_with_a_hashed_secret_has_no_key(void **state)
 {
     struct buf b;
-    struct account account = account_of("A", "sha256:known-to-whoever-reads-the-file", 0);
+    struct account account = account_of("A", "sha256:known-to-readers-of-the-file", 0);
     struct str key = key_of(&b, &account);
     account.is_hashed = true;
     assert_null(account_key_check(&account, key));

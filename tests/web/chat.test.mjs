@@ -82,7 +82,7 @@ suite('the chat', { nodes: 2 }, ({ test, cluster }) => {
       app.assertSafe();
     }), { skip });
 
-  test('a node that dies is said, and the answer goes on where it was when it is back', () =>
+  test('a node that dies is reported, and once it is back the answer continues from the same place', () =>
     inBrowser(async (browser) => {
       const app = await signedIn(browser);
       await app.ask('What is lost?');
