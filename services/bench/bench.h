@@ -32,7 +32,8 @@ struct bench {
     unsigned seconds, conns, engines, users, samples, idle_n, query_bytes, answer_bytes;
     unsigned rate; /* cycles per second to begin; 0: as many as `conns` can */
     unsigned streams, token_rate, per_piece, viewers; /* the rate is that of one stream, per s */
-    unsigned slots;                                   /* claims at a time of each engine's socket */
+    unsigned batch; /* streams whose pieces are due at the same moments */
+    unsigned slots; /* claims at a time of each engine's socket */
     bool is_next, is_progress, has_engine_sockets;
     char run[16];                       /* starts the topics of this run: "bench-1a2b3c-" */
     struct str query_json, answer_json; /* the texts as JSON strings, quotes included */

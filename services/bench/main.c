@@ -79,6 +79,9 @@ static const struct config_group bench_options = {
                       "Mode tokens: tokens per second of each answer. A token has four bytes."),
         OPTION_NUMBER("per-piece", "N", "1", 1, 1000,
                       "Mode tokens: tokens that an engine collects for each partial answer."),
+        OPTION_NUMBER("batch", "N", "1", 1, 8192,
+                      "Mode tokens: answers whose pieces are written at the same moments, as by a "
+                      "model server that computes the next token of all its answers in one step."),
         OPTION_NUMBER("viewers", "N", "1", 1, 1000,
                       "Mode tokens: clients that follow each answer."),
         OPTION_TEXT(
@@ -239,6 +242,7 @@ static void read_numbers(struct bench *bench, const struct config *config)
     bench->streams = (unsigned)config_number(config, "streams");
     bench->token_rate = (unsigned)config_number(config, "token-rate");
     bench->per_piece = (unsigned)config_number(config, "per-piece");
+    bench->batch = (unsigned)config_number(config, "batch");
     bench->viewers = (unsigned)config_number(config, "viewers");
     bench->slots = (unsigned)config_number(config, "slots");
     bench->has_engine_sockets = config_number(config, "engine-socket") != 0;
@@ -362,6 +366,9 @@ const struct command bench_command = {
         "  The same answers over sockets, with four engines of five slots:\n"
         "    parley bench --accounts accounts.yaml --mode tokens --streams 20 --viewers 10 \\\n"
         "        --per-piece 4 --engine-socket on --slots 5\n"
+        "  50 answers of one engine, whose model server writes their tokens in steps:\n"
+        "    parley bench --accounts accounts.yaml --mode tokens --tokens on \\\n"
+        "        --engine-socket on --slots 50 --batch 50\n"
         "\n"
         "Exit status: 0 measured without errors; 1 errors occurred, or nothing could be measured\n"
         "(the report is still printed); 2 wrong usage.\n",

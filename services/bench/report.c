@@ -199,6 +199,8 @@ static void put_tokens_rows(struct buf *out, const struct bench *bench,
     buf_printf(out, "\n%llu %s of %llu %s per second, %llu in each piece, ",
                COUNTED(bench->streams, "answer"), COUNTED(bench->token_rate, "token"),
                (unsigned long long)bench->per_piece);
+    if (bench->batch > 1)
+        buf_printf(out, "%u answers at the same moments, ", bench->batch);
     buf_printf(out, "%llu %s each, %u s after 1 s of warm-up\n", COUNTED(bench->viewers, "viewer"),
                bench->seconds);
     buf_printf(out, "\n%-10s %9s %9s %8s %8s %8s %7s %6s %5s %5s | %s\n", "tokens", "sent",
@@ -335,8 +337,9 @@ static void put_tokens_json(struct buf *out, const struct bench *bench,
                             const struct bench_tokens_result *r)
 {
     bool is_known = r->delay.n > 0;
-    buf_printf(out, "{\"streams\":%u,\"token_rate\":%u,\"per_piece\":%u,\"viewers\":%u",
-               bench->streams, bench->token_rate, bench->per_piece, bench->viewers);
+    buf_printf(out,
+               "{\"streams\":%u,\"token_rate\":%u,\"per_piece\":%u,\"batch\":%u,\"viewers\":%u",
+               bench->streams, bench->token_rate, bench->per_piece, bench->batch, bench->viewers);
     put_number(out, "seconds", 3, true, (double)r->elapsed_us / 1e6);
     put_count(out, "sent", r->sent);
     put_number(out, "sent_per_s", 1, true, per_s(r->sent, r->elapsed_us));

@@ -8,7 +8,8 @@
  *
  * First all questions are added and claimed and all viewers have their streams. Then piece K of all
  * streams together is due K/rate after the first, in turn, so each stream sends at its rate and the
- * streams at different moments. A piece that is due while the one before it is not acknowledged, or
+ * streams at different moments; with a batch of B, those of B streams at the same moment, as a model
+ * server has them that computes the next token of all its answers in one step. A piece that is due while the one before it is not acknowledged, or
  * while the socket takes no more, waits, and its delay counts from when it was sent: whether the
  * nodes keep up shows in the tokens that were sent per second.
  *
@@ -87,7 +88,8 @@ static void send_next(struct tokens_run *run, struct stream *stream)
 
 static uint64_t next_due_us(const struct tokens_run *run)
 {
-    return run->first_due_us + run->due_n * run->bench->per_piece * 1000000 / run->per_s;
+    uint64_t batch_first = run->due_n - run->due_n % run->bench->batch;
+    return run->first_due_us + batch_first * run->bench->per_piece * 1000000 / run->per_s;
 }
 
 /* Sends the pieces that are due. Returns when to look again: when the next one is due, at most

@@ -4,7 +4,7 @@
 // it npm's resumable-stream, in the same run.
 //
 //   ./dev build release && ./dev build release bench_relay && npm ci --ignore-scripts --prefix tests/bench/peers
-//   node tests/bench/tokens.mjs [--rounds 5] [--seconds 5] [--streams 50] [--token-rate 50] [--per-piece 1] [--viewers 1]
+//   node tests/bench/tokens.mjs [--rounds 5] [--seconds 5] [--streams 50] [--token-rate 50] [--per-piece 1] [--batch 1] [--viewers 1]
 //
 //   --only NAMES        of `routes`, `socket`, `relay`, `resumable`, `library` (below)
 //   --slots N           answers that an engine writes over one socket, with `socket` and `relay` (50)
@@ -35,6 +35,7 @@ const { values } = parseArgs({
     streams: { type: 'string', default: '50' },
     'token-rate': { type: 'string', default: '50' },
     'per-piece': { type: 'string', default: '1' },
+    batch: { type: 'string', default: '1' },
     viewers: { type: 'string', default: '1' },
     slots: { type: 'string', default: '50' },
     only: { type: 'string', default: 'routes,socket,relay,resumable,library' },
@@ -43,7 +44,7 @@ const { values } = parseArgs({
   },
 });
 const REDIS = { aof: true, args: ['--appendfsync', 'everysec', '--auto-aof-rewrite-percentage', '0'] };
-const SHAPE = ['seconds', 'streams', 'token-rate', 'per-piece', 'viewers'];
+const SHAPE = ['seconds', 'streams', 'token-rate', 'per-piece', 'batch', 'viewers'];
 
 async function runBench(urls, accounts, ...more) {
   const words = ['bench', '--url', urls.join(','), '--accounts', accounts, '--mode', 'tokens', '--json', '--tokens', values.tokens, '--slots', values.slots, ...more];
@@ -98,7 +99,7 @@ for (let round = 0; round < Number(values.rounds); round++) {
 
 const COLUMNS = [['sent_per_s', 'sent/s', 0], ['delivered_per_s', 'deliv./s', 0], ['p50_ms', 'p50 ms', 2], ['p99_ms', 'p99 ms', 2], ['max_ms', 'max ms', 2], ['servers', 'servers', 1], ['redis', 'Redis', 1], ['both', 'both', 1], ['unequal', 'unequal', 0]];
 const median = (list) => (list.some((value) => value === undefined) ? undefined : quantile([...list].sort((a, b) => a - b), 0.5));
-console.log(`${values.streams} streams of ${values['token-rate']} tokens/s, ${values['per-piece']} in each piece, ${values.viewers} viewer(s) each; medians of ${values.rounds}; CPU in ms per 1,000 tokens delivered`);
+console.log(`${values.streams} streams of ${values['token-rate']} tokens/s, ${values['per-piece']} in each piece, in batches of ${values.batch}, ${values.viewers} viewer(s) each; medians of ${values.rounds}; CPU in ms per 1,000 tokens delivered`);
 console.log(['system'.padEnd(10), ...COLUMNS.map(([, head]) => head.padStart(9))].join(''));
 for (const [name, list] of Object.entries(runs)) {
   const cells = COLUMNS.map(([key, , digits]) => (median(list.map((run) => run[key]))?.toFixed(digits) ?? '-').padStart(9));

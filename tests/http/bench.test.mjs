@@ -139,6 +139,7 @@ suite('parley bench', {}, ({ test, cluster }) => {
     ['one node', 1, ['--streams', 2, '--token-rate', 30, '--tokens', 'on'], { streams: 2, viewers: 1, piece: 1 }],
     ['two nodes, over sockets', 2, ['--engine-socket', 'on', '--slots', 2, '--streams', 5, '--viewers', 2, '--token-rate', 40], { streams: 5, viewers: 2, piece: 1 }],
     ['one node, over a socket', 1, ['--engine-socket', 'on', '--streams', 3, '--per-piece', 2, '--tokens', 'on'], { streams: 3, viewers: 1, piece: 2 }],
+    ['two nodes, in batches', 2, ['--engine-socket', 'on', '--streams', 5, '--batch', 3, '--tokens', 'on'], { streams: 5, viewers: 1, piece: 1 }],
   ]) {
     test(`tokens: on ${what} each viewer reads what its engine wrote, and nothing is left open`, async () => {
       const url = cluster.nodes.slice(0, nodes).map((node) => node.url).join(',');
