@@ -10,8 +10,10 @@ static struct list *writers_of(struct bench_socket *socket)
 
 static void on_open(struct bench_socket *socket)
 {
-    list_for_each (struct bench_writer, writer, writers_of(socket), link)
+    list_for_each (struct bench_writer, writer, writers_of(socket), link) {
         bench_writer_resume(writer);
+        writer->events->on_sent(writer); /* what became due while there was no socket */
+    }
 }
 
 static struct bench_writer *find_unclaimed(struct bench_socket *socket)

@@ -179,7 +179,7 @@ suite('parley bench', {}, ({ test, cluster }) => {
     const { code, stdout, stderr } = await bench('--url', `${relay.url},${cluster.nodes[1].url}`, '--mode', 'tokens', '--engine-socket', 'on', '--streams', 3, '--seconds', 3, '--json');
     clearInterval(cutting);
     relay.stop();
-    assert.equal(code, 0, stderr);
+    assert.equal(code, 0, stdout + stderr);
     const { reconnects, unequal, unfinished, refused, delivered } = JSON.parse(stdout).tokens;
     assert.ok(reconnects >= 3, `${reconnects} reconnects`);
     assert.deepEqual({ unequal, unfinished, refused }, { unequal: 0, unfinished: 0, refused: 0 });
