@@ -8,10 +8,11 @@
  *
  * First all questions are added and claimed and all viewers have their streams. Then piece K of all
  * streams together is due K/rate after the first, in turn, so each stream sends at its rate and the
- * streams at different moments; with a batch of B, those of B streams at the same moment, as a model
- * server has them that computes the next token of all its answers in one step. A piece that is due while the one before it is not acknowledged, or
- * while the socket takes no more, waits, and its delay counts from when it was sent: whether the
- * nodes keep up shows in the tokens that were sent per second.
+ * streams at different moments; with a batch of B, those of B streams at the same moment, as a
+ * model server has them that computes the next token of all its answers in one step. A piece that
+ * is due while the one before it is not acknowledged, or while the socket takes no more, waits, and
+ * its delay counts from when it was sent: whether the nodes keep up shows in the tokens that were
+ * sent per second.
  *
  * The first second warms up; then counters are taken at both ends of the measured time; then all
  * answers are given, the viewers see their end, and nothing stays open. A viewer's event says by
