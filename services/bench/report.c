@@ -200,7 +200,7 @@ static void put_tokens_rows(struct buf *out, const struct bench *bench,
                COUNTED(bench->streams, "answer"), COUNTED(bench->token_rate, "token"),
                (unsigned long long)bench->per_piece);
     if (bench->batch > 1)
-        buf_printf(out, "%u answers at the same moments, ", bench->batch);
+        buf_printf(out, "%llu %s at the same moments, ", COUNTED(bench->batch, "answer"));
     buf_printf(out, "%llu %s each, %u s after 1 s of warm-up\n", COUNTED(bench->viewers, "viewer"),
                bench->seconds);
     buf_printf(out, "\n%-10s %9s %9s %8s %8s %8s %7s %6s %5s %5s | %s\n", "tokens", "sent",
