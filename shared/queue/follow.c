@@ -8,7 +8,10 @@
  *
  * What was given is kept, to see at the end whether it adds up to the stored answer; if it does
  * not, FOLLOW_RESET carries the whole. Reading registers this node as waiting in the same atomic
- * step, so no outcome falls between. */
+ * step, so no outcome falls between.
+ *
+ * A piece that comes while Redis is asked, or while the reader is not ready, is kept and given
+ * after what was read: it may not be stored yet, and reading again would not bring it. */
 #include "shared/queue/follow.h"
 
 #include "generated/verbs.h"
@@ -18,6 +21,8 @@
 enum {
     PIECES_PAGE = 256, /* lua/queue/partials.lua */
     AGAIN_MS = 1000,
+    BEHIND_MS = 250,          /* by then what is shown is stored (ADR 94) */
+    KEPT_MAX_BYTES = 72 << 10 /* more than a message brings */
 };
 
 static const struct sm_state states[] = {
@@ -161,6 +166,35 @@ static void end_with(struct follow *f, const struct outcome *o)
     f->events->on_end(f, o);
 }
 
+/* --- pieces that are kept --------------------------------------------------------------------- */
+
+static bool is_ready(struct follow *f)
+{
+    return f->events->is_ready == NULL || f->events->is_ready(f);
+}
+
+/* If they become too many, they are forgotten. */
+static void keep(struct follow *f, const struct piece *piece)
+{
+    if (piece_id_is_before(f->told, piece->id))
+        f->told = piece->id;
+    piece_put(&f->kept, piece);
+    if (f->kept.is_over)
+        buf_clear(&f->kept);
+}
+
+/* Returns whether that is all that messages brought. */
+static bool give_kept(struct follow *f)
+{
+    struct buf kept = f->kept;
+    struct piece_id told = f->told;
+    f->kept = (struct buf){.max = KEPT_MAX_BYTES};
+    f->told = (struct piece_id){0, 0};
+    read_pieces(f, lines_of(buf_str(&kept)));
+    buf_fini(&kept);
+    return !piece_id_is_before(f->id, told);
+}
+
 /* --- reading ---------------------------------------------------------------------------------- */
 
 static void read_reply(struct follow *f, struct str reply)
@@ -190,7 +224,9 @@ static void read_reply(struct follow *f, struct str reply)
     } else if (str_eq(o.status, STR("Open"))) {
         give_position(f, &lines);
     }
-    f->is_again |= piece_id_is_before(f->id, f->told);
+    if (count < PIECES_PAGE && !give_kept(f))
+        loop_set_deadline(f->queue->loop, &f->again, BEHIND_MS);
+    f->is_again |= piece_id_is_before(f->id, f->stored);
     if (f->events->on_given != NULL)
         f->events->on_given(f);
     follow_resume(f);
@@ -219,12 +255,12 @@ void follow_check(struct follow *f)
     char after[PIECE_ID_BYTES];
     if (f->state == FOLLOW_OVER)
         return;
-    if (f->state != FOLLOW_WAITING || (f->events->is_ready != NULL && !f->events->is_ready(f))) {
+    if (f->state != FOLLOW_WAITING || !is_ready(f)) {
         f->is_again = true;
         return;
     }
     f->is_again = false;
-    f->told = (struct piece_id){0, 0};
+    f->stored = (struct piece_id){0, 0};
     move(f, FOLLOW_READING);
     call_partials(shards_call(queue_shards(f->queue), &f->check, on_checked),
                   .topic = f->watch.topic, .seq = f->watch.seq,
@@ -233,7 +269,14 @@ void follow_check(struct follow *f)
 
 void follow_resume(struct follow *f)
 {
-    if (f->is_again && f->state != FOLLOW_FRESH)
+    if (f->state == FOLLOW_FRESH)
+        return;
+    if (f->told.claim > 0 && !f->is_again && f->state == FOLLOW_WAITING && is_ready(f)) {
+        f->is_again = !give_kept(f) || piece_id_is_before(f->id, f->stored);
+        if (f->events->on_given != NULL)
+            f->events->on_given(f);
+    }
+    if (f->is_again)
         follow_check(f);
 }
 
@@ -248,23 +291,33 @@ static void on_changed(struct watch *watch)
         follow_check(f);
 }
 
-/* A message. While Redis is asked, its reply says whether more is to be read. */
+/* One without text says how far the text is stored: it may be kept already. */
+static void on_stored(struct follow *f, struct piece_id id)
+{
+    if (piece_id_is_before(f->stored, id))
+        f->stored = id;
+    if (f->state == FOLLOW_WAITING && f->told.claim == 0)
+        follow_check(f);
+}
+
 static void on_piece(struct watch *watch, const struct piece *told)
 {
     struct follow *f = container_of(watch, struct follow, watch);
     struct piece piece = *told;
-    if (piece_id_is_before(f->told, piece.id))
-        f->told = piece.id;
-    if (f->state != FOLLOW_WAITING || !piece_id_is_before(f->id, piece.id))
+    if (f->state == FOLLOW_FRESH || !piece_id_is_before(f->id, piece.id))
         return;
-    if (f->is_again || (f->events->is_ready != NULL && !f->events->is_ready(f)) ||
-        !fits(f, &piece)) {
+    if (piece.text.n == 0) {
+        on_stored(f, piece.id);
+    } else if (f->state == FOLLOW_READING || f->told.claim > 0 || !is_ready(f)) {
+        keep(f, &piece);
+        follow_resume(f);
+    } else if (f->is_again || !fits(f, &piece)) {
         follow_check(f);
-        return;
+    } else {
+        give(f, piece);
+        if (f->events->on_given != NULL)
+            f->events->on_given(f);
     }
-    give(f, piece);
-    if (f->events->on_given != NULL)
-        f->events->on_given(f);
 }
 
 static void on_outcome(struct watch *watch, struct str outcome)
@@ -288,6 +341,7 @@ void follow_init(struct follow *f, struct queue *queue, const struct follow_even
         .again = {.on_expire = on_again},
         .seen = seen,
         .answer = {.max = FOLLOW_TEXT_MAX_BYTES},
+        .kept = {.max = KEPT_MAX_BYTES},
     };
 }
 
@@ -322,4 +376,5 @@ void follow_fini(struct follow *f)
     }
     call_detach(&f->check);
     buf_fini(&f->answer);
+    buf_fini(&f->kept);
 }

@@ -12,8 +12,8 @@
  *     follow_fini(&f);
  *
  * Messages bring the pieces (struct watch). What is stored is read at the start, and when a message
- * was missed or came while the reader was not ready. A slow reader costs nothing
- * here: follow reads more only when the reader is ready (is_ready), one page of pieces at a time.
+ * was missed. Pieces that come while the reader is not ready are kept, 72 KiB of them; more are
+ * read when it is ready (is_ready), one page at a time: a slow reader costs no more here.
  * Ids of thoughts and texts rise strictly, and a reader that reconnects with one continues after
  * it, on any node, also within a piece. The texts of FOLLOW_ANSWER since the last restart or reset,
  * joined, equal the texts of the stored answer, separated by newlines.
@@ -68,12 +68,14 @@ struct follow {
     struct queue *queue;
     struct watch watch;
     struct call check;
-    struct deadline again; /* after a check that failed while Redis was there */
-    struct piece_id id;    /* of the last piece read */
-    struct piece_id told;  /* of the last one that a message brought since the last check */
-    struct piece_id seen;  /* what the reader has already */
-    struct buf answer;     /* the answer's text in this claim so far */
-    uint64_t position;     /* last given, plus 1 */
+    struct deadline again;  /* after a check that failed while Redis was there */
+    struct piece_id id;     /* of the last piece read */
+    struct piece_id told;   /* of the last one that is kept, or was too much; zeroed: none */
+    struct piece_id stored; /* how far it is stored, as messages say since the last check */
+    struct piece_id seen;   /* what the reader has already */
+    struct buf kept;        /* as piece_put puts them */
+    struct buf answer;      /* the answer's text in this claim so far */
+    uint64_t position;      /* last given, plus 1 */
     enum follow_state state;
     uint64_t number; /* for the log of its states */
     bool has_text, is_again;

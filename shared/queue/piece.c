@@ -62,6 +62,21 @@ bool piece_read_event(struct lines *rest, struct piece *ret_piece)
     return read(id, kind, rest->rest.at == NULL ? STR("") : rest->rest, ret_piece);
 }
 
+static void put_part(struct buf *b, struct str part)
+{
+    buf_put_u64(b, part.n);
+    buf_put_char(b, ':');
+    buf_put(b, part);
+}
+
+void piece_put(struct buf *b, const struct piece *piece)
+{
+    char id[PIECE_ID_BYTES];
+    put_part(b, piece_id_put(piece->id, id));
+    put_part(b, piece->is_answer ? STR("a") : STR("t"));
+    put_part(b, piece->text);
+}
+
 bool piece_next(struct lines *pieces, struct piece *ret_piece)
 {
     struct str id, kind, text;

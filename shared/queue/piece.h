@@ -33,6 +33,8 @@ struct piece {
 void piece_cut(struct piece *piece, uint64_t offset);
 /* Reads the rest of an event `piece`: id, kind, text. Returns false if it is malformed. */
 bool piece_read_event(struct lines *rest, struct piece *ret_piece) must_check;
+/* Appends it as a reply of `partials` has it. */
+void piece_put(struct buf *b, const struct piece *piece);
 /* Reads the next piece of a reply of `partials`. Returns false at the end, and if it is
  * malformed. */
 bool piece_next(struct lines *pieces, struct piece *ret_piece) must_check;

@@ -290,18 +290,82 @@ static void what_comes_while_redis_is_asked_is_neither_lost_nor_given_twice(void
     stop();
 }
 
-static void a_piece_for_a_reader_that_is_not_ready_is_read_later(void **state)
+/* Nothing is stored, and nothing is read. */
+static void pieces_for_a_reader_that_is_not_ready_are_given_later(void **state)
+{
+    set_claim("P 7 1 Inference_1 1");
+    start(nothing_seen);
+    redis_fixture_stop();
+    reader.is_ready = false;
+    bring_piece("1-3", "a", "150");
+    bring_piece("1-6", "t", "hm.");
+    bring_piece("1-6", "t", ""); /* that it is stored */
+    assert_given("");
+    reader.is_ready = true;
+    bring_piece("1-10", "a", " sec"); /* not before those */
+    assert_given("answer 1-3 150|think 1-6 hm.|answer 1-10  sec|");
+    reader.is_ready = false;
+    bring_piece("1-11", "a", "s");
+    reader.is_ready = true;
+    follow_resume(&reader.follow);
+    redis_fixture_go_on();
+    assert_given("answer 1-11 s|");
+    stop();
+}
+
+static void a_gap_among_pieces_that_were_kept_is_read(void **state)
 {
     set_claim("P 7 1 Inference_1 1");
     start(nothing_seen);
     reader.is_ready = false;
     add_piece("1-3", "a", "150");
-    bring_piece("1-3", "a", "150");
-    assert_given("");
-    reader.is_ready = true;
     add_piece("1-7", "a", " sec");
-    bring_piece("1-7", "a", " sec"); /* not before the first one */
+    bring_piece("1-7", "a", " sec");
+    reader.is_ready = true;
+    follow_resume(&reader.follow);
+    run_until_answered();
     assert_given("answer 1-3 150|answer 1-7  sec|");
+    stop();
+}
+
+/* As the engine's own node brings them: what is read says that it is watched, and before the reply
+ * it brings what is not stored. */
+static void what_is_not_stored_is_read_for_once(void **state)
+{
+    set_claim("P 7 1 Inference_1 1");
+    add_piece("1-3", "a", "150");
+    open_reader(nothing_seen);
+    follow_start(&reader.follow);
+    queue_on_event(queue, 0, STR("piece\n" TOPIC "\n1\n1-7\na\n sec"));
+    queue_on_event(queue, 0, STR("piece\n" TOPIC "\n1\n1-10\nt\nhm."));
+    run_until_given();
+    assert_given("answer 1-3 150|answer 1-7  sec|think 1-10 hm.|");
+    assert_int_equal(reader.follow.state, FOLLOW_WAITING);
+    stop();
+}
+
+/* More than is kept is read when it is stored, and not looked for all the time until then. */
+static void too_much_to_keep_is_read(void **state)
+{
+    enum { TEXT_BYTES = 80 << 10 };
+    static const char start_of[] = "piece\n" TOPIC "\n1\n1-81920\na\n";
+    static char event[sizeof start_of + TEXT_BYTES];
+    strcpy(event, start_of);
+    memset(event + sizeof start_of - 1, 'x', TEXT_BYTES);
+    set_claim("P 7 1 Inference_1 1");
+    open_reader(nothing_seen);
+    follow_start(&reader.follow);
+    shards_flush(queue_shards(queue));
+    queue_on_event(queue, 0, str_of(event));
+    while (reader.follow.state == FOLLOW_READING)
+        run_once();
+    assert_int_equal(reader.follow.state, FOLLOW_WAITING);
+    assert_given("");
+    add_piece("1-81920", "a", event + sizeof start_of - 1);
+    queue_on_event(queue, 0, STR("piece\n" TOPIC "\n1\n1-81920\na\n"));
+    run_until_given();
+    assert_int_equal(reader.follow.id.offset, TEXT_BYTES);
+    assert_int_equal(reader.piece_n, 1);
     stop();
 }
 
@@ -522,7 +586,10 @@ int main(void)
         READER_TEST(messages_bring_pieces_and_nothing_is_read),
         READER_TEST(a_missed_message_is_noticed_by_the_next_one),
         READER_TEST(what_comes_while_redis_is_asked_is_neither_lost_nor_given_twice),
-        READER_TEST(a_piece_for_a_reader_that_is_not_ready_is_read_later),
+        READER_TEST(pieces_for_a_reader_that_is_not_ready_are_given_later),
+        READER_TEST(a_gap_among_pieces_that_were_kept_is_read),
+        READER_TEST(what_is_not_stored_is_read_for_once),
+        READER_TEST(too_much_to_keep_is_read),
         READER_TEST(a_reader_that_comes_back_is_given_what_it_has_not),
         READER_TEST(a_reader_may_come_back_within_a_piece),
         READER_TEST(one_that_is_ahead_of_what_is_stored_gets_the_whole_at_the_end),

@@ -50,6 +50,24 @@ static void events_that_make_no_sense_are_refused(void **state)
     }
 }
 
+static void a_piece_is_put_as_it_is_read(void **state)
+{
+    struct piece piece = {.id = {3, 20}, .is_answer = true, .text = STR("a:1\n\n7:é")};
+    struct piece thought = {.id = {3, 21}, .text = STR("h")}, read;
+    struct buf b;
+    buf_init(&b, 1024);
+    piece_put(&b, &piece);
+    piece_put(&b, &thought);
+    struct lines lines = lines_of(buf_str(&b));
+    assert_true(piece_next(&lines, &read));
+    assert_true(read.id.claim == 3 && read.id.offset == 20 && read.is_answer);
+    assert_true(str_eq(read.text, piece.text));
+    assert_true(piece_next(&lines, &read));
+    assert_true(read.id.offset == 21 && !read.is_answer && str_eq(read.text, STR("h")));
+    assert_false(piece_next(&lines, &read));
+    buf_fini(&b);
+}
+
 static void a_cut_leaves_whole_characters(void **state)
 {
     static const struct {
@@ -72,6 +90,7 @@ int main(void)
         cmocka_unit_test(a_claim_counts_more_than_an_offset),
         cmocka_unit_test(an_event_has_its_text_as_it_is),
         cmocka_unit_test(events_that_make_no_sense_are_refused),
+        cmocka_unit_test(a_piece_is_put_as_it_is_read),
         cmocka_unit_test(a_cut_leaves_whole_characters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
