@@ -1,156 +1,84 @@
 // SPDX-License-Identifier: MIT
 //
-// Answers under way while nodes and engines are killed and Redis starts again from its log: each viewer's joined text is the
-// stored answer, byte by byte, with reconnects at random nodes, and ids rise strictly. With PARLEY_NIGHTLY=1 200 answers.
+// Answers under way while each node and each engine is killed and Redis starts again from its log: the text that each viewer was
+// sent, put together over reconnects at random nodes, is the stored answer, byte by byte, and ids rise strictly. On one Redis, on
+// four shards of one, and on a Redis Cluster; with engines at sockets, by the routes, and by both in turn. Few and short answers,
+// and each world with other engines; with PARLEY_NIGHTLY=1 200 answers and 50 reconnects of each viewer, and all of them.
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openEngine } from '../support/engine_socket.mjs';
 import { assertOk, newTopic, suite } from '../support/harness.mjs';
+import { oneSeed } from '../support/seeds.mjs';
+import { ownShards } from '../support/shards.mjs';
+import { print } from './beyond.mjs';
+import { check } from './token_checker.mjs';
+import { startEngine } from './token_engines.mjs';
+import { drawFrom, view } from './token_viewers.mjs';
 
-const NIGHTLY = Boolean(process.env.PARLEY_NIGHTLY);
-const [ANSWERS, PIECES, CUTS] = NIGHTLY ? [200, 60, 50] : [40, 40, 8];
-const PIECE_MS = 40;
+ownShards(); // each world says how many
+
+const IS_NIGHTLY = process.env.PARLEY_NIGHTLY === '1';
+const [ANSWERS, PIECES, PIECE_MS, CUTS, PAUSE_MS] = IS_NIGHTLY ? [200, 240, 400, 50, 8000] : [24, 60, 60, 8, 500];
 const ENGINES = 4;
-const MS = 150_000;
+const ENGINE = { slots: 60, pieces: PIECES, pieceMs: PIECE_MS };
+const TEST_MS = IS_NIGHTLY ? 900_000 : 150_000;
+const TRANSPORTS = ['socket', 'mixed', 'routes'];
+const WORLDS = {
+  'one Redis': { servers: 1 },
+  'four shards': { servers: 1, args: ['--shards', '4'] },
+  'a Redis Cluster': { servers: 3, args: ['--shards', '4'] },
+};
 
-// A reproducible generator.
-const generator = (seed) => () => (seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31) / 2 ** 31;
-const random = generator(20261127);
-const below = (n) => Math.floor(random() * n);
-// What an engine says to a question: thoughts and texts of all lengths of characters. It is the same each time.
-const piecesOf = (seed) => Array.from({ length: PIECES }, (_, i) => ({ [i % 9 === 4 ? 'Think' : 'Answer']: ['a', 'ñ', '—', '🦜'][(seed + i) % 4].repeat(1 + ((seed * 7 + i) % 23)) + ` ${i}. ` }));
-const textOf = (pieces, kind) => pieces.map((piece) => piece[kind] ?? '').join('');
+async function replace(cluster, i) {
+  await cluster.nodes[i].kill();
+  await cluster.startNode();
+  cluster.nodes[i] = cluster.nodes.pop();
+}
 
-// An engine that connects again, to any node, and continues what it holds from what is stored.
-class Worker {
-  #held = new Map(); // Lease -> {Topic, Seq, Query, pieces, stored}
-  #over = false;
-
-  constructor(cluster, nodes) {
-    Object.assign(this, { cluster, nodes });
-    this.ended = this.#run();
-  }
-
-  async #run() {
-    while (!this.#over) {
-      try {
-        this.engine = await openEngine(this.cluster, { node: this.nodes[below(this.nodes.length)], slots: 60 - this.#held.size });
-        for (const held of this.#held.values()) this.#work(this.engine, held);
-        for (;;) this.#take(this.engine, await this.engine.next(() => true, 3_600_000));
-      } catch {
-        await sleep(50);
-      }
-    }
-  }
-
-  #take(engine, { Type, Body, Lease, Next, Status, To }) {
-    if (Type === 'claim') {
-      const [[seq, Query]] = Body.Queries.flatMap(Object.entries);
-      const held = { Topic: Body.Topic, Seq: Number(seq), Query, Lease: Body.Lease, pieces: piecesOf(Number(Query)), stored: 0 };
-      this.#held.set(held.Lease, held);
-      this.#work(engine, held);
-    } else if (Type === 'stored' && this.#held.has(Lease)) {
-      this.#held.get(Lease).stored = Next;
-    } else if (Type === 'reply' && (To === 'answer' || Status === 409) && Status < 500) {
-      this.#held.delete(Lease);
-    }
-  }
-
-  async #work(engine, { Topic, Seq, Lease, Query, pieces, stored }) {
-    let Offset = 0;
-    for (const piece of pieces) {
-      const end = Offset + Buffer.byteLength(Object.values(piece)[0]);
-      if (end > stored) {
-        if (engine !== this.engine || !this.#held.has(Lease)) return;
-        engine.send({ Type: 'partial', Topic, Seq, Lease, Offset, ...piece });
-        await sleep(PIECE_MS);
-      }
-      Offset = end;
-    }
-    while (engine === this.engine && this.#held.has(Lease)) {
-      engine.send({ Type: 'answer', Topic, Seq, Lease, Query, Think: [textOf(pieces, 'Think')], Answer: [textOf(pieces, 'Answer')] });
-      await sleep(5000);
-    }
-  }
-
-  // It dies, and all it holds with it.
-  kill() {
-    this.#held.clear();
-    this.engine?.cut();
-  }
-
-  end() {
-    this.#over = true;
-    this.kill();
-    return this.ended;
+// Each node, each engine and Redis, in turn.
+async function killAll(cluster, engines) {
+  const kills = engines.flatMap((engine, i) => [() => engine.kill(), ...(cluster.nodes[i] ? [() => replace(cluster, i)] : [])]);
+  kills.splice(3, 0, () => cluster.redis.restart());
+  kills.push(() => cluster.redis.restart());
+  for (const kill of kills) {
+    await sleep(PAUSE_MS);
+    await kill();
   }
 }
 
-// Follows an answer, is cut off again and again, and continues at any node. Returns what it has shown.
-async function view(cluster, nodes, { Topic, Seq }, cuts) {
-  let [text, think, last, left] = ['', '', undefined, cuts];
-  const note = ({ event, id, data }) => {
-    if (event === 'restart') [text, think] = ['', ''];
-    if (event === 'reset') text = data.text;
-    if (event === 'token') text += data.text;
-    if (event === 'think') think += data.text;
-    if (id === undefined) return;
-    const [before, now] = [last ?? '0-0', id].map((one) => one.split('-').map(Number));
-    assert.ok(now[0] > before[0] || (now[0] === before[0] && now[1] > before[1]), `${Topic}: ${id} follows ${last}`);
-    last = id;
-  };
-  const until = Date.now() + MS;
-  while (Date.now() < until) {
-    try {
-      const stream = await cluster.stream('/api/check-query', { as: 'Frontend_1', query: { Topic, Seq }, node: nodes[below(nodes.length)], headers: last === undefined ? {} : { 'Last-Event-ID': last } });
-      const cut = left-- > 0 ? 1 + below(6) : Infinity;
-      for (let n = 0; n < cut; n++) {
-        const event = await stream.next();
-        if (event.event === 'done') return { text, think, answer: event.data.Answer };
-        assert.notEqual(event.event, 'error', JSON.stringify(event.data));
-        note(event);
-      }
-      stream.abort();
-    } catch (error) {
-      if (error instanceof assert.AssertionError) throw error;
-      await sleep(100); // its node is dead
-    }
+// Half of the viewers are cut off, half see one stream unless its node dies.
+async function run(cluster, transport, seed) {
+  const written = new Map();
+  const engines = Array.from({ length: ENGINES }, (_, i) => startEngine(cluster, transport, { ...ENGINE, draw: drawFrom(seed + i), written }));
+  const questions = [];
+  for (let i = 0; i < ANSWERS; i++) questions.push(await cluster.add({ Topic: newTopic(), Query: `question ${i}`, User: `user${i % 20}` }));
+  let isOver = false;
+  const follow = async (question, cuts, i) => ({ topic: question.Topic, steps: await view(cluster, question, { cuts, draw: drawFrom(seed + i), isOver: () => isOver }) });
+  try {
+    const views = questions.flatMap((question, i) => [follow(question, CUTS, 2 * i), follow(question, 0, 2 * i + 1)]);
+    const work = [Promise.all(views), killAll(cluster, engines)];
+    const broken = engines.map(({ ended }) => ended.then(() => new Promise(() => {})));
+    const [seen] = await Promise.race([Promise.all(work), ...broken]);
+    return { views: seen, written, questions };
+  } finally {
+    isOver = true;
+    await Promise.all(engines.map((engine) => engine.end()));
   }
-  assert.fail(`${Topic}: no answer`);
 }
 
-suite('answers under way', { nodes: 3, aof: true, args: ['--lease-seconds', '5', '--max-attempts', '100'] }, ({ test, cluster }) => {
-  test('nothing is lost and nothing doubled, whatever is killed', async () => {
-    const nodes = [0, 1, 2];
-    const replace = async (i) => {
-      await cluster.nodes[i].kill();
-      await cluster.startNode();
-      cluster.nodes[i] = cluster.nodes.pop();
-    };
-    const workers = Array.from({ length: ENGINES }, () => new Worker(cluster, nodes));
-    const asked = [];
-    for (let i = 0; i < ANSWERS; i++) asked.push({ seed: i, ...(await cluster.add({ Topic: newTopic(), Query: String(i), User: `user${i % 20}` })) });
-    const views = asked.flatMap((one) => [view(cluster, nodes, one, CUTS), view(cluster, nodes, one, 0)]);
-    const all = Promise.all(views);
-    all.catch(() => {});
-    for (const kill of [
-      () => workers[0].kill(),
-      () => replace(0),
-      () => workers[1].kill(),
-      () => replace(1),
-      () => cluster.redis.kill().then(() => cluster.redis.restart()),
-      () => replace(2),
-    ]) {
-      await sleep(NIGHTLY ? 2000 : 400);
-      await kill();
+for (const [w, [world, options]] of Object.entries(WORLDS).entries()) {
+  suite(`answers under way on ${world}`, { nodes: 3, aof: true, ...options, args: ['--lease-seconds', '3', '--max-attempts', '100', ...(options.args ?? [])] }, ({ test, cluster }) => {
+    for (const transport of IS_NIGHTLY ? TRANSPORTS : [TRANSPORTS[w]]) {
+      test(`nothing is lost and nothing doubled, whatever is killed; engines: ${transport}`, async () => {
+        const seed = oneSeed();
+        const { views, written, questions } = await run(cluster, transport, seed);
+        const answers = new Map();
+        for (const { Topic, Seq } of questions) answers.set(Topic, assertOk(await cluster.checkRaw({ Topic, Seq, detail: true })));
+        const { wrong, figures } = check({ views, written, answers });
+        print(Object.entries({ seed, ...figures }).map(([name, n]) => `${name}: ${n}`).join(', '));
+        assert.deepEqual(wrong.slice(0, 20), []);
+        assert.ok(figures['claims of engines'] > ANSWERS, 'claims were lost');
+        for (const { steps } of views.filter((_, i) => i % 2 === 0)) assert.ok(steps.filter((step) => 'open' in step).length > CUTS);
+      }, { ms: TEST_MS });
     }
-    const seen = await all;
-    for (const [i, { text, answer }] of seen.entries()) {
-      const { seed, Topic } = asked[i >> 1];
-      assert.equal(text, textOf(piecesOf(seed), 'Answer'), Topic);
-      assert.deepEqual(answer, [text]);
-    }
-    for (const { Topic, Seq, seed } of asked) assert.deepEqual(assertOk(await cluster.checkRaw({ Topic, Seq })).Answer, [textOf(piecesOf(seed), 'Answer')]);
-    for (const worker of workers) await worker.end();
   });
-});
+}

@@ -38,8 +38,8 @@ const ON_TLS = `http/add_wait http/bad_http http/sse http/unread http/strangers 
   cluster/client_leaves cluster/next_leaves bots/room_socket workflow/websocket documents/indexing_socket`.split(/\s+/);
 // Nightly: what takes Redis over TLS, and so hiredis 1, which Debian 12 has not.
 const ON_HIREDIS1 = 'cluster/redis_over_tls';
-// Nightly, with ten times the kills and restarts.
-const CHAOS = ['cluster/chaos', 'cluster/rolling'];
+// Nightly, with ten times the kills and restarts, or the answers.
+const CHAOS = ['cluster/chaos', 'cluster/rolling', 'cluster/tokens'];
 // Nightly, with the Debian package, which is built from the sources that would be released.
 const RELEASE = 'cluster/release';
 const NIGHTLY_FUZZ_SECONDS = 60;
