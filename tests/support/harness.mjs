@@ -22,7 +22,7 @@ import { dirname, join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { openRequest, openSocket, openStream, REQUEST_MS, sign, withQuery } from './http.mjs';
 import { ACCOUNTS, SANITIZER, startNode, writeAccounts } from './node.mjs';
-import { assertAllFitted } from './openapi.mjs';
+import { assertAllFitted, prepareOpenapi } from './openapi.mjs';
 import { startServers } from './servers.mjs';
 import { keyOf } from './shards.mjs';
 
@@ -137,6 +137,7 @@ export class Cluster {
 
   async start() {
     const { aof, accounts, nodes, redis, redisArgs, servers } = this.options;
+    prepareOpenapi();
     this.redis = redis ? await redis() : await startServers({ aof, args: redisArgs }, servers);
     this.#accounts = writeAccounts(accounts);
     this.accountsFile = this.#accounts.path;

@@ -183,7 +183,10 @@ export function openStream(base, path, { method = 'GET', body, headers = {}, tim
       reject(new Error(`stream ${path.split('?')[0]}: no answer in ${timeout} ms`));
       request.destroy();
     }, timeout);
-    request.on('error', reject);
+    request.on('error', (error) => {
+      clearTimeout(timer); // which would keep the process
+      reject(error);
+    });
     request.on('response', (incoming) => {
       clearTimeout(timer);
       resolve(readStream(request, incoming, { method, path }));

@@ -9,6 +9,8 @@
 //   eventCheck(request, response)             a function for each event of a stream; it notes what does not fit
 //   messageCheck(path)                        the same for each message of a WebSocket
 //   assertAllFitted()                         throws the first of what was noted, or of what a test has swallowed
+//   prepareOpenapi()                          reads the description now, so that no later call stops this process for seconds: relays
+//                                             between nodes and Redis run in it
 //
 // An answer fits when its operation lists its status, with that content type (in `content`, or in `x-alternatives`), its body
 // and headers are as stated, and it has no member that is not stated. A request that was answered with 2xx must be one that the file allows.
@@ -245,6 +247,10 @@ function getChecker() {
     }
   }
   return checker;
+}
+
+export function prepareOpenapi() {
+  getChecker();
 }
 
 // Keeps what it throws: a test may take an exception for a request that failed, and continue; and what comes by itself,
