@@ -9,6 +9,9 @@
  *            an engine connection:   answer, whose response has the next claim -> answer ...
  *            whose engines wait with that for work: two requests
  *
+ * With engine sockets, engines of the first and the last send no requests: a node sends them claims
+ * and gets the answers as frames, over one WebSocket for many of them.
+ *
  * `conns` cycles are under way at any time; with a `rate`, at most that many, one begun every
  * 1/rate seconds. A cycle that is due while all frontends are busy begins when one is free, and its
  * time counts from when it was due: the time that it waited is the nodes' doing.
@@ -19,10 +22,9 @@
  * cycle.
  */
 #include "services/bench/report.h"
-#include "services/bench/worker.h"
+#include "services/bench/socket.h"
 
 #include "shared/base/clock.h"
-
 #include "shared/base/mem.h"
 
 #include <errno.h>
@@ -34,8 +36,10 @@ struct cycle_run {
     const struct bench *bench;
     enum bench_mode mode;
     struct bench_conn_loop loop;
-    struct bench_worker *workers;                /* frontends first */
-    size_t worker_n, busy_n;                     /* busy: frontends with a cycle under way */
+    struct bench_worker *workers; /* frontends first */
+    size_t worker_n, busy_n;      /* busy: frontends with a cycle under way */
+    struct bench_socket *sockets; /* of engines, instead of workers */
+    size_t socket_n;
     struct bench_worker *resting, **resting_end; /* with a rate: the other frontends, in turn */
     uint64_t first_due_us, begun_n;              /* with a rate: cycle K is due K/rate after that */
     uint64_t cycles;
@@ -51,6 +55,11 @@ static bool is_engine(const struct cycle_run *run, const struct bench_worker *wo
 static size_t count_engines(const struct bench *bench, enum bench_mode mode)
 {
     return mode == BENCH_SPLIT || mode == BENCH_COMPACT ? bench->engines : 0;
+}
+
+static size_t count_sockets(const struct bench *bench, enum bench_mode mode)
+{
+    return (count_engines(bench, mode) + bench->slots - 1) / bench->slots;
 }
 
 static uint64_t next_due_us(const struct cycle_run *run)
@@ -198,6 +207,33 @@ static void on_again(struct bench_conn *conn)
 
 static const struct bench_conn_handler handler = {.on_response = on_response, .on_again = on_again};
 
+/* --- engines at sockets ----------------------------------------------------------------------- */
+
+static void on_socket_claim(struct bench_socket *socket, struct str json)
+{
+    if (bench_worker_take_claim(&socket->worker, json))
+        bench_socket_answer_all(socket);
+    else
+        bench_fault(socket->faults, "a claim without a query");
+}
+
+static void start_sockets(struct cycle_run *run)
+{
+    static const struct bench_socket_events events = {.on_claim = on_socket_claim};
+    const struct bench *bench = run->bench;
+    size_t left = count_engines(bench, run->mode);
+    for (size_t i = 0; i < run->socket_n; i++) {
+        size_t slots = left < bench->slots ? left : bench->slots;
+        left -= slots;
+        bench_socket_init(&run->sockets[i], bench, run, &run->loop,
+                          &bench->targets[i % bench->target_n], (unsigned)slots, &events,
+                          &run->result->faults);
+        bench_socket_open(&run->sockets[i]);
+    }
+}
+
+/* --- the run ---------------------------------------------------------------------------------- */
+
 static void run_for(struct cycle_run *run, uint64_t duration_us, const char *what)
 {
     uint64_t now_us = clock_mono_us(), end_us = now_us + duration_us, slice_us = now_us;
@@ -226,6 +262,7 @@ static void start_workers(struct cycle_run *run)
         worker->waits_for_next = is_engine(run, worker) && run->mode == BENCH_COMPACT;
         worker->wants_next = is_engine(run, worker) && bench->is_next;
     }
+    start_sockets(run);
     /* Engines first, so that they wait before there is work. */
     for (size_t i = run->worker_n; i-- > 0;) {
         struct bench_worker *worker = &run->workers[i];
@@ -267,18 +304,24 @@ bool bench_cycle_run(const struct bench *bench, enum bench_mode mode,
 {
     *ret_result = (struct bench_cycle_result){0};
     struct cycle_run run = {.bench = bench, .mode = mode, .result = ret_result};
-    run.worker_n = bench->conns + count_engines(bench, mode);
+    if (bench->has_engine_sockets)
+        run.socket_n = count_sockets(bench, mode);
+    run.worker_n = bench->conns + (run.socket_n > 0 ? 0 : count_engines(bench, mode));
     if (!bench_conn_loop_init(&run.loop)) {
         fprintf(stderr, "parley: cannot create an event loop: %s\n", strerror(errno));
         return false;
     }
     run.workers = mem_zeroed_n(run.worker_n, sizeof *run.workers);
+    run.sockets = mem_zeroed_n(run.socket_n, sizeof *run.sockets);
     start_workers(&run);
     measure(&run);
     bench_faults_finish(&ret_result->faults, &run.loop);
     bench_samples_sort(&ret_result->latency);
     for (size_t i = 0; i < run.worker_n; i++)
         bench_worker_fini(&run.workers[i]);
+    for (size_t i = 0; i < run.socket_n; i++)
+        bench_socket_fini(&run.sockets[i]);
+    free(run.sockets);
     free(run.workers);
     bench_conn_loop_fini(&run.loop);
     return true;

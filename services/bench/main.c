@@ -38,10 +38,12 @@ static const struct config_group bench_options = {
         OPTION_NUMBER("conns", "N", "64", 1, 8192,
                       "Concurrent cycles: connections in inline; frontend connections in split and "
                       "compact."),
-        OPTION_NUMBER(
-            "engines", "N", "0", 0, 8192,
-            "Engine connections in split and compact. 0: as many as --conns. With more, engines "
-            "wait for questions; with fewer, questions wait for engines."),
+        OPTION_NUMBER("engines", "N", "0", 0, 8192,
+                      "Engine connections in split and compact, or with --engine-socket the slots "
+                      "of all. 0: as "
+                      "many as --conns. With more, engines wait for questions; with fewer, "
+                      "questions wait for "
+                      "engines."),
         OPTION_NUMBER(
             "rate", "N", "0", 0, 1000000,
             "Cycles to begin per second in split, inline and compact, evenly spread; --conns "
@@ -61,8 +63,8 @@ static const struct config_group bench_options = {
             "Requests bear login tokens (GET /api/login) instead of signatures, in every mode."),
         OPTION_BOOL(
             "engine-socket", "off",
-            "Mode tokens: engines send pieces and answers as frames over the WebSocket /ws/engine "
-            "instead of requests."),
+            "Modes split, compact and tokens: engines get claims and send pieces and answers as "
+            "frames over the WebSocket /ws/engine instead of requests."),
         OPTION_NUMBER("slots", "N", "50", 1, 64,
                       "With --engine-socket: claims that an engine works on at a time, over one "
                       "socket."),
@@ -356,6 +358,8 @@ const struct command bench_command = {
         "  Across two nodes, engines taking the next claim with each answer:\n"
         "    parley bench --accounts accounts.yaml --next on \\\n"
         "        --url http://127.0.0.1:8080,http://127.0.0.1:8081\n"
+        "  A question and its answer in one request, and two frames over a socket:\n"
+        "    parley bench --accounts accounts.yaml --mode compact --engine-socket on\n"
         "  Latency at 500 cycles per second:\n"
         "    parley bench --accounts accounts.yaml --rate 500\n"
         "  Memory of 50,000 parked polls:\n"

@@ -89,9 +89,10 @@ static void put_cycle_rows(struct buf *out, const struct bench *bench,
 {
     if (bench->rate > 0)
         buf_printf(out, "%llu %s per second, at most ", COUNTED(bench->rate, "cycle"));
-    buf_printf(out, "%u concurrent%s, %u s after 1 s of warm-up%s\n", bench->conns,
+    buf_printf(out, "%u concurrent%s, %u s after 1 s of warm-up%s%s\n", bench->conns,
                bench->rate > 0 ? "" : " cycles", bench->seconds,
-               bench->is_next ? ", Next=true" : "");
+               bench->is_next ? ", Next=true" : "",
+               bench->has_engine_sockets ? ", engines at sockets" : "");
     buf_printf(out, "\n%-10s %9s %8s %8s %8s %7s %8s %5s | %s\n", "full", "", "p50", "p99", "max",
                "", "", "re-", "CPU s per 10,000 cycles");
     buf_printf(out, "%-10s %9s %8s %8s %8s %7s %8s %5s | %6s %6s %6s\n", "cycles", "per s", "ms",

@@ -26,7 +26,8 @@ static void take_reply(struct bench_socket *socket, struct str json)
     if (reply.status != 200)
         bench_fault(socket->faults, "a frame %.*s was answered %d %.*s", STR_ARG(reply.to),
                     reply.status, STR_ARG(bench_body_detail(reply.body)));
-    socket->events->on_reply(socket, &reply);
+    if (socket->events->on_reply != NULL)
+        socket->events->on_reply(socket, &reply);
 }
 
 static void take_stored(struct bench_socket *socket, struct str json)

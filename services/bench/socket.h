@@ -26,6 +26,7 @@ struct bench_socket_events {
     void (*on_open)(struct bench_socket *socket);
     /* A claim, as get-new-queries returns it. */
     void (*on_claim)(struct bench_socket *socket, struct str json);
+    /* One other than 200 is counted already. NULL: nothing to do. */
     void (*on_reply)(struct bench_socket *socket, const struct bench_socket_reply *reply);
     /* The answer under `lease` (raw JSON) is stored up to `next`. NULL: nothing to do. */
     void (*on_stored)(struct bench_socket *socket, struct str lease, uint64_t next);

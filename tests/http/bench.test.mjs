@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import net from 'node:net';
 import { assertOk, eventually, runParley, startProcess, suite } from '../support/harness.mjs';
 import { ownShards } from '../support/shards.mjs';
+import { metric } from '../cluster/watch.mjs';
 
 ownShards(); // a client: the same on any number of shards
 
@@ -55,6 +56,22 @@ suite('parley bench', {}, ({ test, cluster }) => {
       assert.ok(report.cycles > 0);
       fits(report);
       assert.deepEqual(await cluster.claim(), { Topic: null, Queries: null });
+    });
+  }
+
+  // Engines send no request: two of a cycle are left, or one.
+  for (const [mode, n] of [['split', 2], ['compact', 1]]) {
+    test(`${mode}, with engines at sockets: its cycles have answers, without errors, and nothing is left open`, async () => {
+      const sockets = async (name) => (await Promise.all(cluster.nodes.map((node) => metric(cluster, node, name)))).reduce((sum, one) => sum + one, 0);
+      const running = bench('--mode', mode, '--engine-socket', 'on', '--engines', 5, '--slots', 2, '--json');
+      await eventually(async () => (await sockets('parley_engine_sockets_open')) === 3, { what: 'three sockets for five slots', every: 5 });
+      const { code, stdout, stderr } = await running;
+      assert.equal(code, 0, stderr);
+      const { engine_socket: isSocket, [mode]: report } = JSON.parse(stdout);
+      assert.equal(isSocket, true);
+      assert.deepEqual([report.errors, report.unfinished, report.reconnects], [0, 0, 0], report.first_error);
+      assert.ok(report.cycles > 0 && report.requests >= n * report.cycles - 100 && report.requests <= n * report.cycles + 100, `${report.requests} requests in ${report.cycles} cycles`);
+      await assertNothingIsOpen();
     });
   }
 
