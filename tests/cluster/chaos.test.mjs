@@ -12,7 +12,7 @@ import { formOf } from '../support/documents.mjs';
 import { ACCOUNTS, Cluster, adopt, eventually, exited, freePort, makeFolder, SANITIZER, startProcess } from '../support/harness.mjs';
 import { openDesk, prose } from '../support/indexing.mjs';
 import { startLlm } from '../support/llm_stub.mjs';
-import { oneSeed } from '../support/seeds.mjs';
+import { drawFrom, oneSeed } from '../support/seeds.mjs';
 import { keysOfAll, onAll } from '../support/shards.mjs';
 import { check } from './chaos_checker.mjs';
 import { startClients } from './chaos_clients.mjs';
@@ -25,17 +25,6 @@ const ENGINE = join(dirname(fileURLToPath(import.meta.url)), 'chaos_engine.mjs')
 const KINDS = ['node', 'engine', 'redis', 'indexer', 'parley engine'];
 const FLAGS = ['--lease-seconds', 3, '--max-attempts', 100, '--job-lease-seconds', 3, '--rescan-seconds', 1];
 const [FRONTEND, ENGINE_ACCOUNT] = ['Frontend_1', 'Inference_1'].map((name) => ({ name, ...ACCOUNTS[name] }));
-
-// Numbers from 0 to below n, the same for the same seed.
-function drawFrom(seed) {
-  let x = seed >>> 0 || 1;
-  return (n) => {
-    x ^= x << 13;
-    x ^= x >>> 17;
-    x ^= x << 5;
-    return (x >>> 0) % n;
-  };
-}
 
 // Each kind equally often, in an order of the seed's.
 function planOf(kills, draw) {

@@ -7,22 +7,10 @@
 // Resolves with the history that token_checker.mjs reads, once the end was seen and no cut is left. Most cuts come while the
 // answer is written; what is left of them then follows its end: with the last id, or from the start.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { oneSeed } from '../support/seeds.mjs';
 
 const EVENTS_MAX = 4; // between two cuts
 const RETRY_MS = 100;
 const SILENT_MS = 90_000;
-
-// Numbers from 0 to below n, the same for the same seed.
-export function drawFrom(seed = oneSeed()) {
-  let x = seed >>> 0 || 1;
-  return (n) => {
-    x ^= x << 13;
-    x ^= x >>> 17;
-    x ^= x << 5;
-    return (x >>> 0) % n;
-  };
-}
 
 const open = (cluster, { Topic, Seq }, node, id) =>
   cluster.stream('/api/check-query', { as: 'Frontend_1', query: { Topic, Seq }, node, headers: id === undefined ? {} : { 'Last-Event-ID': id } });

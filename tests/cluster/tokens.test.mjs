@@ -7,12 +7,12 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { assertOk, newTopic, suite } from '../support/harness.mjs';
-import { oneSeed } from '../support/seeds.mjs';
+import { drawFrom, oneSeed } from '../support/seeds.mjs';
 import { ownShards } from '../support/shards.mjs';
 import { print } from './beyond.mjs';
 import { check } from './token_checker.mjs';
 import { startEngine } from './token_engines.mjs';
-import { drawFrom, view } from './token_viewers.mjs';
+import { view } from './token_viewers.mjs';
 
 ownShards(); // each world says how many
 
@@ -68,7 +68,7 @@ async function run(cluster, transport, seed) {
 for (const [w, [world, options]] of Object.entries(WORLDS).entries()) {
   suite(`answers under way on ${world}`, { nodes: 3, aof: true, ...options, args: ['--lease-seconds', '3', '--max-attempts', '100', ...(options.args ?? [])] }, ({ test, cluster }) => {
     for (const transport of IS_NIGHTLY ? TRANSPORTS : [TRANSPORTS[w]]) {
-      test(`nothing is lost and nothing doubled, whatever is killed; engines: ${transport}`, async () => {
+      test(`on ${world} nothing is lost and nothing doubled, whatever is killed; engines: ${transport}`, async () => {
         const seed = oneSeed();
         const { views, written, questions } = await run(cluster, transport, seed);
         const answers = new Map();

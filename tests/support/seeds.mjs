@@ -16,3 +16,14 @@ export function seedsTo(n) {
 
 // One of them.
 export const oneSeed = () => seedsTo(1).at(-1);
+
+// Numbers from 0 to below n, the same for the same seed.
+export function drawFrom(seed) {
+  let x = seed >>> 0 || 1;
+  return (n) => {
+    x ^= x << 13;
+    x ^= x >>> 17;
+    x ^= x << 5;
+    return (x >>> 0) % n;
+  };
+}
