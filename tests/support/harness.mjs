@@ -36,11 +36,12 @@ const LOG_TAIL = 6_000;
 export const SLOW_RESCUE = ['--rescan-seconds', '60', '--delivery-seconds', '60'];
 
 // Resolves with the first truthy value of condition(); an exception of it counts as "not yet". The
-// last one is shown when the deadline passes.
+// last one is shown when the deadline has passed; it looks once more after that.
 export async function eventually(condition, { ms = 30_000, every = 25, what = 'the condition' } = {}) {
   const deadline = Date.now() + ms;
   let last;
   for (;;) {
+    const isLate = Date.now() > deadline;
     try {
       const value = await condition();
       if (value) return value;
@@ -48,7 +49,7 @@ export async function eventually(condition, { ms = 30_000, every = 25, what = 't
     } catch (error) {
       last = error;
     }
-    if (Date.now() > deadline) throw new Error(`${what} did not come true in ${ms} ms`, { cause: last });
+    if (isLate) throw new Error(`${what} did not come true in ${ms} ms`, { cause: last });
     await new Promise((resolve) => setTimeout(resolve, every));
   }
 }

@@ -53,7 +53,8 @@ export function exited(child, ms, what) {
     return Promise.resolve({ code: child.exitCode, signal: child.signalCode });
   }
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`${what} still runs after ${ms} ms`)), ms);
+    // Not before it was looked for once more: a machine that was suspended finds its timers first.
+    const timer = setTimeout(() => setImmediate(() => reject(new Error(`${what} still runs after ${ms} ms`))), ms);
     child.once('exit', (code, signal) => {
       clearTimeout(timer);
       resolve({ code, signal });
