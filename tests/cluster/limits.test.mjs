@@ -68,7 +68,7 @@ const CODE = {
   'recommendations stored': [['lua/lookup/recommend.lua', 'RECOMMENDATIONS_MAX']],
   'failed logins': [['shared/http/access/failures.h', 'FAILURES_MAX']],
   'WebSockets: a text message': [['shared/http/websocket/websocket.h', 'WEBSOCKET_MESSAGE_BYTES']],
-  'text that an engine': [['services/broker/socket/engine_drafts.c', 'CLOG_BYTES'], ['services/broker/socket/engine_asks.c', 'TEXT_BYTES']],
+  'text that an engine': [['services/broker/socket/engine_draft.c', 'CLOG_BYTES'], ['services/broker/socket/engine_asks.c', 'TEXT_BYTES']],
   'polls for free slots': [['services/broker/socket/engine_owners.h', 'ENGINE_POLLS_MAX'], ['services/broker/socket/engine_owners.h', 'ENGINE_POLLS_ALWAYS']],
   'WebSockets: buffer': [['shared/http/websocket/websocket.c', 'QUEUE_BYTES'], ['shared/http/websocket/websocket.c', 'QUEUE_MESSAGES']],
   'WebSockets: what all of a thread': [['shared/http/websocket/websocket_owners.c', 'QUEUES_BYTES']],

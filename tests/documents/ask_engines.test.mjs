@@ -9,8 +9,6 @@ import { withEngines } from '../support/engines.mjs';
 import { assertOk, assertProblem, eventually, suite } from '../support/harness.mjs';
 import { keysOfAll, prefixesOf, SHARDS, sumOfAll } from '../support/shards.mjs';
 
-// An engine that ends its socket stays in the list for a while: to be mended, then this goes.
-process.env.PARLEY_TEST_TRANSPORT = 'routes';
 const BOOK = { 'leases.md': '# Leases\n\nA lease lasts 150 seconds unless a setting says otherwise.\n' };
 const QUESTION = 'How long does a lease last?';
 const PUBLIC_MAX_WAITING = 3 * SHARDS; // divided by the number of shards

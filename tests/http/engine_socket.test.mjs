@@ -6,6 +6,7 @@
 import assert from 'node:assert/strict';
 import { openEngine } from '../support/engine_socket.mjs';
 import { assertOk, eventually, newTopic, suite } from '../support/harness.mjs';
+import { engineShard, prefixesOf } from '../support/shards.mjs';
 
 suite('/ws/engine', {}, ({ test, cluster }) => {
   const check = async (Topic, Seq = 1) => (await cluster.checkRaw({ Topic, Seq })).json;
@@ -60,7 +61,7 @@ suite('/ws/engine', {}, ({ test, cluster }) => {
     assert.deepEqual([stored.Status, stored.Body.Next, stored.Body.Cancelled], [200, 12, false]);
     engine.send(piece(20, { Answer: 'gap' }));
     const gap = await engine.next(({ Type }) => Type === 'reply');
-    assert.deepEqual([gap.To, gap.Lease, gap.Status, gap.Body.code, gap.Body.expected], ['partial', Lease, 409, 'partial_gap', 12]);
+    assert.deepEqual([gap.To, gap.Lease, gap.Seq, gap.Status, gap.Body.code, gap.Body.expected], ['partial', Lease, 1, 409, 'partial_gap', 12]);
     assert.equal((await engine.ask({ Type: 'extend', Topic, Lease })).Status, 200);
     await engine.answer({ Topic, Lease, Queries: [{ 1: (await check(Topic)).Query }] }, ['Añ🦜.']);
     assert.equal((await stream.until('done')).at(-1).data.Answer[0], 'Añ🦜.');
@@ -134,6 +135,63 @@ suite('/ws/engine', {}, ({ test, cluster }) => {
     }
     await engine.answer({ Topic, Lease, Queries });
     await engine.close();
+  });
+
+  test('text that a full Redis does not take is refused, with its Id, and may be sent again', async () => {
+    const engine = await openEngine(cluster);
+    const { Topic } = await cluster.add();
+    const { Lease, Queries } = await engine.claim();
+    const piece = (Offset, more) => ({ Type: 'partial', Topic, Seq: 1, Lease, Offset, Answer: 'a', ...more });
+    assert.equal((await engine.ask(piece(0))).Body.Next, 1);
+    await cluster.redis.cmd('CONFIG', 'SET', 'maxmemory', '1');
+    try {
+      for (const Id of ['first', 'again']) {
+        const { Seq, Status, Body } = await engine.ask(piece(1, { Id }));
+        assert.deepEqual([Seq, Status, Body.code], [1, 503, 'store_full'], JSON.stringify(Body));
+      }
+      engine.send(piece(1));
+      const { Id, Lease: of, Seq, Status } = await engine.next(({ Type }) => Type === 'reply');
+      assert.deepEqual([Id, of, Seq, Status], [undefined, Lease, 1, 503], 'it is known which text was refused');
+    } finally {
+      await cluster.redis.cmd('CONFIG', 'SET', 'maxmemory', '0');
+    }
+    const stream = await cluster.stream('/api/check-query', { as: 'Frontend_1', query: { Topic, Seq: 1 }, node: 1 });
+    assert.equal((await engine.ask(piece(1))).Body.Next, 2);
+    assert.equal((await engine.ask(piece(2))).Body.Next, 3);
+    await engine.answer({ Topic, Lease, Queries }, ['aaa']);
+    assert.equal((await stream.until('done')).filter(({ event }) => event === 'token').map(({ data }) => data.text).join(''), 'aaa');
+    await engine.close();
+  });
+
+  test('operators see each slot under one name: while it works, waits and renews its claim, and not after its socket has closed', async () => {
+    const Engine = `seen-${newTopic()}`.slice(0, 40);
+    const slots = async () => {
+      const { Engines } = assertOk(await cluster.request('GET', '/api/status', { as: 'Operator_1' }));
+      const of = Engines.filter((one) => one.Engine === Engine);
+      assert.ok(of.length < 2, JSON.stringify(of));
+      return of[0]?.Slots;
+    };
+    const become = (Waiting, Working) =>
+      eventually(async () => JSON.stringify(await slots()) === JSON.stringify({ Waiting, Working, Resting: 0 }), { what: `${Waiting} wait and ${Working} work` });
+    const engine = await openEngine(cluster, { slots: 2, engine: Engine });
+    await become(2, 0);
+    for (let i = 0; i < 3; i++) await cluster.add();
+    const claims = [await engine.claim(), await engine.claim()];
+    await become(0, 2);
+    await engine.answer(claims[0]);
+    const third = await engine.claim(); // it came with the reply to the answer
+    await become(0, 2);
+    const seenAt = () =>
+      Promise.all([1, 2].map(async (n) => Number.parseInt(await cluster.redis.cmd('HGET', `${prefixesOf()[engineShard('Inference_1', `${Engine}-${n}`)]}engines`, `Inference_1 ${Engine}-${n}`), 10)));
+    const before = await seenAt();
+    for (const { Topic, Lease } of [claims[1], third]) assert.equal((await engine.ask({ Type: 'extend', Topic, Lease })).Status, 200);
+    await eventually(async () => (await seenAt()).every((at, i) => at > before[i]), { what: 'both slots have shown a sign of life' });
+    await engine.answer(third);
+    await become(1, 1);
+    await engine.answer(claims[1]);
+    await become(2, 0);
+    await engine.close();
+    await eventually(async () => (await slots()) === undefined, { ms: 15_000, what: 'it is listed no more' });
   });
 
   test('what an engine says in its frames of the answer comes with the answer, and text before it is not lost', async () => {

@@ -22,7 +22,7 @@ my @known = (
     'services/bots/rooms: room_socket room_follow',
     'services/documents/agent: agent agent_tools agent_trace',
     'services/documents/search: retrieve retrieve_op retrieve_order retrieve_search',
-    'services/engine/link: link link_socket link_frames',
+    'services/engine/link: link link_socket link_calls link_claims link_frames link_pieces',
     'services/engine/models: rules rules_check rules_conditions rules_content rules_corrections rules_select',
     'services/engine/slots: slot slot_answer slot_hold slot_poll slot_release slot_text slot_work',
     'services/indexer: collection collection_upload',

@@ -14,7 +14,8 @@ enum {
     TEXT_BYTES = 256 << 10,  /* or of text that is not stored, in all drafts */
     RETRY_MS = 1000,
     CHANGE_MS = 100, /* each poll is a call of Redis, however often an engine changes its slots */
-    EARLY_MS = 1000  /* a poll with nothing that was shorter than this came back early */
+    POLL_S = 120,
+    EARLY_MS = 1000 /* a poll with nothing that ended so long before its time was ended */
 };
 
 const struct engine_frame_info engine_frames[FRAME_NR] = {
@@ -27,14 +28,17 @@ const struct engine_frame_info engine_frames[FRAME_NR] = {
 
 /* --- sending ---------------------------------------------------------------------------------- */
 
-static void put_reply(struct buf *b, enum engine_frame to, struct str id, struct str lease,
-                      int status)
+/* A partial answer without an Id is identified by Lease and Seq. */
+static void put_reply(struct buf *b, enum engine_frame to, struct str id, uint64_t seq,
+                      struct str lease, int status)
 {
     buf_printf(b, "{\"Type\":\"reply\",\"To\":\"%s\"", engine_frames[to].type);
     if (id.n > 0)
         buf_printf(b, ",\"Id\":%.*s", STR_ARG(id));
     if (lease.n > 0)
         buf_printf(b, ",\"Lease\":\"%.*s\"", STR_ARG(lease));
+    if (to == FRAME_PARTIAL && seq != 0)
+        buf_printf(b, ",\"Seq\":%llu", (unsigned long long)seq);
     buf_printf(b, ",\"Status\":%d,\"Body\":", status);
 }
 
@@ -43,18 +47,19 @@ void engine_reply(struct engine_socket *s, const struct engine_ask *ask, int sta
 {
     struct buf b;
     buf_init(&b, ENGINE_FRAME_MAX_BYTES);
-    put_reply(&b, ask->frame, str_of(ask->id), str_of(ask->lease), status);
+    put_reply(&b, ask->frame, str_of(ask->id), ask->seq, str_of(ask->lease), status);
     buf_put(&b, body);
     buf_put_char(&b, '}');
     engine_socket_send(s, &b);
     buf_fini(&b);
 }
 
-void engine_reply_stored(struct engine_socket *s, struct str id, struct str lease, uint64_t next)
+void engine_reply_stored(struct engine_socket *s, struct str id, uint64_t seq, struct str lease,
+                         uint64_t next)
 {
     struct buf b;
     buf_init(&b, 1024);
-    put_reply(&b, FRAME_PARTIAL, id, lease, 200);
+    put_reply(&b, FRAME_PARTIAL, id, seq, lease, 200);
     buf_printf(&b, "{\"Next\":%llu,\"IntervalMs\":%llu,\"Cancelled\":false}}",
                (unsigned long long)next, (unsigned long long)s->drafts.interval_ms);
     engine_socket_send(s, &b);
@@ -92,7 +97,14 @@ void engine_socket_send(struct engine_socket *s, const struct buf *b)
         websocket_send(s->websocket, buf_str(b));
 }
 
-void engine_socket_send_claim(struct engine_socket *s, struct str json)
+/* The lowest that is free, so that names do not pile up; ENGINE_NAMES_MAX: none. */
+static unsigned free_name(const struct engine_socket *s)
+{
+    uint64_t free_names = ~(s->names | s->claims.names);
+    return free_names == 0 ? ENGINE_NAMES_MAX : (unsigned)__builtin_ctzll(free_names);
+}
+
+void engine_socket_send_claim(struct engine_socket *s, struct str json, unsigned name)
 {
     struct buf b;
     buf_init(&b, CLAIM_REPLY_MAX_BYTES);
@@ -101,7 +113,9 @@ void engine_socket_send_claim(struct engine_socket *s, struct str json)
     buf_put_char(&b, '}');
     engine_socket_send(s, &b);
     buf_fini(&b);
-    engine_claims_add(&s->claims, json);
+    /* An answer that was sent twice may bring two claims. */
+    bool is_free = name < ENGINE_NAMES_MAX && ((s->names | s->claims.names) >> name & 1) == 0;
+    engine_claims_add(&s->claims, json, is_free ? name : free_name(s));
 }
 
 bool engine_socket_is_claim(struct str json)
@@ -204,13 +218,16 @@ static void on_polled(struct inner *inner, int status, struct str body)
 {
     struct engine_ask *ask = container_of(inner, struct engine_ask, inner);
     struct engine_socket *s = ask->socket;
-    uint64_t after_ms = 0;
+    uint64_t after_ms = 0, now_ms = clock_mono_ms();
     engine_ask_finish(ask);
     if (status == 200 && engine_socket_is_claim(body)) {
         ask->has_claim = true;
-        engine_socket_send_claim(s, body);
+        engine_socket_send_claim(s, body, ask->name);
     } else if (status == 200) {
-        after_ms = clock_mono_ms() - ask->since_ms < EARLY_MS ? RETRY_MS : 0;
+        /* A poll that was ended: its engine leaves by the route, and closes the socket next; a poll
+         * that began meanwhile would keep it in the lists. Or another engine has its name. */
+        if (now_ms + EARLY_MS < ask->since_ms + POLL_S * 1000)
+            s->poll_from_ms = now_ms + RETRY_MS;
     } else if (status == 429 || status >= 500) {
         after_ms = RETRY_MS;
     } else {
@@ -221,36 +238,36 @@ static void on_polled(struct inner *inner, int status, struct str body)
     engine_socket_fill_soon(s, after_ms);
 }
 
+void engine_socket_put_engine(const struct engine_socket *s, struct buf *b, unsigned name)
+{
+    buf_lit(b, "Engine=");
+    buf_put_url_encoded(b, str_of(s->engine));
+    if (name < ENGINE_NAMES_MAX)
+        buf_printf(b, "-%u", name + 1);
+}
+
 /* Polls of one socket have different names: a newer one of the same name would end the older. */
 void engine_socket_put_poll(struct engine_socket *s, struct buf *b, unsigned name)
 {
     buf_put(b, str_of(s->query));
     if (s->engine[0] == 0)
         return;
-    buf_lit(b, "&Engine=");
-    buf_put_url_encoded(b, str_of(s->engine));
-    buf_printf(b, "-%u&Process=", name + 1);
+    buf_put_char(b, '&');
+    engine_socket_put_engine(s, b, name);
+    buf_lit(b, "&Process=");
     buf_put_url_encoded(b, str_of(s->engine));
 }
 
-static unsigned free_name(const struct engine_socket *s)
-{
-    unsigned name = 0;
-    while (name < ENGINE_SLOTS_MAX - 1 && (s->names & 1ull << name) != 0)
-        name++;
-    return name;
-}
-
-static void start_poll(struct engine_socket *s)
+static void start_poll(struct engine_socket *s, unsigned name)
 {
     struct buf target;
     buf_init(&target, TARGET_MAX_BYTES);
     struct engine_ask *ask = engine_ask_begin(s, &s->polls);
     ask->is_poll = true;
     ask->inner.on_answer = on_polled;
-    ask->name = free_name(s);
-    s->names |= 1ull << ask->name;
-    buf_lit(&target, "/api/get-new-queries?Wait=120");
+    ask->name = name;
+    s->names |= 1ull << name;
+    buf_printf(&target, "/api/get-new-queries?Wait=%d", POLL_S);
     engine_socket_put_poll(s, &target, ask->name);
     engine_ask_start(ask, "GET", buf_str(&target), STR(""));
     buf_fini(&target);
@@ -258,7 +275,7 @@ static void start_poll(struct engine_socket *s)
 
 static void fill(struct engine_socket *s)
 {
-    uint64_t now_ms = clock_mono_ms(), from_ms = s->ended_ms + CHANGE_MS;
+    uint64_t now_ms = clock_mono_ms(), from_ms = s->poll_from_ms;
     if (s->server->is_draining || s->is_closing || !websocket_is_open(s->websocket))
         return;
     from_ms = from_ms > s->rest_until_ms ? from_ms : s->rest_until_ms;
@@ -268,12 +285,15 @@ static void fill(struct engine_socket *s)
     }
     /* A poll that is answered at once has set the deadline: its slot is looked at again then. */
     for (unsigned i = s->claims.n + s->poll_n; i < s->slots; i++) {
+        unsigned name = free_name(s);
+        if (name == ENGINE_NAMES_MAX)
+            return;
         if (!engine_owner_may_poll(&s->broker->engines, s->owner)) {
             engine_reply_short(s, s->slots - i);
             engine_socket_fill_soon(s, RETRY_MS);
             return;
         }
-        start_poll(s);
+        start_poll(s, name);
     }
     s->is_short = false;
 }
@@ -292,7 +312,7 @@ static void end_polls(struct engine_socket *s, unsigned kept_n)
         struct engine_ask *poll = list_last(&s->polls, struct engine_ask, link);
         leave_polls(poll);
         engine_ask_drop(poll, false);
-        s->ended_ms = clock_mono_ms();
+        s->poll_from_ms = clock_mono_ms() + CHANGE_MS;
     }
 }
 

@@ -10,7 +10,7 @@ enum { CLAIM_MEMBERS = 16, LEASE_BYTES = 24 };
 struct engine_claim {
     struct list_link link;
     char lease[LEASE_BYTES];
-    unsigned n;
+    unsigned name, n;
     uint64_t *seqs;
 };
 
@@ -22,10 +22,16 @@ static struct engine_claim *find(const struct engine_claims *claims, struct str 
     return NULL;
 }
 
+static uint64_t bit_of(unsigned name)
+{
+    return name < ENGINE_NAMES_MAX ? 1ull << name : 0;
+}
+
 static void drop(struct engine_claims *claims, struct engine_claim *claim)
 {
     list_remove(&claim->link);
     claims->n--;
+    claims->names &= ~bit_of(claim->name);
     free(claim->seqs);
     free(claim);
 }
@@ -68,7 +74,7 @@ static void read_seqs(struct engine_claim *claim, const struct json_span *querie
     }
 }
 
-void engine_claims_add(struct engine_claims *claims, struct str json)
+void engine_claims_add(struct engine_claims *claims, struct str json, unsigned name)
 {
     struct json_member members[CLAIM_MEMBERS];
     size_t n;
@@ -82,6 +88,14 @@ void engine_claims_add(struct engine_claims *claims, struct str json)
     read_seqs(claim, &queries);
     list_append(&claims->list, &claim->link);
     claims->n++;
+    claim->name = name;
+    claims->names |= bit_of(name);
+}
+
+unsigned engine_claims_name(const struct engine_claims *claims, struct str lease)
+{
+    const struct engine_claim *claim = find(claims, lease);
+    return claim == NULL ? ENGINE_NAMES_MAX : claim->name;
 }
 
 void engine_claims_end_one(struct engine_claims *claims, struct str lease, uint64_t seq)

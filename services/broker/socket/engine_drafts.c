@@ -2,66 +2,7 @@
  * engine_drafts.c - see engine_drafts.h. */
 #include "services/broker/socket/engine_drafts.h"
 
-#include "generated/verbs.h"
-#include "shared/base/mem.h"
-
-#include <stdlib.h>
-
-enum {
-    DRAFTS_MAX = 256,          /* of a socket; more go the way of their route */
-    TEXT_MAX = 1 << 20,        /* of a draft, as the route stores at most */
-    STORE_MS = 250,            /* between two stores of a draft */
-    STORE_STEP_MS = 50,        /* all drafts of a thread are stored at its multiples, in one call */
-    STORE_BYTES = 4 << 10,     /* or with so much text */
-    CLOG_BYTES = 64 << 10,     /* with so much that is not stored the engine waits, ... */
-    CLOG_RUNS = 256,           /* in so many runs, ... */
-    CLOG_ACKS_BYTES = 8 << 10, /* or with such Ids to be answered */
-    RETRY_MS = 1000,           /* Redis was away */
-    SLOW_MS = 100,             /* a store that takes longer lets the engine send less often, ... */
-    INTERVAL_MAX_MS = 5000,    /* but as often as this */
-    NODES_MAX_BYTES = 8 << 10,
-    ACKS_MAX_BYTES = 16 << 10,
-    LEASE_BYTES = 24
-};
-
-/* Text of one kind that is not stored. */
-struct run {
-    bool is_answer;
-    size_t n;
-};
-
-struct engine_draft {
-    struct list_link link;
-    struct engine_drafts *all;
-    struct shower shower; /* once it is open */
-    struct call call;
-    struct deadline store_by;
-    char lease_bytes[LEASE_BYTES];
-    struct str lease;         /* in them */
-    char *topic, *topic_json; /* topic: a name */
-    uint64_t seq;
-    uint64_t claim;     /* 0: PRIMING */
-    unsigned priming_n; /* pieces that went the way of the route and are under way */
-    uint64_t stored;    /* the offset */
-    uint64_t stored_at_ms, store_began_ms;
-    struct buf text; /* from `stored` on */
-    struct run *runs;
-    size_t run_n;
-    size_t storing_n, storing_run_n; /* bytes and runs that are being stored: they do not grow */
-    struct buf nodes;                /* that show it, each with a space after it */
-    struct buf acks;                 /* Ids that are answered when `text` is stored, as lines */
-    bool is_clogged;
-};
-
-static struct queue *queue_of(const struct engine_draft *d)
-{
-    return d->all->queue;
-}
-
-static struct loop *loop_of(const struct engine_draft *d)
-{
-    return d->all->queue->loop;
-}
+enum { DRAFTS_MAX = 256 /* of a socket; more go the way of their route */ };
 
 static struct engine_draft *find(const struct engine_drafts *drafts, struct str lease, uint64_t seq)
 {
@@ -70,261 +11,6 @@ static struct engine_draft *find(const struct engine_drafts *drafts, struct str 
             return d;
     return NULL;
 }
-
-static void set_clogged(struct engine_draft *d, bool is_clogged)
-{
-    if (d->is_clogged == is_clogged)
-        return;
-    d->is_clogged = is_clogged;
-    d->all->clogged_n += is_clogged ? 1u : -1u;
-    d->all->events->on_clogged(d->all);
-}
-
-static bool is_too_much(const struct engine_draft *d)
-{
-    return d->text.n >= CLOG_BYTES || d->run_n >= CLOG_RUNS || d->acks.n >= CLOG_ACKS_BYTES;
-}
-
-static void drop(struct engine_draft *d)
-{
-    set_clogged(d, false);
-    list_remove(&d->link);
-    d->all->n--;
-    d->all->text_n -= d->text.n;
-    queue_show_stop(queue_of(d), &d->shower);
-    loop_cancel_deadline(loop_of(d), &d->store_by);
-    call_detach(&d->call);
-    buf_fini(&d->text);
-    buf_fini(&d->nodes);
-    buf_fini(&d->acks);
-    free(d->runs);
-    free(d->topic);
-    free(d->topic_json);
-    free(d);
-}
-
-/* A piece that comes before its predecessor is stored only lengthens the queue of Redis. */
-void engine_drafts_note_store(struct engine_drafts *drafts, uint64_t took_ms)
-{
-    uint64_t most_ms = took_ms < INTERVAL_MAX_MS ? took_ms : INTERVAL_MAX_MS;
-    drafts->interval_ms = took_ms < SLOW_MS ? 0 : most_ms;
-}
-
-/* --- storing ---------------------------------------------------------------------------------- */
-
-/* A call stores one thought and one text after it. */
-struct stretch {
-    struct str think, answer;
-    size_t run_n;
-};
-
-static struct stretch stretch_at(const struct engine_draft *d, size_t run, size_t at)
-{
-    struct stretch stretch = {STR(""), STR(""), 0};
-    if (run < d->run_n && !d->runs[run].is_answer) {
-        stretch.think = (struct str){d->text.at + at, d->runs[run].n};
-        stretch.run_n++;
-    }
-    if (run + stretch.run_n < d->run_n && d->runs[run + stretch.run_n].is_answer) {
-        stretch.answer =
-            (struct str){d->text.at + at + stretch.think.n, d->runs[run + stretch.run_n].n};
-        stretch.run_n++;
-    }
-    return stretch;
-}
-
-static void call_store(struct call_start start, const struct engine_draft *d, uint64_t offset,
-                       const struct stretch *stretch)
-{
-    metrics_add(queue_of(d)->metrics, METRIC_PIECES_STORED, 1);
-    call_partial(start, .topic = str_of(d->topic), .seq = d->seq, .lease = d->lease,
-                 .offset = offset, .think = stretch->think, .answer = stretch->answer,
-                 .max_bytes = TEXT_MAX, .holder = d->all->holder, .mode = PARTIAL_SHOWN,
-                 .facts = STR(""));
-}
-
-/* Stores all of it, and waits for nothing. */
-static void store_rest(const struct engine_draft *d)
-{
-    size_t at = d->storing_n, run = d->storing_run_n;
-    while (run < d->run_n) {
-        struct stretch stretch = stretch_at(d, run, at);
-        call_store(shards_forget(queue_shards(queue_of(d))), d, d->stored + at, &stretch);
-        at += stretch.think.n + stretch.answer.n;
-        run += stretch.run_n;
-    }
-}
-
-static void remove_stored(struct engine_draft *d)
-{
-    size_t n = d->storing_n, run_n = d->storing_run_n;
-    memmove(d->text.at, d->text.at + n, d->text.n - n);
-    d->text.n -= n;
-    d->all->text_n -= n;
-    memmove(d->runs, d->runs + run_n, (d->run_n - run_n) * sizeof *d->runs);
-    d->run_n -= run_n;
-    d->storing_n = d->storing_run_n = 0;
-}
-
-static void report(struct engine_draft *d)
-{
-    struct lines acks = lines_of(buf_str(&d->acks));
-    bool is_whole = d->run_n == 0;
-    while (is_whole && lines_are_left(&acks)) {
-        struct str id = lines_next(&acks);
-        if (id.n > 0)
-            d->all->events->on_acknowledged(d->all, id, d->lease, d->stored);
-    }
-    if (is_whole)
-        buf_clear(&d->acks);
-    d->all->events->on_stored(d->all, str_of(d->topic_json), d->seq, d->lease, d->stored);
-}
-
-static void set_nodes(struct engine_draft *d, struct str nodes)
-{
-    buf_clear(&d->nodes);
-    buf_put(&d->nodes, nodes);
-    if (nodes.n > 0)
-        buf_put_char(&d->nodes, ' ');
-}
-
-static void store(struct engine_draft *d);
-
-/* Stores again if there is enough, or later. */
-static void continue_storing(struct engine_draft *d)
-{
-    uint64_t now_ms = clock_mono_ms(), due_ms = d->stored_at_ms + STORE_MS;
-    due_ms -= due_ms % STORE_STEP_MS;
-    if (d->run_n == 0 || call_is_under_way(&d->call))
-        return;
-    if (d->text.n >= STORE_BYTES || d->acks.n > 0 || due_ms <= now_ms)
-        store(d);
-    else if (!deadline_is_set(&d->store_by))
-        loop_set_deadline(loop_of(d), &d->store_by, due_ms - now_ms);
-}
-
-/* Every frame with an Id gets its answer; without one there is an answer only with `has_news`. */
-static void refuse(struct engine_draft *d, uint64_t offset, bool has_news)
-{
-    struct engine_drafts *all = d->all;
-    struct buf acks = d->acks;
-    char *topic_json = d->topic_json, *lease = str_copy(d->lease);
-    uint64_t seq = d->seq;
-    d->topic_json = NULL;
-    d->acks = (struct buf){.max = 0};
-    drop(d);
-    for (struct lines ids = lines_of(buf_str(&acks)); has_news || lines_are_left(&ids);) {
-        struct str id = lines_next(&ids);
-        if (id.n > 0 || has_news)
-            all->events->on_refused(all, str_of(topic_json), seq, str_of(lease), offset, id);
-        has_news = false;
-    }
-    buf_fini(&acks);
-    free(topic_json);
-    free(lease);
-}
-
-static void on_stored(struct call *call, enum err error, struct str reply)
-{
-    struct engine_draft *d = container_of(call, struct engine_draft, call);
-    struct lines lines = lines_of(reply);
-    if (error != ERR_OK) {
-        d->storing_n = d->storing_run_n = 0;
-        loop_set_deadline(loop_of(d), &d->store_by, RETRY_MS);
-        return;
-    }
-    if (!str_eq(lines_next(&lines), STR("ok"))) {
-        refuse(d, d->stored, true);
-        return;
-    }
-    d->stored += d->storing_n;
-    d->stored_at_ms = clock_mono_ms();
-    engine_drafts_note_store(d->all, d->stored_at_ms - d->store_began_ms);
-    remove_stored(d);
-    (void)lines_next(&lines); /* the offset */
-    (void)lines_next(&lines); /* the age: it is not the first text */
-    (void)lines_next(&lines); /* the claim */
-    set_nodes(d, lines_next(&lines));
-    report(d);
-    set_clogged(d, is_too_much(d));
-    d->all->events->on_clogged(d->all);
-    continue_storing(d);
-}
-
-static void store(struct engine_draft *d)
-{
-    struct stretch stretch = stretch_at(d, 0, 0);
-    loop_cancel_deadline(loop_of(d), &d->store_by);
-    d->store_began_ms = clock_mono_ms();
-    d->storing_n = stretch.think.n + stretch.answer.n;
-    d->storing_run_n = stretch.run_n;
-    call_store(shards_call(queue_shards(queue_of(d)), &d->call, on_stored), d, d->stored, &stretch);
-}
-
-static void on_store_by(struct deadline *deadline)
-{
-    struct engine_draft *d = container_of(deadline, struct engine_draft, store_by);
-    if (d->run_n > 0 && !call_is_under_way(&d->call))
-        store(d);
-}
-
-/* --- showing ---------------------------------------------------------------------------------- */
-
-static void show_to_all(struct engine_draft *d, const struct piece *piece)
-{
-    struct str rest = buf_str(&d->nodes);
-    while (rest.n > 0) {
-        struct str node = str_cut(&rest, ' ');
-        if (node.n > 0)
-            queue_show(queue_of(d), &d->shower, node, piece);
-    }
-}
-
-static bool is_shown_to(const struct engine_draft *d, struct str node)
-{
-    struct str rest = buf_str(&d->nodes);
-    while (rest.n > 0)
-        if (str_eq(str_cut(&rest, ' '), node))
-            return true;
-    return false;
-}
-
-static void on_watched(struct shower *shower, struct str node)
-{
-    struct engine_draft *d = container_of(shower, struct engine_draft, shower);
-    size_t at = 0;
-    if (!is_shown_to(d, node)) {
-        buf_put(&d->nodes, node);
-        buf_put_char(&d->nodes, ' ');
-    }
-    for (size_t i = 0; i < d->run_n; i++) {
-        struct piece piece = {.id = {d->claim, d->stored + at + d->runs[i].n},
-                              .is_answer = d->runs[i].is_answer,
-                              .text = {d->text.at + at, d->runs[i].n}};
-        queue_show(queue_of(d), &d->shower, node, &piece);
-        at += d->runs[i].n;
-    }
-}
-
-static void append(struct engine_draft *d, bool is_answer, struct str text)
-{
-    if (text.n == 0)
-        return;
-    if (d->run_n == d->storing_run_n || d->runs[d->run_n - 1].is_answer != is_answer) {
-        d->runs = mem_grow(d->runs, d->run_n, sizeof *d->runs);
-        d->runs[d->run_n++] = (struct run){is_answer, 0};
-    }
-    d->runs[d->run_n - 1].n += text.n;
-    buf_put(&d->text, text);
-    d->all->text_n += text.n;
-    struct piece piece = {
-        .id = {d->claim, d->stored + d->text.n}, .is_answer = is_answer, .text = text};
-    show_to_all(d, &piece);
-    if (d->nodes.n > 0)
-        metrics_add(queue_of(d)->metrics, METRIC_PIECES_SHOWN, 1);
-}
-
-/* --- frames ----------------------------------------------------------------------------------- */
 
 /* Takes off what the node has already. Returns false if that ends within a character, which no
  * engine that sends the same text again can mean. */
@@ -340,7 +26,7 @@ static bool cut(struct str *text, uint64_t *skip)
 /* Returns whether its lease was renewed recently, or will be soon. */
 static bool is_renewed(const struct engine_draft *d)
 {
-    return d->run_n > 0 || clock_mono_ms() < d->stored_at_ms + STORE_MS;
+    return d->run_n > 0 || clock_mono_ms() < d->stored_at_ms + DRAFT_STORE_MS;
 }
 
 bool engine_drafts_take(struct engine_drafts *drafts, const struct draft_frame *frame)
@@ -352,61 +38,27 @@ bool engine_drafts_take(struct engine_drafts *drafts, const struct draft_frame *
         return false;
     uint64_t have = d->stored + d->text.n;
     uint64_t skip = have - frame->offset;
-    if (frame->offset > have || frame->offset + think.n + answer.n > TEXT_MAX)
+    if (frame->offset > have || frame->offset + think.n + answer.n > DRAFT_TEXT_MAX)
         return false;
     if (!cut(&think, &skip) || !cut(&answer, &skip))
         return false;
     if (think.n + answer.n == 0)
         return frame->id.n == 0 && is_renewed(d);
-    append(d, false, think);
-    append(d, true, answer);
-    if (frame->id.n > 0) {
-        buf_put(&d->acks, frame->id);
-        buf_put_char(&d->acks, '\n');
-    }
-    set_clogged(d, is_too_much(d));
-    continue_storing(d);
+    engine_draft_append(d, think, answer, frame->id);
     return true;
 }
 
 bool engine_drafts_prime(struct engine_drafts *drafts, const struct draft_frame *frame)
 {
     struct engine_draft *d = find(drafts, frame->lease, frame->seq);
-    if (d == NULL && (drafts->n >= DRAFTS_MAX || frame->lease.n >= LEASE_BYTES))
+    if (d == NULL && (drafts->n >= DRAFTS_MAX || frame->lease.n >= DRAFT_LEASE_BYTES))
         return false;
-    if (d == NULL) {
-        d = mem_zeroed(sizeof *d);
-        d->all = drafts;
-        d->seq = frame->seq;
-        memcpy(d->lease_bytes, frame->lease.at, frame->lease.n);
-        d->lease = (struct str){d->lease_bytes, frame->lease.n};
-        d->topic_json = str_copy(frame->topic_json);
-        d->store_by.on_expire = on_store_by;
-        d->shower.on_watched = on_watched;
-        buf_init(&d->text, TEXT_MAX);
-        buf_init(&d->nodes, NODES_MAX_BYTES);
-        buf_init(&d->acks, ACKS_MAX_BYTES);
-        list_append(&drafts->list, &d->link);
-        drafts->n++;
-    } else if (d->run_n > 0) { /* a piece that does not follow: what precedes it is stored first */
-        store_rest(d);
-        d->stored += d->text.n;
-        drafts->text_n -= d->text.n;
-        d->storing_n = d->storing_run_n = d->run_n = 0;
-        buf_clear(&d->text);
-        call_detach(&d->call);
-    }
+    if (d == NULL)
+        d = engine_draft_create(drafts, frame);
+    else if (d->run_n > 0) /* a piece that does not follow: what precedes it is stored first */
+        engine_draft_store_now(d);
     d->priming_n++;
     return true;
-}
-
-static void open_draft(struct engine_draft *d, struct str topic, uint64_t claim)
-{
-    d->claim = claim;
-    d->topic = str_copy(topic);
-    d->shower.topic = str_of(d->topic);
-    d->shower.seq = d->seq;
-    queue_show_start(queue_of(d), &d->shower);
 }
 
 void engine_drafts_on_stored(struct engine_drafts *drafts, struct str lease, uint64_t seq,
@@ -418,16 +70,16 @@ void engine_drafts_on_stored(struct engine_drafts *drafts, struct str lease, uin
     d->priming_n--;
     if (claim == 0) {
         if (d->priming_n == 0 && d->claim == 0)
-            drop(d);
+            engine_draft_drop(d);
         return;
     }
     d->stored = next;
     d->stored_at_ms = clock_mono_ms();
     if (d->claim == 0)
-        open_draft(d, topic, claim);
-    set_nodes(d, nodes);
+        engine_draft_open(d, topic, claim);
+    engine_draft_set_nodes(d, nodes);
     if (d->priming_n == 0)
-        report(d);
+        engine_draft_report(d);
 }
 
 void engine_drafts_end(struct engine_drafts *drafts, struct str lease, uint64_t seq, bool is_kept)
@@ -439,10 +91,9 @@ void engine_drafts_end(struct engine_drafts *drafts, struct str lease, uint64_t 
             list_append(&ended, &d->link);
         }
     list_for_each (struct engine_draft, d, &ended, link) {
-        bool is_stored = is_kept && d->claim != 0;
-        if (is_stored)
-            store_rest(d);
-        refuse(d, d->stored + (is_stored ? d->text.n : 0), false);
+        if (is_kept && d->claim != 0)
+            engine_draft_store_now(d);
+        engine_draft_refuse(d, false);
     }
 }
 
@@ -450,7 +101,7 @@ void engine_drafts_fini(struct engine_drafts *drafts)
 {
     list_for_each (struct engine_draft, d, &drafts->list, link) {
         if (d->claim != 0)
-            store_rest(d);
-        drop(d);
+            engine_draft_store_now(d);
+        engine_draft_drop(d);
     }
 }

@@ -54,13 +54,14 @@ static bool wants_next(const struct engine_socket *s, enum engine_frame frame,
 static void put_target(struct engine_socket *s, enum engine_frame frame,
                        const struct engine_members *m, struct buf *target)
 {
+    unsigned name = engine_claims_name(&s->claims, lease_of(m));
     buf_put(target, str_of(engine_frames[frame].path));
-    if (wants_next(s, frame, m)) {
+    if (wants_next(s, frame, m)) { /* its claim is over then, and the next one has its name */
         buf_lit(target, "?Next=true");
-        engine_socket_put_poll(s, target, ENGINE_SLOTS_MAX - 1);
+        engine_socket_put_poll(s, target, name);
     } else if (s->engine[0] != 0) {
-        buf_lit(target, "?Engine=");
-        buf_put_url_encoded(target, str_of(s->engine));
+        buf_put_char(target, '?');
+        engine_socket_put_engine(s, target, name);
     }
 }
 
@@ -71,6 +72,7 @@ static struct engine_ask *begin(struct engine_socket *s, enum engine_frame frame
     ask->frame = frame;
     ask->inner.on_answer = engine_ask_on_answer;
     ask->seq = seq_of(m);
+    ask->name = engine_claims_name(&s->claims, lease_of(m));
     ask->is_one = ask->seq != 0 && !engine_member_is(m, "Retry", true);
     copy_text(ask->id, sizeof ask->id, id);
     copy_text(ask->lease, sizeof ask->lease, lease_of(m));

@@ -66,7 +66,7 @@ static void send_with_claim(struct engine_socket *s, const struct engine_ask *as
     buf_put_char(&b, '}');
     engine_reply(s, ask, 200, buf_str(&b));
     buf_fini(&b);
-    engine_socket_send_claim(s, claim);
+    engine_socket_send_claim(s, claim, ask->name);
 }
 
 /* A piece that went the way of its route: what follows may be shown before it is stored. Without an
@@ -80,7 +80,7 @@ static void reply_partial(struct engine_socket *s, const struct engine_ask *ask,
         (!engine_member_u64(m, "Claim", &claim) || !engine_member_u64(m, "Next", &next)))
         claim = 0;
     if (is_stored)
-        engine_drafts_note_store(&s->drafts, clock_mono_ms() - ask->since_ms);
+        engine_draft_note_store(&s->drafts, clock_mono_ms() - ask->since_ms);
     if (ask->is_primed)
         engine_drafts_on_stored(&s->drafts, str_of(ask->lease), ask->seq,
                                 ask->inner.request->about.topic, claim, next,
@@ -88,7 +88,7 @@ static void reply_partial(struct engine_socket *s, const struct engine_ask *ask,
     if (!is_stored)
         engine_reply(s, ask, status, body);
     else if (ask->id[0] != 0)
-        engine_reply_stored(s, str_of(ask->id), str_of(ask->lease), next);
+        engine_reply_stored(s, str_of(ask->id), ask->seq, str_of(ask->lease), next);
 }
 
 void engine_ask_on_answer(struct inner *inner, int status, struct str body)

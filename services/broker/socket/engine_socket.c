@@ -65,10 +65,10 @@ static void on_stored(struct engine_drafts *drafts, struct str topic_json, uint6
     buf_fini(&b);
 }
 
-static void on_acknowledged(struct engine_drafts *drafts, struct str id, struct str lease,
-                            uint64_t next)
+static void on_acknowledged(struct engine_drafts *drafts, struct str id, uint64_t seq,
+                            struct str lease, uint64_t next)
 {
-    engine_reply_stored(of_drafts(drafts), id, lease, next);
+    engine_reply_stored(of_drafts(drafts), id, seq, lease, next);
 }
 
 static void on_refused(struct engine_drafts *drafts, struct str topic_json, uint64_t seq,

@@ -16,8 +16,8 @@
 #include "shared/http/websocket/websocket.h"
 
 enum {
-    ENGINE_SLOTS_MAX = ENGINE_POLLS_ALWAYS,
-    ENGINE_FRAME_MAX_BYTES = 9 << 20, /* an answer of 8 MiB and the text of its question */
+    ENGINE_SLOTS_MAX = ENGINE_POLLS_ALWAYS, /* no more than ENGINE_NAMES_MAX */
+    ENGINE_FRAME_MAX_BYTES = 9 << 20,       /* an answer of 8 MiB and the text of its question */
     ENGINE_QUEUE_MAX_BYTES = ENGINE_SLOTS_MAX << 20, /* claims of all slots may come at once */
     ENGINE_FRAME_ID_MAX_BYTES = 64
 };
@@ -45,10 +45,10 @@ struct engine_socket {
     struct list asks;                     /* of frames, until they are answered */
     struct list answered;                 /* their frames are being written, or there was none */
     unsigned poll_n, ask_n;               /* of the first two */
-    uint64_t names;                       /* those that polls have, a bit each */
+    uint64_t names;                       /* of `polls`, a bit each */
     size_t body_bytes;                    /* of frames whose requests have not ended */
     struct deadline again;                /* looks at free slots, and ends what is answered */
-    uint64_t rest_until_ms, ended_ms;     /* ended_ms: when polls were last ended early */
+    uint64_t rest_until_ms, poll_from_ms; /* no new poll begins before either */
     bool is_closing, is_paused, is_short; /* is_short: of polls, as its engine knows */
     char *peer, *engine, *query;          /* query: what all polls have */
 };
@@ -59,7 +59,7 @@ struct engine_ask {
     struct inner inner;
     struct engine_socket *socket;
     bool is_poll, has_claim; /* has_claim: it lasts until its frame is written */
-    unsigned name;           /* of a poll */
+    unsigned name;           /* of a poll, or of the claim that an answer ends */
     uint64_t since_ms;
     size_t body_n;
     /* For a frame: */
@@ -90,8 +90,10 @@ void engine_socket_rest(struct engine_socket *s, uint64_t rest_ms);
 void engine_socket_set_slots(struct engine_socket *s, unsigned slots);
 /* Puts the parameters of a poll: those of the socket, and a name for it. */
 void engine_socket_put_poll(struct engine_socket *s, struct buf *b, unsigned name);
-/* Sends a claim, a JSON object, and notes it. */
-void engine_socket_send_claim(struct engine_socket *s, struct str json);
+/* Puts the parameter Engine of a socket that has one, with that name; ENGINE_NAMES_MAX: none. */
+void engine_socket_put_engine(const struct engine_socket *s, struct buf *b, unsigned name);
+/* Sends a claim, a JSON object, and notes it under the name of the poll that brought it. */
+void engine_socket_send_claim(struct engine_socket *s, struct str json, unsigned name);
 void engine_socket_send(struct engine_socket *s, const struct buf *b);
 /* Returns whether this response to a poll holds a claim. */
 bool engine_socket_is_claim(struct str json);
@@ -100,7 +102,8 @@ bool engine_socket_is_claim(struct str json);
 void engine_reply(struct engine_socket *s, const struct engine_ask *ask, int status,
                   struct str body);
 /* Says that text is stored up to `next`, to the frame with that Id. */
-void engine_reply_stored(struct engine_socket *s, struct str id, struct str lease, uint64_t next);
+void engine_reply_stored(struct engine_socket *s, struct str id, uint64_t seq, struct str lease,
+                         uint64_t next);
 /* Says what is wrong with a frame that cannot be read. */
 void engine_reply_fault(struct engine_socket *s, const char *detail);
 /* Says once that slots get no claims, because the account has its share of this thread's polls. */

@@ -100,9 +100,9 @@ void link_end_claim(struct link *link, unsigned socket);
 /* A piece of text that is shown before it is stored. Returns false, and does nothing, without an
  * open socket: use link_start. Otherwise `callback` runs, any number of times until
  * link_end_pieces: LINK_OK with `Next`, up to where text is stored; LINK_RETRY when the socket is
- * lost, so what is not stored must be sent again; otherwise as of give-partial. `lease` identifies
- * the claim, and `context` is one per claim. */
-bool link_send_piece(struct link *link, const json_t *lease, struct str body,
+ * lost, so what is not stored must be sent again; otherwise as of give-partial. `lease` and `seq`
+ * identify the query, and `context` is one per claim. */
+bool link_send_piece(struct link *link, const json_t *lease, uint64_t seq, struct str body,
                      link_callback callback, void *context) must_check;
 void link_end_pieces(struct link *link, const void *context);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * link_socket.c - see link_socket.h. link_frames.c reads and writes the frames. */
+ * link_socket.c - see link_socket.h. */
 #include "services/engine/link/link_socket_internal.h"
 
 #include "shared/base/clock.h"

@@ -128,8 +128,8 @@ static void send_partial(struct slot *slot)
     text->at_ms = clock_mono_ms();
     text->offset = piece.offset;
     draft_set_sent(&text->draft, piece.offset + piece.think.n + piece.answer.n);
-    text->is_streaming = link_send_piece(slot->engine->link, slot->hold.claim.lease, buf_str(&body),
-                                         on_stored, slot);
+    text->is_streaming = link_send_piece(slot->engine->link, slot->hold.claim.lease,
+                                         slot->work.query->seq, buf_str(&body), on_stored, slot);
     if (text->is_streaming) {
         buf_fini(&body);
         schedule(slot);
