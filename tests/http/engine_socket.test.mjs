@@ -194,6 +194,58 @@ suite('/ws/engine', {}, ({ test, cluster }) => {
     await eventually(async () => (await slots()) === undefined, { ms: 15_000, what: 'it is listed no more' });
   });
 
+  test('text that comes while the first piece is being stored waits for it, and travels in one call', async () => {
+    const partials = async () => Number(/^parley_verb_calls_total\{verb="partial"\} (\d+)$/m.exec((await cluster.request('GET', '/metrics?Cluster=false', { node: 0 })).text)?.[1] ?? 0);
+    const engine = await openEngine(cluster, { node: 0 });
+    const read = async () => {
+      engine.send('{}');
+      await engine.fault();
+    };
+    const { Topic } = await cluster.add();
+    const { Lease, Queries } = await engine.claim();
+    const stream = await cluster.stream('/api/check-query', { as: 'Frontend_1', query: { Topic, Seq: 1 }, node: 1 });
+    const text = Array.from({ length: 40 }, (_, i) => `${i}ñ `);
+    let Offset = 0;
+    const send = (Answer, more) => {
+      engine.send({ Type: 'partial', Topic, Seq: 1, Lease, Offset, Answer, ...more });
+      Offset += Buffer.byteLength(Answer);
+    };
+    const before = await partials();
+    cluster.redis.pause();
+    for (const piece of text) send(piece);
+    await read();
+    cluster.redis.resume();
+    await eventually(async () => (await engine.next(({ Type }) => Type === 'stored')).Next === Offset, { what: 'all is stored' });
+    assert.equal((await partials()) - before, 2, 'the first piece, and the rest');
+    // A piece that its route has to see is stored after what waits.
+    cluster.redis.pause();
+    send('a', { FinishReason: 'length' });
+    send('b');
+    send('c', { FinishReason: 'stop' });
+    send('d', { Id: 'last' });
+    await read();
+    cluster.redis.resume();
+    assert.equal((await engine.next(({ Id }) => Id === 'last')).Body.Next, Offset);
+    await engine.answer({ Topic, Lease, Queries }, [`${text.join('')}abcd`]);
+    const events = await stream.until('done');
+    assert.equal(events.filter(({ event }) => event === 'token').map(({ data }) => data.text).join(''), `${text.join('')}abcd`);
+    assert.ok(!events.some(({ event }) => ['reset', 'restart'].includes(event)));
+    await engine.close();
+  });
+
+  test('if the first piece is refused, what waited for it is, too', async () => {
+    const engine = await openEngine(cluster, { slots: 0 });
+    const Topic = newTopic();
+    const piece = (Offset, more) => engine.send({ Type: 'partial', Topic, Seq: 1, Lease: '9', Offset, Answer: 'a', ...more });
+    piece(0);
+    piece(1, { Id: 1 });
+    piece(2);
+    piece(3, { Id: 3 });
+    const replies = await Promise.all([undefined, 1, 3].map((of) => engine.next(({ Type, Id }) => Type === 'reply' && Id === of)));
+    for (const { To, Seq, Lease, Status, Body } of replies) assert.deepEqual([To, Seq, Lease, Status, Body.code], ['partial', 1, '9', 409, 'lease_lost']);
+    await engine.close();
+  });
+
   test('what an engine says in its frames of the answer comes with the answer, and text before it is not lost', async () => {
     const engine = await openEngine(cluster);
     const { Topic } = await cluster.add();

@@ -125,6 +125,23 @@ suite('a hostile engine at its socket', { nodes: 1, accounts }, ({ test, cluster
     await neighbour();
   });
 
+  test('frames that come while polls are refused, as Redis is full, cause no more of them', async () => {
+    const calls = async () => (await metric('parley_verb_calls_total{verb="claim"}'.replace(/[{}]/g, '\\$&')));
+    await cluster.redis.cmd('CONFIG', 'SET', 'maxmemory', '1');
+    try {
+      const engine = await hostile();
+      const before = await calls();
+      engine.send({ Type: 'slots', Slots: 64 });
+      for (let i = 0; i < 500; i++) await engine.ask({ Type: 'extend', Topic: newTopic(), Lease: '9' });
+      const n = (await calls()) - before;
+      assert.ok(n > 0 && n < 20 * 64, `${n} polls`);
+      await engine.close();
+    } finally {
+      await cluster.redis.cmd('CONFIG', 'SET', 'maxmemory', '0');
+    }
+    await eventually(async () => (await cluster.addRaw()).status === 200, { what: 'there is room' });
+  });
+
   test('claims for all slots that come at once are all sent, however long', async () => {
     const topics = [];
     for (let i = 0; i < 8; i++) topics.push((await cluster.add({ Query: 'q'.repeat(250_000) })).Topic);

@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { gate } from '../support/asking.mjs';
 import { withEngines } from '../support/engines.mjs';
-import { eventually, suite } from '../support/harness.mjs';
+import { assertOk, eventually, suite } from '../support/harness.mjs';
 
 const UPGRADE = /^GET \/ws\/engine[^]*?\r\n\r\n/;
 
@@ -171,4 +171,48 @@ suite('the engine, when its node dies', { nodes: 2, sweep: false }, ({ test, clu
       assert.equal(Answer.join(''), text);
       assert.equal(await cluster.check({ ...(await cluster.add({ node: 1 })), wait: 60, node: 1 }).then(({ Answer: next }) => next.join('')), text);
     }));
+});
+
+suite('engines that stop without a word', { args: ['--lease-seconds', '3', '--rescan-seconds', '1'], sweep: false }, ({ test, cluster }) => {
+  const slotsOf = async (id) => assertOk(await cluster.request('GET', '/api/status', { as: 'Operator_1' })).Engines.find(({ Engine }) => Engine === id)?.Slots;
+  for (const transport of ['socket', 'routes']) {
+    test(`${transport}: of one that is killed, free slots are gone at once, and its question is answered by another`, () =>
+      withEngines(cluster, async ({ start, llm, model }) => {
+        const { hold, open } = gate();
+        llm.behave({ text: 'Held.', hold });
+        const id = `killed-${transport}`;
+        const engine = await start([...model, '--slots', 2, '--engine-id', id, '--transport', transport]);
+        const query = await cluster.add();
+        await eventually(() => llm.requests.length === 1, { what: 'it works' });
+        await eventually(async () => JSON.stringify(await slotsOf(id)) === '{"Waiting":1,"Working":1,"Resting":0}', { what: 'operators see both slots' });
+        await engine.stop('SIGKILL');
+        // Its claim is leased for a while, and it could come back for it.
+        await eventually(async () => ((await slotsOf(id))?.Waiting ?? 0) === 0, { ms: 15_000, what: 'its free slot is listed no more' });
+        llm.behave({ text: 'By another.' });
+        open();
+        await start([...model, '--transport', transport]);
+        assert.equal((await cluster.check({ ...query, wait: 60 })).Answer.join(''), 'By another.');
+      }));
+
+    test(`${transport}: one that is frozen in the middle of an answer loses it, and goes to work again`, () =>
+      withEngines(cluster, async ({ start, llm, model }) => {
+        const { hold, open } = gate();
+        llm.behave({ text: 'It was to be this.', pieces: 4, holdAt: 2, hold });
+        const frozen = await start([...model, '--slots', 1, '--transport', transport]);
+        const query = await cluster.add();
+        const stream = await cluster.stream('/api/check-query', { as: 'Frontend_1', query: { ...query, Wait: 60 } });
+        await stream.until('token');
+        frozen.child.kill('SIGSTOP');
+        llm.behave({ text: 'It is that.' });
+        const other = await start([...model, '--slots', 1, '--transport', transport]);
+        let shown = '';
+        for (const { event, data } of await stream.until('done')) shown = event === 'restart' ? '' : event === 'token' ? shown + data.text : shown;
+        assert.equal(shown, 'It is that.');
+        await other.stop();
+        open();
+        frozen.child.kill('SIGCONT');
+        llm.behave({ text: 'Awake.' });
+        assert.equal((await cluster.check({ ...(await cluster.add()), wait: 60 })).Answer.join(''), 'Awake.');
+      }));
+  }
 });

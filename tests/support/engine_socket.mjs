@@ -6,6 +6,8 @@
 //   const claim = await engine.claim();               the next one; its topic, lease and Seqs
 //   engine.send({ Type: 'partial', ... });            a frame without an answer
 //   const reply = await engine.ask({ Type: 'answer', ... });    its reply, by Id
+//
+// token: of a login that many share. address: where it comes from.
 import { openWatch } from './websocket.mjs';
 
 class Engine {
@@ -72,8 +74,9 @@ class Engine {
   }
 }
 
-export async function openEngine(cluster, { as = 'Inference_1', node = 0, slots, engine, query = {} } = {}) {
-  const { Token } = (await cluster.request('GET', '/api/login', { as })).json;
-  const params = new URLSearchParams({ token: Token, ...(slots !== undefined && { Slots: slots }), ...(engine && { Engine: engine }), ...query });
-  return new Engine(await openWatch(`${cluster.nodes[node].url}/ws/engine?${params}`));
+export const tokenOf = async (cluster, as) => (await cluster.request('GET', '/api/login', { as })).json.Token;
+
+export async function openEngine(cluster, { as = 'Inference_1', node = 0, slots, engine, token, address, query = {} } = {}) {
+  const params = new URLSearchParams({ token: token ?? (await tokenOf(cluster, as)), ...(slots !== undefined && { Slots: slots }), ...(engine && { Engine: engine }), ...query });
+  return new Engine(await openWatch(`${cluster.nodes[node].url}/ws/engine?${params}`, address ? { localAddress: address } : {}));
 }

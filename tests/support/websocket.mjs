@@ -79,10 +79,11 @@ class Watch {
   }
 }
 
-export function openWatch(url) {
+// options: of the client, `localAddress` for instance.
+export function openWatch(url, options = {}) {
   return new Promise((resolve, reject) => {
     const { pathname, search } = new URL(url);
-    const socket = new WebSocket(url.replace(/^http/, 'ws'), { perMessageDeflate: false });
+    const socket = new WebSocket(url.replace(/^http/, 'ws'), { perMessageDeflate: false, ...options });
     const watch = new Watch(socket, pathname);
     socket.on('unexpected-response', (request, response) => {
       request.destroy();

@@ -218,7 +218,7 @@ static void on_polled(struct inner *inner, int status, struct str body)
 {
     struct engine_ask *ask = container_of(inner, struct engine_ask, inner);
     struct engine_socket *s = ask->socket;
-    uint64_t after_ms = 0, now_ms = clock_mono_ms();
+    uint64_t now_ms = clock_mono_ms();
     engine_ask_finish(ask);
     if (status == 200 && engine_socket_is_claim(body)) {
         ask->has_claim = true;
@@ -229,13 +229,13 @@ static void on_polled(struct inner *inner, int status, struct str body)
         if (now_ms + EARLY_MS < ask->since_ms + POLL_S * 1000)
             s->poll_from_ms = now_ms + RETRY_MS;
     } else if (status == 429 || status >= 500) {
-        after_ms = RETRY_MS;
+        s->poll_from_ms = now_ms + RETRY_MS; /* whatever frames come meanwhile */
     } else {
         s->is_closing = true;
         engine_reply(s, ask, status, body);
         websocket_close(s->websocket, WEBSOCKET_POLICY, "This engine gets no claims.");
     }
-    engine_socket_fill_soon(s, after_ms);
+    engine_socket_fill_soon(s, 0);
 }
 
 void engine_socket_put_engine(const struct engine_socket *s, struct buf *b, unsigned name)

@@ -109,7 +109,7 @@ static void remove_stored(struct engine_draft *d)
     d->storing_n = d->storing_run_n = 0;
 }
 
-void engine_draft_report(struct engine_draft *d)
+static void report(struct engine_draft *d)
 {
     struct lines acks = lines_of(buf_str(&d->acks));
     bool is_whole = d->run_n == 0;
@@ -138,7 +138,7 @@ static void continue_storing(struct engine_draft *d)
 {
     uint64_t now_ms = clock_mono_ms(), due_ms = d->stored_at_ms + DRAFT_STORE_MS;
     due_ms -= due_ms % STORE_STEP_MS;
-    if (d->run_n == 0 || call_is_under_way(&d->call))
+    if (d->run_n == 0 || d->priming_n > 0 || call_is_under_way(&d->call))
         return;
     if (d->text.n >= STORE_BYTES || d->acks.n > 0 || due_ms <= now_ms)
         store(d);
@@ -187,7 +187,7 @@ static void on_stored(struct call *call, enum err error, struct str reply)
     (void)lines_next(&lines); /* the age: it is not the first text */
     (void)lines_next(&lines); /* the claim */
     engine_draft_set_nodes(d, lines_next(&lines));
-    engine_draft_report(d);
+    report(d);
     set_clogged(d, is_too_much(d));
     d->all->events->on_clogged(d->all);
     continue_storing(d);
@@ -231,14 +231,10 @@ static bool is_shown_to(const struct engine_draft *d, struct str node)
     return false;
 }
 
-static void on_watched(struct shower *shower, struct str node)
+/* All that is not stored. */
+static void show_runs(struct engine_draft *d, struct str node)
 {
-    struct engine_draft *d = container_of(shower, struct engine_draft, shower);
     size_t at = 0;
-    if (!is_shown_to(d, node)) {
-        buf_put(&d->nodes, node);
-        buf_put_char(&d->nodes, ' ');
-    }
     for (size_t i = 0; i < d->run_n; i++) {
         struct piece piece = {.id = {d->claim, d->stored + at + d->runs[i].n},
                               .is_answer = d->runs[i].is_answer,
@@ -246,6 +242,17 @@ static void on_watched(struct shower *shower, struct str node)
         queue_show(queue_of(d), &d->shower, node, &piece);
         at += d->runs[i].n;
     }
+}
+
+static void on_watched(struct shower *shower, struct str node)
+{
+    struct engine_draft *d = container_of(shower, struct engine_draft, shower);
+    if (!is_shown_to(d, node)) {
+        buf_put(&d->nodes, node);
+        buf_put_char(&d->nodes, ' ');
+    }
+    if (d->priming_n == 0)
+        show_runs(d, node);
 }
 
 static void append_run(struct engine_draft *d, bool is_answer, struct str text)
@@ -259,6 +266,8 @@ static void append_run(struct engine_draft *d, bool is_answer, struct str text)
     d->runs[d->run_n - 1].n += text.n;
     buf_put(&d->text, text);
     d->all->text_n += text.n;
+    if (d->priming_n > 0)
+        return;
     struct piece piece = {
         .id = {d->claim, d->stored + d->text.n}, .is_answer = is_answer, .text = text};
     show_to_all(d, &piece);
@@ -317,11 +326,33 @@ void engine_draft_drop(struct engine_draft *d)
     free(d);
 }
 
-void engine_draft_open(struct engine_draft *d, struct str topic, uint64_t claim)
+void engine_draft_prime(struct engine_draft *d, const struct draft_frame *frame)
 {
-    d->claim = claim;
-    d->topic = str_copy(topic);
-    d->shower.topic = str_of(d->topic);
-    d->shower.seq = d->seq;
-    queue_show_start(queue_of(d), &d->shower);
+    bool follows = d->claim == 0 || frame->offset == d->stored + d->text.n;
+    d->keeps = follows && d->priming_n == 0 && frame->offset <= DRAFT_TEXT_MAX;
+    if (d->run_n > 0) /* what precedes it is stored first */
+        engine_draft_store_now(d);
+    loop_cancel_deadline(loop_of(d), &d->store_by);
+    d->priming_n++;
+    if (d->keeps)
+        d->stored = frame->offset + frame->think.n + frame->answer.n;
+}
+
+void engine_draft_open(struct engine_draft *d, uint64_t claim)
+{
+    struct str rest = buf_str(&d->nodes);
+    d->keeps = false;
+    if (d->claim == 0) {
+        d->claim = claim;
+        d->shower.topic = str_of(d->topic);
+        d->shower.seq = d->seq;
+        queue_show_start(queue_of(d), &d->shower);
+    }
+    while (rest.n > 0) {
+        struct str node = str_cut(&rest, ' ');
+        if (node.n > 0)
+            show_runs(d, node);
+    }
+    report(d);
+    continue_storing(d);
 }

@@ -66,11 +66,12 @@ struct engine_draft {
     struct deadline store_by;
     char lease_bytes[DRAFT_LEASE_BYTES];
     struct str lease;         /* in them */
-    char *topic, *topic_json; /* topic: a name */
+    char *topic, *topic_json; /* topic: a name; NULL: its route has not read it yet */
     uint64_t seq;
     uint64_t claim;     /* 0: PRIMING */
     unsigned priming_n; /* pieces that went the way of the route and are under way */
-    uint64_t stored;    /* the offset */
+    bool keeps;         /* the only one of these follows what was stored: what comes next waits */
+    uint64_t stored;    /* the offset; with `keeps` as it will be */
     uint64_t stored_at_ms, store_began_ms;
     struct buf text; /* from `stored` on */
     struct run *runs;
@@ -88,17 +89,18 @@ void engine_draft_note_store(struct engine_drafts *drafts, uint64_t took_ms);
 struct engine_draft *engine_draft_create(struct engine_drafts *drafts,
                                          const struct draft_frame *frame);
 void engine_draft_drop(struct engine_draft *d);
-/* From now on its text is shown before it is stored. `topic`: a name. */
-void engine_draft_open(struct engine_draft *d, struct str topic, uint64_t claim);
+/* A piece goes the way of its route: nothing is shown or stored before that is answered. */
+void engine_draft_prime(struct engine_draft *d, const struct draft_frame *frame);
+/* All such pieces are stored: text is shown before it is stored from now on, what has waited
+ * first. */
+void engine_draft_open(struct engine_draft *d, uint64_t claim);
 /* The nodes that show it, by spaces. */
 void engine_draft_set_nodes(struct engine_draft *d, struct str nodes);
-/* Shows text, which follows all that it has. `id`: answered once it is stored, or "". */
+/* Takes text, which follows all that it has. `id`: answered once it is stored, or "". */
 void engine_draft_append(struct engine_draft *d, struct str think, struct str answer,
                          struct str id);
 /* Begins to store all that is not, waits for nothing, and counts it as stored. */
 void engine_draft_store_now(struct engine_draft *d);
-/* Says up to where it is stored. */
-void engine_draft_report(struct engine_draft *d);
 /* Gives it up. Every frame with an Id gets its answer; without one there is an answer only with
  * `has_news`. */
 void engine_draft_refuse(struct engine_draft *d, bool has_news);

@@ -137,6 +137,8 @@ static void take_piece(struct engine_socket *s, const struct engine_members *m, 
     struct engine_ask *ask = begin(s, FRAME_PARTIAL, m, id);
     ask->is_primed = is_piece && engine_drafts_prime(&s->drafts, &frame);
     hand_over(ask, m, json);
+    if (ask->is_primed)
+        engine_drafts_note_topic(&s->drafts, &frame, ask->inner.request->about.topic);
 }
 
 void engine_frames_refuse_draft(struct engine_socket *s, struct str topic_json, uint64_t seq,

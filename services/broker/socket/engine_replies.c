@@ -82,8 +82,7 @@ static void reply_partial(struct engine_socket *s, const struct engine_ask *ask,
     if (is_stored)
         engine_draft_note_store(&s->drafts, clock_mono_ms() - ask->since_ms);
     if (ask->is_primed)
-        engine_drafts_on_stored(&s->drafts, str_of(ask->lease), ask->seq,
-                                ask->inner.request->about.topic, claim, next,
+        engine_drafts_on_stored(&s->drafts, str_of(ask->lease), ask->seq, claim, next,
                                 engine_member_raw(m, "Nodes"));
     if (!is_stored)
         engine_reply(s, ask, status, body);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * link_socket_internal: the parts that link_socket.c, which is the life of the socket, shares with
- * link_calls.c, link_claims.c, link_pieces.c and link_frames.c, which are what travels over it. Only
- * they include it.
+ * what travels over it: link_calls.c, link_claims.c, link_pieces.c and link_frames.c. Only they
+ * include it.
  */
 #ifndef PARLEY_SERVICES_ENGINE_LINK_LINK_SOCKET_INTERNAL_H
 #define PARLEY_SERVICES_ENGINE_LINK_LINK_SOCKET_INTERNAL_H
