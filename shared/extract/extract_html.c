@@ -49,7 +49,7 @@ static void put_title(struct buf *out, const struct html_tree *tree)
     while (i < tree->n && tree->nodes[i].tag != GUMBO_TAG_TITLE)
         i = tree->nodes[i].tag == GUMBO_TAG_SVG ? tree->nodes[i].end : i + 1;
     if (i < tree->n && i + 1 < tree->nodes[i].end)
-        flow_put(&flow, tree->nodes[i + 1].text);
+        html_text_put_seen(&flow, tree->nodes[i + 1].text);
 }
 
 /* The blanks at the ends of its first and last line are cells of tables without text. */

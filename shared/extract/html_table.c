@@ -48,12 +48,19 @@ struct lines {
     const struct html_tree *tree;
     struct table_rows rows;
     struct buf cell;
+    uint32_t group; /* of the last row: thead, tbody or tfoot */
 };
 
 static unsigned span_of(const struct html_node *cell, const char *name)
 {
     long n = html_node_number(cell, name, 1);
     return n < 1 ? 1 : n > SPAN_MAX ? SPAN_MAX : (unsigned)n;
+}
+
+/* 0 means to the end of the group. */
+static unsigned rows_of(const struct html_node *cell)
+{
+    return html_node_number(cell, "rowspan", 1) == 0 ? SPAN_MAX : span_of(cell, "rowspan");
 }
 
 /* Returns the text of an element as a line, which is valid until the next. */
@@ -67,11 +74,14 @@ static struct str line_of(struct lines *lines, uint32_t i)
 static void put_row(struct lines *lines, uint32_t row)
 {
     const struct html_node *nodes = lines->tree->nodes;
+    if (nodes[row].parent != lines->group)
+        table_rows_end_spans(&lines->rows);
+    lines->group = nodes[row].parent;
     table_rows_begin(&lines->rows);
     for (uint32_t i = row + 1; i < nodes[row].end; i = nodes[i].end)
         if (is_cell(nodes[i].tag) && !nodes[i].is_left_out)
             table_rows_put(&lines->rows, line_of(lines, i), span_of(&nodes[i], "colspan"),
-                           span_of(&nodes[i], "rowspan"));
+                           rows_of(&nodes[i]));
     struct str line = table_rows_end(&lines->rows);
     if (line.n > 0)
         flow_put_line(lines->flow, line);

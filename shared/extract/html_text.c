@@ -17,7 +17,7 @@ struct walk {
     struct flow flow;
     unsigned pre_depth;
     struct str picture;             /* the description of the last picture */
-    bool is_after_image;            /* a letter that comes next is parted from its text */
+    bool is_after_box;              /* a letter that comes next is parted from it */
     char mark[HTML_MARK_MAX_BYTES]; /* of the list item that has begun */
 };
 
@@ -129,9 +129,12 @@ static bool is_script_distinct(const struct html_node *node, struct str text)
     return digits > 0 || node->tag == GUMBO_TAG_SUB || letters == 1;
 }
 
-/* Returns whether it takes parentheses: 2^(n+1). */
+/* Returns whether it takes parentheses: 2^(n+1), Ca^(2+). */
 static bool is_script_long(struct str text)
 {
+    static const struct str minus = {"\xe2\x88\x92", 3};
+    if (text.n > 1 && memmem(text.at + 1, text.n - 1, minus.at, minus.n) != NULL)
+        return true;
     for (size_t i = 1; i < text.n; i++)
         if (!is_digit(text.at[i]) && !is_letter(text.at[i]) && text.at[i] != '.' &&
             text.at[i] != ',')
@@ -183,7 +186,7 @@ static void put_alt(struct walk *walk, const struct html_node *node)
     walk->picture = alt;
     flow_put(&walk->flow, STR(" "));
     flow_put(&walk->flow, alt);
-    walk->is_after_image = true;
+    walk->is_after_box = true;
 }
 
 static void put_input(struct walk *walk, const struct html_node *node)
@@ -198,7 +201,7 @@ static void put_input(struct walk *walk, const struct html_node *node)
         return;
     flow_put(&walk->flow, STR(" "));
     flow_put(&walk->flow, str_of(value));
-    flow_put(&walk->flow, STR(" "));
+    walk->is_after_box = true;
 }
 
 static void put_nodes(struct walk *walk, uint32_t first);
@@ -288,17 +291,21 @@ static void end(struct walk *walk, uint32_t i)
     flow_break(&walk->flow, break_of(walk, i));
 }
 
-/* Without soft hyphens, which are seen at the end of a line only. */
 static void put_text(struct walk *walk, struct str s)
 {
-    static const struct str soft_hyphen = {"\xc2\xad", 2};
-    if (walk->is_after_image && is_in_words(s))
+    if (walk->is_after_box && is_in_words(s))
         flow_put(&walk->flow, STR(" "));
-    walk->is_after_image = false;
+    walk->is_after_box = false;
+    html_text_put_seen(&walk->flow, s);
+}
+
+void html_text_put_seen(struct flow *flow, struct str s)
+{
+    static const struct str soft_hyphen = {"\xc2\xad", 2};
     while (s.n > 0) {
         const char *found = memmem(s.at, s.n, soft_hyphen.at, soft_hyphen.n);
         size_t n = found == NULL ? s.n : (size_t)(found - s.at);
-        flow_put(&walk->flow, (struct str){s.at, n});
+        flow_put(flow, (struct str){s.at, n});
         n += found == NULL ? 0 : soft_hyphen.n;
         s = (struct str){s.at + n, s.n - n};
     }

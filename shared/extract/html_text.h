@@ -8,9 +8,13 @@
 #define PARLEY_EXTRACT_HTML_TEXT_H
 
 #include "shared/base/buf.h"
+#include "shared/extract/flow.h"
 #include "shared/extract/html_tree.h"
 
 /* Puts what is not left out. Numbers the list items of the tree. */
 void html_text_put(struct buf *out, struct html_tree *tree);
+
+/* Puts text without soft hyphens, which are seen at the end of a line only. */
+void html_text_put_seen(struct flow *flow, struct str s);
 
 #endif

@@ -137,22 +137,44 @@ static void put_attribute(struct buf *out, const char *name, struct str value)
     buf_put_char(out, '"');
 }
 
-/* Returns whether the declarations contain `display: none` or `visibility: hidden`. */
+/* Returns the value of the property: of its last declaration, or of the last important one. */
+static struct str style_value(struct str style, struct str property)
+{
+    struct str found = {NULL, 0};
+    bool is_important = false;
+    while (style.at != NULL) {
+        struct str value = str_cut(&style, ';'), name = str_trim(str_cut(&value, ':'));
+        struct str word = value.at == NULL ? value : str_trim(str_cut(&value, '!'));
+        if (word.n == 0 || !str_eq_nocase(name, property) || (is_important && value.at == NULL))
+            continue;
+        is_important = value.at != NULL;
+        found = word;
+    }
+    return found;
+}
+
 static bool does_style_hide(struct str style)
 {
-    static const struct str hiding[][2] = {{{"display", 7}, {"none", 4}},
-                                           {{"visibility", 10}, {"hidden", 6}}};
-    while (style.at != NULL) {
-        struct str value = str_cut(&style, ';'), property = str_cut(&value, ':');
-        for (size_t i = 0; value.at != NULL && i < sizeof hiding / sizeof *hiding; i++) {
-            struct str word = str_trim(value);
-            word.n = word.n < hiding[i][1].n ? word.n : hiding[i][1].n;
-            if (str_eq_nocase(str_trim(property), hiding[i][0]) &&
-                str_eq_nocase(word, hiding[i][1]))
-                return true;
-        }
+    return str_eq_nocase(style_value(style, STR("display")), STR("none")) ||
+           str_eq_nocase(style_value(style, STR("visibility")), STR("hidden"));
+}
+
+/* Returns the type that a style gives to a list's numbers; NULL: none. */
+static const char *list_type_of(struct str style)
+{
+    static const char *const types[][2] = {
+        {"decimal", "1"},     {"lower-alpha", "a"}, {"lower-latin", "a"}, {"upper-alpha", "A"},
+        {"upper-latin", "A"}, {"lower-roman", "i"}, {"upper-roman", "I"}};
+    struct str value = style_value(style, STR("list-style-type"));
+    if (value.at == NULL)
+        value = style_value(style, STR("list-style"));
+    while (value.at != NULL) {
+        struct str word = str_cut(&value, ' ');
+        for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+            if (str_eq_nocase(word, str_of(types[i][0])))
+                return types[i][1];
     }
-    return false;
+    return NULL;
 }
 
 static bool is_hidden(const struct html_token *token)
@@ -169,6 +191,12 @@ static void put_attributes(struct buf *out, const struct html_token *token)
     static const char *const kept[] = {"id",      "class",   "role",     "aria-hidden", "alt",
                                        "type",    "value",   "selected", "start",       "reversed",
                                        "colspan", "rowspan", "itemprop", NULL};
+    static const char *const numbered[] = {"ol", "li", NULL};
+    const char *list_type = NULL;
+    if (html_is_one_of(html_token_name(token), numbered))
+        list_type = list_type_of(html_token_find(token, "style"));
+    if (list_type != NULL) /* the first of two attributes counts */
+        put_attribute(out, "type", str_of(list_type));
     for (size_t i = 0; kept[i] != NULL; i++)
         put_attribute(out, kept[i], html_token_find(token, kept[i]));
     struct str target = html_token_find(token, "href");

@@ -76,7 +76,7 @@ static void fill(struct html_tree *tree)
 
 /* ---- what people see ---- */
 
-static bool is_never_seen(const struct html_node *node)
+static bool is_never_seen(const struct html_node *node, const struct html_node *parent)
 {
     switch (node->tag) {
     case GUMBO_TAG_HEAD:
@@ -91,7 +91,9 @@ static bool is_never_seen(const struct html_node *node)
     case GUMBO_TAG_DATALIST:
     case GUMBO_TAG_RP:
     case GUMBO_TAG_DEL: return true;
-    case GUMBO_TAG_OPTION: return html_node_find(node, "selected") == NULL;
+    case GUMBO_TAG_OPTION: /* outside of a list it is text, which may be the rest of the page */
+        return (parent->tag == GUMBO_TAG_SELECT || parent->tag == GUMBO_TAG_OPTGROUP) &&
+               html_node_find(node, "selected") == NULL;
     default: return html_node_find(node, "hidden") != NULL;
     }
 }
@@ -117,8 +119,9 @@ void html_tree_init(struct html_tree *tree, struct str html)
     for (size_t i = 1; i < tree->n; i++) {
         struct html_node *node = &tree->nodes[i];
         const struct html_node *parent = &tree->nodes[node->parent];
-        node->is_unseen = parent->is_unseen || (node->attributes != NULL && is_never_seen(node) &&
-                                                !is_around_formula(tree, i));
+        node->is_unseen =
+            parent->is_unseen || (node->attributes != NULL && is_never_seen(node, parent) &&
+                                  !is_around_formula(tree, i));
         node->is_left_out = node->is_unseen;
         node->is_link =
             parent->is_link || (node->tag == GUMBO_TAG_A && html_node_find(node, "href") != NULL);

@@ -63,6 +63,12 @@ static void put_from_above(struct table_rows *rows, bool is_shown)
     }
 }
 
+void table_rows_end_spans(struct table_rows *rows)
+{
+    for (unsigned i = 0; i < TABLE_COLUMNS_MAX; i++)
+        rows->columns[i].rows_left = 0;
+}
+
 void table_rows_begin(struct table_rows *rows)
 {
     buf_clear(&rows->line);

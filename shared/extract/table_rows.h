@@ -34,6 +34,9 @@ struct table_rows {
 void table_rows_init(struct table_rows *rows);
 void table_rows_fini(struct table_rows *rows);
 
+/* Ends the cells of all rows so far: a group of rows begins. */
+void table_rows_end_spans(struct table_rows *rows);
+
 /* Begins a row, and adds a cell to it that spans so many columns and rows (1: only its own). Cells
  * from rows above are put in their places. */
 void table_rows_begin(struct table_rows *rows);
