@@ -13,6 +13,7 @@
 #include "shared/extract/docx_tables.h"
 #include "shared/extract/drawing_texts.h"
 #include "shared/extract/numbers.h"
+#include "shared/text/fold.h"
 #include "shared/text/text.h"
 
 #include <stdio.h>
@@ -167,12 +168,18 @@ static bool is_word_char(char c)
            ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
 }
 
+static bool is_word_at_front(struct str text)
+{
+    struct folded first;
+    return fold_next(text, &first) > 0 && first.kind == FOLD_WORD;
+}
+
 static void put_text(struct body *body, struct str text)
 {
     if (body->is_page_field && body->drops_page_numbers)
         return;
     put_script_mark(body, text);
-    if (body->is_after_picture && is_word_char(*text.at))
+    if (body->is_after_picture && is_word_at_front(text))
         flow_put(&body->flow, STR(" "));
     body->is_after_picture = false;
     flow_put(&body->flow, text);
@@ -204,6 +211,9 @@ static void put_symbol(struct body *body, const struct xml_tag *tag)
 static void put_reference(struct body *body, const struct xml_tag *tag)
 {
     char mark[16];
+    struct str own_mark = xml_attribute(tag, "customMarkFollows");
+    if (own_mark.n > 0 && !str_eq(own_mark, STR("0")) && !str_eq(own_mark, STR("false")))
+        return; /* it follows as text, here and in the note */
     bool is_endnote = xml_is(tag, "endnoteReference");
     unsigned id = xml_number(tag, "id", INT32_MAX, DOCX_UNSET);
     unsigned number = docx_notes_add(&body->docx->notes, id, is_endnote);
@@ -386,6 +396,8 @@ static void on_start(struct xml_reader *reader, const struct xml_tag *tag)
         on_word_start(reader, body, tag);
     } else if (tag->space == XML_WORD_DRAWING && xml_is(tag, "docPr")) {
         put_alt_text(body, xml_attribute(tag, "descr"));
+    } else if (tag->space == XML_DRAWING_OLD) {
+        put_alt_text(body, xml_attribute(tag, "alt"));
     }
 }
 

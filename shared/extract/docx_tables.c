@@ -14,7 +14,7 @@ struct docx_table {
     struct buf cell;
     struct flow outer; /* of what the table is in, while a cell is open */
     unsigned row_n, span;
-    bool is_cell_open, is_continued, is_row_deleted;
+    bool is_cell_open, is_continued, is_beside, is_row_deleted;
 };
 
 static struct docx_table *table_of(const struct docx_tables *tables)
@@ -82,7 +82,7 @@ static void begin_cell(struct docx_table *table, struct flow *flow)
     if (table->is_cell_open)
         return;
     table->is_cell_open = true;
-    table->is_continued = false;
+    table->is_continued = table->is_beside = false;
     table->span = 1;
     table->outer = *flow;
     buf_clear(&table->cell);
@@ -96,7 +96,9 @@ static void end_cell(struct docx_table *table, struct flow *flow)
     table->is_cell_open = false;
     *flow = table->outer;
     flow->out->is_over |= table->cell.is_over;
-    if (table->is_continued)
+    if (table->is_beside)
+        table_rows_put_beside(&table->rows);
+    else if (table->is_continued)
         table_rows_repeat(&table->rows, table->span);
     else
         table_rows_put(&table->rows, buf_str(&table->cell), table->span, 1);
@@ -119,6 +121,8 @@ bool docx_tables_start(struct docx_tables *tables, struct flow *flow, const stru
         table->span = xml_number(tag, "val", SPAN_MAX, 1);
     else if (xml_is(tag, "vMerge"))
         table->is_continued = !str_eq(xml_attribute(tag, "val"), STR("restart"));
+    else if (xml_is(tag, "hMerge")) /* as Word 97 merged cells */
+        table->is_beside = !str_eq(xml_attribute(tag, "val"), STR("restart"));
     else
         return false;
     return true;

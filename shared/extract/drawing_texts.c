@@ -8,7 +8,8 @@
 
 enum { POINTS_MAX = 4096, VALUE_MAX_BYTES = 1024, TEXTS_MAX_BYTES = 4 << 20 };
 
-enum list { SERIES_NAME, CATEGORIES, VALUES, LISTS };
+/* GROUPS: of categories, which the first of them names; OUTER_GROUPS: of groups. */
+enum list { SERIES_NAME, CATEGORIES, GROUPS, OUTER_GROUPS, VALUES, LISTS };
 
 struct drawing {
     struct flow *flow;
@@ -16,7 +17,7 @@ struct drawing {
     struct str points[LISTS][POINTS_MAX];
     unsigned point_n[LISTS]; /* of a list: its last point, and one */
     enum list list;          /* the one that is open; LISTS: none */
-    unsigned point;
+    unsigned point, level_n; /* level_n: those of the list that began, the innermost first */
     struct buf value;
     bool is_value, is_text;
 };
@@ -41,14 +42,20 @@ static void end_series(struct drawing *drawing)
 {
     unsigned categories = drawing->point_n[CATEGORIES], values = drawing->point_n[VALUES];
     unsigned n = categories > values ? categories : values;
+    struct str group = {NULL, 0}, outer = {NULL, 0};
     for (unsigned i = 0; i < n; i++) {
+        group = drawing->points[GROUPS][i].n > 0 ? drawing->points[GROUPS][i] : group;
+        outer = drawing->points[OUTER_GROUPS][i].n > 0 ? drawing->points[OUTER_GROUPS][i] : outer;
         if (drawing->points[CATEGORIES][i].n + drawing->points[VALUES][i].n == 0)
             continue;
         flow_break(drawing->flow, 1);
         flow_put(drawing->flow, drawing->points[SERIES_NAME][0]);
+        put_piece(drawing->flow, outer);
+        put_piece(drawing->flow, group);
         put_piece(drawing->flow, drawing->points[CATEGORIES][i]);
         put_piece(drawing->flow, drawing->points[VALUES][i]);
     }
+    flow_break(drawing->flow, 1);
     begin_series(drawing);
 }
 
@@ -73,7 +80,10 @@ static void on_chart_start(struct drawing *drawing, const struct xml_tag *tag)
     enum list list = list_of(tag);
     if (list != LISTS) {
         drawing->list = list;
-        drawing->point = 0;
+        drawing->point = drawing->level_n = 0;
+    } else if (xml_is(tag, "lvl") && drawing->list != SERIES_NAME) {
+        static const enum list levels[] = {CATEGORIES, GROUPS, OUTER_GROUPS, LISTS};
+        drawing->list = levels[drawing->level_n < 3 ? drawing->level_n++ : 3];
     } else if (xml_is(tag, "ser")) {
         begin_series(drawing);
     } else if (xml_is(tag, "pt")) {

@@ -7,6 +7,7 @@
 #include "shared/extract/html_lists.h"
 #include "shared/extract/html_math.h"
 #include "shared/extract/html_table.h"
+#include "shared/text/fold.h"
 
 #include <stdlib.h>
 
@@ -173,7 +174,8 @@ static bool is_note_mark(const struct walk *walk, uint32_t i)
 
 static bool is_in_words(struct str s)
 {
-    return s.n > 0 && (is_digit(*s.at) || is_letter(*s.at));
+    struct folded first;
+    return fold_next(s, &first) > 0 && first.kind == FOLD_WORD;
 }
 
 /* A description that all pictures of an article have says nothing after the first; in cells, which

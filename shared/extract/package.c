@@ -238,10 +238,25 @@ void package_put_target(struct buf *name, struct str base, struct str target)
 }
 
 struct relations_reading {
+    const struct package *package;
     struct relations *relations;
     struct str part;
-    struct buf name; /* of a target */
+    struct buf name, decoded; /* of a target */
 };
+
+/* Returns the part's name, which the file or the relationship may have written as a URL. */
+static struct str resolve(struct relations_reading *reading, struct str target)
+{
+    buf_clear(&reading->name);
+    buf_clear(&reading->decoded);
+    package_put_target(&reading->name, reading->part, target);
+    struct str name = buf_str(&reading->name);
+    if (package_find(reading->package, name) != NULL ||
+        !buf_put_url_decoded(&reading->decoded, name, false) ||
+        package_find(reading->package, buf_str(&reading->decoded)) == NULL)
+        return name;
+    return buf_str(&reading->decoded);
+}
 
 static void on_relation(struct xml_reader *reader, const struct xml_tag *tag)
 {
@@ -253,12 +268,10 @@ static void on_relation(struct xml_reader *reader, const struct xml_tag *tag)
         str_eq(xml_attribute(tag, "TargetMode"), STR("External")))
         return;
     size_t folder_n = folder_of(type).n;
-    buf_clear(&reading->name);
-    package_put_target(&reading->name, reading->part, target);
     struct relation relation = {
         .id = pool_keep(&relations->texts, xml_attribute(tag, "Id")),
         .type = pool_keep(&relations->texts, (struct str){type.at + folder_n, type.n - folder_n}),
-        .target = pool_keep(&relations->texts, buf_str(&reading->name))};
+        .target = pool_keep(&relations->texts, resolve(reading, target))};
     relations->at = mem_grow(relations->at, relations->n, sizeof *relations->at);
     relations->at[relations->n++] = relation;
 }
@@ -280,16 +293,18 @@ static void put_relations_name(struct buf *name, struct str part)
 enum extract_fault relations_read(struct package *package, struct str part,
                                   struct relations *relations)
 {
-    struct relations_reading reading = {.relations = relations, .part = part};
+    struct relations_reading reading = {.package = package, .relations = relations, .part = part};
     struct xml_handler handler = {.data = &reading, .on_start = on_relation};
     struct buf name;
     *relations = (struct relations){.texts.max_bytes = PART_MAX_BYTES};
     buf_init(&name, 2 * NAME_MAX_BYTES);
     buf_init(&reading.name, 2 * NAME_MAX_BYTES);
+    buf_init(&reading.decoded, 2 * NAME_MAX_BYTES);
     put_relations_name(&name, part);
     enum extract_fault fault = package_read_xml(package, buf_str(&name), &handler);
     buf_fini(&name);
     buf_fini(&reading.name);
+    buf_fini(&reading.decoded);
     if (relations->n > 0)
         qsort(relations->at, relations->n, sizeof *relations->at, compare_relations);
     return fault;

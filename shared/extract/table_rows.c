@@ -105,6 +105,12 @@ void table_rows_put(struct table_rows *rows, struct str text, unsigned column_n,
     }
 }
 
+void table_rows_put_beside(struct table_rows *rows)
+{
+    bool has_left = rows->at > 0 && rows->at <= TABLE_COLUMNS_MAX;
+    table_rows_put(rows, str_of(has_left ? rows->columns[rows->at - 1].text : NULL), 1, 1);
+}
+
 void table_rows_skip(struct table_rows *rows, unsigned column_n)
 {
     put_from_above(rows, true);

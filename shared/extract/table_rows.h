@@ -41,6 +41,8 @@ void table_rows_end_spans(struct table_rows *rows);
  * from rows above are put in their places. */
 void table_rows_begin(struct table_rows *rows);
 void table_rows_put(struct table_rows *rows, struct str text, unsigned column_n, unsigned row_n);
+/* Adds a cell that continues the one to its left. */
+void table_rows_put_beside(struct table_rows *rows);
 /* Leaves so many columns empty. */
 void table_rows_skip(struct table_rows *rows, unsigned column_n);
 /* Adds the continuation of the cell above. */

@@ -29,6 +29,7 @@ static const struct {
     {STRICT_XML "officeDocument/math", XML_MATH},
     {OPEN_XML "drawingml/2006/main", XML_DRAWING},
     {STRICT_XML "drawingml/main", XML_DRAWING},
+    {"urn:schemas-microsoft-com:vml", XML_DRAWING_OLD},
     {OPEN_XML "drawingml/2006/chart", XML_CHART},
     {STRICT_XML "drawingml/chart", XML_CHART},
     {OPEN_XML "drawingml/2006/diagram", XML_DIAGRAM},

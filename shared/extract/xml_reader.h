@@ -22,6 +22,7 @@ enum xml_space {
     XML_WORD_DRAWING,
     XML_MATH,
     XML_DRAWING,
+    XML_DRAWING_OLD, /* VML */
     XML_CHART,
     XML_DIAGRAM,
     XML_SLIDES,
