@@ -8,6 +8,7 @@
 
 #include "shared/base/mem.h"
 #include "shared/extract/docx_equations.h"
+#include "shared/extract/docx_fields.h"
 #include "shared/extract/docx_paragraph.h"
 #include "shared/extract/docx_symbols.h"
 #include "shared/extract/docx_tables.h"
@@ -47,12 +48,14 @@ struct body {
     struct docx_tables tables;
     unsigned run_depth, box_depth;
     struct equation equation;
+    struct docx_fields fields;
     struct buf ruby;
     struct flow ruby_outer;
     bool is_in_ruby;
     bool is_text, is_instruction, is_page_field, drops_page_numbers;
     bool was_list, joins_previous, is_after_picture, is_box_checked;
     char last_script;
+    size_t script_from;             /* where its text begins in the flow's */
     unsigned note;                  /* its number, until it is put; 0: none */
     char mark[DOCX_MARK_MAX_BYTES]; /* of the paragraph, which the flow borrows */
 };
@@ -64,11 +67,13 @@ static struct run *run_of(struct body *body)
     return &body->runs[body->run_depth < RUNS_MAX ? body->run_depth : RUNS_MAX - 1];
 }
 
+static void end_script(struct body *body);
+
 static void begin_properties(struct body *body)
 {
+    end_script(body);
     body->paragraph = (struct paragraph){.flow_before = body->flow, .from = body->flow.out->n};
     docx_paragraph_init(&body->paragraph.properties);
-    body->last_script = 0;
 }
 
 static void resolve(struct body *body)
@@ -96,11 +101,12 @@ static void begin_paragraph(struct body *body)
     if (paragraph->is_begun)
         return;
     paragraph->is_begun = true;
-    resolve(body);
     if (body->joins_previous) {
         body->joins_previous = false;
+        paragraph->properties.is_resolved = true; /* its number is not printed */
         return;
     }
+    resolve(body);
     bool is_list = docx_paragraph_is_item(&paragraph->properties);
     flow_break(&body->flow, is_list && body->was_list ? 1 : 2);
     body->was_list = is_list;
@@ -119,7 +125,10 @@ static void end_paragraph(struct body *body)
 {
     struct paragraph *paragraph = &body->paragraph;
     struct buf *out = body->flow.out;
-    resolve(body);
+    end_script(body);
+    docx_fields_end_paragraph(&body->fields);
+    if (!paragraph->properties.joins_next || paragraph->is_begun)
+        resolve(body);
     put_lone_number(body);
     if (paragraph->has_page_number && out->n >= paragraph->from &&
         numbers_is_page_label((struct str){out->at + paragraph->from, out->n - paragraph->from})) {
@@ -136,11 +145,19 @@ static void end_paragraph(struct body *body)
 
 /* ---- text ---- */
 
+static bool is_word_char(char c)
+{
+    return (unsigned char)c >= 0x80 || (c >= '0' && c <= '9') ||
+           ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
+}
+
 static char last_char(const struct flow *flow)
 {
     bool is_parted = flow->newlines > 0 || flow->spaces > 0 || flow->out->n == 0;
     return (char)(is_parted ? 0 : flow->out->at[flow->out->n - 1]);
 }
+
+static const struct str minus = {"\xe2\x88\x92", 3};
 
 /* Superscripts that are no powers: 1st, 2e, TM. */
 static bool is_ordinal(struct str s)
@@ -150,22 +167,47 @@ static bool is_ordinal(struct str s)
     for (const char *const *word = words; *word != NULL; word++)
         if (str_eq(s, str_of(*word)))
             return true;
-    return s.n > 0 && (unsigned char)*s.at >= 0x80;
+    return s.n > 0 && (unsigned char)*s.at >= 0x80 && !str_has_prefix(s, minus);
+}
+
+static bool is_long(struct str s)
+{
+    for (size_t i = 1; i < s.n; i++)
+        if ((unsigned char)s.at[i] < 0x80 && !is_word_char(s.at[i]) && s.at[i] != '.' &&
+            s.at[i] != ',')
+            return true;
+    return s.n > 1 && memmem(s.at + 1, s.n - 1, minus.at, minus.n) != NULL;
+}
+
+/* Puts what is raised or lowered in parentheses if it is more than a number or a word. */
+static void end_script(struct body *body)
+{
+    struct buf *out = body->flow.out;
+    size_t from = body->script_from;
+    bool is_open = body->last_script != 0 && from > 0 && from < out->n;
+    body->last_script = 0;
+    if (!is_open || !is_long((struct str){out->at + from, out->n - from}) ||
+        buf_reserve(out, 2) == NULL)
+        return;
+    memmove(out->at + from + 1, out->at + from, out->n - from);
+    out->at[from] = '(';
+    out->at[out->n + 1] = ')';
+    out->n += 2;
 }
 
 static void put_script_mark(struct body *body, struct str text)
 {
     char script = run_of(body)->script;
-    bool is_new = script != 0 && script != body->last_script;
+    bool is_new = script != body->last_script;
+    if (!is_new)
+        return;
+    end_script(body);
     body->last_script = script;
-    if (is_new && last_char(&body->flow) != 0 && !(script == '^' && is_ordinal(text)))
-        flow_put(&body->flow, (struct str){&script, 1});
-}
-
-static bool is_word_char(char c)
-{
-    return (unsigned char)c >= 0x80 || (c >= '0' && c <= '9') ||
-           ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
+    body->script_from = 0;
+    if (script == 0 || last_char(&body->flow) == 0 || (script == '^' && is_ordinal(text)))
+        return;
+    flow_put(&body->flow, (struct str){&script, 1});
+    body->script_from = body->flow.out->n;
 }
 
 static bool is_word_at_front(struct str text)
@@ -212,6 +254,7 @@ static void put_reference(struct body *body, const struct xml_tag *tag)
 {
     char mark[16];
     struct str own_mark = xml_attribute(tag, "customMarkFollows");
+    end_script(body);
     if (own_mark.n > 0 && !str_eq(own_mark, STR("0")) && !str_eq(own_mark, STR("false")))
         return; /* it follows as text, here and in the note */
     bool is_endnote = xml_is(tag, "endnoteReference");
@@ -285,6 +328,15 @@ static void set_page_field(struct body *body, bool is_page_field)
     body->paragraph.has_page_number |= is_page_field && body->drops_page_numbers;
 }
 
+static void read_field(struct body *body, struct str type)
+{
+    struct str shown = docx_fields_read(&body->fields, type);
+    if (str_eq(type, STR("end")))
+        set_page_field(body, false);
+    if (shown.n > 0 && !docx_fields_hide(&body->fields) && !run_of(body)->is_hidden)
+        put_text(body, shown);
+}
+
 /* LibreOffice writes raised letters as a position and a size. */
 static char shift_of(struct str position)
 {
@@ -308,8 +360,8 @@ static void on_run_start(struct body *body, const struct xml_tag *tag)
         run->script = run->shift;
     else if (xml_is(tag, "instrText"))
         body->is_instruction = true;
-    else if (xml_is(tag, "fldChar") && str_eq(xml_attribute(tag, "fldCharType"), STR("end")))
-        set_page_field(body, false);
+    else if (xml_is(tag, "fldChar"))
+        read_field(body, xml_attribute(tag, "fldCharType"));
     else if (xml_is(tag, "checkBox"))
         body->is_box_checked = false;
     else if (xml_is(tag, "default") || xml_is(tag, "checked"))
@@ -391,6 +443,7 @@ static void on_start(struct xml_reader *reader, const struct xml_tag *tag)
         equation_start(&body->equation, tag);
     } else if (tag->space == XML_MATH && xml_is(tag, "oMath")) {
         begin_paragraph(body);
+        end_script(body);
         equation_start(&body->equation, tag);
     } else if (tag->space == XML_WORD) {
         on_word_start(reader, body, tag);
@@ -441,15 +494,22 @@ static void on_end(struct xml_reader *reader, const struct xml_tag *tag)
         body->was_list = false;
 }
 
+static void read_instruction(struct body *body, struct str text)
+{
+    docx_fields_add(&body->fields, text);
+    if (is_page_instruction(text))
+        set_page_field(body, true);
+}
+
 static void on_text(struct xml_reader *reader, struct str text)
 {
     struct body *body = reader->data;
     if (equation_is_open(&body->equation))
         equation_text(&body->equation, text);
-    else if (body->is_text)
+    else if (body->is_text && !docx_fields_hide(&body->fields))
         put_text(body, text);
-    else if (body->is_instruction && is_page_instruction(text))
-        set_page_field(body, true);
+    else if (body->is_instruction)
+        read_instruction(body, text);
 }
 
 /* ---- parts ---- */

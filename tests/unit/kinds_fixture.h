@@ -145,7 +145,7 @@ static inline void case_put_converted(struct buf *out, struct str s, const char 
 static inline void case_put_part(struct buf *out, const struct case_part *part)
 {
     struct str s = part->source;
-    if (str_has_prefix(s, STR("<?xml"))) {
+    if (str_has_prefix(s, STR("<?xml")) || str_has_prefix(s, STR("\xef\xbb\xbf"))) {
         buf_put(out, s);
     } else if (part->name.n == 0) {
         buf_lit(out, "<w:document" CASE_NAMESPACES "><w:body>");
