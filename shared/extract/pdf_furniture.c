@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * pdf_furniture.c - see pdf_furniture.h. Only the lines nearest to the upper and lower edge of a
  * page are looked at. A line is furniture if the same text is at the same height on several
- * pages, apart from a number that rises by one from page to page. So titles such as "Step 1" and
- * "Step 2" are kept unless they are counted like pages. */
+ * pages, apart from one number that rises by one from page to page. So titles such as "Step 1" and
+ * "Step 2" are kept unless they are counted like pages, and lines with other numbers in them, too. */
 #include "shared/extract/pdf_furniture.h"
 
 #include "shared/base/mem.h"
@@ -11,14 +11,14 @@
 
 #include <stdlib.h>
 
-enum { EDGE_LINES = 3, PAGES_FEW = 3, NUMBER_MAX = 1000000 };
+enum { EDGE_LINES = 3, PAGES_FEW = 3, NUMBERS_MAX = 4, NUMBER_MAX = 1000000 };
 
 #define EDGE_SHARE 0.14F  /* of the page's height */
 #define HEIGHT_SLACK 4.0F /* points */
 
-/* One line near an edge: its words without digits, and a number in it. */
+/* One line near an edge, and a number in it. */
 struct edge {
-    uint64_t shape; /* of the text without digits, and of the edge */
+    uint64_t shape; /* of the text without that number, and of the edge */
     int64_t offset; /* the number less that of its page; NO_OFFSET compares the whole text */
     float y;
     uint32_t page, line;
@@ -59,37 +59,39 @@ static bool has_letter(struct str word)
     return false;
 }
 
-/* Hash of a word: of all of it, or without its digits. */
-static uint64_t mix(struct str word, bool with_digits, uint64_t seed)
+/* The digits at the front of a word. */
+static size_t digits_length(struct str word, int64_t *ret_value)
 {
-    while (word.n > 0) {
-        size_t n = 0;
-        while (n < word.n && (with_digits || !is_digit(word.at[n])))
-            n++;
-        if (n > 0)
-            seed = text_hash((struct str){word.at, n}, seed);
-        word = (struct str){word.at + n, word.n - n};
-        while (word.n > 0 && !with_digits && is_digit(*word.at))
-            word = (struct str){word.at + 1, word.n - 1};
-    }
-    return text_hash(STR(" "), seed);
+    size_t n = 0;
+    *ret_value = 0;
+    while (n < word.n && is_digit(word.at[n]) && *ret_value < NUMBER_MAX)
+        *ret_value = *ret_value * 10 + (word.at[n++] - '0');
+    return n;
 }
 
-/* Notes the first and the last number of a word. */
-static void find_numbers(struct str word, int64_t *first, int64_t *last)
+/* Hash of a line's text without its number `skipped`, counted from 0; of all of it for a greater
+ * one. Returns how many numbers it has; the value of the skipped one is in `*ret_value`. */
+static uint32_t mix_line(const struct pdf_words *w, const struct pdf_line *line, uint32_t skipped,
+                         uint64_t *hash, int64_t *ret_value)
 {
-    for (size_t i = 0; i < word.n;) {
-        int64_t value = 0;
-        size_t from = i;
-        while (i < word.n && is_digit(word.at[i]) && value < NUMBER_MAX)
-            value = value * 10 + (word.at[i++] - '0');
-        if (i == from) {
-            i++;
-            continue;
+    uint32_t number_n = 0;
+    for (uint32_t i = line->word; i < line->word + line->word_n; i++) {
+        struct str word = w->words[i].text;
+        for (size_t n; word.n > 0; word = (struct str){word.at + n, word.n - n}) {
+            int64_t value;
+            n = digits_length(word, &value);
+            bool is_number = n > 0;
+            while (!is_number && n < word.n && !is_digit(word.at[n]))
+                n++;
+            if (!is_number || number_n != skipped)
+                *hash = text_hash((struct str){word.at, n}, *hash);
+            else
+                *ret_value = value;
+            number_n += is_number;
         }
-        *first = *first < 0 ? value : *first;
-        *last = value;
+        *hash = text_hash(STR(" "), *hash);
     }
+    return number_n;
 }
 
 /* ---- edges ---- */
@@ -100,29 +102,36 @@ static void put_edge(struct edges *edges, struct edge edge)
     edges->at[edges->n++] = edge;
 }
 
+/* Is it nothing but numbers, and words such as "page"? */
+static bool is_label(const struct pdf_words *w, const struct pdf_line *line)
+{
+    for (uint32_t i = line->word; i < line->word + line->word_n; i++)
+        if (has_letter(w->words[i].text) && !is_page_word(w->words[i].text))
+            return false;
+    return true;
+}
+
+/* An edge for each of its first numbers, and one for the whole text. */
 static void put_line(const struct pdf_words *w, uint32_t line_at, uint32_t page, bool is_foot,
                      struct edges *edges)
 {
     const struct pdf_line *line = &w->lines[line_at];
-    uint64_t shape = is_foot, whole = is_foot;
-    int64_t first = -1, last = -1;
-    bool is_label = true;
-    for (uint32_t i = line->word; i < line->word + line->word_n; i++) {
-        struct str word = w->words[i].text;
-        shape = mix(word, false, shape);
-        whole = mix(word, true, whole);
-        find_numbers(word, &first, &last);
-        is_label &= !has_letter(word) || is_page_word(word);
+    struct edge edge = {.y = line->box.y0, .page = page, .line = line_at};
+    uint32_t number_n = 1;
+    for (uint32_t number = 0; number < NUMBERS_MAX && number < number_n; number++) {
+        int64_t value = 0;
+        edge.shape = is_foot;
+        number_n = mix_line(w, line, number, &edge.shape, &value);
+        edge.offset = value - (int64_t)page;
+        edge.is_label = is_label(w, line);
+        if (number_n > 0)
+            put_edge(edges, edge);
     }
-    struct edge edge = {shape,   first - (int64_t)page, line->box.y0, page,
-                        line_at, is_label && first >= 0};
-    if (first >= 0)
-        put_edge(edges, edge);
-    edge.offset = last - (int64_t)page;
-    if (last >= 0 && last != first)
-        put_edge(edges, edge);
-    edge.shape = whole;
+    int64_t none;
+    edge.shape = is_foot;
+    (void)mix_line(w, line, UINT32_MAX, &edge.shape, &none);
     edge.offset = whole_text;
+    edge.is_label = false;
     put_edge(edges, edge);
 }
 
@@ -186,16 +195,15 @@ static bool is_same(const struct edge *a, const struct edge *b)
 static bool is_repeated(const struct edge *edge, uint32_t pages, uint32_t page_n)
 {
     uint32_t needed =
-        page_n < PAGES_FEW || (edge->is_label && edge->offset != whole_text) ? 2 : PAGES_FEW;
+        page_n < PAGES_FEW || edge->is_label ? 2 : PAGES_FEW;
     return pages >= needed;
 }
 
 /* The first one stays, unless it is a page's number; so does what is alone on its page. */
 static void remove_group(struct pdf_words *w, const struct edge *group, uint32_t n)
 {
-    bool is_label = group->is_label && group->offset != whole_text;
-    for (uint32_t i = is_label ? 0 : 1; i < n; i++)
-        if (is_label || w->pages[group[i].page].line_n > 1)
+    for (uint32_t i = group->is_label ? 0 : 1; i < n; i++)
+        if (group->is_label || w->pages[group[i].page].line_n > 1)
             w->lines[group[i].line].is_gone = true;
 }
 

@@ -38,15 +38,32 @@ static uint32_t leader_words(const struct pdf_words *w, uint32_t i, uint32_t end
     return dot_n >= LEADER_DOTS ? i - first : 0;
 }
 
-bool pdf_has_leader(const struct pdf_words *w, const struct pdf_line *line)
+/* Is a row of dots within the word, after its first character? */
+static bool has_dots(struct str word)
 {
-    uint32_t end = line->word + line->word_n, n;
-    for (uint32_t i = line->word + 1; i < end; i++) {
-        struct str word = w->words[i].text;
-        if (leader_words(w, i, end) > 0 || (dots_length(word, &n) > 0 && n >= LEADER_DOTS))
+    uint32_t n, c;
+    size_t step = text_char(word, &c);
+    for (; step > 0 && step < word.n; step = text_char(word, &c)) {
+        word = (struct str){word.at + step, word.n - step};
+        if (dots_length(word, &n) > 0 && n >= LEADER_DOTS)
             return true;
     }
     return false;
+}
+
+bool pdf_has_leader(const struct pdf_words *w, const struct pdf_line *line)
+{
+    uint32_t end = line->word + line->word_n;
+    for (uint32_t i = line->word; i < end; i++)
+        if ((i > line->word && leader_words(w, i, end) > 0) || has_dots(w->words[i].text))
+            return true;
+    return false;
+}
+
+void pdf_put_space(struct buf *text)
+{
+    if (text->n == 0 || text->at[text->n - 1] != ' ')
+        buf_put_char(text, ' ');
 }
 
 /* Puts a word; a row of dots within it becomes a space. */
@@ -61,8 +78,7 @@ static void put_word(struct buf *text, struct str word)
             continue;
         }
         pdf_put_characters(text, (struct str){word.at + from, at - from});
-        if (text->n == 0 || text->at[text->n - 1] != ' ')
-            buf_put_char(text, ' ');
+        pdf_put_space(text);
         from = at + length;
         at = from - 1;
     }
@@ -185,12 +201,10 @@ void pdf_put_line(struct buf *text, const struct pdf_words *w, const struct pdf_
         if (script != 0)
             buf_put_char(text, script);
         else if (i > line->word + from && is_apart(line, &word[-1].box, &word->box))
-            buf_put_char(text, ' ');
-        dots = leader_words(w, i, end);
-        if (dots > 0 && i > line->word && i + dots < end) {
-            i += dots; /* the space is there already */
-            word = &w->words[i];
-        }
-        put_word(text, word->text);
+            pdf_put_space(text);
+        dots = i > line->word ? leader_words(w, i, end) : 0;
+        i += dots; /* the space is there already */
+        if (i < end)
+            put_word(text, w->words[i].text);
     }
 }

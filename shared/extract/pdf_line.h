@@ -12,6 +12,8 @@
 
 /* Returns whether the line has a row of dots, as in a table of contents. */
 bool pdf_has_leader(const struct pdf_words *words, const struct pdf_line *line);
+/* Puts a space, unless the text ends with one. */
+void pdf_put_space(struct buf *text);
 /* Puts the words of a line from number `from` on. */
 void pdf_put_line(struct buf *text, const struct pdf_words *words, const struct pdf_line *line,
                   uint32_t from);

@@ -132,15 +132,17 @@ static uint32_t put_cell(struct printer *p, const struct pdf_table *table, uint3
     return i;
 }
 
-/* Puts what is between two cells of a row: only a space after a label ("Weight:") or a mark. */
+/* Puts what is between two cells of a row: only a space after a label ("Weight:"), a mark, or dots
+ * that lead to the next one. */
 static void put_bar(struct printer *p, const struct pdf_cell *next)
 {
     const struct pdf_line *before = p->before;
     struct str last = pdf_last(p->w, before)->text;
-    bool is_label = last.at[last.n - 1] == ':' || pdf_is_mark(p->w, before);
+    bool is_label = last.at[last.n - 1] == ':' || pdf_is_mark(p->w, before) ||
+                    pdf_has_leader(p->w, before);
     uint32_t empty_n = next->column - next[-1].column;
     if (is_label && empty_n == 1) {
-        buf_put_char(p->text, ' ');
+        pdf_put_space(p->text);
         return;
     }
     buf_lit(p->text, " |");
