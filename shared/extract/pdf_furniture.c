@@ -14,7 +14,9 @@
 enum { EDGE_LINES = 3, PAGES_FEW = 3, NUMBERS_MAX = 4, NUMBER_MAX = 1000000 };
 
 #define EDGE_SHARE 0.14F  /* of the page's height */
+#define FOOT_SHARE 0.18F  /* of it at the foot, for nothing but a page's number */
 #define HEIGHT_SLACK 4.0F /* points */
+#define TITLE_APART 3.0F  /* of the height */
 
 /* One line near an edge, and a number in it. */
 struct edge {
@@ -22,7 +24,8 @@ struct edge {
     int64_t offset; /* the number less that of its page; NO_OFFSET compares the whole text */
     float y;
     uint32_t page, line;
-    bool is_label; /* nothing but a page's number */
+    bool is_label;  /* nothing but a page's number, ... */
+    bool is_framed; /* with more than its digits */
 };
 
 static const int64_t whole_text = INT64_MAX;
@@ -41,9 +44,12 @@ static bool is_digit(char c)
 
 static bool is_page_word(struct str word)
 {
-    static const char *const words[] = {"page", "p.",  "pg.", "seite", "s.",  "pagina", "página",
-                                        "of",   "von", "de",  "di",    "sur", "стр.",   "из",
-                                        "|",    "-",   "–",   "/",     "—"};
+    static const char *const words[] = {
+        "page", "p.",    "pg.",  "seite", "s.",  "pagina",  "página", "pág.",   "strona",
+        "str.", "sida",  "side", "sivu",  "lk",  "stránka", "strana", "oldal",  "sayfa",
+        "стр.", "стор.", "σελ.", "頁",    "页",  "ページ",  "第",     "페이지", "страница",
+        "of",   "von",   "de",   "di",    "sur", "z",       "af",     "av",     "из",
+        "|",    "-",     "–",    "/",     "—"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (str_eq_nocase(word, str_of(words[i])))
             return true;
@@ -102,13 +108,35 @@ static void put_edge(struct edges *edges, struct edge edge)
     edges->at[edges->n++] = edge;
 }
 
+/* Is the next line right behind it, as a title is behind the number of its section? */
+static bool has_title(const struct pdf_words *w, const struct pdf_line *line)
+{
+    const struct pdf_line *next = line + 1;
+    if (next == w->lines + w->line_n)
+        return false;
+    float room = next->box.x0 - line->box.x1,
+          move = pdf_middle(&next->box) - pdf_middle(&line->box);
+    return room > 0 && room < TITLE_APART * line->height && move < HEIGHT_SLACK &&
+           move > -HEIGHT_SLACK;
+}
+
 /* Is it nothing but numbers, and words such as "page"? */
 static bool is_label(const struct pdf_words *w, const struct pdf_line *line)
 {
+    if (has_title(w, line))
+        return false;
     for (uint32_t i = line->word; i < line->word + line->word_n; i++)
         if (has_letter(w->words[i].text) && !is_page_word(w->words[i].text))
             return false;
     return true;
+}
+
+/* Has it more than digits? */
+static bool is_framed(const struct pdf_words *w, const struct pdf_line *line)
+{
+    int64_t value;
+    struct str word = pdf_first(w, line)->text;
+    return line->word_n > 1 || digits_length(word, &value) < word.n;
 }
 
 /* An edge for each of its first numbers, and one for the whole text. */
@@ -124,6 +152,7 @@ static void put_line(const struct pdf_words *w, uint32_t line_at, uint32_t page,
         number_n = mix_line(w, line, number, &edge.shape, &value);
         edge.offset = value - (int64_t)page;
         edge.is_label = is_label(w, line);
+        edge.is_framed = is_framed(w, line);
         if (number_n > 0)
             put_edge(edges, edge);
     }
@@ -160,8 +189,9 @@ static void put_page(const struct pdf_words *w, uint32_t page_at, struct edges *
         uint32_t nearest[EDGE_LINES] = {PDF_NONE, PDF_NONE, PDF_NONE};
         for (uint32_t i = page->line; i < page->line + page->line_n; i++) {
             const struct pdf_line *line = &w->lines[i];
-            bool is_at_edge = is_foot ? line->box.y0 > page->height * (1 - EDGE_SHARE)
-                                      : line->box.y1 < page->height * EDGE_SHARE;
+            float share = is_foot ? 1 - line->box.y0 / page->height : line->box.y1 / page->height;
+            bool is_at_edge =
+                share < EDGE_SHARE || (is_foot && share < FOOT_SHARE && is_label(w, line));
             if (is_at_edge && !line->is_turned)
                 keep_nearest(w, i, is_foot, nearest);
         }
@@ -194,8 +224,7 @@ static bool is_same(const struct edge *a, const struct edge *b)
 /* The lines of a group are on that many pages: are these enough? */
 static bool is_repeated(const struct edge *edge, uint32_t pages, uint32_t page_n)
 {
-    uint32_t needed =
-        page_n < PAGES_FEW || edge->is_label ? 2 : PAGES_FEW;
+    uint32_t needed = page_n < PAGES_FEW || edge->is_label ? 2 : PAGES_FEW;
     return pages >= needed;
 }
 

@@ -12,7 +12,7 @@ enum { PDF_COLUMNS_MAX = 32 };
 
 /* A line that belongs to a cell. */
 struct pdf_cell {
-    uint32_t line, row, column;
+    uint32_t line, row, column, order; /* order: within the table, from top to bottom */
 };
 
 struct pdf_table {

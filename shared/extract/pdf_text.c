@@ -138,8 +138,8 @@ static void put_bar(struct printer *p, const struct pdf_cell *next)
 {
     const struct pdf_line *before = p->before;
     struct str last = pdf_last(p->w, before)->text;
-    bool is_label = last.at[last.n - 1] == ':' || pdf_is_mark(p->w, before) ||
-                    pdf_has_leader(p->w, before);
+    bool is_label =
+        last.at[last.n - 1] == ':' || pdf_is_mark(p->w, before) || pdf_has_leader(p->w, before);
     uint32_t empty_n = next->column - next[-1].column;
     if (is_label && empty_n == 1) {
         pdf_put_space(p->text);
