@@ -12,8 +12,9 @@ enum { UNITS_MAX = 32 };
 
 static bool is_unseen(uint32_t c)
 {
-    return c < 0x20 || (c >= 0x7f && c <= 0x9f) || (c >= 0x200b && c <= 0x200f) ||
-           (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x2069) || c == 0xfeff;
+    return c < 0x20 || c == 0xf020 || c == 0xf0a0 || (c >= 0x7f && c <= 0x9f) ||
+           (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
+           (c >= 0x2060 && c <= 0x2069) || c == 0xfeff;
 }
 
 static bool is_presentation_form(uint32_t c)

@@ -60,7 +60,7 @@ static bool has_letter(struct str word)
 {
     uint32_t c;
     for (size_t step; (step = text_char(word, &c)) > 0; word.at += step, word.n -= step)
-        if (fold_is_word(c) && !(c >= '0' && c <= '9'))
+        if (fold_is_word(c) && c != '-' && !(c >= '0' && c <= '9'))
             return true;
     return false;
 }

@@ -6,6 +6,7 @@
 #include "shared/extract/pdf_text.h"
 
 #include "shared/extract/pdf_characters.h"
+#include "shared/extract/pdf_flow.h"
 #include "shared/extract/pdf_furniture.h"
 #include "shared/extract/pdf_hyphens.h"
 #include "shared/extract/pdf_line.h"
@@ -202,6 +203,7 @@ void pdf_put_text(struct buf *text, struct str tsv)
     struct pdf_tables tables;
     pdf_words_read(tsv, &words);
     pdf_remove_furniture(&words);
+    pdf_order_columns(&words);
     pdf_find_tables(&words, &tables);
     struct printer p = {.text = text, .w = &words, .tables = &tables};
     pdf_hyphens_init(&p.hyphens, &words);
