@@ -18,7 +18,8 @@ struct item {
 struct book {
     struct package package;
     struct pool texts;
-    struct buf name; /* of the package document */
+    struct buf name;  /* of the package document */
+    struct buf title; /* of the last chapter */
     struct item *items;
     struct str *spine; /* ids of items */
     size_t item_n, spine_n;
@@ -101,7 +102,7 @@ static enum extract_fault put_chapter(struct book *book, const struct item *item
     package_put_target(&name, buf_str(&book->name), buf_str(&decoded));
     enum extract_fault fault = package_read(&book->package, buf_str(&name), &page);
     if (fault == EXTRACT_FAULT_NONE && page.n > 0 &&
-        extract_put_chapter(&text, buf_str(&page)) == EXTRACT_FAULT_NONE && text.n > 0) {
+        extract_put_chapter(&text, buf_str(&page), &book->title) == EXTRACT_FAULT_NONE && text.n > 0) {
         if (rough->n > 0)
             buf_lit(rough, "\n\n");
         buf_put(rough, without_file_name(buf_str(&text), buf_str(&name)));
@@ -154,10 +155,12 @@ enum extract_fault extract_put_epub(struct buf *text, struct str bytes)
     if (fault != EXTRACT_FAULT_NONE)
         return fault;
     buf_init(&book.name, 4096);
+    buf_init(&book.title, 4096);
     buf_init(&rough, EXTRACT_TEXT_MAX_BYTES);
     fault = office_finish(text, &rough, read_book(&book, &rough));
     buf_fini(&rough);
     buf_fini(&book.name);
+    buf_fini(&book.title);
     free(book.items);
     free(book.spine);
     pool_fini(&book.texts);

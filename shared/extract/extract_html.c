@@ -62,15 +62,36 @@ static struct str trim_lines(struct str s)
     return s;
 }
 
-static void put_page(struct buf *text, struct html_tree *tree)
+static bool has_heading(const struct html_tree *tree)
+{
+    for (size_t i = 0; i < tree->n; i++)
+        if (tree->nodes[i].tag >= GUMBO_TAG_H1 && tree->nodes[i].tag <= GUMBO_TAG_H6 &&
+            !tree->nodes[i].is_left_out)
+            return true;
+    return false;
+}
+
+/* Returns whether the title of a chapter says nothing new. */
+static bool is_said_in_book(const struct html_tree *tree, struct str title, struct buf *last)
+{
+    bool is_same = str_eq(title, buf_str(last));
+    buf_clear(last);
+    buf_put(last, title);
+    return is_same || has_heading(tree);
+}
+
+/* `last`: the title of the chapter before; NULL for a page that is no chapter. */
+static void put_page(struct buf *text, struct html_tree *tree, struct buf *last)
 {
     struct buf title, rough;
     buf_init(&title, TITLE_MAX_BYTES);
     buf_init(&rough, EXTRACT_TEXT_MAX_BYTES);
     put_title(&title, tree);
-    html_text_put(&rough, tree);
+    html_text_put(&rough, tree, last == NULL);
     struct str body = trim_lines(buf_str(&rough));
     bool is_said = title.n == 0 || begins_with(body, buf_str(&title));
+    if (last != NULL)
+        is_said |= is_said_in_book(tree, buf_str(&title), last);
     if (!is_said && !title.is_over && str_trim(body).n > 0) {
         buf_lit(text, "# ");
         extract_put_clean(text, buf_str(&title));
@@ -82,7 +103,7 @@ static void put_page(struct buf *text, struct html_tree *tree)
     buf_fini(&rough);
 }
 
-static enum extract_fault put_html(struct buf *text, struct str html, bool is_chapter)
+static enum extract_fault put_html(struct buf *text, struct str html, struct buf *last)
 {
     struct buf clean, tidy;
     struct html_tree tree;
@@ -95,11 +116,11 @@ static enum extract_fault put_html(struct buf *text, struct str html, bool is_ch
     html_tidy(&tidy, buf_str(&clean));
     buf_fini(&clean);
     html_tree_init(&tree, buf_str(&tidy));
-    if (is_chapter)
+    if (last != NULL)
         html_tree_count(&tree);
     else
         html_article_find(&tree);
-    put_page(text, &tree);
+    put_page(text, &tree, last);
     html_tree_fini(&tree);
     buf_fini(&tidy);
     return EXTRACT_FAULT_NONE;
@@ -107,10 +128,10 @@ static enum extract_fault put_html(struct buf *text, struct str html, bool is_ch
 
 enum extract_fault extract_put_html(struct buf *text, struct str html)
 {
-    return put_html(text, html, false);
+    return put_html(text, html, NULL);
 }
 
-enum extract_fault extract_put_chapter(struct buf *text, struct str html)
+enum extract_fault extract_put_chapter(struct buf *text, struct str html, struct buf *title)
 {
-    return put_html(text, html, true);
+    return put_html(text, html, title);
 }

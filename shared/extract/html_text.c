@@ -18,6 +18,7 @@ struct walk {
     struct flow flow;
     unsigned pre_depth;
     struct str picture;             /* the description of the last picture */
+    bool has_anchors;
     bool is_after_box;              /* a letter that comes next is parted from it */
     char mark[HTML_MARK_MAX_BYTES]; /* of the list item that has begun */
 };
@@ -98,7 +99,7 @@ static void end_heading(struct walk *walk, const struct html_node *node)
     bool is_plain = id.n > 0 && id.n <= ID_MAX_BYTES;
     for (size_t i = 0; is_plain && i < id.n; i++)
         is_plain = is_of_id(id.at[i]);
-    if (is_plain && walk->flow.prefix.n == 0 && walk->flow.cell_depth == 0) {
+    if (is_plain && walk->has_anchors && walk->flow.prefix.n == 0 && walk->flow.cell_depth == 0) {
         flow_put(&walk->flow, STR(" {#"));
         flow_put(&walk->flow, id);
         flow_put(&walk->flow, STR("}"));
@@ -335,9 +336,9 @@ static void put_nodes(struct walk *walk, uint32_t first)
     end(walk, first);
 }
 
-void html_text_put(struct buf *out, struct html_tree *tree)
+void html_text_put(struct buf *out, struct html_tree *tree, bool has_anchors)
 {
-    struct walk walk = {.tree = tree, .flow = {.out = out}};
+    struct walk walk = {.tree = tree, .flow = {.out = out}, .has_anchors = has_anchors};
     if (tree->n == 0)
         return;
     html_lists_number(tree);

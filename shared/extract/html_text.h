@@ -11,8 +11,9 @@
 #include "shared/extract/flow.h"
 #include "shared/extract/html_tree.h"
 
-/* Puts what is not left out. Numbers the list items of the tree. */
-void html_text_put(struct buf *out, struct html_tree *tree);
+/* Puts what is not left out. Numbers the list items of the tree. With `has_anchors`, headings end
+ * with their id. */
+void html_text_put(struct buf *out, struct html_tree *tree, bool has_anchors);
 
 /* Puts text without soft hyphens, which are seen at the end of a line only. */
 void html_text_put_seen(struct flow *flow, struct str s);

@@ -30,8 +30,11 @@ enum extract_fault extract_put_odt(struct buf *text, struct str bytes) must_chec
 enum extract_fault extract_put_odp(struct buf *text, struct str bytes) must_check;
 /* Chapters in the order of reading. */
 enum extract_fault extract_put_epub(struct buf *text, struct str bytes) must_check;
-/* One of them: a web page of nothing but text, so that verse and lists are no clutter. */
-enum extract_fault extract_put_chapter(struct buf *text, struct str html) must_check;
+/* One of them: a web page of nothing but text, so that verse and lists are no clutter. Readers of
+ * books show no title: it is put where a chapter has no heading, unless it is `title`, the one of
+ * the chapter before, which it replaces. */
+enum extract_fault extract_put_chapter(struct buf *text, struct str html,
+                                       struct buf *title) must_check;
 enum extract_fault extract_put_rtf(struct buf *text, struct str bytes) must_check;
 /* Members as `name: value`, by their objects; one document, or one on each line. */
 enum extract_fault extract_put_json(struct buf *text, struct str bytes) must_check;

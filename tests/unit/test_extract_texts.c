@@ -114,6 +114,30 @@ static void chapters_come_whole_in_the_order_of_reading(void **state)
 #undef LONG
 }
 
+#define CHAPTER(name, title, body)                                                                 \
+    {                                                                                              \
+        name, STR("<html><head><title>" title "</title></head><body>" body "</body></html>")       \
+    }
+
+static void titles_and_anchors_that_no_reader_of_a_book_sees_are_left_out(void **state)
+{
+    const struct entry entries[] = {
+        {"META-INF/container.xml", STR("<container><rootfiles><rootfile "
+                                       "full-path=\"book.opf\"/></rootfiles></container>")},
+        {"book.opf",
+         STR("<package><manifest><item id=\"a\" href=\"a.html\" media-type=\"text/html\"/>"
+             "<item id=\"b\" href=\"b.html\" media-type=\"text/html\"/><item id=\"c\" "
+             "href=\"c.html\" media-type=\"text/html\"/><item id=\"d\" href=\"d.html\" "
+             "media-type=\"text/html\"/></manifest><spine><itemref idref=\"a\"/><itemref "
+             "idref=\"b\"/><itemref idref=\"c\"/><itemref idref=\"d\"/></spine></package>")},
+        CHAPTER("a.html", "The Pump, a book", "<h1 id=\"toc_1\">Oil</h1><p>90 hours."),
+        CHAPTER("b.html", "The Pump, a book", "<p>No heading."),
+        CHAPTER("c.html", "Filter", "<p>40 hours."),
+        CHAPTER("d.html", "The Pump, a book", "<h2 id=\"x\">Oil</h2><p>Again.")};
+    expect_zip(EXTRACT_EPUB, entries, COUNT(entries),
+               "# Oil\n\n90 hours.\n\nNo heading.\n\n# Filter\n\n40 hours.\n\n## Oil\n\nAgain.");
+}
+
 static void rtf_is_read(void **state)
 {
     static const char *const files[][2] = {
@@ -173,6 +197,7 @@ int main(void)
         cmocka_unit_test(letters_of_opendocument_count_on),
         cmocka_unit_test(formulas_of_opendocument_are_on_one_line),
         cmocka_unit_test(chapters_come_whole_in_the_order_of_reading),
+        cmocka_unit_test(titles_and_anchors_that_no_reader_of_a_book_sees_are_left_out),
         cmocka_unit_test(rtf_is_read),
         cmocka_unit_test(cells_that_span_much_are_repeated_little),
     };
