@@ -102,7 +102,8 @@ static enum extract_fault put_chapter(struct book *book, const struct item *item
     package_put_target(&name, buf_str(&book->name), buf_str(&decoded));
     enum extract_fault fault = package_read(&book->package, buf_str(&name), &page);
     if (fault == EXTRACT_FAULT_NONE && page.n > 0 &&
-        extract_put_chapter(&text, buf_str(&page), &book->title) == EXTRACT_FAULT_NONE && text.n > 0) {
+        extract_put_chapter(&text, buf_str(&page), &book->title) == EXTRACT_FAULT_NONE &&
+        text.n > 0) {
         if (rough->n > 0)
             buf_lit(rough, "\n\n");
         buf_put(rough, without_file_name(buf_str(&text), buf_str(&name)));

@@ -3,6 +3,7 @@
  * bytes in the encoding of their font. Left out are headers and footers, pictures, hidden and
  * deleted text, and groups that are marked as safe to skip. */
 #include "shared/base/mem.h"
+#include "shared/extract/docx_fields.h"
 #include "shared/extract/office.h"
 #include "shared/extract/office_finish.h"
 #include "shared/extract/rtf_fonts.h"
@@ -20,7 +21,15 @@ enum {
 };
 
 /* The purpose of a group. */
-enum place { PLACE_TEXT, PLACE_NOWHERE, PLACE_FONTS, PLACE_STYLES, PLACE_NOTE, PLACE_MARK };
+enum place {
+    PLACE_TEXT,
+    PLACE_NOWHERE,
+    PLACE_FONTS,
+    PLACE_STYLES,
+    PLACE_NOTE,
+    PLACE_MARK,
+    PLACE_INSTRUCTION /* of a field */
+};
 
 struct group {
     enum place place;
@@ -36,6 +45,7 @@ struct rtf {
     struct group groups[GROUPS_MAX];
     unsigned depth; /* the open groups; those beyond GROUPS_MAX are left out */
     struct rtf_text text;
+    struct docx_fields fields;
     struct buf pending;                 /* bytes in the encoding of the group */
     unsigned char headings[STYLES_MAX]; /* of styles by their number; 0: none */
     char style_name[NAME_MAX_BYTES];
@@ -53,8 +63,8 @@ static struct group *group_of(struct rtf *rtf)
 static bool is_shown(struct rtf *rtf)
 {
     const struct group *group = group_of(rtf);
-    bool has_place =
-        group->place == PLACE_TEXT || group->place == PLACE_NOTE || group->place == PLACE_MARK;
+    bool has_place = group->place == PLACE_TEXT || group->place == PLACE_NOTE ||
+                     group->place == PLACE_MARK || group->place == PLACE_INSTRUCTION;
     return has_place && !group->is_hidden && rtf->depth < GROUPS_MAX;
 }
 
@@ -62,7 +72,11 @@ static bool is_shown(struct rtf *rtf)
 
 static void put_utf8(struct rtf *rtf, struct str letters)
 {
-    if (is_shown(rtf))
+    if (!is_shown(rtf))
+        return;
+    if (group_of(rtf)->place == PLACE_INSTRUCTION)
+        docx_fields_add(&rtf->fields, letters);
+    else
         rtf_text_put(&rtf->text, letters, group_of(rtf)->script);
 }
 
@@ -121,8 +135,19 @@ static void begin_place(struct rtf *rtf, enum place place)
     group_of(rtf)->script = 0;
 }
 
+static void begin_instruction(struct rtf *rtf)
+{
+    if (!is_shown(rtf) || group_of(rtf)->place == PLACE_INSTRUCTION) {
+        group_of(rtf)->place = PLACE_NOWHERE;
+        return;
+    }
+    begin_place(rtf, PLACE_INSTRUCTION);
+    (void)docx_fields_read(&rtf->fields, STR("begin"));
+}
+
 static void end_group(struct rtf *rtf)
 {
+    struct str shown = STR("");
     flush(rtf);
     if (rtf->depth == 0)
         return;
@@ -131,9 +156,12 @@ static void end_group(struct rtf *rtf)
             rtf_text_end_note(&rtf->text);
         else if (group_of(rtf)->place == PLACE_MARK)
             rtf_text_end_mark(&rtf->text);
+        else if (group_of(rtf)->place == PLACE_INSTRUCTION)
+            shown = docx_fields_read(&rtf->fields, STR("end"));
     }
     rtf->depth--;
     rtf->skip_n = 0;
+    put_utf8(rtf, shown);
 }
 
 /* ---- control words ---- */
@@ -154,11 +182,13 @@ static bool read_place(struct rtf *rtf, struct str name)
 {
     static const char nowhere[] =
         "colortbl,info,pict,objdata,objclass,header,headerl,headerr,headerf,footer,footerl,footerr,"
-        "footerf,fldinst,nonshppict,listtable,listoverridetable,revtbl,rsidtbl,generator,xmlnstbl,"
+        "footerf,nonshppict,listtable,listoverridetable,revtbl,rsidtbl,generator,xmlnstbl,"
         "themedata,colorschememapping,datastore,latentstyles,sn,sv,bkmkstart,bkmkend,atnid,"
         "atnauthor,annotation,template,ftnsep,ftnsepc,aftnsep,aftnsepc,tc,xe,filetbl,mmathPr";
     struct group *group = group_of(rtf);
-    if (str_eq(name, STR("fonttbl")))
+    if (str_eq(name, STR("fldinst")))
+        begin_instruction(rtf);
+    else if (str_eq(name, STR("fonttbl")))
         group->place = PLACE_FONTS;
     else if (str_eq(name, STR("stylesheet")))
         group->place = PLACE_STYLES;
@@ -245,7 +275,7 @@ static void put_word(struct rtf *rtf, const struct word *word)
     for (size_t i = 0; i < sizeof characters / sizeof *characters; i++)
         if (str_eq(word->name, str_of(characters[i].name)))
             put_code(rtf, characters[i].code);
-    if (!is_shown(rtf))
+    if (!is_shown(rtf) || group_of(rtf)->place == PLACE_INSTRUCTION)
         return;
     if (is_one_of(word->name, "par,sect,page"))
         rtf_text_end_paragraph(&rtf->text);
@@ -257,6 +287,25 @@ static void put_word(struct rtf *rtf, const struct word *word)
         rtf_text_end_row(&rtf->text);
     else if (is_one_of(word->name, "nestcell,nestrow"))
         flow_put(&rtf->text.flow, STR(" "));
+}
+
+/* The cells of a row, which may continue those beside or above them. */
+static bool read_row(struct rtf *rtf, struct str name)
+{
+    struct rtf_text *text = &rtf->text;
+    if (str_eq(name, STR("trowd")))
+        text->defined_n = 0;
+    else if (str_eq(name, STR("clmrg")))
+        text->defined = RTF_CELL_BESIDE;
+    else if (str_eq(name, STR("clvmrg")))
+        text->defined = RTF_CELL_BELOW;
+    else if (str_eq(name, STR("cellx"))) {
+        if (text->defined_n < TABLE_COLUMNS_MAX)
+            text->cells[text->defined_n++] = text->defined;
+        text->defined = RTF_CELL_OWN;
+    } else
+        return false;
+    return true;
 }
 
 static void read_page(struct rtf *rtf, const struct word *word)
@@ -286,7 +335,7 @@ static void do_word(struct rtf *rtf, const struct word *word)
     else if (str_eq(word->name, STR("uc")))
         group_of(rtf)->fallback_n =
             word->number >= 0 && word->number < 16 ? (unsigned)word->number : 1;
-    else if (!read_letters(rtf, word) && !read_paragraph(rtf, word))
+    else if (!read_letters(rtf, word) && !read_paragraph(rtf, word) && !read_row(rtf, word->name))
         put_word(rtf, word);
 }
 

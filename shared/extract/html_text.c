@@ -17,7 +17,7 @@ struct walk {
     const struct html_tree *tree;
     struct flow flow;
     unsigned pre_depth;
-    struct str picture;             /* the description of the last picture */
+    struct str picture; /* the description of the last picture */
     bool has_anchors;
     bool is_after_box;              /* a letter that comes next is parted from it */
     char mark[HTML_MARK_MAX_BYTES]; /* of the list item that has begun */

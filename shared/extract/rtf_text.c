@@ -34,6 +34,7 @@ static void begin_cell(struct rtf_text *text)
     if (!text->is_row_open) {
         flow_break(&text->flow, text->was_row ? 1 : 2);
         table_rows_begin(&text->rows);
+        text->cell_n = 0;
     }
     text->is_row_open = text->is_cell_open = true;
     text->outer_of_cell = text->flow;
@@ -90,7 +91,14 @@ void rtf_text_end_cell(struct rtf_text *text)
         begin_cell(text);
     text->is_cell_open = text->is_begun = text->is_item = false;
     text->flow = text->outer_of_cell;
-    table_rows_put(&text->rows, buf_str(&text->cell), 1, 1);
+    enum rtf_cell cell = text->cell_n < text->defined_n ? text->cells[text->cell_n] : RTF_CELL_OWN;
+    text->cell_n++;
+    if (cell == RTF_CELL_BESIDE && text->cell.n == 0)
+        table_rows_put_beside(&text->rows);
+    else if (cell == RTF_CELL_BELOW && text->cell.n == 0)
+        table_rows_repeat(&text->rows, 1);
+    else
+        table_rows_put(&text->rows, buf_str(&text->cell), 1, 1);
 }
 
 void rtf_text_end_row(struct rtf_text *text)

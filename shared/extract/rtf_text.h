@@ -11,10 +11,16 @@
 
 enum { RTF_MARK_MAX_BYTES = 64 };
 
+/* Whose text a cell of a table has. */
+enum rtf_cell { RTF_CELL_OWN, RTF_CELL_BESIDE, RTF_CELL_BELOW };
+
 struct rtf_text {
     struct flow flow, outer_of_note, outer_of_cell, outer_of_mark;
     struct buf notes, cell, mark_text;
     struct table_rows rows;
+    /* The cells of the row, which its reader sets; `defined`: of the next. */
+    enum rtf_cell cells[TABLE_COLUMNS_MAX], defined;
+    unsigned defined_n, cell_n; /* cell_n: those that have ended */
     unsigned note_n;
     bool is_cell_open, is_row_open, is_in_note, is_in_mark;
     /* The paragraph that is open; its reader sets the first two. */

@@ -2,6 +2,7 @@
  * test_extract_kinds.c - kinds of faults, each with at least ten documents and the text that is
  * right for them (fixtures/kinds). One test per kind; a wrong document does not hide the next. */
 #include "shared/text/fold.h"
+#include "shared/text/marks.h"
 #include "tests/unit/kinds_fixture.h"
 
 #include <dirent.h>
@@ -41,6 +42,17 @@ static void fold_text(void)
     }
     buf_fini(&text);
     text = folded;
+    buf_terminate(&text);
+}
+
+/* The text as an answer quotes it. */
+static void quote_text(void)
+{
+    struct buf quoted;
+    buf_init(&quoted, EXTRACT_TEXT_MAX_BYTES);
+    marks_put_quoted(&quoted, buf_str(&text));
+    buf_fini(&text);
+    text = quoted;
     buf_terminate(&text);
 }
 
@@ -91,6 +103,8 @@ static void check_case(struct kind *kind, const struct kind_case *from)
     }
     if (case_option(from, "folded", option))
         fold_text();
+    if (case_option(from, "quoted", option))
+        quote_text();
     check(kind, from->name, fault == EXTRACT_FAULT_NONE ? text.at : extract_fault_text(fault),
           from->right);
 }

@@ -153,6 +153,16 @@ static void rtf_is_read(void **state)
         {"{\\rtf1{\\stylesheet{\\s1 heading 2;}{\\s2 Body;}}\\pard\\s1 Head\\par\\pard "
          "{\\listtext\\'b7\\tab}one\\par{\\listtext 2.\\tab}two\\par\\pard End}",
          "## Head\n\n- one\n2. two\n\nEnd"},
+        {"{\\rtf1 a{\\field{\\*\\fldinst{EQ \\\\* jc2 \\\\o\\\\ad(\\\\s\\\\up "
+         "9(\\u12415?\\u12378?),\\u27700?)}}"
+         "{\\fldrslt}}b {\\field{\\*\\fldinst{EQ \\\\f(3;4)}}{\\fldrslt}} l "
+         "{\\field{\\*\\fldinst{PAGEREF x}}{\\fldrslt 7}}}",
+         "a水(みず)b 3/4 l 7"},
+        {"{\\rtf1\\trowd\\cellx1\\clmgf\\cellx2\\clmrg\\cellx3\\pard\\intbl Typ\\cell "
+         "bar\\cell\\cell\\row"
+         "\\trowd\\clvmgf\\cellx1\\cellx2\\cellx3 A\\cell 1\\cell 2\\cell\\row"
+         "\\trowd\\clvmrg\\cellx1\\cellx2\\cellx3\\cell 3\\cell 4\\cell\\row\\pard}",
+         "Typ | bar | bar\nA | 1 | 2\nA | 3 | 4"},
         {"{\\rtf1{\\stylesheet{\\s1 heading 1;}}\\pard\\s1{\\listtext\\pard\\plain "
          "\\tab}Head\\par}",
          "# Head"},
