@@ -10,6 +10,7 @@
 #include "shared/extract/docx_equations.h"
 #include "shared/extract/docx_fields.h"
 #include "shared/extract/docx_paragraph.h"
+#include "shared/extract/docx_script.h"
 #include "shared/extract/docx_symbols.h"
 #include "shared/extract/docx_tables.h"
 #include "shared/extract/drawing_texts.h"
@@ -54,8 +55,7 @@ struct body {
     bool is_in_ruby;
     bool is_text, is_instruction, is_page_field, drops_page_numbers;
     bool was_list, joins_previous, is_after_picture, is_box_checked;
-    char last_script;
-    size_t script_from;             /* where its text begins in the flow's */
+    struct docx_script script;
     unsigned note;                  /* its number, until it is put; 0: none */
     char mark[DOCX_MARK_MAX_BYTES]; /* of the paragraph, which the flow borrows */
 };
@@ -67,11 +67,9 @@ static struct run *run_of(struct body *body)
     return &body->runs[body->run_depth < RUNS_MAX ? body->run_depth : RUNS_MAX - 1];
 }
 
-static void end_script(struct body *body);
-
 static void begin_properties(struct body *body)
 {
-    end_script(body);
+    docx_script_end(&body->script, &body->flow);
     body->paragraph = (struct paragraph){.flow_before = body->flow, .from = body->flow.out->n};
     docx_paragraph_init(&body->paragraph.properties);
 }
@@ -125,7 +123,7 @@ static void end_paragraph(struct body *body)
 {
     struct paragraph *paragraph = &body->paragraph;
     struct buf *out = body->flow.out;
-    end_script(body);
+    docx_script_end(&body->script, &body->flow);
     docx_fields_end_paragraph(&body->fields);
     if (!paragraph->properties.joins_next || paragraph->is_begun)
         resolve(body);
@@ -145,71 +143,6 @@ static void end_paragraph(struct body *body)
 
 /* ---- text ---- */
 
-static bool is_word_char(char c)
-{
-    return (unsigned char)c >= 0x80 || (c >= '0' && c <= '9') ||
-           ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
-}
-
-static char last_char(const struct flow *flow)
-{
-    bool is_parted = flow->newlines > 0 || flow->spaces > 0 || flow->out->n == 0;
-    return (char)(is_parted ? 0 : flow->out->at[flow->out->n - 1]);
-}
-
-static const struct str minus = {"\xe2\x88\x92", 3};
-
-/* Superscripts that are no powers: 1st, 2e, TM. */
-static bool is_ordinal(struct str s)
-{
-    static const char *const words[] = {"st", "nd", "rd", "th", "er", "re",
-                                        "e",  "o",  "a",  "TM", "SM", NULL};
-    for (const char *const *word = words; *word != NULL; word++)
-        if (str_eq(s, str_of(*word)))
-            return true;
-    return s.n > 0 && (unsigned char)*s.at >= 0x80 && !str_has_prefix(s, minus);
-}
-
-static bool is_long(struct str s)
-{
-    for (size_t i = 1; i < s.n; i++)
-        if ((unsigned char)s.at[i] < 0x80 && !is_word_char(s.at[i]) && s.at[i] != '.' &&
-            s.at[i] != ',')
-            return true;
-    return s.n > 1 && memmem(s.at + 1, s.n - 1, minus.at, minus.n) != NULL;
-}
-
-/* Puts what is raised or lowered in parentheses if it is more than a number or a word. */
-static void end_script(struct body *body)
-{
-    struct buf *out = body->flow.out;
-    size_t from = body->script_from;
-    bool is_open = body->last_script != 0 && from > 0 && from < out->n;
-    body->last_script = 0;
-    if (!is_open || !is_long((struct str){out->at + from, out->n - from}) ||
-        buf_reserve(out, 2) == NULL)
-        return;
-    memmove(out->at + from + 1, out->at + from, out->n - from);
-    out->at[from] = '(';
-    out->at[out->n + 1] = ')';
-    out->n += 2;
-}
-
-static void put_script_mark(struct body *body, struct str text)
-{
-    char script = run_of(body)->script;
-    bool is_new = script != body->last_script;
-    if (!is_new)
-        return;
-    end_script(body);
-    body->last_script = script;
-    body->script_from = 0;
-    if (script == 0 || last_char(&body->flow) == 0 || (script == '^' && is_ordinal(text)))
-        return;
-    flow_put(&body->flow, (struct str){&script, 1});
-    body->script_from = body->flow.out->n;
-}
-
 static bool is_word_at_front(struct str text)
 {
     struct folded first;
@@ -220,7 +153,7 @@ static void put_text(struct body *body, struct str text)
 {
     if (body->is_page_field && body->drops_page_numbers)
         return;
-    put_script_mark(body, text);
+    docx_script_begin(&body->script, &body->flow, run_of(body)->script, text);
     if (body->is_after_picture && is_word_at_front(text))
         flow_put(&body->flow, STR(" "));
     body->is_after_picture = false;
@@ -234,7 +167,7 @@ static void put_alt_text(struct body *body, struct str text)
     if (text.n == 0 || body->run_depth == 0 || run_of(body)->is_hidden)
         return;
     begin_paragraph(body);
-    if (is_word_char(last_char(&body->flow)))
+    if (docx_is_word_char(docx_last_char(&body->flow)))
         flow_put(&body->flow, STR(" "));
     flow_put(&body->flow, text);
     body->is_after_picture = true;
@@ -254,7 +187,7 @@ static void put_reference(struct body *body, const struct xml_tag *tag)
 {
     char mark[16];
     struct str own_mark = xml_attribute(tag, "customMarkFollows");
-    end_script(body);
+    docx_script_end(&body->script, &body->flow);
     if (own_mark.n > 0 && !str_eq(own_mark, STR("0")) && !str_eq(own_mark, STR("false")))
         return; /* it follows as text, here and in the note */
     bool is_endnote = xml_is(tag, "endnoteReference");
@@ -443,7 +376,7 @@ static void on_start(struct xml_reader *reader, const struct xml_tag *tag)
         equation_start(&body->equation, tag);
     } else if (tag->space == XML_MATH && xml_is(tag, "oMath")) {
         begin_paragraph(body);
-        end_script(body);
+        docx_script_end(&body->script, &body->flow);
         equation_start(&body->equation, tag);
     } else if (tag->space == XML_WORD) {
         on_word_start(reader, body, tag);
