@@ -24,7 +24,7 @@ local function verb(turn, a)
     if first == 68 then return 'done' end
     if first ~= 70 and first ~= 67 then return 'pending' end
     call('ZREM', P .. 'failed', topic .. ' ' .. seq)
-    call('HDEL', P .. 't:' .. topic, 'b:' .. seq)
+    call('HDEL', P .. 't:' .. topic, 'b:' .. seq, 'a:' .. seq)
     claims.reopen(turn, topic, {seq}, {0})
     return 'ok'
 end

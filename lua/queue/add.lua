@@ -90,10 +90,10 @@ local function verb(turn, a)
     local has_title = not last and #tail > TITLE_FROM
     local is_plain = not has_title and not is_waiting -- the usual call, without a list to unpack
     if is_plain and counted then
-        refusal = enqueue.put(turn, topic_key, topic, seq, got[3], user, account, model, weight, max_waiting, row,
+        refusal = enqueue.put(turn, topic_key, topic, seq, got[3], user, account, model, weight, max_waiting, row, nil,
                             tie_field, new_tie, 'stored', counted)
     elseif is_plain then
-        refusal = enqueue.put(turn, topic_key, topic, seq, got[3], user, account, model, weight, max_waiting, row,
+        refusal = enqueue.put(turn, topic_key, topic, seq, got[3], user, account, model, weight, max_waiting, row, nil,
                             tie_field, new_tie)
     else
         local more = {tie_field, new_tie}
@@ -102,7 +102,7 @@ local function verb(turn, a)
             more[#more + 1], more[#more + 2] = 'title', records.title_of(records.after_lines(tail, 4))
         end
         if is_waiting then more[#more + 1], more[#more + 2] = 'w:' .. seq, turn.node end
-        refusal = enqueue.put(turn, topic_key, topic, seq, got[3], user, account, model, weight, max_waiting, row,
+        refusal = enqueue.put(turn, topic_key, topic, seq, got[3], user, account, model, weight, max_waiting, row, nil,
                             unpack(more))
     end
     if refusal then

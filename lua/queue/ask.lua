@@ -78,7 +78,7 @@ local function verb(turn, a)
     if refusal then return refusal end
     local row = enqueue.row_of(turn, account, user, model, weight, tail)
     refusal = enqueue.put(turn, P .. 't:' .. topic, topic, '1', nil, user, account, model, weight,
-                          max_waiting or HUGE, row, 'w:1', turn.node, 'digest', digest)
+                          max_waiting or HUGE, row, nil, 'w:1', turn.node, 'digest', digest)
     if refusal then return refusal end
     asks.hold(turn, topic)
     if digest ~= '' then call('SET', P .. 'asked:' .. digest, topic) end

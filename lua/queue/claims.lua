@@ -1,6 +1,7 @@
 -- claims: moves queries from Open to Pending and back.
 -- A claim as text: `claim` / class / topic / lease / attempt / n, then per query its Seq and 7 row lines; in parts
--- (turn/parts.lua).
+-- (turn/parts.lua). A query of a door is a claim of its own, whose text ends with its request (queue/requests.lua).
+local apis = require('queue/apis')
 local fair = require('queue/fair')
 local held = require('queue/held')
 local hints = require('queue/hints')
@@ -8,6 +9,7 @@ local idle = require('queue/idle')
 local leases = require('queue/leases')
 local open_list = require('queue/open_list')
 local records = require('queue/records')
+local requests = require('queue/requests')
 local shares = require('queue/shares')
 local bounds = require('turn/bounds')
 local events = require('turn/events')
@@ -52,12 +54,14 @@ local function claim_topic(turn, topic, entry, turn_of)
     local seqs, rows, rest, attempt, weight = {}, {}, {}, 0, 1
     local taken, left, states, is_as_default = {}, {}, {}, nil
     local bytes = nil -- of the rows so far; one alone is taken whatever its size
-    local at, is_full = 1, false
+    local at, is_full, has_request = 1, false, false
     while not is_full do
         local last, seq, attempts, model, user, account, w = open_list.item_at(open, at)
         if not last then break end
-        local is_taken = idle.takes_model(turn, entry.models, model)
-        if is_taken and #seqs > 0 then
+        local is_taken, is_alone = idle.takes_model(turn, entry.models, model), apis.is_of_api(model)
+        if is_taken and is_alone and #seqs > 0 then
+            is_taken, is_full = false, true
+        elseif is_taken and #seqs > 0 then
             bytes = (bytes or hashes.bytes_of(key, rows[1])) + hashes.bytes_of(key, 'q:' .. seq)
             is_taken, is_full = bytes <= REPLY_BYTES, bytes > REPLY_BYTES
         end
@@ -74,7 +78,8 @@ local function claim_topic(turn, topic, entry, turn_of)
             taken[name] = taken[name] or {model, user}
             if model == turn_of[1] and user == turn_of[2] then weight = tonumber(w) end
             shares.count(turn, account, user, model, -1)
-            is_full = #seqs == CLAIM_MAX
+            is_full = is_alone or #seqs == CLAIM_MAX
+            has_request = is_alone
         else
             rest[#rest + 1] = sub(open, at, last)
             left[name] = true
@@ -98,6 +103,7 @@ local function claim_topic(turn, topic, entry, turn_of)
         text[2 * i] = '\n' .. seqs[i] .. '\n'
         text[2 * i + 1] = rows[i]
     end
+    if has_request then text[#text + 1] = requests.line_of_stored(turn, key, seqs[1]) end
     if n > 1 then
         set[#set + 1] = 'l:' .. lease
         set[#set + 1] = list

@@ -25,13 +25,16 @@
 --   poll        digits?
 --   facts       text? 1k  what the engine says of the answer: the JSON members FinishReason and Usage; what is not
 --                         there is taken from its partial answers
+--   deltas      text? 1m  the last pieces of a door's answer (queue/pieces.lua)
+--   offset      number?   how many bytes of deltas precede these. With it the query is known by Seq and lease alone
 -- Replies: ok/seq/ms/created (ms)/its lease, if that ended, or -; with Usage then after spaces the tokens of the
 --   prompt, those of the answer and the model that was asked (name), or default if it was served so
---   | same/seq/ms | done | cancelled | failed | lost | mismatch | missing | replay; after the first two, with a class,
---   what queue/claim.lua replies (empty while Redis is full)
+--   | same/seq/ms | done | cancelled | failed | lost | mismatch | missing | gap/expected | large | replay; after the
+--   first two, with a class, what queue/claim.lua replies (empty while Redis is full)
 local facts_of = require('queue/facts')
 local held = require('queue/held')
 local outcomes = require('queue/outcomes')
+local pieces = require('queue/pieces')
 local polls = require('queue/polls')
 local records = require('queue/records')
 local stored = require('queue/stored')
@@ -71,7 +74,8 @@ end
 
 -- State, row, who waits, and what the topic was counted with.
 local function read(turn, key, seq)
-    local got = call('HMGET', key, 's:' .. seq, 'q:' .. seq, 'w:' .. seq, 'stored', 'd:' .. seq, 'f:' .. seq)
+    local got = call('HMGET', key, 's:' .. seq, 'q:' .. seq, 'w:' .. seq, 'stored', 'd:' .. seq, 'f:' .. seq,
+                     'k:' .. seq)
     bounds.note_read(turn, 0, #(got[2] or ''))
     return got
 end
@@ -96,10 +100,11 @@ local function is_as_default(key, seq, model, lease)
 end
 
 -- Stores it. Returns what is replied of the answer, and whether it is stored.
-local function complete(turn, topic, seq, lease, holder, query, answer, by_text, facts)
+local function complete(turn, topic, seq, lease, holder, query, answer, by_text, facts, deltas, offset)
     local key = turn.prefix .. 't:' .. topic
     local got = read(turn, key, seq)
-    if by_text or not got[2] or not held.ends_with(got[2], query) then
+    if offset and not got[2] then return 'missing' end
+    if not offset and (by_text or not got[2] or not held.ends_with(got[2], query)) then
         local found = held.find_held_text(turn, topic, lease, holder, query, answer)
             or find_open_text(turn, topic, query)
         if found then
@@ -126,6 +131,12 @@ local function complete(turn, topic, seq, lease, holder, query, answer, by_text,
     if holding then
         if by ~= holder or (lease ~= '' and lease ~= holding) then return 'lost' end
     end
+    if offset then
+        if not holding then return 'lost' end -- what its claim has said is gone
+        local refused = pieces.append_deltas(turn, topic, seq, got[3], records.claim_number(state, got[7]), offset,
+                                             deltas)
+        if refused then return refused end
+    end
     local created, account, user, model = match(row, '^(%d+)\n(%S+) (%S+) (%S+)')
     if is_as_default(key, seq, model, holding) then answer, model = records.as_default(answer), 'default' end
     facts = facts_of.merge(holding and got[6], facts)
@@ -146,7 +157,7 @@ end
 
 local function verb(turn, a)
     --- arguments
-    local reply, is_stored = complete(turn, topic, seq, lease, holder, query, answer, by_text, facts)
+    local reply, is_stored = complete(turn, topic, seq, lease, holder, query, answer, by_text, facts, deltas, offset)
     if class == '' or not is_stored then return reply end
     return parts.put_first(reply .. '\n', polls.claim(turn, class, is_parking, engine, poll))
 end

@@ -9,6 +9,7 @@ local leases = require('queue/leases')
 local rate = require('queue/rate')
 local open_list = require('queue/open_list')
 local records = require('queue/records')
+local requests = require('queue/requests')
 local shares = require('queue/shares')
 local counters = require('turn/counters')
 local events = require('turn/events')
@@ -50,9 +51,9 @@ local function refusal_to_wait(turn, open, user, account, model, max_waiting)
 end
 
 -- Stores a query as the next one of its topic and makes it claimable. `key` is that of the topic, and the caller
--- has read the fields `seq` (see next_seq) and `open`. What follows are more fields of it. Returns nil, or what refuses
--- it.
-local function put(turn, key, topic, seq, open, user, account, model, weight, max_waiting, row, ...)
+-- has read the fields `seq` (see next_seq) and `open`. `request`: of a query of a door (queue/requests.lua), which is
+-- one of the fields as well; nil of others. What follows are more fields of it. Returns nil, or what refuses it.
+local function put(turn, key, topic, seq, open, user, account, model, weight, max_waiting, row, request, ...)
     local has_open = open and open ~= ''
     if #seq > 2 and tonumber(seq) > LOOKBACK + 1 then held.list_passed(key, seq) end
     local waiter = not has_open and idle.take_waiter(turn, idle.QUERIES, model)
@@ -65,7 +66,7 @@ local function put(turn, key, topic, seq, open, user, account, model, weight, ma
             call('HSET', key, 'm:' .. seq, lease)
         end
         events.send(turn, waiter.node, {'claim\n' .. waiter.class .. '\n' .. topic .. '\n' .. lease .. '\n1\n1\n' .. seq
-            .. '\n', row})
+            .. '\n', row, request and requests.line_of(request)})
         return nil
     end
     local refusal = refusal_to_wait(turn, has_open and open, user, account, model, max_waiting)

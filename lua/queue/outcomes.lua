@@ -2,7 +2,7 @@
 --   waiting node needs no further call; "changed" makes it check again (partials, a claim that came back). Both begin
 --   with topic and Seq.
 -- An outcome as text: status / 7 row lines / 5 answer lines (empty ones without an answer, with
--- the reason in the place of the answer when Failed or Cancelled).
+-- the reason in the place of the answer when Failed or Cancelled, and of one that Failed with the error in the next).
 local claims = require('queue/claims')
 local fair = require('queue/fair')
 local held = require('queue/held')
@@ -26,7 +26,7 @@ local function as_text(row, state, answer, before, after)
     before = before or ''
     if first == 68 then return {before .. 'Done\n', row, '\n', answer, after} end
     local name = first == 70 and 'Failed' or 'Cancelled'
-    return {before .. name .. '\n', row, '\n', sub(state, 3), '\n\n\n\n' .. (after or '')}
+    return {before .. name .. '\n', row, '\n', sub(state, 3), '\n' .. (answer or '') .. '\n\n\n' .. (after or '')}
 end
 
 local function as_event(topic, seq, row, state, answer)
@@ -58,8 +58,8 @@ end
 local FAILED_MAX = 1000 -- failed queries that operators can list
 
 -- Ends a query that is Open or Pending as Failed ("F") or Cancelled ("C"). `is_lease_over`: the caller
--- has ended its lease, or will. Returns whether it ended the lease.
-local function end_query(turn, topic, seq, kind, reason, is_lease_over)
+-- has ended its lease, or will. `fault` (may be nil): the error of its engine. Returns whether it ended the lease.
+local function end_query(turn, topic, seq, kind, reason, is_lease_over, fault)
     local P = turn.prefix
     local key = P .. 't:' .. topic
     local got = call('HMGET', key, 's:' .. seq, 'q:' .. seq, 'w:' .. seq)
@@ -67,6 +67,7 @@ local function end_query(turn, topic, seq, kind, reason, is_lease_over)
     local lease, _, _, n = records.parse_pending(got[1])
     local state, is_ended = kind .. ' ' .. reason, false
     call('HSET', key, 's:' .. seq, state, 'w:' .. seq, '')
+    if fault then call('HSET', key, 'a:' .. seq, fault) end
     if not lease then
         leave_open(turn, topic, seq)
     elseif not is_lease_over then
@@ -85,7 +86,7 @@ local function end_query(turn, topic, seq, kind, reason, is_lease_over)
     end
     if lease then records.count_ended(turn, topic, {seq}) end
     call('DEL', P .. 'partials:' .. topic .. ':' .. seq)
-    waiters.notify(turn, topic, seq, got[3], as_event(topic, seq, got[2], state))
+    waiters.notify(turn, topic, seq, got[3], as_event(topic, seq, got[2], state, fault))
     return is_ended
 end
 

@@ -1,7 +1,4 @@
--- partial: appends new text of an unfinished answer and renews the lease. The stream partials:<topic>:<seq> has one
--- entry per piece, id "<claim>-<offset>" (what SSE clients see as event id; the offset is that of its end, in bytes of
--- all text), fields k ("t" think, "a" answer), x (text). Overlap with what is stored is ignored, a gap refused. A new
--- claim starts at offset 0.
+-- partial: appends new pieces of an unfinished answer to its log (queue/pieces.lua) and renews the lease.
 -- KEYS: t:<topic>, leases, lease:<id>, partials:<topic>:<seq> stream.
 -- Wakes: every node that waits for the query, with the text; if it was shown, with its end only, so that a node that
 --   missed some reads it.
@@ -20,26 +17,19 @@
 --   mode       words whole|first|shown  whole: a request of its own. Of a node that shows pieces before they are stored
 --                                       (the engine's socket): first: nobody was shown this one; shown: all were
 --   facts      text? 1k  what the engine says of the answer so far: the JSON members FinishReason and Usage
+--   deltas     text? 1m  of a door's answer, instead of text: JSON, one a line. Of these 8 MiB are stored at most
 -- Replies: ok/next offset/age of the query (ms; with the first text that it ever got, or '')/number of the claim/nodes
 --   that wait (by spaces)
 --   | cancelled/next | gap/expected | lost | large | replay
 local facts_of = require('queue/facts')
 local held = require('queue/held')
+local pieces = require('queue/pieces')
 local records = require('queue/records')
-local waiters = require('queue/waiters')
 local bounds = require('turn/bounds')
 local call = redis.call
-local byte, find, format, match, sub = string.byte, string.find, string.format, string.match, string.sub
+local byte, find, format, gsub = string.byte, string.find, string.format, string.gsub
+local match, sub = string.match, string.sub
 local max = math.max
-
-local PARTIALS_S = 86400
-local INLINE_MAX = 65536 -- nodes that wait fetch longer texts
-
--- The event for nodes that wait.
-local function as_event(topic, seq, id, kind, text)
-    if #text > INLINE_MAX then return 'changed\n' .. topic .. '\n' .. seq end
-    return {'piece\n' .. topic .. '\n' .. seq .. '\n' .. id .. '\n' .. kind .. '\n', text}
-end
 
 -- Would these texts without their first bytes begin within a character? Then they are not what is stored.
 local function is_within_character(think, answer, skip)
@@ -47,48 +37,51 @@ local function is_within_character(think, answer, skip)
     return first and first >= 128 and first < 192
 end
 
-local function verb(turn, a)
-    --- arguments
-    local P = turn.prefix
-    local key = P .. 't:' .. topic
-    local got = call('HMGET', key, 'q:' .. seq, 's:' .. seq, 'w:' .. seq, 'c:' .. lease, 'k:' .. seq, 'd:' .. seq)
-    if not got[1] then return 'lost' end
-    bounds.note_read(turn, 0, #got[1])
-    local stream = P .. 'partials:' .. topic .. ':' .. seq
-    local holding, by = records.claim_of(got[2])
-    if holding ~= lease or by ~= holder then
-        if got[4] and find(',' .. got[4] .. ',', ',' .. seq .. ',', 1, true) then
-            return 'cancelled\n' .. format('%d', offset + #think + #answer)
-        end
-        return 'lost'
-    end
-    local last = call('XREVRANGE', stream, '+', '-', 'COUNT', 1)[1]
-    local claim, have = records.claim_number(got[2], got[5]), 0
-    if last then
-        local of, at = match(last[1], '^(%d+)-(%d+)$')
-        if tonumber(of) == claim then have = tonumber(at) else call('DEL', stream) end
-    end
+-- Returns what append_deltas does.
+local function append_text(turn, topic, seq, waiting, claim, offset, think, answer, max_bytes, is_shown)
+    local have, is_first = pieces.begin(turn, topic, seq, claim)
     if offset > have then return 'gap\n' .. have end
     if offset + #think + #answer > max_bytes then return 'large' end
-    local skip = have - offset
+    local skip, had = have - offset, have
     if is_within_character(think, answer, skip) then return 'gap\n' .. have end
-    local is_new = false
     for i, kind in ipairs({'t', 'a'}) do
         local text = i == 1 and think or answer
         local fresh = sub(text, skip + 1)
         skip = max(0, skip - #text)
         if fresh ~= '' then
-            have, is_new = have + #fresh, true
-            local id = claim .. '-' .. have
-            call('XADD', stream, id, 'k', kind, 'x', fresh)
-            waiters.notify(turn, topic, seq, got[3], as_event(topic, seq, id, kind, mode == 'shown' and '' or fresh))
+            have = have + #fresh
+            pieces.append(turn, topic, seq, waiting, claim .. '-' .. have, kind, fresh, is_shown)
         end
     end
-    if is_new then call('EXPIRE', stream, PARTIALS_S) end
+    if have > had then pieces.finish(turn, topic, seq) end
+    return nil, have, is_first and have > had
+end
+
+local function verb(turn, a)
+    --- arguments
+    local key = turn.prefix .. 't:' .. topic
+    local got = call('HMGET', key, 'q:' .. seq, 's:' .. seq, 'w:' .. seq, 'c:' .. lease, 'k:' .. seq, 'd:' .. seq)
+    if not got[1] then return 'lost' end
+    bounds.note_read(turn, 0, #got[1])
+    local holding, by = records.claim_of(got[2])
+    if holding ~= lease or by ~= holder then
+        if got[4] and find(',' .. got[4] .. ',', ',' .. seq .. ',', 1, true) then
+            return 'cancelled\n' .. format('%d', offset + #think + #answer + #gsub(deltas, '\n', ''))
+        end
+        return 'lost'
+    end
+    local claim, refused, have, is_first = records.claim_number(got[2], got[5]), nil, nil, nil
+    if deltas ~= '' then
+        refused, have, is_first = pieces.append_deltas(turn, topic, seq, got[3], claim, offset, deltas)
+    else
+        refused, have, is_first = append_text(turn, topic, seq, got[3], claim, offset, think, answer, max_bytes,
+                                              mode == 'shown')
+    end
+    if refused then return refused end
     held.renew(turn, topic, lease, holder)
     if facts ~= '' then call('HSET', key, 'f:' .. seq, facts_of.merge(call('HGET', key, 'f:' .. seq), facts)) end
     if mode ~= 'whole' and got[6] ~= turn.node then call('HSET', key, 'd:' .. seq, turn.node) end
-    local age = is_new and not last and format('%d', max(0, turn.now_ms - match(got[1], '^%d+'))) or ''
+    local age = is_first and format('%d', max(0, turn.now_ms - match(got[1], '^%d+'))) or ''
     return 'ok\n' .. have .. '\n' .. age .. '\n' .. claim .. '\n' .. (got[3] or '')
 end
 

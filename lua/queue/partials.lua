@@ -1,7 +1,7 @@
 -- partials: returns the state of a query and the pieces of its answer after an event id, for streams.
 -- KEYS: t:<topic>, partials:<topic>:<seq> stream; queue/positions.lua.
 -- Wakes: the node that shows pieces before they are stored (d:<seq>): this one shows them, too.
--- Bound: one query and PIECES_MAX pieces, whose texts are the 1 MiB that `partial` stores at most;
+-- Bound: one query and PIECES_MAX pieces, ending with the one that reaches PIECES_BYTES (AT_ONCE more are read);
 --   queue/positions.lua.
 -- Lane: read.  Home: topic.  Nonce: no.  Full: runs.
 -- Repeatable: yes.
@@ -10,8 +10,8 @@
 --   seq    digits
 --   after  text 48  "<claim>-<offset>" of a piece, 0-0 for all
 -- Replies: missing | number of its claim, or of the last one while there is none/<check's reply, registered as
---   waiting>, NUL, then per piece its id, kind and text, each as <length>:<bytes>.  PIECES_MAX a call: the caller asks
---   again from the last one
+--   waiting>, NUL, then per piece its id, kind and text, each as <length>:<bytes>.  PIECES_MAX or PIECES_BYTES of texts
+--   a call: the caller asks again from the last one
 local outcomes = require('queue/outcomes')
 local positions = require('queue/positions')
 local records = require('queue/records')
@@ -21,7 +21,8 @@ local parts = require('turn/parts')
 local call = redis.call
 local byte = string.byte
 
-local PIECES_MAX = 256
+local PIECES_MAX, PIECES_BYTES = 256, 1048576
+local AT_ONCE = 16 -- read with one command
 
 local function verb(turn, a)
     --- arguments
@@ -50,12 +51,19 @@ local function verb(turn, a)
     local pieces = {}
     parts.put(pieces, head)
     pieces[#pieces + 1] = '\0'
-    for _, entry in ipairs(call('XRANGE', P .. 'partials:' .. topic .. ':' .. seq, '(' .. after, '+',
-                                'COUNT', PIECES_MAX)) do
-        for _, part in ipairs({entry[1], entry[2][2], entry[2][4]}) do
-            pieces[#pieces + 1] = #part .. ':'
-            pieces[#pieces + 1] = part
+    local n, bytes = 0, 0
+    while n < PIECES_MAX and bytes < PIECES_BYTES do
+        local entries = call('XRANGE', P .. 'partials:' .. topic .. ':' .. seq, '(' .. after, '+', 'COUNT', AT_ONCE)
+        for i = 1, #entries do
+            local id, said = entries[i][1], entries[i][2]
+            for _, part in ipairs({id, said[2], said[4]}) do
+                pieces[#pieces + 1] = #part .. ':'
+                pieces[#pieces + 1] = part
+            end
+            n, bytes, after = n + 1, bytes + #said[4], id
+            if bytes >= PIECES_BYTES then break end
         end
+        if #entries < AT_ONCE then break end
     end
     return pieces
 end

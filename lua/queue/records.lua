@@ -7,13 +7,15 @@
 --                when the claim is listed; after it the node that it was handed to, unless it took
 --                it itself. "D": Done. "F <reason>" / "C <reason>": Failed, Cancelled (JSON).
 --   a:<seq>      the answer, 5 lines: answer / think / model (JSON) / ms / account, and if its engine said so
---                after a space the JSON members FinishReason and Usage
+--                after a space the JSON members FinishReason and Usage. Of a query of a door that Failed: the error
+--                that its client gets, if its engine said one (JSON)
 --   m:<seq>      the lease of its last claim by an engine of other models, which served it as `default`
 --   w:<seq>      ids of the nodes waiting for it
 --   l:<lease>    the Seqs of a claim that took more than one, or one that more than LOOKBACK rows came after, ' '
 --   k:<seq>      how many claims of it have ended without an answer; absent: none
 --   d:<seq>      the node that shows its pieces before it stores them, while it is Pending
 --   f:<seq>      what its engine said of the answer in partial answers (queue/facts.lua), while it is Pending
+--   r:<seq>      of a query of a door: its client's request (queue/requests.lua)
 --   c:<lease>    the Seqs of a claim that were cancelled under it, ','
 --   u:<user>     that user's tie to the topic
 --   open         the Open queries by Seq (queue/open_list.lua)

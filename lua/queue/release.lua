@@ -14,6 +14,7 @@
 --                                   count (queue/uncounted.lua)
 --   seq      text? 20               with a lease: the query that failed. Retry: the attempt counts for it alone. Fail:
 --                                   it alone is given back, the lease continues for the others
+--   fault    json? 8k               of a query of a door that failed: the error that its client gets
 -- Replies: ok | ok/- (its lease continues) | lost | replay
 local held = require('queue/held')
 local leases = require('queue/leases')
@@ -57,11 +58,12 @@ local function verb(turn, a)
         seqs, attempts = take_all(turn, topic, lease, holder, is_named and outcome == 'retry' and one)
         if not seqs then return 'lost' end
     end
+    local has_fault = fault ~= ''
     if outcome == 'away' then uncounted.take_back(key, seqs, attempts) end
     if outcome ~= 'fail' then
         outcomes.return_rows(turn, topic, seqs, attempts, reason)
     else
-        for i = 1, #seqs do outcomes.end_query(turn, topic, seqs[i], 'F', reason, true) end
+        for i = 1, #seqs do outcomes.end_query(turn, topic, seqs[i], 'F', reason, true, has_fault and fault) end
     end
     -- Its other queries stay with their engine.
     return is_one and not outcomes.leave_lease(turn, topic, holding, n) and 'ok\n-' or 'ok'

@@ -67,7 +67,7 @@ local function drop_newest(turn, topic, n)
         local to, names = min(from + DROP - 1, last), {}
         drop_rows(turn, topic, from, to)
         for seq = from, to do
-            for _, letter in ipairs({'q:', 's:', 'a:', 'w:', 'b:', 'd:', 'f:', 'k:', 'm:'}) do
+            for _, letter in ipairs({'q:', 's:', 'a:', 'w:', 'b:', 'd:', 'f:', 'k:', 'm:', 'r:'}) do
                 names[#names + 1] = letter .. seq
             end
         end

@@ -83,6 +83,19 @@ bool params_models(struct request *r, struct str *ret_models) must_check;
  * false if they are wrong. */
 bool facts_put(struct buf *b, struct request *r) must_check;
 
+/* --- deltas.c --------------------------------------------------------------------------------- */
+
+enum { DELTAS_MAX_BYTES = 8 << 20 }; /* of one answer, as lua/queue/pieces.lua keeps them */
+
+/* Puts the texts of the member Deltas, one a line; nothing if it is absent. Answers 400 and returns
+ * false if one is no JSON object on one line. */
+bool deltas_put(struct buf *b, struct request *r) must_check;
+
+/* --- claims.c --------------------------------------------------------------------------------- */
+
+/* 409: text or deltas are missing before the request's Offset. `expected`: what there is. */
+void claims_explain_gap(struct request *r, struct str expected);
+
 /* --- outcome.c -------------------------------------------------------------------------------- */
 
 /* Puts what check-query shows of an outcome, without the braces. `is_detail`: Detail=true. */
@@ -99,6 +112,8 @@ struct delivery {
     enum work work;
     struct str topic, lease; /* copies in the request's pool; at == NULL: no claim */
     struct str record;       /* for its lease's key (lua/queue/leases.lua); the same */
+    bool is_of_door;         /* its history is left out: a door's request has its own */
+    bool is_long;            /* its request is to be read, and ends its Details */
 };
 
 enum { CLAIM_REPLY_MAX_BYTES = 32 << 20 }; /* with its history */
@@ -108,18 +123,19 @@ struct claim_view {
     bool is_deployed;
 };
 
+/* Returns whether the request of a door's query is not in the claim, because it is long. */
+bool claim_reply_is_long(const struct claim *claim);
 /* Puts the claim as get-new-queries shows it, without the closing brace, and notes it in
- * `delivery`. */
+ * `delivery`. If more is to be read (is_long, or History=true), claim_reply_fetch_rest does. */
 void claim_reply_put(struct buf *b, struct request *r, struct claim *claim,
                      const struct claim_view *view, struct delivery *delivery);
-/* With History=true: looks for the earlier questions of its topic, ... */
-void claim_reply_fetch_history(struct call_start start, struct request *r,
-                               const struct claim *claim, const struct delivery *delivery);
-/* ... and puts what came, as a member after those of the claim. False if it could not be read, or
- * the client has left meanwhile: the claim has been given back, and the answer must not bring it.
- */
-bool claim_reply_put_history(struct buf *b, struct request *r, struct delivery *delivery,
-                             enum err error, struct str reply) must_check;
+/* Looks for a door's request or, with History=true, for the earlier questions of its topic, ... */
+void claim_reply_fetch_rest(struct call_start start, struct request *r, const struct claim *claim,
+                            const struct delivery *delivery);
+/* ... and puts what came. False if it could not be read, or the client has left meanwhile: the
+ * claim has been given back, and the answer must not bring it. */
+bool claim_reply_put_rest(struct buf *b, struct request *r, struct delivery *delivery,
+                          enum err error, struct str reply) must_check;
 /* Records the claim that is about to be answered. */
 void delivery_note(struct delivery *delivery, struct request *r, const struct claim *claim);
 /* When the request is gone: confirms the claim if its bytes reached the client's socket, otherwise

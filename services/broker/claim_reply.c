@@ -65,13 +65,48 @@ static void put_details(struct buf *b, const struct claim *claim, const struct c
         buf_put_json_time(b, row->created_ms);
         buf_put_key(b, "Traceparent");
         buf_put(b, row->trace.n > 0 ? row->trace : STR("null")); /* and RequestId */
+        struct str api = lines_api_of(row);
+        if (api.n > 0) {
+            buf_put_key(b, "Api");
+            buf_put_json(b, api);
+        }
         struct str namespace = lines_namespace_of(row->user_name);
         if (namespace.n > 0) {
             buf_put_key(b, "Namespace");
             buf_put_json(b, namespace);
         }
-        buf_put_char(b, '}');
+        if (i + 1 < claim->n)
+            buf_put_char(b, '}');
     }
+}
+
+/* Returns the line after the row of a claim of one query. */
+static struct str request_line_of(const struct claim *claim)
+{
+    struct lines lines = claim->queries;
+    if (claim->n != 1)
+        return STR("");
+    (void)lines_next(&lines);
+    (void)lines_next_row(&lines);
+    return lines_next(&lines);
+}
+
+bool claim_reply_is_long(const struct claim *claim)
+{
+    struct str request = request_line_of(claim);
+    return request.n > 0 && request.at[0] != '"';
+}
+
+/* Ends Details, unless a long request is to be read. */
+static void put_request(struct buf *b, const struct claim *claim, const struct delivery *delivery)
+{
+    if (delivery->is_of_door)
+        buf_put_key(b, "Request");
+    if (delivery->is_long)
+        return;
+    if (delivery->is_of_door)
+        buf_put(b, request_line_of(claim));
+    buf_lit(b, "}}");
 }
 
 void claim_reply_put(struct buf *b, struct request *r, struct claim *claim,
@@ -116,7 +151,9 @@ void claim_reply_put(struct buf *b, struct request *r, struct claim *claim,
     buf_put_u64(b, claim->attempt);
     buf_lit(b, ",\"Details\":{");
     put_details(b, claim, rows);
-    buf_put_char(b, '}');
+    delivery->is_of_door = claim->n == 1 && lines_api_of(&rows[0].row).n > 0;
+    delivery->is_long = delivery->is_of_door && claim_reply_is_long(claim);
+    put_request(b, claim, delivery);
 }
 
 static char *append(char *at, struct str text)
@@ -158,10 +195,15 @@ void delivery_note(struct delivery *delivery, struct request *r, const struct cl
     delivery->record = claim->work == WORK_QUERIES ? record_of(r, claim) : STR("");
 }
 
-void claim_reply_fetch_history(struct call_start start, struct request *r,
-                               const struct claim *claim, const struct delivery *delivery)
+void claim_reply_fetch_rest(struct call_start start, struct request *r, const struct claim *claim,
+                            const struct delivery *delivery)
 {
     struct lines lines = claim->queries;
+    if (delivery->is_long) {
+        call_request(start, .topic = delivery->topic, .seq = lines_next_u64(&lines),
+                     .lease = delivery->lease);
+        return;
+    }
     struct str before = request_copy(r, lines_next(&lines));
     call_thread(start, .topic = delivery->topic, .user = STR(""), .after = STR(""),
                 .before = before, .limit = NO_NUMBER);
@@ -173,17 +215,11 @@ static void give_back(struct delivery *delivery, struct request *r, bool sent)
     delivery->topic.at = NULL;
 }
 
-bool claim_reply_put_history(struct buf *b, struct request *r, struct delivery *delivery,
-                             enum err error, struct str reply)
+static void put_history(struct buf *b, bool is_there, struct lines lines)
 {
-    struct lines lines = lines_of(reply);
     bool is_first = true;
-    if (error != ERR_OK || request_client_left(r)) {
-        give_back(delivery, r, false);
-        return false;
-    }
     buf_lit(b, ",\"History\":[");
-    if (str_eq(lines_next(&lines), STR("ok"))) {
+    if (is_there) {
         lines_next(&lines); /* a page of the newest is all that History holds */
         while (lines_are_left(&lines)) {
             struct str seq = lines_next(&lines);
@@ -201,6 +237,23 @@ bool claim_reply_put_history(struct buf *b, struct request *r, struct delivery *
         }
     }
     buf_put_char(b, ']');
+}
+
+bool claim_reply_put_rest(struct buf *b, struct request *r, struct delivery *delivery,
+                          enum err error, struct str reply)
+{
+    struct lines lines = lines_of(reply);
+    bool is_ok = error == ERR_OK && str_eq(lines_next(&lines), STR("ok"));
+    if (error != ERR_OK || request_client_left(r) || (delivery->is_long && !is_ok)) {
+        give_back(delivery, r, false);
+        return false;
+    }
+    if (!delivery->is_long) {
+        put_history(b, is_ok, lines);
+        return true;
+    }
+    buf_put(b, lines.rest);
+    buf_lit(b, "}}");
     return true;
 }
 

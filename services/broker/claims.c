@@ -13,6 +13,7 @@ enum {
     LEASE_MAX_BYTES = 20,
     PARTIAL_INTERVAL_MS = 100,
     PARTIALS_MAX_BYTES = 1 << 20,
+    FAULT_MAX_BYTES = 8 << 10,
     REASON_MAX_BYTES = 1024
 };
 
@@ -44,7 +45,7 @@ static void note_beat(struct request *r)
         queue_note_beat(broker_of(r)->queue, r->account->name_token, names_of(r, engine));
 }
 
-static void explain_gap(struct request *r, struct str expected)
+void claims_explain_gap(struct request *r, struct str expected)
 {
     char detail[192], members[64];
     snprintf(detail, sizeof detail,
@@ -62,13 +63,14 @@ static void on_partial(struct request *r, enum err error, struct str reply)
     bool is_cancelled = str_eq(tag, STR("cancelled"));
     if (error == ERR_OK && str_eq(tag, STR("gap"))) {
         struct str expected = lines_next(&lines);
-        explain_gap(r, expected);
+        claims_explain_gap(r, expected);
         return;
     }
     if (!(error == ERR_OK && is_cancelled) && reply_refuse(r, error, tag, &lines))
         return;
     note_beat(r);
-    if (!is_cancelled && (has_text(r, "Think") || has_text(r, "Answer")))
+    if (!is_cancelled &&
+        (has_text(r, "Think") || has_text(r, "Answer") || request_member(r, "Deltas") != NULL))
         metrics_add(r->server->metrics, METRIC_PIECES_STORED, 1);
     struct str next = lines_next(&lines), age_ms = lines_next(&lines);
     uint64_t age;
@@ -91,10 +93,11 @@ static void on_partial(struct request *r, enum err error, struct str reply)
  * lost. */
 static bool check_text(struct request *r)
 {
-    static const char *const known[] = {"Topic",        "Seq",    "Lease", "Offset",
-                                        "Think",        "Answer", "Query", "Model",
-                                        "FinishReason", "Usage",  NULL};
-    if (request_member(r, "Think") != NULL || request_member(r, "Answer") != NULL)
+    static const char *const known[] = {"Topic",        "Seq",    "Lease",  "Offset",
+                                        "Think",        "Answer", "Query",  "Model",
+                                        "FinishReason", "Usage",  "Deltas", NULL};
+    if (request_member(r, "Think") != NULL || request_member(r, "Answer") != NULL ||
+        request_member(r, "Deltas") != NULL)
         return true;
     struct buf unknown;
     buf_init(&unknown, 1024);
@@ -113,20 +116,30 @@ void broker_give_partial(struct request *r)
     struct str topic, lease, think, answer;
     uint64_t seq;
     int64_t offset;
-    if (!request_body(r) || !names_topic_member(r, &topic) || !params_seq(r, 1, &seq) ||
-        !read_lease(r, &lease) || !request_number(r, "Offset", 0, PARTIALS_MAX_BYTES, &offset) ||
+    if (!request_body(r))
+        return;
+    bool has_deltas = request_member(r, "Deltas") != NULL;
+    if (!names_topic_member(r, &topic) || !params_seq(r, 1, &seq) || !read_lease(r, &lease) ||
+        !request_number(r, "Offset", 0, has_deltas ? DELTAS_MAX_BYTES : PARTIALS_MAX_BYTES,
+                        &offset) ||
         !request_optional_text(r, "Think", PARTIALS_MAX_BYTES, &think) ||
         !request_optional_text(r, "Answer", PARTIALS_MAX_BYTES, &answer) || !check_text(r))
         return;
     struct buf *b = &r->server->scratch;
     buf_clear(b);
+    if (!deltas_put(b, r))
+        return;
+    size_t deltas_n = b->n;
     if (!facts_put(b, r))
         return;
     queue_claim_lives(broker_of(r)->queue, topic, lease);
     call_partial(request_call(r, on_partial), .topic = topic, .seq = seq, .lease = lease,
-                 .offset = (uint64_t)offset, .think = think, .answer = answer,
-                 .max_bytes = PARTIALS_MAX_BYTES, .holder = r->account->name_token,
-                 .mode = r->inner != NULL ? PARTIAL_FIRST : PARTIAL_WHOLE, .facts = buf_str(b));
+                 .offset = (uint64_t)offset, .think = has_deltas ? STR("") : think,
+                 .answer = has_deltas ? STR("") : answer, .max_bytes = PARTIALS_MAX_BYTES,
+                 .holder = r->account->name_token,
+                 .mode = r->inner != NULL && !has_deltas ? PARTIAL_FIRST : PARTIAL_WHOLE,
+                 .facts = ((struct str){b->at + deltas_n, b->n - deltas_n}),
+                 .deltas = ((struct str){b->at, deltas_n}));
 }
 
 static void on_extended(struct request *r, enum err error, struct str reply)
@@ -169,6 +182,7 @@ static void on_released(struct request *r, enum err error, struct str reply)
 void broker_release_claim(struct request *r)
 {
     struct str topic, lease, reason, seq = STR("");
+    const struct json_span *fault;
     bool is_retry, is_away;
     int64_t number;
     if (!request_body(r) || !names_topic_member(r, &topic) || !read_lease(r, &lease) ||
@@ -184,9 +198,23 @@ void broker_release_claim(struct request *r)
     struct buf *b = &r->server->scratch;
     buf_clear(b);
     buf_put_json(b, reason.n > 0 ? reason : STR("The engine gave it back."));
+    size_t reason_n = b->n;
+    fault = request_member(r, "Error");
+    if (fault != NULL && fault->kind != JSON_SPAN_OBJECT) {
+        explain_member(r, "Error", "an object with status, message, type, param and code");
+        return;
+    }
+    if (fault != NULL && !is_retry)
+        buf_put_span(b, fault);
+    if (b->n - reason_n > FAULT_MAX_BYTES) {
+        explain(r, ERR_TOO_LARGE, "Error takes %llu %s as JSON: at most 8 KiB are kept.",
+                COUNTED(b->n - reason_n, "byte"));
+        return;
+    }
     call_release(request_call(r, on_released), .topic = topic, .lease = lease,
-                 .holder = r->account->name_token, .query = STR(""), .reason = buf_str(b),
-                 .seq = seq,
+                 .holder = r->account->name_token, .query = STR(""),
+                 .reason = ((struct str){b->at, reason_n}), .seq = seq,
+                 .fault = ((struct str){b->at + reason_n, b->n - reason_n}),
                  .outcome = !is_retry ? RELEASE_FAIL
                             : is_away ? RELEASE_AWAY
                                       : RELEASE_RETRY);

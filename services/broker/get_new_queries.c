@@ -28,10 +28,10 @@ static void answer_empty(struct request *r)
     respond_json_fixed(r, 200, STR("{" EMPTY_CLAIM "}"));
 }
 
-static void answer_with_history(struct request *r, enum err error, struct str reply)
+static void answer_with_rest(struct request *r, enum err error, struct str reply)
 {
     struct get_new_queries *op = r->state;
-    if (claim_reply_put_history(&op->text, r, &op->engine.delivery, error, reply)) {
+    if (claim_reply_put_rest(&op->text, r, &op->engine.delivery, error, reply)) {
         buf_put_char(&op->text, '}');
         respond_json(r, 200, &op->text);
     } else if (error == ERR_OK) {
@@ -45,15 +45,16 @@ static void on_claim(struct engine_poll *p, struct claim *claim)
 {
     struct get_new_queries *op = container_of(p, struct get_new_queries, engine);
     struct request *r = p->r;
-    struct buf *b = op->has_history ? &op->text : &r->server->scratch;
+    bool is_long = claim_reply_is_long(claim);
+    struct buf *b = op->has_history || is_long ? &op->text : &r->server->scratch;
     buf_clear(b);
     claim_reply_put(b, r, claim, &op->view, &p->delivery);
-    if (!op->has_history) {
+    if (!p->delivery.is_long && (!op->has_history || p->delivery.is_of_door)) {
         buf_put_char(b, '}');
         respond_json(r, 200, b);
         return;
     }
-    claim_reply_fetch_history(request_call(r, answer_with_history), r, claim, &p->delivery);
+    claim_reply_fetch_rest(request_call(r, answer_with_rest), r, claim, &p->delivery);
 }
 
 static void on_gone(struct request *r)

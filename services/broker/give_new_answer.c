@@ -46,10 +46,10 @@ static void answer_empty(struct request *r)
     respond_json(r, 200, b);
 }
 
-static void answer_with_history(struct request *r, enum err error, struct str reply)
+static void answer_with_rest(struct request *r, enum err error, struct str reply)
 {
     struct give_new_answer *op = r->state;
-    if (!claim_reply_put_history(&op->text, r, &op->next.delivery, error, reply)) {
+    if (!claim_reply_put_rest(&op->text, r, &op->next.delivery, error, reply)) {
         answer_empty(r);
         return;
     }
@@ -60,13 +60,13 @@ static void answer_with_history(struct request *r, enum err error, struct str re
 static void on_claim(struct engine_poll *p, struct claim *claim)
 {
     struct give_new_answer *op = container_of(p, struct give_new_answer, next);
-    struct buf *b = op->has_history ? &op->text : &p->r->server->scratch;
+    bool is_long = claim_reply_is_long(claim);
+    struct buf *b = op->has_history || is_long ? &op->text : &p->r->server->scratch;
     put_answered(b, p->r);
     buf_put_key(b, "Next");
     claim_reply_put(b, p->r, claim, &op->view, &p->delivery);
-    if (op->has_history) {
-        claim_reply_fetch_history(request_call(p->r, answer_with_history), p->r, claim,
-                                  &p->delivery);
+    if (p->delivery.is_long || (op->has_history && !p->delivery.is_of_door)) {
+        claim_reply_fetch_rest(request_call(p->r, answer_with_rest), p->r, claim, &p->delivery);
         return;
     }
     buf_lit(b, "}}");
@@ -96,6 +96,10 @@ static bool note_answered(struct request *r, enum err error, struct lines *reply
 {
     struct give_new_answer *op = r->state;
     struct str tag = lines_next(reply);
+    if (error == ERR_OK && str_eq(tag, STR("gap"))) {
+        claims_explain_gap(r, lines_next(reply));
+        return false;
+    }
     if (reply_refuse(r, error, tag, reply)) {
         metrics_add(r->server->metrics, METRIC_ANSWERS_REFUSED, 1);
         return false;
@@ -188,8 +192,9 @@ static void put_text_list(struct buf *b, const struct json_span *value)
 /* Puts members that may hold the text that Answer should. */
 static size_t put_unknown(struct buf *b, struct request *r)
 {
-    static const char *const known[] = {"Query", "Topic", "Seq",          "Think", "Answer",
-                                        "Lease", "Model", "FinishReason", "Usage", NULL};
+    static const char *const known[] = {"Query",  "Topic",  "Seq",    "Think",
+                                        "Answer", "Lease",  "Model",  "FinishReason",
+                                        "Usage",  "Deltas", "Offset", NULL};
     buf_init(b, 1024);
     return json_put_unknown(b, r->members, r->member_n, known);
 }
@@ -255,16 +260,34 @@ static void release(struct request *r, struct str topic, struct str query)
     call_release(request_call(r, on_released), .topic = topic, .lease = STR(""),
                  .holder = r->account->name_token, .query = query,
                  .reason = STR("\"The engine gave it back.\""), .outcome = RELEASE_RETRY,
-                 .seq = STR(""));
+                 .seq = STR(""), .fault = STR(""));
+}
+
+/* An answer with Deltas is known by Seq and Lease: *ret_offset is then a number. False after a 400.
+ */
+static bool read_offset(struct request *r, struct str lease, uint64_t *ret_offset)
+{
+    int64_t offset;
+    *ret_offset = NO_NUMBER;
+    if (request_member(r, "Deltas") == NULL)
+        return true;
+    if (!request_number(r, "Offset", 0, DELTAS_MAX_BYTES, &offset))
+        return false;
+    if (lease.n == 0)
+        return explain_member(r, "Lease", "the Lease of a claim, a string of digits");
+    *ret_offset = (uint64_t)offset;
+    return true;
 }
 
 void broker_give_new_answer(struct request *r)
 {
     struct str topic, query, lease;
-    uint64_t seq;
+    uint64_t seq, offset;
     if (!request_body(r) || !names_topic_member(r, &topic) ||
-        !request_text(r, "Query", 1, QUERY_MAX_BYTES, &query) || !params_seq(r, 0, &seq) ||
-        !request_optional_text(r, "Lease", 20, &lease))
+        (request_member(r, "Deltas") == NULL &&
+         !request_text(r, "Query", 1, QUERY_MAX_BYTES, &query)) ||
+        !params_seq(r, 0, &seq) || !request_optional_text(r, "Lease", 20, &lease) ||
+        !read_offset(r, lease, &offset))
         return;
     struct buf *b = &r->server->scratch;
     if (is_deployed_release(r, seq)) {
@@ -294,12 +317,16 @@ void broker_give_new_answer(struct request *r)
     if (r->exchange.held_bytes > 0)
         op->wait_s = 0; /* its body would be kept as long as it waits */
     buf_clear(b);
-    buf_put_span(b, request_member(r, "Query"));
+    if (offset == NO_NUMBER)
+        buf_put_span(b, request_member(r, "Query"));
     size_t query_n = b->n;
     if (!put_answer(b, r))
         return;
     size_t answer_n = b->n - query_n;
     if (!facts_put(b, r))
+        return;
+    size_t facts_n = b->n - query_n - answer_n;
+    if (!deltas_put(b, r))
         return;
     if (b->is_over || answer_n > ANSWER_MAX_BYTES) {
         explain(r, ERR_TOO_LARGE,
@@ -318,7 +345,9 @@ void broker_give_new_answer(struct request *r)
                   .lease = lease.at == NULL ? STR("") : lease, .holder = r->account->name_token,
                   .query = ((struct str){b->at, query_n}),
                   .answer = ((struct str){b->at + query_n, answer_n}),
-                  .facts = ((struct str){b->at + query_n + answer_n, b->n - query_n - answer_n}),
-                  .by_text = r->account->is_deployed, .class = join.class,
+                  .facts = ((struct str){b->at + query_n + answer_n, facts_n}),
+                  .deltas = ((struct str){b->at + query_n + answer_n + facts_n,
+                                          b->n - query_n - answer_n - facts_n}),
+                  .offset = offset, .by_text = r->account->is_deployed, .class = join.class,
                   .is_parking = op->next.poll.may_park, .engine = join.engine, .poll = join.number);
 }

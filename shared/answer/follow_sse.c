@@ -19,6 +19,8 @@ static void on_piece(struct follow *follow, enum follow_kind kind, struct str te
         [FOLLOW_THINK] = "think", [FOLLOW_ANSWER] = "token", [FOLLOW_RESET] = "reset"};
     char bytes[PIECE_ID_BYTES];
     struct buf data;
+    if (names[kind] == NULL)
+        return;
     buf_init(&data, FOLLOW_TEXT_MAX_BYTES * 6);
     buf_lit(&data, "{\"text\":");
     buf_put_json(&data, text);

@@ -19,7 +19,8 @@
 #include "shared/queue/core.h"
 
 enum {
-    PIECES_PAGE = 256, /* lua/queue/partials.lua */
+    PIECES_PAGE = 256,    /* lua/queue/partials.lua */
+    PAGE_BYTES = 1 << 20, /* or pieces with so many bytes of text */
     AGAIN_MS = 1000,
     BEHIND_MS = 250,          /* by then what is shown is stored (ADR 94) */
     KEPT_MAX_BYTES = 72 << 10 /* more than a message brings */
@@ -44,16 +45,22 @@ static void move(struct follow *f, enum follow_state to)
 static void give(struct follow *f, struct piece piece)
 {
     f->id = piece.id;
+    if (piece.is_delta && !f->takes_deltas)
+        return;
     f->has_text = true;
+    f->has_deltas |= piece.is_delta;
     if (piece.is_answer)
         buf_put(&f->answer, piece.text);
     if (!piece_id_is_before(f->seen, piece.id))
         return;
-    if (f->seen.claim == piece.id.claim)
+    if (f->seen.claim == piece.id.claim && !piece.is_delta)
         piece_cut(&piece, f->seen.offset);
     if (piece.text.n > 0)
-        f->events->on_piece(f, piece.is_answer ? FOLLOW_ANSWER : FOLLOW_THINK, piece.text,
-                            piece.id);
+        f->events->on_piece(f,
+                            piece.is_delta    ? FOLLOW_DELTA
+                            : piece.is_answer ? FOLLOW_ANSWER
+                                              : FOLLOW_THINK,
+                            piece.text, piece.id);
 }
 
 static void give_whole(struct follow *f, struct str text)
@@ -66,7 +73,7 @@ static void begin_claim(struct follow *f, uint64_t claim)
 {
     bool was_given = f->has_text || (f->seen.claim > 0 && f->seen.claim < claim);
     f->id = (struct piece_id){claim, 0};
-    f->has_text = false;
+    f->has_text = f->has_deltas = false;
     buf_clear(&f->answer);
     if (was_given)
         f->events->on_restart(f);
@@ -85,16 +92,19 @@ static bool fits(struct follow *f, struct piece *piece)
     return true;
 }
 
-static unsigned read_pieces(struct follow *f, struct lines pieces)
+/* Returns whether the page may not be the last one. */
+static bool read_pieces(struct follow *f, struct lines pieces)
 {
     struct piece piece;
     unsigned count = 0;
+    size_t bytes = 0;
     while (piece_next(&pieces, &piece)) {
+        count++;
+        bytes += piece.text.n;
         if (fits(f, &piece))
             give(f, piece);
-        count++;
     }
-    return count;
+    return count == PIECES_PAGE || bytes >= PAGE_BYTES;
 }
 
 /* Gives what no piece has brought of the thoughts or the answer. */
@@ -160,7 +170,7 @@ void follow_stop(struct follow *f)
 
 static void end_with(struct follow *f, const struct outcome *o)
 {
-    if (o != NULL && o->answer.n > 0)
+    if (o != NULL && o->answer.n > 0 && !f->has_deltas)
         complete(f, o);
     follow_stop(f);
     f->events->on_end(f, o);
@@ -215,8 +225,8 @@ static void read_reply(struct follow *f, struct str reply)
     }
     if (claim > f->id.claim)
         begin_claim(f, claim);
-    unsigned count = read_pieces(f, lines_of(pieces));
-    if (count == PIECES_PAGE) {
+    bool has_more = read_pieces(f, lines_of(pieces));
+    if (has_more) {
         f->is_again = true;
     } else if (o.answer.n > 0 || o.reason.n > 0) {
         end_with(f, &o);
@@ -224,7 +234,7 @@ static void read_reply(struct follow *f, struct str reply)
     } else if (str_eq(o.status, STR("Open"))) {
         give_position(f, &lines);
     }
-    if (count < PIECES_PAGE && !give_kept(f))
+    if (!has_more && !give_kept(f))
         loop_set_deadline(f->queue->loop, &f->again, BEHIND_MS);
     f->is_again |= piece_id_is_before(f->id, f->stored);
     if (f->events->on_given != NULL)

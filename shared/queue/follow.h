@@ -28,6 +28,7 @@ enum { FOLLOW_TEXT_MAX_BYTES = 4 << 20 };
 enum follow_kind {
     FOLLOW_THINK,
     FOLLOW_ANSWER,
+    FOLLOW_DELTA, /* with takes_deltas only; what is given then is all there is */
     FOLLOW_RESET, /* the whole answer so far: the text given before is not a prefix of it */
     FOLLOW_NR
 };
@@ -79,6 +80,10 @@ struct follow {
     enum follow_state state;
     uint64_t number; /* for the log of its states */
     bool has_text, is_again;
+    /* Set by the owner before follow_start. Others than doors read the text of a door's answer at
+     * its end. */
+    bool takes_deltas;
+    bool has_deltas; /* that were given, of this claim */
 };
 
 /* `queue` and `events` are borrowed. `seen`: what the reader already has, from another follow of

@@ -32,6 +32,12 @@ struct query_row lines_next_row(struct lines *lines)
     return row;
 }
 
+struct str lines_api_of(const struct query_row *row)
+{
+    struct str model = row->model_name, api = str_cut(&model, '/');
+    return model.at == NULL ? STR("") : api;
+}
+
 /* A JSON string has no quote without a backslash, so a traceparent cannot contain the key. */
 struct str lines_request_id(const struct query_row *row)
 {
@@ -57,7 +63,11 @@ struct outcome lines_next_outcome(struct lines *lines)
         o.answer = first;
     else
         o.reason = first;
-    o.think = lines_next(lines);
+    struct str second = lines_next(lines);
+    if (str_eq(o.status, STR("Failed")))
+        o.fault = second;
+    else
+        o.think = second;
     o.model = lines_next(lines);
     o.answered_ms = lines_next_u64(lines);
     struct str by = lines_next(lines);

@@ -46,6 +46,8 @@ struct query_row {
     struct str trace; /* what follows "Traceparent": in an object, see row.h; may be "" */
 };
 struct query_row lines_next_row(struct lines *lines);
+/* The Api of the door that it came through (lua/queue/apis.lua), as in "chat"; n == 0: none. */
+struct str lines_api_of(const struct query_row *row);
 /* The id of the request that added the query; `at == NULL`: unknown, or one that would need an
  * escape in JSON. */
 struct str lines_request_id(const struct query_row *row);
@@ -56,6 +58,7 @@ struct outcome {
     struct query_row row;
     struct str answer, think, model; /* JSON; empty without an answer */
     struct str reason;               /* JSON; Failed and Cancelled only */
+    struct str fault; /* JSON; Failed only: the error that its engine said, of a door; or "" */
     uint64_t answered_ms;
     struct str facts; /* JSON members FinishReason and Usage, as far as its engine said; or "" */
 };
@@ -72,7 +75,8 @@ void buf_put_json_text(struct buf *b, struct str json);
 enum work { WORK_QUERIES, WORK_LOOKUPS, WORK_NR };
 
 /* A claim, see lua/queue/claims.lua and lua/lookup/lookups.lua. `queries` holds the rest of the
- * reply: Seqs and rows, or for a lookup its fragment (JSON), count and threshold. */
+ * reply: Seqs and rows, or for a lookup its fragment (JSON), count and threshold. After the row of
+ * a door's query comes its request (JSON), or if that is long its size. */
 struct claim {
     enum work work;
     struct str class_name;

@@ -49,7 +49,8 @@ void piece_cut(struct piece *piece, uint64_t offset)
 
 static bool read(struct str id, struct str kind, struct str text, struct piece *ret_piece)
 {
-    struct piece piece = {.is_answer = str_eq(kind, STR("a")), .text = text};
+    struct piece piece = {
+        .is_answer = str_eq(kind, STR("a")), .is_delta = str_eq(kind, STR("d")), .text = text};
     if (!piece_id_parse(id, &piece.id) || text.n > piece.id.offset)
         return false;
     *ret_piece = piece;
@@ -73,7 +74,7 @@ void piece_put(struct buf *b, const struct piece *piece)
 {
     char id[PIECE_ID_BYTES];
     put_part(b, piece_id_put(piece->id, id));
-    put_part(b, piece->is_answer ? STR("a") : STR("t"));
+    put_part(b, piece->is_delta ? STR("d") : piece->is_answer ? STR("a") : STR("t"));
     put_part(b, piece->text);
 }
 

@@ -25,7 +25,8 @@ bool piece_id_is_before(struct piece_id a, struct piece_id b);
 
 struct piece {
     struct piece_id id; /* of its end */
-    bool is_answer;     /* otherwise a thought */
+    bool is_answer;     /* otherwise a thought, or a delta */
+    bool is_delta;      /* of a door's answer: JSON on one line, which is never cut */
     struct str text;    /* borrowed */
 };
 

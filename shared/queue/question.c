@@ -89,7 +89,7 @@ static void leave(struct queue *queue, struct str topic, uint64_t keep_ms)
     struct turn *turn = shards_turn(queue_shards(queue), topic);
     if (!turn_is_up(turn))
         return; /* what a node leaves there is swept (lua/queue/sweep_asks.lua) */
-    call_ask_leave(turn_forget(turn), .topic = topic, .keep_ms = keep_ms);
+    call_ask_leave(turn_forget(turn), .topic = topic, .keep_ms = keep_ms, .ended_ms = NO_NUMBER);
 }
 
 /* It ended before it was known to be in the queue. */

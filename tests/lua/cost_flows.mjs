@@ -38,6 +38,25 @@ export const flows = {
     await m.expect(/^ok/, 'retry', 0, 't', 1);
   },
 
+  async 'one request of a door with all that it may hold, through its life'(m) {
+    const request = m.json(9 << 20);
+    const deltas = Array.from({ length: m.n(12) }, () => `{"a":"${'x'.repeat(80_000)}"}`).join('\n');
+    const bytes = deltas.replaceAll('\n', '').length;
+    await m.cmd('HSET', m.key('models_seen'), 'chat/m', `${Date.now()} E `);
+    for (const topic of ['a1', 'a2']) {
+      await m.expect(/^ok/, 'door_ask', 0, topic, 'alice', 'F', 'chat/m', 1, 100, tailOf(), request);
+      const claim = await m.expect(/^claim/, 'claim', 0, 'E|chat/m', '0');
+      const lease = claim.split('\n')[3];
+      await m.expect(/^ok/, 'request', topic, 1, lease);
+      await m.expect(/^ok/, 'partial', 0, topic, 1, lease, 0, '', '', 1 << 20, 'E', 'whole', '', deltas);
+      await m.expect(/^1\nPending/, 'partials', topic, 1, '0-0');
+      if (topic === 'a1') await m.expect(/^ok/, 'complete', 0, topic, 1, lease, 'E', '', lines(`[${m.json(ANSWER)}]`, 'null', 'null'), '', '', '', '', '', '', deltas, bytes);
+      else await m.expect(/^ok/, 'release', 0, topic, lease, 'E', '', '"no"', 'fail', '', `{"message":${m.json(8000)}}`);
+      await m.expect(/^ok/, 'ask_leave', topic, 0, 60_000);
+    }
+    await m.call('sweep_asks');
+  },
+
   async 'a topic of large rows'(m) {
     const answer = lines(`[${m.json(ANSWER)}]`, 'null', 'null', 1500, 'E');
     await m.rows('t', 6, { state: () => 'D', answer });

@@ -130,11 +130,13 @@ static void take_piece(struct engine_socket *s, const struct engine_members *m, 
     struct draft_frame frame;
     bool is_piece = read_piece(s, m, id, &frame);
     bool has_facts = engine_member(m, "FinishReason") != NULL || engine_member(m, "Usage") != NULL;
+    is_piece = is_piece && engine_member(m, "Deltas") == NULL;
     if (is_piece && !has_facts && engine_drafts_take(&s->drafts, &frame)) {
         engine_socket_pace(s);
         return;
     }
     struct engine_ask *ask = begin(s, FRAME_PARTIAL, m, id);
+    ask->is_of_door = engine_member(m, "Deltas") != NULL;
     ask->is_primed = is_piece && engine_drafts_prime(&s->drafts, &frame);
     hand_over(ask, m, json);
     if (ask->is_primed)

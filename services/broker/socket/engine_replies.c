@@ -70,7 +70,7 @@ static void send_with_claim(struct engine_socket *s, const struct engine_ask *as
 }
 
 /* A piece that went the way of its route: what follows may be shown before it is stored. Without an
- * Id it is not answered if it was stored. */
+ * Id it is not answered if it was stored, unless it is of a door: nothing else reports those. */
 static void reply_partial(struct engine_socket *s, const struct engine_ask *ask, int status,
                           const struct engine_members *m, struct str body)
 {
@@ -86,7 +86,7 @@ static void reply_partial(struct engine_socket *s, const struct engine_ask *ask,
                                 engine_member_raw(m, "Nodes"));
     if (!is_stored)
         engine_reply(s, ask, status, body);
-    else if (ask->id[0] != 0)
+    else if (ask->id[0] != 0 || ask->is_of_door)
         engine_reply_stored(s, str_of(ask->id), ask->seq, str_of(ask->lease), next);
 }
 

@@ -64,8 +64,9 @@ struct engine_ask {
     size_t body_n;
     /* For a frame: */
     enum engine_frame frame;
-    bool is_one;    /* a release of one query */
-    bool is_primed; /* a piece of a draft (engine_drafts.h) */
+    bool is_one;     /* a release of one query */
+    bool is_primed;  /* a piece of a draft (engine_drafts.h) */
+    bool is_of_door; /* it has Deltas, which no draft holds */
     uint64_t seq;
     char id[ENGINE_FRAME_ID_MAX_BYTES + 1], lease[24]; /* as JSON; digits. "": none */
     char request_id[TRACE_REQUEST_ID_MAX + 1];         /* its RequestId; "": none */

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+//
+// Queries of the doors (/v1): a request beside the row, one query a claim, deltas as an answer's pieces, the engine's error
+// of one that failed.
+import assert from 'node:assert/strict';
+import { lines, rowOf, scripts, soon, stream, tailOf, ttl, zset } from '../../support/lua.mjs';
+
+const MODEL = 'chat/llama3';
+const TAIL = tailOf({ user: 'alice', model: 'llama3', query: 'Hi' });
+const REQUEST = JSON.stringify('{"model":"llama3",\n"messages":[]}');
+const LONG = JSON.stringify('x'.repeat(70_000));
+const seen = (ms = 0) => ({ models_seen: { [MODEL]: `${Date.now() - ms} E ` } });
+const ask = ({ topic = 'ask.1', model = MODEL, request = REQUEST, max = 100 } = {}) => ['door_ask', 0, topic, 'alice', 'Frontend_1', model, 1, max, TAIL, request];
+const row = rowOf({ user: 'alice', model: 'llama3', query: 'Hi' });
+const topicOf = (state, more = {}) => ({ seq: '1', 'q:1': row, 'r:1': REQUEST, asks: '1', ...(state ? { 's:1': state } : {}), ...more });
+const pending = (more) => ({ 't:t': topicOf('P 7 1 E 1', { 'w:1': 'n1', ...more }), leases: zset({ '7 t': 9e12 }) });
+const pieces = (...list) => ttl(86_400, stream(...list.map(([id, x]) => [id, { k: 'd', x }])));
+
+scripts('door_ask', ({ cases, test, shard }) => {
+  cases([
+    { name: 'a model that no engine has named', call: ask(), reply: 'no_model' },
+    { name: 'one that was named more than an hour ago', before: () => seen(3_601_000), call: ask(), reply: 'no_model' },
+    { name: 'one whose engine is gone', before: () => seen(31_000), call: ask(), reply: 'no_engine' },
+    { name: 'an engine that takes any model is none for it', before: { idle: zset({ 'n1 E|*': 1 }) }, call: ask(), reply: 'no_model', after: { idle: (found) => found['n1 E|*'] >= 1 } },
+  ]);
+
+  test('it waits with its request beside the row, and the same call again changes nothing', async () => {
+    await shard.seed(seen());
+    assert.equal(await shard.call(...ask()), 'ok');
+    const topic = await shard.get('t:ask.1');
+    assert.equal(topic['r:1'], REQUEST);
+    assert.match(topic['q:1'], /^\d+\nFrontend_1 alice chat\/llama3 1\n"alice"\n"llama3"\n/);
+    assert.ok(!topic['q:1'].includes('messages'));
+    assert.equal(topic['w:1'], 'n1');
+    assert.equal(await shard.call(...ask()), 'ok');
+    assert.equal((await shard.get('t:ask.1')).asks, '1');
+    assert.equal((await shard.call(...ask({ topic: 'ask.2', max: 1 }))).split('\n')[0], 'waiting');
+    assert.equal(await shard.get('t:ask.2'), undefined);
+  });
+
+  test('a claim is of one query and ends with its request, or with the size of a long one', async () => {
+    await shard.seed(seen());
+    for (const [topic, request] of [['ask.1', REQUEST], ['ask.2', LONG]]) await shard.call(...ask({ topic, request }));
+    const claimed = async () => (await shard.call('claim', 0, 'E|llama3,chat/llama3', '0')).split('\n');
+    const one = await claimed();
+    assert.deepEqual([one[2], one[5], one.at(-1)], ['ask.1', '1', REQUEST]);
+    const two = await claimed();
+    assert.deepEqual([two[2], two[5], two.at(-1)], ['ask.2', '1', String(LONG.length)]);
+    assert.equal(await shard.call('request', 'ask.2', 1, two[3]), lines('ok', LONG));
+    assert.equal(await shard.call('request', 'ask.2', 1, '99'), 'lost');
+    assert.equal(await shard.call('request', 'ask.3', 1, two[3]), 'lost');
+  });
+
+  test('an engine that is parked is handed it, and a queue of several queries is claimed one by one', async () => {
+    assert.equal(await shard.call('claim', 0, 'E|chat/llama3', '1'), 'parked');
+    const { replies, events } = await shard.turn([ask()]);
+    assert.deepEqual(replies, ['ok']);
+    assert.equal(events[0].split('\n').at(-1), REQUEST);
+    const add = (model) => shard.call('add', 0, 't', 'alice', 'Frontend_1', model, 1, 100, TAIL, '', '', '');
+    for (const model of [MODEL, 'default', MODEL, 'default', 'default']) assert.match(await add(model), /^ok/);
+    const taken = [];
+    for (;;) {
+      const claim = (await shard.call('claim', 0, 'E|chat/llama3', '0')).split('\n');
+      if (claim[0] !== 'claim') break;
+      taken.push(claim[5] === '1' ? [claim[6]] : claim.slice(6).filter((_, i) => i % 8 === 0));
+    }
+    assert.deepEqual(taken.flat().sort(), ['1', '2', '3', '4', '5']);
+    assert.ok(taken.every((seqs) => seqs.length === 1 || !seqs.some((seq) => ['1', '3'].includes(seq))), JSON.stringify(taken));
+  });
+});
+
+scripts('deltas', ({ cases, test, shard }) => {
+  const A = '{"choices":[1]}', B = '{"choices":["ä"]}', nA = Buffer.byteLength(A), nB = Buffer.byteLength(B);
+  const partial = (offset, ...deltas) => ['partial', 0, 't', 1, '7', offset, '', '', 1000, 'E', 'whole', '', deltas.join('\n')];
+  const complete = (offset, deltas, { lease = '7', holder = 'E' } = {}) => ['complete', 0, 't', 1, lease, holder, '', lines('["Hi"]', 'null', 'null'), '', '', '', '', '', '', deltas.join('\n'), offset];
+  const renewed = { leases: zset({ '7 t': soon(150_000) }) };
+  const done = (found) => /^D$/.test(found['s:1']) && found['a:1'].startsWith('["Hi"]\nnull\nnull\n') && found['r:1'] === REQUEST;
+  cases([
+    {
+      name: 'each is an entry, and waiting nodes get each',
+      before: pending(),
+      call: partial(0, A, B),
+      reply: (r) => new RegExp(`^ok\n${nA + nB}\n\\d+\n1\nn1$`).test(r),
+      events: [`piece\nt\n1\n1-${nA}\nd\n${A}`, `piece\nt\n1\n1-${nA + nB}\nd\n${B}`],
+      after: { ...renewed, 'partials:t:1': pieces([`1-${nA}`, A], [`1-${nA + nB}`, B]) },
+    },
+    { name: 'overlap is ignored', before: { ...pending(), 'partials:t:1': pieces([`1-${nA}`, A]) }, call: partial(0, A, B), reply: lines('ok', nA + nB, '', 1, 'n1'), events: [`piece\nt\n1\n1-${nA + nB}\nd\n${B}`], after: { ...renewed, 'partials:t:1': pieces([`1-${nA}`, A], [`1-${nA + nB}`, B]) } },
+    { name: 'a gap says what is there', before: { ...pending(), 'partials:t:1': pieces([`1-${nA}`, A]) }, call: partial(nA + 1, B), reply: lines('gap', nA) },
+    { name: 'so does an offset that is not between two', before: { ...pending(), 'partials:t:1': pieces([`1-${nA}`, A]) }, call: partial(2, B), reply: lines('gap', nA) },
+    { name: 'of another engine', before: pending(), call: ['partial', 0, 't', 1, '7', 0, '', '', 1000, 'F', 'whole', '', A], reply: 'lost' },
+    { name: 'race: cancelled meanwhile', before: { 't:t': topicOf('C "user"', { 'c:7': '1' }) }, call: partial(0, A, B), reply: lines('cancelled', nA + nB) },
+    {
+      name: 'the last ones come with the answer, which needs no text of the query',
+      before: { ...pending(), 'partials:t:1': pieces([`1-${nA}`, A]) },
+      call: complete(nA, [B]),
+      reply: (r) => /^ok\n1\n\d+\n\d+\n7$/.test(r),
+      events: [`piece\nt\n1\n1-${nA + nB}\nd\n${B}`, (found) => found.startsWith('outcome\nt\n1\nDone\n')],
+      after: { 't:t': done, leases: null, 'partials:t:1': pieces([`1-${nA}`, A], [`1-${nA + nB}`, B]) },
+    },
+    { name: 'an answer after a gap is not stored', before: { ...pending(), 'partials:t:1': pieces([`1-${nA}`, A]) }, call: complete(nA + nB, []), reply: lines('gap', nA) },
+    { name: 'race: the claim is over, so its pieces are gone', before: { 't:t': topicOf(undefined, { open: '1 1 chat/llama3 alice Frontend_1 1;' }) }, call: complete(0, [A]), reply: 'lost' },
+    { name: 'an answer under another lease, and of another engine', before: pending(), calls: [complete(0, [A], { lease: '8' }), complete(0, [A], { holder: 'F' })], replies: ['lost', 'lost'] },
+    { name: 'an answer to a query that is gone', call: complete(0, [A]), reply: 'missing' },
+  ]);
+
+  test('the error of its engine is kept with one that failed, and its client gets it', async () => {
+    await shard.seed(pending());
+    const { replies, events } = await shard.turn([['release', 0, 't', '7', 'E', '', '"too long"', 'fail', '', '{"status":400}']]);
+    assert.deepEqual(replies, ['ok']);
+    assert.match(events[0], /^outcome\nt\n1\nFailed\n[^]*\n"too long"\n{"status":400}\n\n\n$/);
+    assert.deepEqual(await shard.get('t:t'), topicOf('F "too long"', { 'w:1': '', 'a:1': '{"status":400}', 'k:1': '1' }));
+    assert.match(await shard.call('partials', 't', 1, '0-0'), /\n"too long"\n{"status":400}\n\n\n\n\n\0$/);
+  });
+
+  test('8 MiB are kept and no more, and read page by page', async () => {
+    await shard.seed(pending());
+    const delta = JSON.stringify({ x: 'x'.repeat((256 << 10) - 8) });
+    let offset = 0;
+    for (; offset + delta.length * 3 <= 8 << 20; offset += delta.length * 3) assert.match(await shard.call(...partial(offset, delta, delta, delta)), /^ok/);
+    while (offset + delta.length <= 8 << 20) {
+      assert.match(await shard.call(...partial(offset, delta)), /^ok/);
+      offset += delta.length;
+    }
+    assert.equal(await shard.call(...partial(offset, delta)), 'large');
+    let after = '0-0', read = 0;
+    for (;;) {
+      const page = (await shard.call('partials', 't', 1, after)).split('\0')[1];
+      const ids = [...page.matchAll(/(?:^|[}])\d+:(1-\d+)1:d/g)].map(([, id]) => id);
+      if (ids.length === 0) break;
+      assert.ok(ids.length <= 5, `${ids.length} pieces of 256 KiB`);
+      read += ids.length;
+      after = ids.at(-1);
+    }
+    assert.equal(read * delta.length, offset);
+  });
+
+  test('a query that is opened again has no error, and one that is deleted leaves no request', async () => {
+    await shard.seed(pending());
+    assert.equal(await shard.call('release', 0, 't', '7', 'E', '', '"no"', 'fail', '', '{"status":400}'), 'ok');
+    assert.equal(await shard.call('retry', 0, 't', 1), 'ok');
+    assert.equal((await shard.get('t:t'))['a:1'], undefined);
+    assert.equal(await shard.call('ask_leave', 't', 0), 'ok');
+    assert.equal(await shard.get('t:t'), undefined);
+  });
+
+  test('one that has ended is kept for a while after its client has left', async () => {
+    await shard.seed({ 't:t': topicOf('D', { 'a:1': lines('["Hi"]', 'null', 'null', 1500, 'E') }) });
+    assert.equal(await shard.call('ask_leave', 't', 0, 60_000), 'ok');
+    assert.ok(soon(60_000)(await shard.cmd('ZSCORE', shard.key('asks'), 't')));
+    await shard.seed({ 't:u': topicOf('P 8 1 E 1') });
+    assert.equal(await shard.call('ask_leave', 'u', 0, 60_000), 'ok');
+    assert.equal(await shard.get('t:u'), undefined);
+  });
+});
