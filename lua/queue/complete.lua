@@ -16,7 +16,7 @@
 --   seq         digits
 --   lease       text? 20  without when the engine did not say
 --   holder      name      account
---   query       json 2m
+--   query       json? 2m  none with an offset
 --   answer      text 8m   "answer\nthink\nmodel", JSON lines
 --   by_text     flag      the text alone decides which query it is (the deployed dialect)
 --   class       text? 4k  of a poll for the next claim: it and what follows as queue/claim.lua takes them

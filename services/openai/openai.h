@@ -1,13 +1,33 @@
 /* SPDX-License-Identifier: MIT
  *
  * openai: OpenAI's HTTP interface over the queue (routes.yaml). Answers and errors have the shapes
- * of OpenAI's specification. On the loop's thread.
+ * of OpenAI's specification. One per thread (service.h). On the loop's thread.
  */
 #ifndef PARLEY_SERVICES_OPENAI_OPENAI_H
 #define PARLEY_SERVICES_OPENAI_OPENAI_H
 
 #include "generated/routes_openai.h"
 #include "services/node/service.h"
+
+enum {
+    OPENAI_BODY_BYTES = 4 << 20, /* with images */
+    OPENAI_MODEL_MAX_BYTES = 128,
+    OPENAI_CHOICES_MAX = 128,
+};
+
+struct openai {
+    struct server *server;
+    struct queue *queue;
+    struct list leaving; /* leaving.h */
+};
+
+static inline struct openai *openai_of(const struct request *r)
+{
+    return service_state(r, "openai");
+}
+
+/* The kinds of requests, each an Api of engines (lua/queue/apis.lua). */
+enum openai_api { OPENAI_CHAT, OPENAI_COMPLETIONS, OPENAI_EMBEDDINGS, OPENAI_API_NR };
 
 /* Writes errors as {"error":{"message","type","param","code"}}, always with these four members. */
 problem_writer openai_put_problem;

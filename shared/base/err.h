@@ -56,6 +56,7 @@
     X(NO_ENGINE,        503, "no_engine",        LOG_INFO,  "No engine is connected: start one with `parley engine`, or retry later.") \
     X(NO_ANSWER,        503, "no_answer",        LOG_INFO,  "No answer came in time: send the same request again to keep waiting for it.") \
     X(ENGINE_FAILED,    503, "engine_failed",    LOG_WARN,  "The engines could not answer this query: retry later.") \
+    X(ENGINE_LOST,      503, "engine_lost",      LOG_INFO,  "The engine was lost in the middle of its answer: send the request again.") \
     X(LLM_UNAVAILABLE,  503, "LLM_UNAVAILABLE",  LOG_INFO,  "No engine is connected: start one with `parley engine`, or retry later.") \
     X(BUSY,             503, "busy",             LOG_WARN,  "This node is overloaded: retry shortly.") \
     X(REDIS_LOST,       503, "redis_lost",       LOG_INFO,  "Storage is unreachable: retry shortly.") \

@@ -232,6 +232,8 @@ static void read_reply(struct follow *f, struct str reply)
         end_with(f, &o);
         return;
     } else if (str_eq(o.status, STR("Open"))) {
+        if (f->has_text && f->events->on_lost != NULL)
+            f->events->on_lost(f);
         give_position(f, &lines);
     }
     if (!has_more && !give_kept(f))

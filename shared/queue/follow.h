@@ -49,6 +49,9 @@ struct follow_events {
                      struct piece_id id);
     /* Another claim has begun: discard the texts of the one before it, including thoughts. */
     void (*on_restart)(struct follow *follow);
+    /* The claim whose texts were given has ended without an answer, and no other one has begun. May
+     * be NULL. */
+    void (*on_lost)(struct follow *follow);
     /* Still Open, `position` queries would be served before it. `eta`: seconds, or "null". */
     void (*on_position)(struct follow *follow, uint64_t position, struct str eta);
     /* Everything available has been given. May be NULL. */

@@ -52,7 +52,7 @@ static void put_cors(struct request *r)
         put_header(r, "access-control-allow-credentials", STR("true"));
     put_header(r, "access-control-expose-headers",
                STR("X-Request-Id, Retry-After, Link, X-RateLimit-Limit, X-RateLimit-Remaining, "
-                   "X-RateLimit-Reset"));
+                   "X-RateLimit-Reset, X-Parley-Position"));
     if (!str_eq((struct str){r->exchange.h2o->method.base, r->exchange.h2o->method.len},
                 STR("OPTIONS")))
         return;
@@ -365,10 +365,10 @@ void respond_error_more(struct request *r, enum err error, const char *detail, c
     buf_fini(&body);
 }
 
-void respond_start_stream(struct request *r, h2o_generator_t *generator)
+void respond_start_stream(struct request *r, const char *content_type, h2o_generator_t *generator)
 {
     begin_answer(r, 200);
-    put_common(r, 200, "text/event-stream");
+    put_common(r, 200, content_type);
     put_header(r, "cache-control", STR("no-cache, no-transform"));
     put_header(r, "x-accel-buffering", STR("no"));
     count(r, 200);

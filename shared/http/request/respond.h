@@ -51,9 +51,9 @@ void respond_held(struct request *r);
 void respond_instead(struct request *r, enum err error);
 void respond_header(struct request *r, const char *name, struct str value);
 
-/* Starts a streamed answer (SSE); the request's nonce must be used up. The caller then uses
- * h2o_send on r->exchange.h2o with `generator`. */
-void respond_start_stream(struct request *r, h2o_generator_t *generator);
+/* Starts a streamed answer, usually of events; the request's nonce must be used up. The caller then
+ * uses h2o_send on r->exchange.h2o with `generator`. */
+void respond_start_stream(struct request *r, const char *content_type, h2o_generator_t *generator);
 /* The same for a file that is generated while it is sent (download.h). */
 void respond_start_download(struct request *r, const char *content_type, const char *disposition,
                             h2o_generator_t *generator);

@@ -91,9 +91,9 @@ static void put_text(struct stream *s, struct str text)
 static void on_comment(struct deadline *deadline)
 {
     struct stream *s = container_of(deadline, struct stream, comment);
-    loop_set_deadline(s->r->server->loop, &s->comment, COMMENT_EVERY_MS);
+    loop_set_deadline(s->r->server->loop, &s->comment, s->comment_ms);
     if (stream_is_idle(s)) {
-        put_text(s, STR(": still here\n\n"));
+        put_text(s, s->comment_text);
         stream_flush(s);
     }
 }
@@ -108,13 +108,16 @@ void stream_put(struct stream *s, const char *event, struct str id, struct str d
 {
     if (stream_is_over(s))
         return;
-    const struct str lines[2][2] = {{STR("event: "), str_of(event)}, {STR("data: "), data}};
+    struct str name = event == NULL ? STR("") : str_of(event);
+    const struct str lines[2][2] = {{STR("event: "), name}, {STR("data: "), data}};
     if (id.n > 0) {
         buf_lit(&s->out, "id: ");
         buf_put(&s->out, id);
         buf_put_char(&s->out, '\n');
     }
     for (unsigned i = 0; i < 2; i++) {
+        if (event == NULL && (s->form == STREAM_DATA_FIRST) == (i == 1))
+            continue;
         const struct str *line = lines[s->form == STREAM_DATA_FIRST ? 1 - i : i];
         buf_put(&s->out, line[0]);
         buf_put(&s->out, line[1]);
@@ -122,6 +125,23 @@ void stream_put(struct stream *s, const char *event, struct str id, struct str d
     }
     buf_put_char(&s->out, '\n');
     note_put(s);
+}
+
+void stream_put_text(struct stream *s, struct str text)
+{
+    if (!stream_is_over(s))
+        put_text(s, text);
+}
+
+void stream_cut(struct stream *s)
+{
+    if (stream_is_over(s))
+        return;
+    s->is_cut = true;
+    buf_clear(&s->out);
+    loop_cancel_deadline(s->r->server->loop, &s->comment);
+    loop_cancel_deadline(s->r->server->loop, &s->right);
+    stream_flush(s);
 }
 
 void stream_put_buf(struct stream *s, const char *event, struct str id, const struct buf *data)
@@ -152,6 +172,10 @@ void stream_init(struct stream *s, struct request *r, enum stream_form form, boo
                          .r = r,
                          .form = form,
                          .resumes = resumes,
+                         .content_type = "text/event-stream",
+                         .first = STR(": here\n\n"),
+                         .comment_text = STR(": still here\n\n"),
+                         .comment_ms = COMMENT_EVERY_MS,
                          .comment = {.on_expire = on_comment},
                          .right = {.on_expire = on_right_over},
                          .out = {.max = max_bytes},
@@ -190,7 +214,7 @@ static void on_revoked(struct request *r)
 
 void stream_start(struct stream *s)
 {
-    respond_start_stream(s->r, &s->generator);
+    respond_start_stream(s->r, s->content_type, &s->generator);
     s->is_started = true;
     s->r->stream = s;
     s->r->on_revoked = on_revoked;
@@ -198,8 +222,8 @@ void stream_start(struct stream *s)
     if (is_revoked || s->r->expires_s > 0)
         loop_set_deadline(s->r->server->loop, &s->right,
                           is_revoked ? 0 : token_left_ms(s->r->expires_s));
-    loop_set_deadline(s->r->server->loop, &s->comment, COMMENT_EVERY_MS);
-    put_text(s, STR(": here\n\n"));
+    loop_set_deadline(s->r->server->loop, &s->comment, s->comment_ms);
+    put_text(s, s->first);
     stream_flush(s);
 }
 

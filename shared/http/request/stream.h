@@ -25,6 +25,11 @@ struct stream {
     struct request *r;
     enum stream_form form;
     bool resumes;
+    const char *content_type;
+    /* Sent at once, and after each `comment_ms` without data: comments, if it has events.
+     * stream_init sets these; an owner may change them before it starts. */
+    struct str first, comment_text;
+    uint64_t comment_ms;
     /* Everything that was put is written. Not called from inside stream_flush; may be NULL. */
     void (*on_idle)(struct stream *stream);
     struct deadline comment, right; /* right: the end of the account's right */
@@ -45,8 +50,8 @@ void stream_fini(struct stream *stream);
 
 /* Answers the request with 200 and the first comment. */
 void stream_start(struct stream *stream);
-/* Puts an event, copied. `id` with n == 0: no id. `data` contains no newline (JSON does not). Does
- * nothing once the stream is ending or cut. */
+/* Puts an event, copied. `event` NULL: without a name. `id` with n == 0: no id. `data` contains no
+ * newline (JSON does not). Does nothing once the stream is ending or cut. */
 void stream_put(struct stream *stream, const char *event, struct str id, struct str data);
 /* The same for JSON in a buffer. If the buffer overflowed, an `error` event is put instead.
  */
@@ -56,6 +61,10 @@ void stream_put_buf(struct stream *stream, const char *event, struct str id,
  * to an event. */
 void stream_put_error(struct buf *b, struct request *r, enum err error, const char *detail,
                       const char *members, unsigned retry_after_s);
+/* Puts text as it is, for streams that have no events. Does nothing once it is ending or cut. */
+void stream_put_text(struct stream *stream, struct str text);
+/* Cuts the answer off, so that its reader sees that it is not whole. */
+void stream_cut(struct stream *stream);
 /* Sends what was put as soon as the previous write is done. */
 void stream_flush(struct stream *stream);
 /* Sends what was put, then ends the answer. */

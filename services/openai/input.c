@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT
+ * input.c - see input.h. */
+#include "services/openai/input.h"
+
+#include "shared/http/request/explain.h"
+
+enum { TITLE_CHARS = 200, TITLE_RAW_BYTES = TITLE_CHARS * 12 };
+
+static bool read_person(struct request *r, struct on_behalf *ret_whom)
+{
+    struct str given = request_header(r, "x-parley-user");
+    if (r->account->role == ROLE_USER)
+        return on_behalf_of(r, (struct str){NULL, 0}, ret_whom);
+    if (given.at == NULL)
+        given = request_member_text(r, "user");
+    if (r->account->role == ROLE_FRONTEND &&
+        (given.n < 1 || given.n > USER_MAX_BYTES || !str_is_utf8(given))) {
+        explain(r, ERR_BAD_REQUEST,
+                "An account of role frontend names the person for whom it asks, in 1 to 128 bytes "
+                "of UTF-8: in the header x-parley-user or in the member `user`.");
+        return false;
+    }
+    return on_behalf_of(r, given, ret_whom);
+}
+
+static bool read_n(struct request *r)
+{
+    int64_t n;
+    return request_member(r, "n") == NULL || request_number(r, "n", 1, OPENAI_CHOICES_MAX, &n);
+}
+
+static bool read_stream(struct request *r, struct job_settings *settings)
+{
+    struct members options;
+    const struct json_span *given = request_member(r, "stream_options");
+    if (!request_optional_bool(r, "stream", false, &settings->is_stream))
+        return false;
+    if (given == NULL)
+        return true;
+    if (given->kind != JSON_SPAN_OBJECT || !members_read(&options, given->raw))
+        return explain_member(r, "stream_options", "an object");
+    const struct json_span *usage = members_get_kind(&options, "include_usage", JSON_SPAN_BOOL);
+    settings->has_usage = usage != NULL && str_eq(usage->raw, STR("true"));
+    return true;
+}
+
+bool input_read(struct request *r, struct job_settings *settings)
+{
+    return request_text(r, "model", 1, OPENAI_MODEL_MAX_BYTES, &settings->model) &&
+           read_stream(r, settings) && read_n(r) && read_person(r, &settings->whom);
+}
+
+bool input_list(struct request *r, const char *name)
+{
+    struct json_span item;
+    const struct json_span *list = request_member(r, name);
+    if (list != NULL && list->kind == JSON_SPAN_LIST) {
+        struct str rest = json_list_inside(list);
+        if (json_next_item(&rest, &item))
+            return true;
+    }
+    return explain_member(r, name, "a list that is not empty");
+}
+
+/* As many bytes of an escaped text as its first characters may take, whole escapes only. */
+static struct str first_of(struct str raw)
+{
+    size_t at = 0;
+    while (at < raw.n && at < TITLE_RAW_BYTES) {
+        size_t step = raw.at[at] != '\\' ? 1 : raw.at[at + 1] == 'u' ? 6 : 2;
+        if (step == 6 && (raw.at[at + 2] | 32) == 'd' && strchr("89abAB", raw.at[at + 3]) != NULL)
+            step = 12; /* two halves of one */
+        if (at + step > TITLE_RAW_BYTES)
+            break;
+        at += step;
+    }
+    return (struct str){raw.at, at};
+}
+
+struct str input_title(struct request *r, const struct json_span *text)
+{
+    struct json_span first = *text;
+    struct buf b;
+    size_t at = 0, chars = 0;
+    first.raw = text->has_escape ? first_of(text->raw) : text->raw;
+    buf_init(&b, OPENAI_BODY_BYTES);
+    buf_put_span_text(&b, &first);
+    while (at < b.n && chars <= TITLE_CHARS)
+        if (((unsigned char)b.at[at++] & 0xC0) != 0x80)
+            chars++;
+    if (chars > TITLE_CHARS)
+        at--;
+    struct str title = request_copy(r, (struct str){b.at, at < b.n ? at : b.n});
+    buf_fini(&b);
+    return title;
+}
+
+struct str input_title_of(struct request *r, const struct json_span *value)
+{
+    struct json_span item, last = {.kind = JSON_SPAN_ABSENT};
+    if (value->kind == JSON_SPAN_TEXT)
+        return input_title(r, value);
+    for (struct str rest = json_list_inside(value); json_next_item(&rest, &item);)
+        if (item.kind == JSON_SPAN_TEXT)
+            last = item;
+    return last.kind == JSON_SPAN_TEXT ? input_title(r, &last) : STR("");
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * input: reads what the routes of OpenAI's interface have in common. When a member is wrong, each
+ * answers 400, names the member, and returns false. `null` counts as absent.
+ */
+#ifndef PARLEY_SERVICES_OPENAI_INPUT_H
+#define PARLEY_SERVICES_OPENAI_INPUT_H
+
+#include "services/openai/job.h"
+#include "services/openai/members.h"
+
+/* model, stream, stream_options, n, and the person: for role frontend the header x-parley-user or
+ * `user`; accounts of role user ask for themselves. */
+bool input_read(struct request *r, struct job_settings *settings) must_check;
+/* Checks that the member is a list that is not empty. */
+bool input_list(struct request *r, const char *name) must_check;
+/* Returns the first 200 characters of a text, in the request's pool. */
+struct str input_title(struct request *r, const struct json_span *text);
+/* The same of a text, or of the last text in a list; "" if there is none. */
+struct str input_title_of(struct request *r, const struct json_span *value);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * job: a request of a door from its question to its answer: it is put into the queue
+ * (lua/queue/door_ask.lua), followed (shared/queue/follow.h), and answered in one piece or as a
+ * stream. In the request's memory, on the loop's thread.
+ *
+ * The head of a stream is sent with the first piece, or after 1 s; that of another answer with the
+ * answer, or after 45 s, before proxies give up; then blank lines precede the JSON. What fails
+ * before has its status. Later a stream gets an error and its end, and another answer is cut off.
+ */
+#ifndef PARLEY_SERVICES_OPENAI_JOB_H
+#define PARLEY_SERVICES_OPENAI_JOB_H
+
+#include "services/openai/openai.h"
+#include "shared/ask/on_behalf.h"
+
+struct job_settings {
+    enum openai_api api;
+    struct str model; /* as the client named it: 1 to OPENAI_MODEL_MAX_BYTES, UTF-8 */
+    struct str title; /* of the query, for people */
+    struct on_behalf whom;
+    bool is_stream;    /* not of embeddings */
+    bool has_usage;    /* a stream ends with the usage */
+    bool wants_base64; /* embeddings */
+};
+
+/* Answers the request, whose body is what engines get. Texts live as long as the request. */
+void job_start(struct request *r, const struct job_settings *settings);
+
+#endif
