@@ -115,7 +115,7 @@ static void on_model(void *context, const struct backend_checked *checked)
 static void start_model(struct check *check)
 {
     check->model = VERDICT_PENDING;
-    check->call = backend_start_check(check->settings->engine->backend, on_model, check);
+    check->call = backend_start_check(check->settings->backend, on_model, check);
     if (check->call == NULL)
         check->model = VERDICT_GOOD;
 }
@@ -161,7 +161,7 @@ static void cancel(struct check *check)
         link_cancel(check->nodes[i].call);
         check->nodes[i].call = NULL;
     }
-    backend_end_check(check->settings->engine->backend, check->call);
+    backend_end_check(check->settings->backend, check->call);
     check->call = NULL;
 }
 

@@ -11,7 +11,8 @@
 #include "services/engine/engine.h"
 
 struct check_settings {
-    struct engine *engine; /* its client, link and back end */
+    struct engine *engine; /* its client and link */
+    struct backend *backend;
     const char *user, *secret_source, *llm,
         *llm_key_file;   /* for the lines; the last two may be NULL */
     const char *models;  /* of --models; NULL */

@@ -23,9 +23,12 @@ struct engine {
     struct http_client *client;
     struct timers timers;
     struct link *link;
-    struct backend *backend;
+    struct backend *backend; /* of questions */
+    struct backend *server;  /* of requests of doors; NULL: `backend`. May be the same */
     struct library *library;
-    const char *models;    /* comma list for get-new-queries; NULL: all */
+    const char *models;    /* comma list that polls name; NULL: all */
+    const char *serves;    /* the parameters Models, Apis and Continues of polls, or "" */
+    unsigned apis;         /* of clients of doors, as API_BIT */
     const char *engine_id; /* "Engine" is this, a dash and the slot's number */
     uint64_t wait_s;
     size_t top_k;

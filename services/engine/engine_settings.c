@@ -2,6 +2,8 @@
  * engine_settings.c - see engine_settings.h. */
 #include "services/engine/engine_settings.h"
 
+#include "services/engine/engine_apis.h"
+
 #include "shared/auth/login.h"
 #include "shared/base/nearest.h"
 #include "shared/http/client/endpoint.h"
@@ -9,17 +11,15 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-/* As nodes take them: as they are given, and as names. */
 enum { LINE_MAX_BYTES = 1024 };
-enum { MODELS_MAX_BYTES = 256, MODELS_NAMES_MAX_BYTES = 512 };
 
-static bool complain(const char *line)
+bool engine_settings_complain(const char *line)
 {
     fprintf(stderr, "parley: %s (see parley engine --help)\n", line);
     return false;
 }
 
-static bool refuse(const char *flag, const char *what, const char *value)
+bool engine_settings_refuse(const char *flag, const char *what, const char *value)
 {
     struct buf b;
     buf_init(&b, LINE_MAX_BYTES);
@@ -29,7 +29,7 @@ static bool refuse(const char *flag, const char *what, const char *value)
         buf_put_typed(&b, "", str_of(value));
     }
     buf_terminate(&b);
-    complain(b.at);
+    engine_settings_complain(b.at);
     buf_fini(&b);
     return false;
 }
@@ -38,25 +38,6 @@ const char *engine_settings_llm_url(const struct config *config)
 {
     const char *url = config_text(config, "llm");
     return url != NULL ? url : config_text(config, "llm-url");
-}
-
-static bool is_model_list(struct str models)
-{
-    struct buf names;
-    if (models.n > MODELS_MAX_BYTES || !str_is_utf8(models))
-        return false;
-    buf_init(&names, MODELS_NAMES_MAX_BYTES);
-    while (models.at != NULL) {
-        struct str name = str_trim(str_cut(&models, ','));
-        if (name.n == 0)
-            continue;
-        if (names.n > 0)
-            buf_put_char(&names, ',');
-        buf_put_name(&names, name);
-    }
-    bool fits = !names.is_over;
-    buf_fini(&names);
-    return fits;
 }
 
 bool engine_settings_is_id(const char *text)
@@ -88,7 +69,7 @@ static bool check_embeddings(const struct config *config)
         engine_settings_create_embedder(config, NULL, reason, sizeof reason);
     embed_destroy(embedder);
     snprintf(line, sizeof line, "--embeddings %s", reason);
-    return embedder != NULL || complain(line);
+    return embedder != NULL || engine_settings_complain(line);
 }
 
 static const char *const transports[] = {
@@ -111,47 +92,57 @@ enum link_transport engine_settings_transport(const struct config *config)
 bool engine_settings_check(const struct config *config)
 {
     const char *llm = engine_settings_llm_url(config);
-    const char *id = config_text(config, "engine-id"), *models = config_text(config, "models");
+    const char *id = config_text(config, "engine-id");
     const char *corpus = config_text(config, "corpus");
     struct stat info;
     if (config_text(config, "url") == NULL)
-        return complain("--url is missing: the nodes to pull from");
+        return engine_settings_complain("--url is missing: the nodes to pull from");
     const char *fault = login_fault(config);
     if (fault != NULL)
-        return complain(fault);
+        return engine_settings_complain(fault);
     if (llm != NULL && !http_is_base_url(str_of(llm)))
-        return refuse("llm",
-                      "takes a URL such as http://127.0.0.1:11434/v1, without user information or "
-                      "a query",
-                      llm);
-    if (llm != NULL && config_text(config, "model") == NULL)
-        return complain("--llm needs --model: the model to request from the server");
+        return engine_settings_refuse(
+            "llm",
+            "takes a URL such as http://127.0.0.1:11434/v1, without user information or "
+            "a query",
+            llm);
+    if (!engine_apis_check(config))
+        return false;
     if (read_transport(config) > LINK_ROUTES)
-        return refuse("transport", "takes auto, socket or routes",
-                      config_text(config, "transport"));
+        return engine_settings_refuse("transport", "takes auto, socket or routes",
+                                      config_text(config, "transport"));
     if (!check_embeddings(config))
         return false;
     if (id != NULL && !engine_settings_is_id(id))
-        return refuse("engine-id", "takes 1 to 60 letters, digits, '-', '_' and '.'", id);
-    if (models != NULL && !is_model_list(str_of(models)))
-        return complain("--models takes at most 256 bytes of UTF-8, and 512 when everything except "
-                        "letters, digits, '-', '_' and '.' is written as %XX");
+        return engine_settings_refuse("engine-id",
+                                      "takes 1 to 60 letters, digits, '-', '_' and '.'", id);
     if (corpus != NULL && (stat(corpus, &info) != 0 || !S_ISDIR(info.st_mode)))
-        return refuse("corpus", "takes a folder that can be read", corpus);
+        return engine_settings_refuse("corpus", "takes a folder that can be read", corpus);
     return true;
 }
 
-void engine_settings_print(const struct config *config, const char *engine_id,
+void engine_settings_print(const struct config *config, const char *engine_id, const char *models,
                            const char *index_path)
 {
+    unsigned apis = engine_apis(config);
     const char *llm = engine_settings_llm_url(config), *corpus = config_text(config, "corpus");
     const char *embeddings = config_text(config, "embeddings");
     const char *model = config_text(config, "embeddings-model");
     printf("parley engine: would pull from %s as %s, %llu %s, engine id %s\n",
            config_text(config, "url"), config_text(config, "user"),
            COUNTED(config_number(config, "slots"), "slot"), engine_id);
-    printf("model: %s%s%s\n", llm == NULL ? "built-in, extractive" : config_text(config, "model"),
+    const char *used = config_text(config, "model");
+    printf("model: %s%s%s\n",
+           llm == NULL    ? "built-in, extractive"
+           : used == NULL ? models
+                          : used,
            llm == NULL ? "" : " at ", llm == NULL ? "" : llm);
+    printf("serves: %s, by", models == NULL ? "questions for any model" : models);
+    printf(" Parley's routes");
+    for (enum api api = API_CHAT; api < API_NR; api++)
+        if ((apis & API_BIT(api)) != 0)
+            printf(", %s", api_name(api));
+    printf("\n");
     printf("corpus: %s%s%s\n", corpus == NULL ? "none" : corpus,
            corpus == NULL ? "" : ", embedded by ",
            corpus == NULL                         ? ""

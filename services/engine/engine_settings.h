@@ -14,6 +14,9 @@
  */
 enum { ENGINE_ID_MAX_BYTES = 60 };
 
+/* Write a line on standard error; false. `value` is shown unless it may hold a password. */
+bool engine_settings_complain(const char *line);
+bool engine_settings_refuse(const char *flag, const char *what, const char *value);
 /* Checks what the table of flags cannot check. False after a line on standard error. */
 bool engine_settings_check(const struct config *config) must_check;
 /* The value of --transport, which has been checked. */
@@ -25,8 +28,9 @@ bool engine_settings_is_id(const char *text);
 /* NULL, with the reason, when --embeddings names no embedder. `key` may be NULL. */
 struct embedder *engine_settings_create_embedder(const struct config *config, const char *key,
                                                  char *reason, size_t reason_size) must_check;
-/* Prints what would run, for --check-config. `index_path`: NULL if no index is kept. */
-void engine_settings_print(const struct config *config, const char *engine_id,
+/* Prints what would run, for --check-config. `models`: that polls name; NULL: any. `index_path`:
+ * NULL if no index is kept. */
+void engine_settings_print(const struct config *config, const char *engine_id, const char *models,
                            const char *index_path);
 
 #endif

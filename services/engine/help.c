@@ -37,11 +37,10 @@ static const struct config_group pull_options = {
             "The engine name that is sent to the nodes: 1 to 60 letters, digits, '-', '_' and "
             "'.'. Two engines of one account must not share a name, because a newer request "
             "ends an older one with the same name. Unset: the host name and the process id."),
-        OPTION_TEXT(
-            "models", "A,B", NULL,
-            "Comma-separated models to serve: takes only queries that name one of them, "
-            "answered by that model, or that name none. At most 256 bytes. Unset: takes every "
-            "query and answers with --model."),
+        OPTION_TEXT("models", "A,B", NULL,
+                    "Comma-separated models to serve: takes only queries that name one of them, "
+                    "answered by that model, or that name none. At most 256 bytes. Unset: those of "
+                    "--model, or, with --apis none, every query, answered by --model."),
         {0}}};
 
 static const struct config_group model_options = {
@@ -55,12 +54,27 @@ static const struct config_group model_options = {
             "llm-url", "URL", NULL,
             "Same as --llm, which takes precedence. It exists for its environment variable, "
             "which tools that start an engine set."),
-        OPTION_TEXT("model", "NAME", NULL,
-                    "The model to request from the server. Required with --llm."),
+        OPTION_TEXT("model", "NAME[,NAME...]", NULL,
+                    "The models to request from the server; the first answers what names none. "
+                    "Unset: those that the server lists, as far as they fit into 256 bytes."),
+        OPTION_TEXT("apis", "LIST", "auto",
+                    "What is served to clients of OpenAI's interface (/v1): chat, completions, "
+                    "embeddings, as a comma list. Their requests are passed on to the server "
+                    "whole. auto: what the server should have: chat and completions with --llm, "
+                    "embeddings with --embeddings-url; the built-in model serves chat. none: "
+                    "nothing, and queries for any model are taken unless --models names some."),
+        OPTION_TEXT("embeddings-url", "URL", NULL,
+                    "Base URL of an OpenAI-compatible server with /embeddings, for clients that "
+                    "request embeddings of a model in --model. It may be that of --llm."),
+        OPTION_BOOL("continues", "0",
+                    "The server continues a last message of role assistant that is unfinished, as "
+                    "vLLM, SGLang and llama.cpp do. Then this engine continues texts whose engine "
+                    "was lost, instead of their failing."),
         OPTION_TEXT(
             "llm-key-file", "FILE", NULL,
             "A file that contains the API key of the model server, sent as a bearer token. It "
-            "is also used for --embeddings unless that has its own key."),
+            "is also used for --embeddings and --embeddings-url unless --embeddings-key-file is "
+            "set."),
         OPTION_NUMBER(
             "llm-timeout", "SECONDS", "300", 1, 86400,
             "Seconds without data from the model server after which the query is given back. "

@@ -6,6 +6,7 @@
  * read, so that no question is answered from half a library. */
 #include "services/engine/check.h"
 #include "services/engine/engine.h"
+#include "services/engine/engine_apis.h"
 #include "services/engine/engine_run.h"
 #include "services/engine/engine_settings.h"
 #include "services/engine/index_file.h"
@@ -26,7 +27,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-enum { STOP_MS = 10000, TURN_MS = 60000 };
+enum { STOP_MS = 10000, TURN_MS = 60000, SERVES_MAX_BYTES = 1024 };
 
 struct app {
     const struct config *config;
@@ -34,7 +35,8 @@ struct app {
     struct embedder *embedder;
     struct lookup_worker *lookup;
     struct recommender *recommender;
-    char *secret, *llm_key, *embeddings_key, *index_path;
+    char *secret, *llm_key, *embeddings_key, *index_path, *models;
+    struct buf serves;
     char engine_id[ENGINE_ID_MAX_BYTES + 1];
     int signal_fd;
     bool is_ready, is_exiting;
@@ -107,21 +109,55 @@ static void start_pulling(void *context)
     notify_manager("READY=1");
 }
 
-static void create_backend(struct app *app)
+static void create_backends(struct app *app)
 {
     const struct config *config = app->config;
+    struct engine *engine = &app->engine;
     const char *llm = engine_settings_llm_url(config);
-    if (llm == NULL) {
-        app->engine.backend = backend_create_builtin(&app->engine.timers);
-        return;
+    struct backend_openai_settings settings = {
+        .base_url = llm,
+        .embeddings_url = config_text(config, "embeddings-url"),
+        .embeddings_key = app->embeddings_key != NULL ? app->embeddings_key : app->llm_key,
+        .model = config_text(config, "model"),
+        .models = config_text(config, "models"),
+        .key = app->llm_key,
+        .idle_timeout_s = config_number(config, "llm-timeout")};
+    if (llm != NULL || settings.embeddings_url != NULL)
+        engine->server = backend_create_openai(&engine->timers, engine->client, &settings);
+    engine->backend = llm != NULL ? engine->server : backend_create_builtin(&engine->timers);
+}
+
+/* The one that has a server to check. */
+static struct backend *checked_backend(const struct app *app)
+{
+    return app->engine.server != NULL ? app->engine.server : app->engine.backend;
+}
+
+/* The models that polls name are known once the model server was asked. Returns false after a line
+ * on standard error. */
+static bool choose_models(struct app *app)
+{
+    const struct config *config = app->config;
+    struct engine *engine = &app->engine;
+    const struct backend *server = checked_backend(app);
+    engine->apis = engine_apis(config);
+    engine->models = config_text(config, "models");
+    const char *names = server->ops->models(server);
+    if (names[0] == 0) {
+        fprintf(stderr, "parley: --model is missing: the model server lists no models\n");
+        return false;
     }
-    struct backend_openai_settings settings = {.base_url = llm,
-                                               .model = config_text(config, "model"),
-                                               .models = config_text(config, "models"),
-                                               .key = app->llm_key,
-                                               .idle_timeout_s =
-                                                   config_number(config, "llm-timeout")};
-    app->engine.backend = backend_create_openai(&app->engine.timers, app->engine.client, &settings);
+    if (engine->models == NULL && engine->apis != 0)
+        engine->models = app->models = str_copy(str_of(names));
+    while (app->models != NULL && !engine_apis_fit(str_of(app->models), engine->apis)) {
+        char *comma = strrchr(app->models, ',');
+        *(comma == NULL ? app->models : comma) = 0; /* the last one does not fit */
+    }
+    buf_init(&app->serves, SERVES_MAX_BYTES);
+    engine_apis_put(config, engine->models, &app->serves);
+    buf_terminate(&app->serves);
+    engine->serves = app->serves.at;
+    return true;
 }
 
 static void create_library(struct app *app)
@@ -167,18 +203,12 @@ static bool create_basics(struct app *app)
                                    config_text(config, "user"), app->secret);
     if (app->engine.link == NULL)
         return false;
-    app->engine.models = config_text(config, "models");
     app->engine.engine_id = app->engine_id;
     app->engine.wait_s = config_number(config, "wait");
     app->engine.top_k = config_number(config, "top-k");
-    link_open_socket(app->engine.link, &(struct link_socket_settings){
-                                           .timers = &app->engine.timers,
-                                           .engine_id = app->engine_id,
-                                           .models = app->engine.models,
-                                           .transport = engine_settings_transport(config)});
-    create_backend(app);
+    create_backends(app);
     rest_init(&app->engine.rest, &(struct rest_config){.timers = &app->engine.timers,
-                                                       .backend = app->engine.backend,
+                                                       .backend = checked_backend(app),
                                                        .on_begin = rest_slots,
                                                        .on_change = wake_slots,
                                                        .context = &app->engine});
@@ -189,6 +219,11 @@ static bool create_basics(struct app *app)
 static void create_workers(struct app *app)
 {
     const struct config *config = app->config;
+    link_open_socket(app->engine.link, &(struct link_socket_settings){
+                                           .timers = &app->engine.timers,
+                                           .engine_id = app->engine_id,
+                                           .serves = app->engine.serves,
+                                           .transport = engine_settings_transport(config)});
     app->engine.slot_n = (unsigned)config_number(config, "slots");
     app->engine.slots = mem_zeroed_n(app->engine.slot_n, sizeof(struct slot *));
     for (unsigned i = 0; i < app->engine.slot_n; i++)
@@ -199,14 +234,21 @@ static void create_workers(struct app *app)
     create_library(app);
 }
 
+static const char *server_url(const struct config *config)
+{
+    const char *llm = engine_settings_llm_url(config);
+    return llm != NULL ? llm : config_text(config, "embeddings-url");
+}
+
 static enum check_result check_start(struct app *app)
 {
     const struct config *config = app->config;
     struct check_settings settings = {
         .engine = &app->engine,
+        .backend = checked_backend(app),
         .user = config_text(config, "user"),
         .secret_source = login_source(config),
-        .llm = engine_settings_llm_url(config),
+        .llm = server_url(config),
         .llm_key_file = config_text(config, "llm-key-file"),
         .models = config_text(config, "models"),
         .patience_s = app->signal_fd < 0 ? 0 : config_number(config, "start-seconds"),
@@ -230,6 +272,8 @@ static void destroy_all(struct app *app)
     for (unsigned i = 0; i < app->engine.slot_n; i++)
         slot_destroy(app->engine.slots[i]);
     free(app->engine.slots);
+    if (app->engine.server != app->engine.backend)
+        backend_destroy(app->engine.server);
     backend_destroy(app->engine.backend);
     library_destroy(app->engine.library);
     embed_destroy(app->embedder);
@@ -239,6 +283,8 @@ static void destroy_all(struct app *app)
     free_secret(app->llm_key);
     free_secret(app->embeddings_key);
     free(app->index_path);
+    free(app->models);
+    buf_fini(&app->serves);
     if (app->signal_fd >= 0)
         close(app->signal_fd);
 }
@@ -333,14 +379,18 @@ int engine_run(const struct config *config)
     if (!create_basics(&app))
         goto out;
     if (config_number(app.config, "check-config") != 0) {
-        code = check_start(&app) == CHECK_GOOD ? 0 : 1;
+        code = check_start(&app) == CHECK_GOOD && choose_models(&app) ? 0 : 1;
         if (code == 0)
-            engine_settings_print(app.config, app.engine_id, app.index_path);
+            engine_settings_print(app.config, app.engine_id, app.engine.models, app.index_path);
         goto out;
     }
     app.signal_fd = signals_catch();
     switch (check_start(&app)) {
     case CHECK_GOOD:
+        if (!choose_models(&app)) {
+            code = 1;
+            break;
+        }
         create_workers(&app);
         run(&app);
         code = 0;

@@ -135,7 +135,7 @@ describe('./dev engine after ./dev up', TIMEOUT, () => {
     assertRefused(await checkout.dev('engine', '--nonsense'), /^parley: unknown flag '--nonsense'/, goesOn);
     assertRefused(await checkout.dev('engine', '--slots', 'many'), /^parley: .*slots/, goesOn);
     assertRefused(await checkout.dev('engine', 'llama3'), /^parley: engine takes flags only/, goesOn);
-    assertRefused(await checkout.dev('engine', '--llm', llm.url), /^parley: --llm needs --model/, goesOn);
+    assertRefused(await checkout.dev('engine', '--llm', llm.url), /^parley: --model is missing: the model server lists no models/, goesOn);
     assertRefused(await checkout.dev('engine', '--model', 'llama3'), /^dev: --model needs --llm URL.*; the one that runs continues$/);
     assertRefused(await checkout.dev('engine', '--llm', 'http://127.0.0.1:1/v1', '--model', 'a'), /^parley: --llm http:\S+: the model server does not respond/, goesOn);
     assertRefused(await checkout.dev('engine', '--corpus', 'nowhere'), /^parley: --corpus takes a folder that can be read, not 'nowhere'/, goesOn);

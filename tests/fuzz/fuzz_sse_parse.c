@@ -39,7 +39,7 @@ static bool on_text(void *context, struct str think, struct str answer)
 static void reply_to(struct run *run, struct str in, size_t step)
 {
     struct openai_reply reply;
-    reply_init(&reply, on_text, run);
+    reply_init(&reply, on_text, NULL, run);
     bool goes_on = true;
     for (size_t at = 0; at < in.n && goes_on; at += step)
         goes_on = reply_feed(&reply, (struct str){in.at + at, in.n - at < step ? in.n - at : step});

@@ -94,8 +94,8 @@ static void a_node_that_forgot_gets_the_rest_again(void **state)
     draft_init(&draft);
     fill(&draft);
     /* A node that has exactly the first `have` bytes, for every `have`, whatever we believe. */
-    for (uint64_t have = 0; have <= draft_bytes(&draft); have++)
-        for (uint64_t believed = 0; believed <= draft_bytes(&draft); believed += 5) {
+    for (uint64_t have = 0; have <= draft_end(&draft); have++)
+        for (uint64_t believed = 0; believed <= draft_end(&draft); believed += 5) {
             struct node node = {.think_n = 0};
             struct draft_piece piece;
             draft_set_sent(&draft, 0);
@@ -136,7 +136,7 @@ static void offsets_beyond_the_text_and_long_texts(void **state)
         sent += piece.answer.n;
         draft_set_sent(&draft, sent);
     }
-    assert_int_equal(sent, draft_bytes(&draft));
+    assert_int_equal(sent, draft_end(&draft));
     bool has_room = true;
     for (int i = 0; i < 1000000 && has_room; i++)
         has_room = draft_add(&draft, STR("t"), STR("0123456789"));

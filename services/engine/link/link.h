@@ -76,7 +76,8 @@ enum link_transport {
 /* All is borrowed. */
 struct link_socket_settings {
     struct timers *timers;
-    const char *engine_id, *models; /* models: NULL for all */
+    const char *engine_id;
+    const char *serves; /* parameters that say what the engine serves: "", or with an "&" first */
     enum link_transport transport;
 };
 
@@ -86,6 +87,8 @@ struct link *link_create(struct http_client *client, const char *urls, const cha
                          const char *secret) must_check;
 /* From now on it uses a WebSocket, unless it is to use the routes. */
 void link_open_socket(struct link *link, const struct link_socket_settings *settings);
+/* Returns whether it is open. */
+bool link_has_socket(const struct link *link);
 /* For the loop: the descriptor of the socket, -1: there is none; and its work, also without one. */
 struct pollfd link_poll(const struct link *link);
 void link_turn(struct link *link);

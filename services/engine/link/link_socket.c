@@ -71,10 +71,7 @@ static void open_now(struct link_socket *s)
     buf_init(&url, 2 * QUERY_MAX_BYTES + LINK_NODE_URL_MAX_BYTES);
     buf_lit(&query, "Slots=0&History=true&Engine=");
     buf_put_url_encoded(&query, str_of(s->settings.engine_id));
-    if (s->settings.models != NULL) {
-        buf_lit(&query, "&Models=");
-        buf_put_url_encoded(&query, str_of(s->settings.models));
-    }
+    buf_put(&query, str_of(s->settings.serves));
     link_put_url(&url, s->link, s->node, "/ws/engine", buf_str(&query));
     s->client = websocket_client_start(&s->client_settings, s->link->client, url.at);
     buf_fini(&url);
@@ -212,14 +209,22 @@ void link_socket_turn(struct link_socket *s)
 {
     if (s->state == SOCKET_OPEN)
         link_socket_put_slots(s);
+    bool was_open = s->state == SOCKET_OPEN;
     if (s->client != NULL && !websocket_client_turn(s->client))
         lose(s);
+    else if (!was_open && s->state == SOCKET_OPEN)
+        link_socket_put_slots(s); /* now: nothing else may wake the loop for seconds */
 }
 
 void link_open_socket(struct link *link, const struct link_socket_settings *settings)
 {
     if (settings->transport != LINK_ROUTES)
         link->socket = link_socket_create(link, settings);
+}
+
+bool link_has_socket(const struct link *link)
+{
+    return link->socket != NULL && link->socket->state == SOCKET_OPEN;
 }
 
 struct pollfd link_poll(const struct link *link)

@@ -35,6 +35,9 @@ struct completion_end {
     const char *reason;            /* for people; "" when done */
     uint64_t retry_after_s;        /* AWAY only; 0: the server sent none */
     struct completion_facts facts; /* DONE only */
+    /* REFUSED of a request of a door: {"status","message","type","param","code"} for its client;
+     * NULL: nothing but the reason is known. */
+    const json_t *error;
 };
 
 struct backend_check;
@@ -61,6 +64,9 @@ struct completion_events {
     /* Delivers new text, in order; either part may be empty. Return false to end the completion as
      * done. */
     bool (*on_text)(void *context, struct str think, struct str answer);
+    /* Delivers a delta (openai_delta.h); for requests of a door only. Return false if there is no
+     * room for it: the prompt is then refused. */
+    bool (*on_delta)(void *context, struct str delta);
     /* Runs once, at the end, unless cancelled. */
     void (*on_done)(void *context, const struct completion_end *end);
 };
@@ -82,7 +88,13 @@ struct backend_ops {
     void (*check_cancel)(struct backend_check *check);
     /* Returns the name that answers carry as Model. Borrowed. */
     const char *(*model)(const struct backend *backend, const struct prompt *prompt);
+    /* Returns the models that requests may name, comma-separated; those of its server are known
+     * after a check. "": none. Borrowed. */
+    const char *(*models)(const struct backend *backend);
     void (*destroy)(struct backend *backend);
+    /* It passes the requests of a door on as they are. Otherwise it wants them read
+     * (prompt_read_request). */
+    bool is_passing;
 };
 
 /* Gives extractive answers, and applies rules to prompts that request a JSON object: see
@@ -90,8 +102,9 @@ struct backend_ops {
 struct backend *backend_create_builtin(struct timers *timers) must_check;
 
 struct backend_openai_settings {
-    const char *base_url; /* "http://host:11434/v1" */
-    const char *model;
+    const char *base_url; /* "http://host:11434/v1"; NULL: /embeddings only */
+    const char *embeddings_url, *embeddings_key; /* the same of /embeddings; both may be NULL */
+    const char *model;       /* comma-separated, the usual one first; NULL: all of the server's */
     const char *models;      /* further models to check for, comma-separated; NULL: none */
     const char *key;         /* NULL: no Authorization header */
     uint64_t idle_timeout_s; /* maximum time without a byte from the server */

@@ -7,7 +7,9 @@
 #include "services/engine/models/rules.h"
 #include "shared/base/mem.h"
 
-enum { TEXT_MAX_BYTES = 256 << 10 };
+enum { TEXT_MAX_BYTES = 256 << 10, DELTA_MAX_BYTES = 2 * TEXT_MAX_BYTES };
+
+static const char EXTRACTIVE[] = "parley-extractive";
 
 struct builtin {
     struct backend base;
@@ -34,6 +36,23 @@ static void put_answer(const struct prompt *prompt, struct buf *think, struct bu
         assist_reply(prompt, answer);
 }
 
+/* For a client of a door: the text, and its end. */
+static void put_deltas(const struct completion *completion, struct str think, struct str answer)
+{
+    struct buf delta;
+    buf_init(&delta, DELTA_MAX_BYTES);
+    buf_lit(&delta, "{\"choices\":[{\"index\":0,\"delta\":{\"content\":");
+    buf_put_json(&delta, answer);
+    buf_lit(&delta, ",\"reasoning_content\":");
+    buf_put_json(&delta, think);
+    buf_lit(&delta, "},\"finish_reason\":null}]}");
+    (void)completion->events->on_delta(completion->context, buf_str(&delta));
+    (void)completion->events->on_delta(
+        completion->context,
+        STR("{\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}"));
+    buf_fini(&delta);
+}
+
 static void on_pass(void *context)
 {
     struct completion *completion = context;
@@ -44,6 +63,8 @@ static void on_pass(void *context)
     const struct completion_events *events = completion->events;
     void *owner = completion->context;
     (void)events->on_text(owner, buf_str(&think), buf_str(&answer));
+    if (completion->prompt->api != API_NONE)
+        put_deltas(completion, buf_str(&think), buf_str(&answer));
     free(completion);
     buf_fini(&think);
     buf_fini(&answer);
@@ -70,7 +91,13 @@ static void builtin_cancel(struct completion *completion)
 
 static const char *builtin_model(const struct backend *backend, const struct prompt *prompt)
 {
-    return prompt->kind == PROMPT_ANSWER ? "parley-extractive" : "parley-rules";
+    return prompt->kind == PROMPT_ANSWER ? EXTRACTIVE : "parley-rules";
+}
+
+static const char *builtin_models(const struct backend *backend)
+{
+    (void)backend;
+    return EXTRACTIVE;
 }
 
 static void builtin_destroy(struct backend *backend)
@@ -83,6 +110,7 @@ struct backend *backend_create_builtin(struct timers *timers)
     static const struct backend_ops ops = {.start = builtin_start,
                                            .cancel = builtin_cancel,
                                            .model = builtin_model,
+                                           .models = builtin_models,
                                            .destroy = builtin_destroy};
     struct builtin *self = mem_alloc(sizeof *self);
     *self = (struct builtin){.base = {&ops}, .timers = timers};

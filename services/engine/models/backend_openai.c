@@ -1,109 +1,52 @@
 /* SPDX-License-Identifier: MIT
- * backend_openai.c - asks a server that speaks OpenAI's /chat/completions.
+ * backend_openai.c - asks a server that speaks OpenAI's protocol.
  *
  * A stream is asked for. Servers that answer with one JSON object all the same are understood, and
- * from one that refuses a stream the same is asked once without one; if that works it stays so.
+ * from one that refuses a stream the same is asked once without one; if that works it stays so. The
+ * counts of tokens, which are asked for on behalf of clients of a door, are likewise.
  * What comes is read by openai_reply.h; its text passes the filters of stream.h.
  *
  *   start --(stream)--> text, text, ... [DONE], or a finish_reason and the end --> done
  *     \--(no streams)--> start without a stream --(JSON)--> text --> done | refused | retry
  *
- * Half an answer is none: what ends without a finish_reason or [DONE] is a failure. A server that
- * has ended its text without any of it will do so again: that refuses the prompt, unless it gave
- * no reason. */
-#include "services/engine/models/backend.h"
+ * The request of a client of a door is passed on as it came, and what comes back is handed on as
+ * deltas (openai_delta.h) as well. */
 #include "services/engine/models/openai_check.h"
-#include "services/engine/models/openai_piece.h"
-#include "services/engine/models/openai_reply.h"
+#include "services/engine/models/openai_internal.h"
+#include "services/engine/models/openai_judge.h"
 #include "services/engine/models/openai_request.h"
 
-#include "shared/base/log.h"
+#include "shared/base/clock.h"
 #include "shared/base/mem.h"
 #include "shared/base/trace.h"
-#include "shared/http/client/endpoint.h"
-#include "shared/http/request/error_text.h"
 
 #include <stdio.h>
 
 enum {
     REQUEST_MAX_BYTES = 16 << 20,
     RESPONSE_MAX_BYTES = 8 << 20, /* 1 MiB of text in small chunks with much around them */
+    PASSED_MAX_BYTES = 64 << 20,  /* 8 MiB of deltas, likewise */
+    /* How many times the idle timeout a server may send bytes that say nothing. */
+    EMPTY_FACTOR = 4,
     TEXT_MAX_BYTES = 1 << 20,
-    REASON_MAX_BYTES = REPLY_REASON_MAX_BYTES,
+    MODELS_MAX_BYTES = 256, /* that polls name, as nodes take them */
     HEADER_MAX_BYTES = 160, /* a traceparent and a request id have at most 128 bytes */
     /* After a finish_reason come at most counts of tokens and [DONE], and after an object nothing:
      * servers that keep the connection open are not waited for. */
     LAST_WAIT_MS = 1000,
 };
 
-struct openai {
-    struct backend base;
-    struct timers *timers;
-    struct http_client *client;
-    struct http_endpoint endpoint;
-    struct http_endpoint list_endpoint; /* of the models */
-    char *model, *models;
-    uint64_t idle_timeout_s;
-    bool is_plain;     /* the server refuses streams */
-    bool has_streamed; /* it does not */
-};
-
-struct completion {
-    struct openai *server;
-    const struct prompt *prompt;
-    const struct completion_events *events;
-    void *context;
-    struct http_call *call;
-    struct timer timer; /* of LAST_WAIT_MS */
-    bool is_streaming, is_enough, has_thoughts, has_answer;
-    struct openai_reply reply;
-    struct think_split split;
-    struct cite_filter cite;
-    struct buf think, answer, cited; /* of one piece, on its way through the filters */
-    char reason[REASON_MAX_BYTES];
-};
-
 static void start_call(struct completion *completion);
 
-static void free_completion(struct completion *completion)
+void openai_free(struct completion *completion)
 {
     timer_stop(&completion->timer);
     reply_fini(&completion->reply);
+    delta_maker_fini(&completion->maker);
     buf_fini(&completion->think);
     buf_fini(&completion->answer);
     buf_fini(&completion->cited);
     free(completion);
-}
-
-static void finish_after(struct completion *completion, enum completion_outcome outcome,
-                         uint64_t retry_after_s)
-{
-    const struct completion_events *events = completion->events;
-    const struct openai_reply *reply = &completion->reply;
-    void *context = completion->context;
-    char reason[REASON_MAX_BYTES];
-    struct completion_end end = {.outcome = outcome,
-                                 .reason = outcome == COMPLETION_DONE ? "" : reason,
-                                 .retry_after_s = retry_after_s,
-                                 .facts = {.has_usage = reply->has_usage,
-                                           .prompt_tokens = reply->prompt_tokens,
-                                           .completion_tokens = reply->completion_tokens}};
-    snprintf(end.facts.finish, sizeof end.facts.finish, "%s",
-             completion->is_enough ? "length" : reply->finish);
-    memcpy(reason, completion->reason, sizeof reason);
-    free_completion(completion);
-    events->on_done(context, &end);
-}
-
-static void finish(struct completion *completion, enum completion_outcome outcome)
-{
-    finish_after(completion, outcome, 0);
-}
-
-static void set_reason(struct completion *completion, const char *what, struct str more)
-{
-    snprintf(completion->reason, sizeof completion->reason, "%s%s%.*s", what,
-             more.n > 0 ? ": " : "", STR_ARG(more));
 }
 
 /* ---- text ---- */
@@ -123,6 +66,21 @@ static bool hand_on(struct completion *completion)
     return goes_on;
 }
 
+bool openai_on_delta(void *context, struct str delta)
+{
+    struct completion *completion = context;
+    completion->is_full = !completion->events->on_delta(completion->context, delta);
+    return !completion->is_full;
+}
+
+static bool on_chunk(void *context, const json_t *json, bool is_repaired)
+{
+    struct completion *completion = context;
+    bool goes_on = delta_maker_feed(&completion->maker, json, is_repaired);
+    completion->is_full = !goes_on;
+    return goes_on;
+}
+
 static bool on_text(void *context, struct str think, struct str answer)
 {
     struct completion *completion = context;
@@ -132,8 +90,7 @@ static bool on_text(void *context, struct str think, struct str answer)
     return hand_on(completion);
 }
 
-/* Puts what the filters held back, and the list of the passages that were cited. */
-static void put_rest(struct completion *completion)
+void openai_put_rest(struct completion *completion)
 {
     const struct prompt *prompt = completion->prompt;
     think_finish(&completion->split, &completion->think, &completion->answer);
@@ -151,105 +108,29 @@ static void put_rest(struct completion *completion)
     (void)hand_on(completion);
 }
 
-/* ---- the end ---- */
+/* ---- calls ---- */
 
-/* Judges by a status what the next try may do. Some speak of this engine's settings, not of the
- * prompt: another engine may do better, and this one does when they are put right. */
-static enum completion_outcome judge(int status, bool is_about_prompt)
-{
-    static const int of_prompts[] = {400, 413, 415, 422, 451};
-    static const int of_settings[] = {401, 402, 403, 404, 405, 407, 408, 429};
-    for (size_t i = 0; i < sizeof of_prompts / sizeof *of_prompts; i++)
-        if (is_about_prompt || status == of_prompts[i])
-            return COMPLETION_REFUSED;
-    for (size_t i = 0; i < sizeof of_settings / sizeof *of_settings; i++)
-        if (status == of_settings[i])
-            return COMPLETION_AWAY;
-    return status < 400 || status >= 500 ? COMPLETION_AWAY : COMPLETION_RETRY;
-}
-
-static void fail_with_status(struct completion *completion, const struct http_response *response)
-{
-    char what[80], reason[160];
-    json_t *json = NULL;
-    struct buf detail;
-    bool is_about_prompt =
-        json_parse(response->body, reason, sizeof reason, &json) && openai_is_about_prompt(json);
-    json_decref(json);
-    buf_init(&detail, SIZE_MAX / 2);
-    snprintf(what, sizeof what, "the model server returned status %d", response->status);
-    /* Some servers repeat the key in their 401. */
-    if (response->status != 401 && response->status != 403)
-        http_put_error_text(&detail, response->body);
-    set_reason(completion, what, buf_str(&detail));
-    buf_fini(&detail);
-    finish_after(completion, judge(response->status, is_about_prompt), response->retry_after_s);
-}
-
-/* Returns whether the same may work without a stream: the server says so, or not what it refuses.
+/* Returns whether the same may work with a wish less: the server says so, or not what it refuses.
  */
-static bool is_refusing_stream(const struct completion *completion,
-                               const struct http_response *response)
+static bool give_up_wish(struct completion *completion, const struct http_response *response)
 {
+    const struct openai_wishes *granted = &completion->server->granted;
+    struct openai_wishes *wishes = &completion->wishes;
+    int status = response->status;
     struct str body = response->body;
-    struct buf detail;
-    if (!completion->is_streaming || completion->server->has_streamed ||
-        (response->status != 400 && response->status != 422))
-        return false;
-    buf_init(&detail, SIZE_MAX / 2);
-    http_put_error_text(&detail, body);
-    bool is_it = detail.n == 0 || str_holds(body, STR("stream")) || str_holds(body, STR("Stream"));
-    buf_fini(&detail);
-    return is_it;
-}
-
-/* The server has ended its answer, of which there is none. */
-static enum completion_outcome judge_silence(struct completion *completion)
-{
-    const struct openai_reply *reply = &completion->reply;
-    const char *word = reply->finish;
-    if (reply->refusal.n > 0) {
-        struct buf line;
-        buf_init(&line, SIZE_MAX / 2);
-        http_put_one_line(&line, buf_str(&reply->refusal));
-        set_reason(completion, "the model refused to answer (refusal)", buf_str(&line));
-        buf_fini(&line);
-        return COMPLETION_REFUSED;
+    bool is_counting = wishes->usage && !granted->usage,
+         is_streaming = wishes->stream && !granted->stream;
+    if (is_counting && (openai_is_refusing(status, body, "stream_options") ||
+                        openai_is_refusing(status, body, "include_usage"))) {
+        wishes->usage = false;
+        return true;
     }
-    bool is_plain_stop = word[0] == 0 || strcmp(word, "stop") == 0;
-    if (reply->has_tools && is_plain_stop)
-        word = "tool_calls";
-    set_reason(completion, "the model returned no text", str_of(word));
-    bool is_reasonless = is_plain_stop && !reply->has_tools && !completion->has_thoughts;
-    return is_reasonless ? COMPLETION_RETRY : COMPLETION_REFUSED;
-}
-
-/* The whole body was read, or as much of it as counts. `lost`: why the rest did not come. */
-static void conclude(struct completion *completion, const char *lost)
-{
-    struct openai_reply *reply = &completion->reply;
-    if (completion->is_enough) {
-        finish(completion, COMPLETION_DONE);
-        return;
+    if (is_streaming && (openai_is_refusing(status, body, "stream") ||
+                         openai_is_refusing(status, body, "Stream"))) {
+        *wishes = (struct openai_wishes){.stream = false};
+        return true;
     }
-    if (!reply_is_whole(reply)) {
-        if (reply->is_broken)
-            set_reason(completion, reply->reason, STR(""));
-        else if (lost != NULL)
-            set_reason(completion, "the answer of the model server broke off", str_of(lost));
-        else
-            set_reason(completion, "the model server ended the answer without a finish_reason",
-                       STR(""));
-        finish(completion, reply->is_hopeless ? COMPLETION_REFUSED : COMPLETION_RETRY);
-        return;
-    }
-    if (openai_is_failure(str_of(reply->finish))) {
-        set_reason(completion, "the model server gave up", str_of(reply->finish));
-        finish(completion, COMPLETION_RETRY);
-        return;
-    }
-    put_rest(completion);
-    finish(completion, completion->has_answer ? COMPLETION_DONE : judge_silence(completion));
+    return false;
 }
 
 static void on_waited(void *context)
@@ -257,22 +138,53 @@ static void on_waited(void *context)
     struct completion *completion = context;
     struct openai_reply *reply = &completion->reply;
     reply_finish(reply, false);
-    if (!reply_is_whole(reply) && !reply->is_broken)
+    if (!openai_is_whole(completion) && !reply->is_broken && !completion->is_full)
         return; /* an object that continues */
     http_call_cancel(completion->call);
     completion->call = NULL;
-    conclude(completion, NULL);
+    openai_conclude(completion, NULL);
+}
+
+/* Comments keep a connection alive, but not forever. */
+static bool note_speech(struct completion *completion, bool has_spoken)
+{
+    uint64_t now_ms = clock_mono_ms();
+    if (has_spoken)
+        completion->spoken_ms = now_ms;
+    completion->is_empty =
+        now_ms - completion->spoken_ms > EMPTY_FACTOR * 1000 * completion->server->idle_timeout_s;
+    return !completion->is_empty;
 }
 
 static bool on_body(void *context, struct str content_type, struct str bytes)
 {
     struct completion *completion = context;
     struct openai_reply *reply = &completion->reply;
+    struct openai_wishes *granted = &completion->server->granted;
+    uint64_t chunk_n = reply->chunk_n;
+    (void)content_type;
     bool goes_on = reply_feed(reply, bytes);
-    completion->server->has_streamed |= reply->form == REPLY_EVENTS;
-    if (goes_on && reply_may_be_whole(reply))
+    if (reply->form == REPLY_EVENTS) {
+        granted->stream = true;
+        granted->usage |= completion->wishes.usage;
+    }
+    bool is_alone =
+        !openai_is_passed(completion) || completion->is_for_one || reply->form == REPLY_OBJECT;
+    if (goes_on && is_alone && reply_may_be_whole(reply))
         timer_set(completion->server->timers, &completion->timer, LAST_WAIT_MS);
-    return goes_on;
+    return goes_on &&
+           note_speech(completion, reply->chunk_n > chunk_n || reply->form == REPLY_OBJECT);
+}
+
+/* What the server has refused will be refused again. */
+static void note_refused(struct completion *completion)
+{
+    struct openai_wishes *refused = &completion->server->refused;
+    if (!completion->reply.has_choice)
+        return;
+    refused->stream |= !completion->wishes.stream;
+    refused->usage |=
+        openai_is_passed(completion) && completion->wishes.stream && !completion->wishes.usage;
 }
 
 static void on_done(void *context, const struct http_response *response)
@@ -281,34 +193,70 @@ static void on_done(void *context, const struct http_response *response)
     bool is_answered = response->outcome == HTTP_ANSWERED;
     completion->call = NULL;
     timer_stop(&completion->timer);
-    if (is_answered && is_refusing_stream(completion, response)) {
-        completion->is_streaming = false;
+    if (is_answered && give_up_wish(completion, response)) {
         start_call(completion);
         return;
     }
     if (is_answered && (response->status < 200 || response->status > 299)) {
-        fail_with_status(completion, response);
+        openai_fail_with_status(completion, response);
         return;
     }
     if (response->outcome == HTTP_UNREACHABLE) {
-        set_reason(completion, "the model server is unreachable", str_of(response->reason));
-        finish(completion, COMPLETION_AWAY);
+        openai_set_reason(completion, "the model server is unreachable", str_of(response->reason));
+        openai_finish(completion, COMPLETION_AWAY);
+        return;
+    }
+    if (is_answered && completion->prompt->api == API_EMBEDDINGS) {
+        openai_conclude_embeddings(completion, response->body);
         return;
     }
     reply_finish(&completion->reply, is_answered);
-    completion->server->is_plain |= !completion->is_streaming && completion->reply.has_choice;
+    note_refused(completion);
+    completion->is_full |= response->outcome == HTTP_TOO_LARGE && openai_is_passed(completion);
     /* One that breaks off under a prompt may do so again: that is an attempt. */
-    conclude(completion, is_answered ? NULL : response->reason);
+    openai_conclude(completion, is_answered ? NULL : response->reason);
+}
+
+static bool put_body(struct completion *completion, struct buf *body)
+{
+    const struct prompt *prompt = completion->prompt;
+    const char *model = completion->server->model, *reason;
+    if (prompt->api == API_NONE) {
+        openai_put_request(body, prompt, model, completion->wishes.stream);
+        return true;
+    }
+    if (openai_put_pass(body, prompt, model, completion->wishes, &reason)) {
+        completion->is_for_one = openai_wants_one(prompt);
+        if (completion->is_for_one)
+            completion->maker.choice_max = 1;
+        return true;
+    }
+    openai_set_reason(completion, reason, STR(""));
+    return false;
+}
+
+static void on_unsendable(void *context)
+{
+    openai_refuse(context, 400, NULL);
 }
 
 static void start_call(struct completion *completion)
 {
-    static const struct http_events events = {.on_body = on_body, .on_done = on_done};
+    static const struct http_events of_texts = {.on_body = on_body, .on_done = on_done};
+    static const struct http_events of_embeddings = {.on_done = on_done};
     struct openai *server = completion->server;
     const struct prompt *prompt = completion->prompt;
     char traceparent[HEADER_MAX_BYTES], id[HEADER_MAX_BYTES];
     const char *headers[3] = {NULL};
     size_t n = 0;
+    struct buf body;
+    buf_init(&body, REQUEST_MAX_BYTES);
+    if (!put_body(completion, &body)) {
+        buf_fini(&body);
+        completion->timer.fire = on_unsendable;
+        timer_set(server->timers, &completion->timer, 0);
+        return;
+    }
     /* They join the server's trace and its log to the requester's. */
     if (trace_is_parent(prompt->traceparent)) {
         snprintf(traceparent, sizeof traceparent, "traceparent: %.*s",
@@ -319,30 +267,47 @@ static void start_call(struct completion *completion)
         snprintf(id, sizeof id, "X-Request-Id: %.*s", STR_ARG(prompt->request_id));
         headers[n++] = id;
     }
-    struct buf body;
-    buf_init(&body, REQUEST_MAX_BYTES);
-    openai_put_request(&body, completion->prompt, server->model, completion->is_streaming);
-    struct http_request request = {.headers = headers,
-                                   .body = buf_str(&body),
-                                   .idle_timeout_s = server->idle_timeout_s,
-                                   .body_max_bytes = RESPONSE_MAX_BYTES};
+    struct http_request request = {
+        .headers = headers,
+        .body = buf_str(&body),
+        .idle_timeout_s = server->idle_timeout_s,
+        .body_max_bytes = openai_is_passed(completion) ? PASSED_MAX_BYTES : RESPONSE_MAX_BYTES};
+    completion->spoken_ms = clock_mono_ms();
     completion->call =
-        http_endpoint_post(&server->endpoint, server->client, &request, &events, completion);
+        http_endpoint_post(&server->endpoints[prompt->api], server->client, &request,
+                           prompt->api == API_EMBEDDINGS ? &of_embeddings : &of_texts, completion);
     buf_fini(&body);
+}
+
+static const char *openai_models(const struct backend *backend)
+{
+    const struct openai *self = (const struct openai *)backend;
+    if (self->own != NULL)
+        return self->own;
+    return self->found.n > 0 ? self->found.at : "";
 }
 
 static struct completion *openai_start(struct backend *backend, const struct prompt *prompt,
                                        const struct completion_events *events, void *context)
 {
+    struct openai *server = (struct openai *)backend;
+    bool is_passing = prompt->api != API_NONE;
     struct completion *completion = mem_zeroed(sizeof *completion);
-    *completion = (struct completion){.server = (struct openai *)backend,
-                                      .prompt = prompt,
-                                      .events = events,
-                                      .context = context,
-                                      .is_streaming = !((struct openai *)backend)->is_plain,
-                                      .timer = {.fire = on_waited, .context = completion},
-                                      .cite = {.source_n = prompt->source_n}};
-    reply_init(&completion->reply, on_text, completion);
+    *completion = (struct completion){
+        .server = server,
+        .prompt = prompt,
+        .events = events,
+        .context = context,
+        .wishes = {.stream = !server->refused.stream,
+                   .usage = is_passing && !server->refused.stream && !server->refused.usage},
+        .timer = {.fire = on_waited, .context = completion},
+        .cite = {.source_n = prompt->source_n}};
+    if (server->model == NULL) {
+        struct str names = str_of(openai_models(backend));
+        server->model = str_copy(str_trim(str_cut(&names, ',')));
+    }
+    reply_init(&completion->reply, on_text, is_passing ? on_chunk : NULL, completion);
+    delta_maker_init(&completion->maker, prompt->api, openai_on_delta, completion);
     buf_init(&completion->think, TEXT_MAX_BYTES);
     buf_init(&completion->answer, TEXT_MAX_BYTES);
     buf_init(&completion->cited, TEXT_MAX_BYTES);
@@ -353,17 +318,18 @@ static struct completion *openai_start(struct backend *backend, const struct pro
 static void openai_cancel(struct completion *completion)
 {
     http_call_cancel(completion->call);
-    free_completion(completion);
+    openai_free(completion);
 }
 
 static struct backend_check *openai_check(struct backend *backend,
                                           backend_checked_callback callback, void *context)
 {
-    const struct openai *self = (const struct openai *)backend;
+    struct openai *self = (struct openai *)backend;
     struct openai_check_settings settings = {.client = self->client,
                                              .endpoint = &self->list_endpoint,
-                                             .model = self->model,
-                                             .models = self->models};
+                                             .model = self->own,
+                                             .models = self->models,
+                                             .found = &self->found};
     return openai_check_start(&settings, callback, context);
 }
 
@@ -376,31 +342,57 @@ static const char *openai_model(const struct backend *backend, const struct prom
 static void openai_destroy(struct backend *backend)
 {
     struct openai *self = (struct openai *)backend;
-    http_endpoint_fini(&self->endpoint);
+    for (size_t api = 0; api < API_NR; api++)
+        http_endpoint_fini(&self->endpoints[api]);
     http_endpoint_fini(&self->list_endpoint);
+    buf_fini(&self->found);
     free(self->model);
+    free(self->own);
     free(self->models);
     free(self);
+}
+
+static char *copy_text(const char *text)
+{
+    return text == NULL ? NULL : str_copy(str_of(text));
 }
 
 struct backend *backend_create_openai(struct timers *timers, struct http_client *client,
                                       const struct backend_openai_settings *settings)
 {
+    static const char *const paths[API_NR] = {[API_NONE] = "/chat/completions",
+                                              [API_CHAT] = "/chat/completions",
+                                              [API_COMPLETIONS] = "/completions",
+                                              [API_EMBEDDINGS] = "/embeddings"};
     static const struct backend_ops ops = {.start = openai_start,
                                            .cancel = openai_cancel,
                                            .check = openai_check,
                                            .check_cancel = openai_check_cancel,
                                            .model = openai_model,
-                                           .destroy = openai_destroy};
+                                           .models = openai_models,
+                                           .destroy = openai_destroy,
+                                           .is_passing = true};
     struct openai *self = mem_zeroed(sizeof *self);
+    const char *list_url =
+        settings->base_url != NULL ? settings->base_url : settings->embeddings_url;
+    const char *list_key = settings->base_url != NULL ? settings->key : settings->embeddings_key;
+    struct str names = str_of(settings->model);
     *self = (struct openai){.base = {&ops},
                             .timers = timers,
                             .client = client,
-                            .model = str_copy(str_of(settings->model)),
-                            .models = settings->models == NULL ? NULL
-                                                               : str_copy(str_of(settings->models)),
+                            .models = copy_text(settings->models),
+                            .own = copy_text(settings->model),
                             .idle_timeout_s = settings->idle_timeout_s};
-    http_endpoint_init(&self->list_endpoint, settings->base_url, "/models", settings->key);
-    http_endpoint_init(&self->endpoint, settings->base_url, "/chat/completions", settings->key);
+    if (settings->model != NULL)
+        self->model = str_copy(str_trim(str_cut(&names, ',')));
+    buf_init(&self->found, MODELS_MAX_BYTES);
+    http_endpoint_init(&self->list_endpoint, list_url, "/models", list_key);
+    for (size_t api = 0; api < API_NR; api++)
+        if (api != API_EMBEDDINGS && settings->base_url != NULL)
+            http_endpoint_init(&self->endpoints[api], settings->base_url, paths[api],
+                               settings->key);
+    if (settings->embeddings_url != NULL)
+        http_endpoint_init(&self->endpoints[API_EMBEDDINGS], settings->embeddings_url,
+                           paths[API_EMBEDDINGS], settings->embeddings_key);
     return &self->base;
 }

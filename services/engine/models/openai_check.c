@@ -61,6 +61,24 @@ static void put_names(struct buf *b, const json_t *json)
     }
 }
 
+/* Takes the names that fit into a comma list. */
+static void note_names(struct buf *found, const json_t *json)
+{
+    const json_t *item;
+    size_t i;
+    buf_clear(found);
+    json_array_foreach(list_of(json), i, item)
+    {
+        struct str id = str_trim(json_member_str(item, "id"));
+        if (id.n == 0 || memchr(id.at, ',', id.n) != NULL || found->n + 1 + id.n >= found->max)
+            continue;
+        if (found->n > 0)
+            buf_put_char(found, ',');
+        buf_put(found, id);
+    }
+    buf_terminate(found);
+}
+
 static void end(struct backend_check *check, const struct backend_checked *checked)
 {
     backend_checked_callback callback = check->callback;
@@ -71,16 +89,16 @@ static void end(struct backend_check *check, const struct backend_checked *check
 
 static bool find_missing(const struct backend_check *check, const json_t *json, char *ret_name)
 {
-    struct str names = str_of(check->settings.models);
-    struct str name = str_of(check->settings.model);
-    do {
-        name = str_trim(name);
-        if (name.n > 0 && name.n < NAME_MAX_BYTES && openai_lacks_model(json, name)) {
+    struct str lists[] = {str_of(check->settings.model), str_of(check->settings.models)};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        while (lists[i].at != NULL) {
+            struct str name = str_trim(str_cut(&lists[i], ','));
+            if (name.n == 0 || name.n >= NAME_MAX_BYTES || !openai_lacks_model(json, name))
+                continue;
             memcpy(ret_name, name.at, name.n);
             ret_name[name.n] = 0;
             return true;
         }
-    } while ((name = str_cut(&names, ',')).at != NULL);
     return false;
 }
 
@@ -91,6 +109,8 @@ static void read_list(struct backend_check *check, struct str body)
     json_t *json;
     if (!json_parse(body, why, sizeof why, &json))
         json = NULL; /* something else is on that path: not for us to judge */
+    if (json != NULL && check->settings.found != NULL)
+        note_names(check->settings.found, json);
     if (json != NULL && find_missing(check, json, name)) {
         struct buf names;
         buf_init(&names, 2 * NAMES_MAX_BYTES);

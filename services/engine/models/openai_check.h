@@ -15,8 +15,8 @@
 struct openai_check_settings {
     struct http_client *client;
     const struct http_endpoint *endpoint; /* .../models */
-    const char *model;
-    const char *models; /* comma-separated; NULL: none */
+    const char *model, *models;           /* comma-separated; NULL: none */
+    struct buf *found; /* gets the names of the list, comma-separated, unless NULL */
 };
 
 /* The callback runs once, from the loop and never before openai_check_start returns, unless the

@@ -40,6 +40,8 @@ void openai_put_texts(const json_t *text, struct buf *think, struct buf *answer)
     for (size_t i = 0; i < sizeof names / sizeof *names && think->n == before; i++)
         put_content(json_object_get(text, names[i]), think, think);
     put_content(json_object_get(text, "content"), think, answer);
+    if (json_is_string(json_object_get(text, "text")))
+        buf_put(answer, json_member_str(text, "text"));
 }
 
 /* ---- the choice ---- */
@@ -65,8 +67,10 @@ struct openai_piece openai_read_piece(const json_t *json)
     struct openai_piece piece = {.has_choice = choice != NULL};
     if (!json_is_object(text)) {
         text = json_object_get(choice, "message");
-        piece.is_message = true;
+        piece.is_message = json_is_object(text);
     }
+    if (!json_is_object(text))
+        text = choice;
     piece.text = text;
     piece.finish = str_trim(json_member_str(choice, "finish_reason"));
     piece.refusal = json_member_str(text, "refusal");

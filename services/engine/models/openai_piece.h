@@ -12,7 +12,8 @@
 
 /* Borrowed from the JSON. */
 struct openai_piece {
-    const json_t *text; /* of the choice that was asked for: its delta or message; NULL: none */
+    const json_t *text; /* of the choice that was asked for: its delta or message, or, of
+                           /completions, the choice itself; NULL: none */
     bool is_message;    /* the text is the whole one, not what is new of it */
     bool has_choice;
     bool has_tools;     /* the model calls tools */
@@ -21,7 +22,8 @@ struct openai_piece {
 };
 struct openai_piece openai_read_piece(const json_t *json);
 
-/* Puts the texts of a piece: thoughts, and the answer. Either may be parts in a list. */
+/* Puts the texts of a piece: thoughts, and the answer. Either may be parts in a list. A choice of
+ * /completions is its own text. */
 void openai_put_texts(const json_t *text, struct buf *think, struct buf *answer);
 
 /* Reads the counts of tokens. Returns false if the object has none. */

@@ -16,9 +16,10 @@ enum {
     REFUSAL_MAX_BYTES = 4 * ERROR_TEXT_MAX_BYTES,
 };
 
-void reply_init(struct openai_reply *reply, reply_callback on_text, void *context)
+void reply_init(struct openai_reply *reply, reply_callback on_text, reply_chunk_callback on_chunk,
+                void *context)
 {
-    *reply = (struct openai_reply){.on_text = on_text, .context = context};
+    *reply = (struct openai_reply){.on_text = on_text, .on_chunk = on_chunk, .context = context};
     sse_init(&reply->sse, EVENT_MAX_BYTES);
     buf_init(&reply->object, OBJECT_MAX_BYTES);
     buf_init(&reply->think, TEXT_MAX_BYTES);
@@ -37,6 +38,7 @@ void reply_fini(struct openai_reply *reply)
     buf_fini(&reply->joined_think);
     buf_fini(&reply->joined_answer);
     buf_fini(&reply->refusal);
+    json_decref(reply->error);
 }
 
 static bool fail(struct openai_reply *reply, const char *what, struct str more)
@@ -95,18 +97,23 @@ static bool take_text(struct openai_reply *reply, const struct openai_piece *pie
 static bool take_json(struct openai_reply *reply, const json_t *json, bool is_error,
                       bool is_repaired)
 {
+    reply->chunk_n++;
     if (is_error || openai_is_error(json)) {
         reply->is_hopeless = openai_is_hopeless(json);
+        reply->error = json_incref((json_t *)(uintptr_t)json);
         return fail(reply, "the model server reported an error", http_error_message(json));
     }
     if (openai_read_usage(json, &reply->prompt_tokens, &reply->completion_tokens))
         reply->has_usage = true;
     struct openai_piece piece = openai_read_piece(json);
-    if (!piece.has_choice)
-        return true;
-    reply->has_choice = true;
-    note_end(reply, &piece);
-    return take_text(reply, &piece, is_repaired);
+    bool goes_on = true;
+    if (piece.has_choice) {
+        reply->has_choice = true;
+        note_end(reply, &piece);
+        goes_on = take_text(reply, &piece, is_repaired);
+    }
+    return goes_on &&
+           (reply->on_chunk == NULL || reply->on_chunk(reply->context, json, is_repaired));
 }
 
 /* Parses `text`, if need be after repair. NULL: it is not JSON. */

@@ -2,8 +2,8 @@
  *
  * openai_reply: reads the body of a response of /chat/completions while it comes: events or one
  * object, whatever its content type says, because servers send both under any type. It passes on
- * text, and knows at the end whether there was an answer and what ended it. Single thread; in its
- * owner's storage.
+ * text and whole chunks, and knows at the end whether there was an answer and what ended it. Single
+ * thread; in its owner's storage.
  */
 #ifndef PARLEY_SERVICES_ENGINE_MODELS_OPENAI_REPLY_H
 #define PARLEY_SERVICES_ENGINE_MODELS_OPENAI_REPLY_H
@@ -20,8 +20,13 @@ enum reply_form { REPLY_UNKNOWN, REPLY_EVENTS, REPLY_OBJECT };
 /* New text; either part may be empty. Return false to stop. */
 typedef bool (*reply_callback)(void *context, struct str think, struct str answer);
 
+/* A chunk, or the object: valid JSON that is no error. `is_repaired`: it comes out of repair_json.
+ * Return false to stop. */
+typedef bool (*reply_chunk_callback)(void *context, const json_t *json, bool is_repaired);
+
 struct openai_reply {
     reply_callback on_text;
+    reply_chunk_callback on_chunk; /* NULL: none is wanted */
     void *context;
     enum reply_form form;
     struct sse sse;
@@ -32,16 +37,20 @@ struct openai_reply {
     struct buf refusal; /* what the model said instead of an answer, on one line */
     char finish[REPLY_FINISH_MAX_BYTES + 1]; /* its finish_reason, on one line; "": none yet */
     uint64_t prompt_tokens, completion_tokens;
+    uint64_t chunk_n; /* JSON texts that came */
     bool has_usage, has_choice, has_tools;
     bool has_delta;   /* whole texts are then repetitions */
     bool is_over;     /* [DONE]: nothing after it counts */
     bool is_broken;   /* what came cannot be an answer: see `reason` */
     bool is_hopeless; /* and never will for this prompt */
+    json_t *error;    /* that the server reported; NULL: none, or not as JSON */
     char reason[REPLY_REASON_MAX_BYTES];
 };
 
-/* The callback runs inside reply_feed and reply_finish. */
-void reply_init(struct openai_reply *reply, reply_callback on_text, void *context);
+/* Callbacks run inside reply_feed and reply_finish; of one chunk, its text comes first. `on_chunk`
+ * may be NULL. */
+void reply_init(struct openai_reply *reply, reply_callback on_text, reply_chunk_callback on_chunk,
+                void *context);
 /* Accepts a zeroed one that was never initialised. */
 void reply_fini(struct openai_reply *reply);
 /* Returns false if no more needs to be read: it is over or broken, or the callback stopped it. */

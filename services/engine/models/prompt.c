@@ -176,6 +176,50 @@ static void read_messages(struct prompt *prompt)
     buf_fini(&text);
 }
 
+static void read_door(struct prompt *prompt, const json_t *details)
+{
+    const json_t *offset = json_object_get(details, "Offset");
+    prompt->api = api_of(json_member_str(details, "Api"));
+    prompt->request = json_member_str(details, "Request");
+    prompt->continued = json_member_str(details, "Continue");
+    if (json_is_integer(offset) && json_integer_value(offset) > 0)
+        prompt->offset = (uint64_t)json_integer_value(offset);
+}
+
+/* Contents in parts become texts, which stay as long as the request. */
+static void join_parts(json_t *messages)
+{
+    size_t i;
+    json_t *message;
+    json_array_foreach(messages, i, message)
+    {
+        const json_t *content = json_object_get(message, "content");
+        struct buf text;
+        if (!json_is_array(content))
+            continue;
+        buf_init(&text, CONTENT_MAX_BYTES);
+        put_content(&text, content);
+        if (json_object_set_new(message, "content",
+                                json_stringn(text.at == NULL ? "" : text.at, text.n)) != 0)
+            abort();
+        buf_fini(&text);
+    }
+}
+
+bool prompt_read_request(struct prompt *prompt)
+{
+    char reason[160];
+    if (!json_parse(prompt->request, reason, sizeof reason, &prompt->read))
+        prompt->read = NULL;
+    prompt->messages = json_object_get(prompt->read, "messages");
+    prompt->history = NULL;
+    if (json_array_size(prompt->messages) == 0)
+        return false;
+    join_parts(json_object_get(prompt->read, "messages"));
+    read_messages(prompt);
+    return true;
+}
+
 void prompt_init(struct prompt *prompt, const struct claim *claim, const struct claim_query *query)
 {
     *prompt = (struct prompt){.question = query->text,
@@ -187,6 +231,9 @@ void prompt_init(struct prompt *prompt, const struct claim *claim, const struct 
                               .request_id = query->request_id};
     if (str_eq(prompt->model, STR("default")))
         prompt->model = (struct str){NULL, 0};
+    read_door(prompt, query->details);
+    if (prompt->api != API_NONE)
+        return;
     const json_t *messages = json_object_get(prompt->modifiers, "Messages");
     if (json_array_size(messages) == 0) {
         if (asks_for_decision(query->text))
@@ -206,6 +253,7 @@ void prompt_fini(struct prompt *prompt)
         free(prompt->sources[i].question);
         free(prompt->sources[i].fragment);
     }
+    json_decref(prompt->read);
     *prompt = (struct prompt){0};
 }
 

@@ -8,6 +8,7 @@
 #ifndef PARLEY_SERVICES_ENGINE_MODELS_PROMPT_H
 #define PARLEY_SERVICES_ENGINE_MODELS_PROMPT_H
 
+#include "services/engine/models/api.h"
 #include "services/engine/slots/claim.h"
 
 enum { PROMPT_SOURCES_MAX = 20, PROMPT_TERMS_MAX = 64 };
@@ -59,6 +60,11 @@ struct prompt {
     struct str model;        /* the requested model; empty: any */
     struct str traceparent;  /* empty: none */
     struct str request_id;   /* X-Request-Id of the request that added it; empty: unknown */
+    enum api api;         /* NONE: the members below are empty; NR: none that this engine knows */
+    struct str request;   /* of a client of a door, JSON */
+    struct str continued; /* the text that another engine has begun and this one continues */
+    uint64_t offset;      /* of the deltas that were sent before */
+    json_t *read;         /* the request, if it was read */
     enum prompt_kind kind;
     bool has_given_sources; /* the messages contain passages */
     struct source sources[PROMPT_SOURCES_MAX];
@@ -73,6 +79,8 @@ void prompt_fini(struct prompt *prompt);
 /* Copies its arguments. Does nothing when there are PROMPT_SOURCES_MAX sources. */
 void prompt_add_source(struct prompt *prompt, struct str title, struct str text);
 void prompt_add_note(struct prompt *prompt, const struct prompt_note *note);
+/* Takes the messages of a request of API_CHAT for the prompt's. Returns false if it has none. */
+bool prompt_read_request(struct prompt *prompt) must_check;
 /* Returns whether the engine's own documents should be searched for it. */
 bool prompt_wants_sources(const struct prompt *prompt);
 

@@ -26,6 +26,7 @@ static bool read_query(struct claim *claim, const json_t *item, const json_t *de
     const char *key = json_object_iter_key(at);
     const json_t *value = json_object_iter_value(at);
     struct claim_query query = {.details = json_object_get(details, key)};
+    claim->is_of_door |= json_member_str(query.details, "Api").n > 0;
     query.text = json_str(json_is_array(value) ? json_array_get(value, 0) : value);
     if (query.text.at == NULL || !str_parse_u64(str_of(key), &query.seq))
         return false;
@@ -113,8 +114,9 @@ void claim_end_query(struct claim_query *query, enum query_state state)
 
 void claim_note_answer(struct claim *claim, const struct claim_query *query, struct str answer)
 {
-    json_t *entry = json_pack("{s:I, s:s%, s:[s%]}", "Seq", (json_int_t)query->seq, "Query",
-                              query->text.at, query->text.n, "Answer", answer.at, answer.n);
+    json_t *entry =
+        json_pack("{s:I, s:s%, s:[s%]}", "Seq", (json_int_t)query->seq, "Query", query->text.at,
+                  query->text.n, "Answer", answer.at == NULL ? "" : answer.at, answer.n);
     if (entry == NULL || json_array_append_new(claim->history, entry) != 0)
         abort();
 }

@@ -33,6 +33,7 @@ struct claim {
     json_t *history; /* [{"Seq","Query","Answer"}], ours: own answers are added */
     struct claim_query *queries;
     size_t query_n;
+    bool is_of_door; /* the request of a client of a door (ADR 95): one query */
 };
 
 /* Reads a reply of get-new-queries, or a `Next`. True with `root == NULL` when it says that there

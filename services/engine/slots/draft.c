@@ -11,12 +11,14 @@ void draft_init(struct draft *draft)
     *draft = (struct draft){0};
     buf_init(&draft->think, DRAFT_THINK_MAX_BYTES);
     buf_init(&draft->answer, DRAFT_ANSWER_MAX_BYTES);
+    delta_log_init(&draft->deltas);
 }
 
 void draft_fini(struct draft *draft)
 {
     buf_fini(&draft->think);
     buf_fini(&draft->answer);
+    delta_log_fini(&draft->deltas);
     free(draft->runs);
     draft->runs = NULL;
 }
@@ -26,7 +28,16 @@ void draft_clear(struct draft *draft)
     buf_clear(&draft->think);
     buf_clear(&draft->answer);
     draft->run_n = 0;
+    draft->has_deltas = false;
+    delta_log_clear(&draft->deltas, 0);
     draft->sent = 0;
+}
+
+void draft_begin_deltas(struct draft *draft, uint64_t base)
+{
+    draft->has_deltas = true;
+    delta_log_clear(&draft->deltas, base);
+    draft->sent = base;
 }
 
 static void put_run(struct draft *draft, bool is_answer, size_t bytes)
@@ -51,9 +62,14 @@ bool draft_add(struct draft *draft, struct str think, struct str answer)
     return !draft->answer.is_over;
 }
 
-uint64_t draft_bytes(const struct draft *draft)
+uint64_t draft_end(const struct draft *draft)
 {
-    return draft->think.n + draft->answer.n;
+    return draft->has_deltas ? delta_log_end(&draft->deltas) : draft->think.n + draft->answer.n;
+}
+
+bool draft_is_empty(const struct draft *draft)
+{
+    return draft->has_deltas ? draft->deltas.n == 0 : draft->think.n == 0 && draft->answer.n == 0;
 }
 
 static struct str cut(const struct buf *text, size_t from, size_t bytes)
@@ -66,8 +82,19 @@ static struct str cut(const struct buf *text, size_t from, size_t bytes)
     return (struct str){all.at + from, end - from};
 }
 
+static bool next_deltas(const struct draft *draft, struct draft_piece *ret_piece)
+{
+    struct delta_run run;
+    if (!delta_log_next(&draft->deltas, draft->sent, DRAFT_PIECE_MAX_BYTES, &run))
+        return false;
+    *ret_piece = (struct draft_piece){.offset = run.offset, .bytes = run.bytes, .deltas = run};
+    return true;
+}
+
 bool draft_next(const struct draft *draft, struct draft_piece *ret_piece)
 {
+    if (draft->has_deltas)
+        return next_deltas(draft, ret_piece);
     size_t think_at = 0, answer_at = 0, i = 0;
     uint64_t skip = draft->sent;
     /* Over the runs that the node has whole. */
@@ -90,6 +117,7 @@ bool draft_next(const struct draft *draft, struct draft_piece *ret_piece)
     }
     if (left > 0 && room > 4)
         piece.answer = cut(&draft->answer, answer_at + (size_t)skip, left < room ? left : room);
+    piece.bytes = piece.think.n + piece.answer.n;
     *ret_piece = piece;
     return true;
 }
@@ -98,8 +126,12 @@ void draft_set_sent(struct draft *draft, uint64_t offset)
 {
     size_t think_at = 0, answer_at = 0;
     uint64_t skip = offset;
-    if (offset >= draft_bytes(draft)) {
-        draft->sent = draft_bytes(draft);
+    if (draft->has_deltas) {
+        draft->sent = delta_log_floor(&draft->deltas, offset);
+        return;
+    }
+    if (offset >= draft_end(draft)) {
+        draft->sent = draft_end(draft);
         return;
     }
     draft->sent = offset;

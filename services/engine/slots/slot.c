@@ -11,6 +11,8 @@
  *        |                            +-- others ----+----+       |
  *        +------------- RELEASING <-- back end failed, refused, stopping
  *
+ * A node that lacks deltas when it gets the answer leads from ANSWERING back to GENERATING.
+ *
  * SEARCHING is left out where there is nothing to search. A cancelled query also leads from
  * SEARCHING and GENERATING to the next query. A lost lease leads to IDLE from every state with a
  * claim; where it says IDLE, a slot that is stopping goes to STOPPED.
@@ -92,6 +94,17 @@ void slot_finish_query(struct slot *slot, enum query_state state)
     slot_next_query(slot);
 }
 
+void slot_give_answer(struct slot *slot, const struct completion_facts *facts)
+{
+    slot_text_stop(slot);
+    slot_answer_start(slot, facts);
+}
+
+void slot_fail_query(struct slot *slot, const char *why)
+{
+    slot_release_query(slot, why, NULL);
+}
+
 void slot_take_claim(struct slot *slot, const struct claim *claim)
 {
     char ids[CLAIM_IDS_BYTES];
@@ -122,6 +135,13 @@ void slot_drop_claim(struct slot *slot, const char *why)
               LOG_STR("topic", slot->hold.claim.topic), LOG_S("why", why),
               claim_log_ids(&slot->hold.claim, ids));
     slot_go_idle(slot, 0);
+}
+
+struct backend *slot_backend(const struct slot *slot)
+{
+    const struct engine *engine = slot->engine;
+    bool is_of_door = slot->work.prompt.api != API_NONE && engine->server != NULL;
+    return is_of_door ? engine->server : engine->backend;
 }
 
 void slot_put_engine(struct slot *slot, struct buf *query)
@@ -181,11 +201,12 @@ bool slot_is_polling(const struct slot *slot)
 
 void slot_give_back(struct slot *slot)
 {
-    if (slot->state == SLOT_SEARCHING || slot->state == SLOT_GENERATING)
+    /* An answer that is there is worth the wait. */
+    bool is_working = slot->state == SLOT_SEARCHING || slot->state == SLOT_GENERATING;
+    if (is_working && !slot->text.is_whole)
         slot_release_unused(slot, "the engine is stopping");
     else if (slot->state == SLOT_RELEASING)
         slot_release_go_on(slot);
-    /* In ANSWERING the answer is there: it is worth the wait. */
 }
 
 bool slot_is_stopped(const struct slot *slot)

@@ -62,12 +62,18 @@ void slot_go_idle(struct slot *slot, uint64_t after_ms);
 void slot_next_query(struct slot *slot);
 /* Ends the query at work and continues with the next. */
 void slot_finish_query(struct slot *slot, enum query_state state);
+/* The text is whole, and all of it that does not fit into the answer was sent: gives that. */
+void slot_give_answer(struct slot *slot, const struct completion_facts *facts);
+/* A node refuses what must be sent before the answer: the query has failed. */
+void slot_fail_query(struct slot *slot, const char *why);
 /* Takes over a claim and starts on it; the slot holds none. */
 void slot_take_claim(struct slot *slot, const struct claim *claim);
 /* The claim is no longer ours: forgets it and pulls the next. */
 void slot_drop_claim(struct slot *slot, const char *why);
 /* That query needs no answer any more; ends the work on it if it is the one at work. */
 void slot_drop_query(struct slot *slot, struct claim_query *query, const char *why);
+/* The back end for the query at work. */
+struct backend *slot_backend(const struct slot *slot);
 /* Puts the parameter Engine: who this slot is. */
 void slot_put_engine(struct slot *slot, struct buf *query);
 

@@ -7,11 +7,16 @@
 #include "shared/base/clock.h"
 #include "shared/base/log.h"
 
+#include "shared/text/chars.h"
+
 #include <stdio.h>
+
+enum { CUT_TEXT_BYTES = 64 << 10 };
 
 static const char *model_of(const struct slot *slot)
 {
-    return slot->engine->backend->ops->model(slot->engine->backend, &slot->work.prompt);
+    struct backend *backend = slot_backend(slot);
+    return backend->ops->model(backend, &slot->work.prompt);
 }
 
 static void note_accepted(struct slot *slot, const struct link_reply *reply)
@@ -22,6 +27,7 @@ static void note_accepted(struct slot *slot, const struct link_reply *reply)
               LOG_U("passages", slot->work.prompt.source_n),
               LOG_U("ms", clock_mono_ms() - slot->work.started_ms), claim_log_id(slot->work.query));
     slot->engine->model_backoff.failures = 0;
+    slot->answer.gap_backoff.failures = 0;
     slot_hold_note_answer(slot, slot->work.query, buf_str(&slot->text.draft.answer));
     struct claim next = {0};
     if (reply->verdict == LINK_UNREADABLE && claim_rescue(&next, reply->body, true)) {
@@ -62,26 +68,34 @@ static void on_answered(void *context, const struct link_reply *reply)
               LOG_U("seq", slot->work.query->seq), LOG_U("status", reply->status),
               LOG_S("code", reply->code), LOG_S("reason", reply->reason),
               LOG_U("bytes", slot->text.draft.answer.n), claim_log_id(slot->work.query));
+    const json_t *expected = json_object_get(reply->json, "expected");
     if (strcmp(reply->code, "lease_lost") == 0) {
         slot_drop_claim(slot, reply->reason);
+    } else if (slot->text.draft.has_deltas && json_is_integer(expected) &&
+               json_integer_value(expected) >= 0) {
+        slot_text_send_again(slot, (uint64_t)json_integer_value(expected),
+                             backoff_next_ms(&answer->gap_backoff, 0));
     } else if (reply->status == 409 || reply->status == 404) {
         slot_finish_query(slot, QUERY_GONE);
     } else {
         char refusal[RELEASE_REASON_BYTES];
         snprintf(refusal, sizeof refusal, "the answer was refused: %.300s", reply->reason);
-        slot_release_query(slot, refusal);
+        slot_release_query(slot, refusal, NULL);
     }
 }
 
-/* Puts one text as it is for a query with messages of its own or one that asks for an object. */
-static void put_texts(struct buf *body, const struct slot *slot)
+/* Puts one text as it is for a query with messages of its own or one that asks for an object, and
+ * for the request of a client of a door, whose text may be cut: it has the deltas. */
+static void put_texts(struct buf *body, const struct slot *slot, bool is_cut)
 {
     const struct prompt *prompt = &slot->work.prompt;
     struct str answer = buf_str(&slot->text.draft.answer);
-    if (prompt->kind == PROMPT_ANSWER && prompt->messages == NULL) {
+    if (prompt->kind == PROMPT_ANSWER && prompt->messages == NULL && prompt->api == API_NONE) {
         paragraphs_put_json(body, answer);
         return;
     }
+    if (is_cut && answer.n > CUT_TEXT_BYTES)
+        answer.n = text_floor(answer, CUT_TEXT_BYTES);
     buf_put_char(body, '[');
     buf_put_json(body, answer);
     buf_put_char(body, ']');
@@ -99,7 +113,19 @@ static void put_facts(const struct completion_facts *facts, struct buf *body)
                    (unsigned long long)facts->completion_tokens);
 }
 
-static void put_answer(const struct slot *slot, struct buf *body, bool has_think)
+/* The deltas that no partial answer has sent. */
+static void put_deltas(const struct slot *slot, struct buf *body)
+{
+    const struct draft *draft = &slot->text.draft;
+    struct draft_piece piece = {.offset = draft_end(draft)};
+    if (!draft->has_deltas)
+        return;
+    (void)!draft_next(draft, &piece);
+    buf_printf(body, ",\"Offset\":%llu,\"Deltas\":", (unsigned long long)piece.offset);
+    delta_log_put(&draft->deltas, &piece.deltas, body);
+}
+
+static void put_answer(const struct slot *slot, struct buf *body, bool has_think, bool is_cut)
 {
     const struct draft *draft = &slot->text.draft;
     buf_lit(body, "{\"Query\":");
@@ -115,10 +141,11 @@ static void put_answer(const struct slot *slot, struct buf *body, bool has_think
         buf_lit(body, "null");
     }
     buf_lit(body, ",\"Answer\":");
-    put_texts(body, slot);
+    put_texts(body, slot, is_cut);
     buf_lit(body, ",\"Model\":");
     buf_put_json(body, str_of(model_of(slot)));
     put_facts(&slot->answer.facts, body);
+    put_deltas(slot, body);
     slot_hold_put_lease(slot, body);
     buf_put_char(body, '}');
 }
@@ -130,13 +157,13 @@ static void send(struct slot *slot)
     struct buf body, query;
     buf_init(&body, BODY_MAX_BYTES);
     buf_init(&query, SLOT_QUERY_MAX_BYTES);
-    put_answer(slot, &body, true);
+    put_answer(slot, &body, true, false);
     if (body.is_over) {
         buf_clear(&body);
-        put_answer(slot, &body, false);
+        put_answer(slot, &body, false, slot->work.prompt.api != API_NONE);
     }
     if (body.is_over) {
-        slot_release_query(slot, "the answer is too large");
+        slot_release_query(slot, "the answer is too large", NULL);
     } else {
         bool asks_next = !slot->is_stopping && !answer->has_asked_next &&
                          !claim_has_open_after(claim, slot->work.query);

@@ -15,7 +15,7 @@ struct slot;
 struct slot_answer {
     struct link_call *call;
     struct timer timer; /* the next try */
-    struct backoff backoff;
+    struct backoff backoff, gap_backoff;
     bool has_asked_next; /* an earlier try of this answer asked for the next claim */
     struct completion_facts facts;
 };

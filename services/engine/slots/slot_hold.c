@@ -4,9 +4,17 @@
 
 #include "shared/base/clock.h"
 
+enum { DOOR_BEAT_MS = 800, DOOR_ROUTE_BEAT_MS = 4000 };
+
+/* A client of a door that hangs up frees the model while it is still silent: each heartbeat asks. */
 static void set_beat(struct slot *slot)
 {
-    timer_set(&slot->engine->timers, &slot->hold.timer, slot->hold.claim.lease_s * 1000 / 3);
+    const struct claim *claim = &slot->hold.claim;
+    uint64_t after_ms = claim->lease_s * 1000 / 3;
+    uint64_t door_ms = link_has_socket(slot->engine->link) ? DOOR_BEAT_MS : DOOR_ROUTE_BEAT_MS;
+    if (claim->is_of_door && door_ms < after_ms)
+        after_ms = door_ms;
+    timer_set(&slot->engine->timers, &slot->hold.timer, after_ms);
 }
 
 static void note_time(struct slot *slot)

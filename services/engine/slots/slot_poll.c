@@ -23,10 +23,7 @@ void slot_poll_put_query(struct slot *slot, struct buf *query)
     slot_put_engine(slot, query);
     buf_lit(query, "&Process=");
     buf_put_url_encoded(query, str_of(slot->engine->engine_id));
-    if (slot->engine->models != NULL) {
-        buf_lit(query, "&Models=");
-        buf_put_url_encoded(query, str_of(slot->engine->models));
-    }
+    buf_put(query, str_of(slot->engine->serves));
 }
 
 static void take(struct slot *slot, const struct link_reply *reply)

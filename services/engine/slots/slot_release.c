@@ -72,6 +72,10 @@ static void send(struct slot *slot)
     buf_put_json(&body, str_is_utf8(reason) ? reason : STR("the model server failed"));
     buf_printf(&body, ",\"Retry\":%s,\"Away\":%s", release->is_retry ? "true" : "false",
                release->is_away ? "true" : "false");
+    if (release->error != NULL) {
+        buf_put_key(&body, "Error");
+        buf_put_json_value(&body, release->error);
+    }
     if (release->failed_seq != 0)
         buf_printf(&body, ",\"Seq\":%llu", (unsigned long long)release->failed_seq);
     buf_put_char(&body, '}');
@@ -85,9 +89,9 @@ static void send(struct slot *slot)
     buf_fini(&body);
 }
 
-/* `reason` may lie in what the end of the work frees. */
+/* Takes `error` over. `reason` may lie in what the end of the work frees. */
 static void begin(struct slot *slot, bool is_retry, bool is_away, uint64_t failed_seq,
-                  const char *reason)
+                  const char *reason, json_t *error)
 {
     struct slot_release *release = &slot->release;
     char ids[CLAIM_IDS_BYTES];
@@ -96,6 +100,7 @@ static void begin(struct slot *slot, bool is_retry, bool is_away, uint64_t faile
     release->is_away = is_away;
     release->failed_seq = failed_seq;
     slot_end_work(slot);
+    release->error = error;
     slot_move(slot, SLOT_RELEASING);
     log_write(is_retry ? LOG_INFO : LOG_WARN, is_retry ? "giving a claim back" : "queries failed",
               LOG_STR("topic", slot->hold.claim.topic), LOG_U("seq", failed_seq),
@@ -105,19 +110,20 @@ static void begin(struct slot *slot, bool is_retry, bool is_away, uint64_t faile
 
 void slot_release_failed(struct slot *slot, const char *reason)
 {
-    begin(slot, true, false, slot->work.query->seq, reason);
+    begin(slot, true, false, slot->work.query->seq, reason, NULL);
 }
 
-void slot_release_query(struct slot *slot, const char *reason)
+void slot_release_query(struct slot *slot, const char *reason, const json_t *error)
 {
     struct claim_query *query = slot->work.query;
+    json_t *kept = json_incref((json_t *)(uintptr_t)error);
     slot_hold_end_query(slot, query, QUERY_REFUSED);
-    begin(slot, false, false, query->seq, reason);
+    begin(slot, false, false, query->seq, reason, kept);
 }
 
 void slot_release_unused(struct slot *slot, const char *reason)
 {
-    begin(slot, true, true, 0, reason);
+    begin(slot, true, true, 0, reason, NULL);
 }
 
 void slot_release_unreadable(struct slot *slot, const struct claim *claim, const char *reason)
@@ -125,7 +131,7 @@ void slot_release_unreadable(struct slot *slot, const struct claim *claim, const
     char why[RELEASE_REASON_BYTES];
     snprintf(why, sizeof why, "the engine cannot read the question: %.300s", reason);
     slot_hold_take(slot, claim);
-    begin(slot, false, false, 0, why);
+    begin(slot, false, false, 0, why, NULL);
 }
 
 void slot_release_go_on(struct slot *slot)
@@ -138,6 +144,8 @@ void slot_release_cancel(struct slot *slot)
 {
     link_cancel(slot->release.call);
     slot->release.call = NULL;
+    json_decref(slot->release.error);
+    slot->release.error = NULL;
     timer_stop(&slot->release.timer);
 }
 

@@ -19,6 +19,7 @@ struct slot_release {
     struct backoff backoff;
     bool is_retry, is_away; /* see release-claim */
     uint64_t failed_seq;    /* the one query that failed; 0: the whole claim comes back */
+    json_t *error;          /* for the client of a door; NULL: the reason is all */
     char reason[RELEASE_REASON_BYTES];
 };
 
@@ -26,8 +27,8 @@ void slot_release_init(struct slot *slot);
 /* The attempt of the query at work has failed: gives the claim back for another try. */
 void slot_release_failed(struct slot *slot, const char *reason);
 /* The query at work can never be answered: gives it back as failed, and continues with the others
- * of the claim. */
-void slot_release_query(struct slot *slot, const char *reason);
+ * of the claim. `error`: see completion_end; may be NULL. */
+void slot_release_query(struct slot *slot, const char *reason, const json_t *error);
 /* Gives it back without using an attempt up: the engine stops, or its model is away. */
 void slot_release_unused(struct slot *slot, const char *reason);
 /* Takes over a claim that could only be rescued (claim_rescue) and ends it as failed: it would come

@@ -5,6 +5,8 @@
 #include "shared/base/clock.h"
 #include "shared/base/log.h"
 
+#include <stdio.h>
+
 enum { PARTIAL_INTERVAL_MS = 250, PARTIAL_INTERVAL_MAX_MS = 60000 };
 
 static bool is_code(const struct link_reply *reply, const char *code)
@@ -24,9 +26,9 @@ static void schedule(struct slot *slot)
     struct draft_piece piece;
     /* Partials belong to a lease; without one (a node that knows no Detail) there are none. */
     if (slot->hold.claim.lease == NULL || text->call != NULL || list_is_linked(&text->timer.link) ||
-        slot->state != SLOT_GENERATING || !draft_next(&text->draft, &piece))
+        slot->state != SLOT_GENERATING || (!draft_next(&text->draft, &piece) && !text->is_whole))
         return;
-    uint64_t since_ms = clock_mono_ms() - text->at_ms;
+    uint64_t since_ms = text->is_whole ? PARTIAL_INTERVAL_MAX_MS : clock_mono_ms() - text->at_ms;
     uint64_t interval_ms = text->is_streaming ? text->socket_interval_ms : text->interval_ms;
     set_timer(slot, since_ms >= interval_ms ? 0 : interval_ms - since_ms);
 }
@@ -66,6 +68,10 @@ static void read_refusal(struct slot *slot, const struct link_reply *reply, uint
         slot_drop_claim(slot, reply->reason);
     } else if (reply->status == 409 || reply->status == 404) {
         slot_drop_query(slot, slot->work.query, reply->code[0] != 0 ? reply->code : reply->reason);
+    } else if (text->draft.has_deltas) {
+        char refusal[RELEASE_REASON_BYTES];
+        snprintf(refusal, sizeof refusal, "the partial answer was refused: %.300s", reply->reason);
+        slot_fail_query(slot, refusal);
     } else {
         /* It will not be taken; the answer still may. */
         log_write(LOG_WARN, "partial answer refused", LOG_STR("topic", slot->hold.claim.topic),
@@ -108,26 +114,56 @@ static void on_stored(void *context, const struct link_reply *reply)
     }
 }
 
+/* The rest of the deltas goes with the answer, unless it is too long for that. */
+static bool is_last(const struct slot_text *text, const struct draft_piece *piece)
+{
+    return text->is_whole && piece->offset + piece->bytes == draft_end(&text->draft) &&
+           piece->bytes <= DRAFT_PIECE_MAX_BYTES;
+}
+
+static void put_piece(const struct slot *slot, const struct draft_piece *piece, struct buf *body)
+{
+    const struct draft *draft = &slot->text.draft;
+    buf_lit(body, "{\"Topic\":");
+    buf_put_json(body, slot->hold.claim.topic);
+    buf_printf(body, ",\"Seq\":%llu,\"Offset\":%llu", (unsigned long long)slot->work.query->seq,
+               (unsigned long long)piece->offset);
+    if (draft->has_deltas) {
+        buf_lit(body, ",\"Deltas\":");
+        delta_log_put(&draft->deltas, &piece->deltas, body);
+    } else {
+        buf_lit(body, ",\"Think\":");
+        buf_put_json(body, piece->think);
+        buf_lit(body, ",\"Answer\":");
+        buf_put_json(body, piece->answer);
+    }
+    slot_hold_put_lease(slot, body);
+    buf_put_char(body, '}');
+}
+
+static void answer(struct slot *slot)
+{
+    struct completion_facts facts = slot->text.facts;
+    slot_give_answer(slot, &facts);
+}
+
 static void send_partial(struct slot *slot)
 {
     struct slot_text *text = &slot->text;
     struct draft_piece piece;
     struct buf body;
-    if (!draft_next(&text->draft, &piece))
+    bool has_piece = draft_next(&text->draft, &piece);
+    if (text->is_whole && (!has_piece || is_last(text, &piece))) {
+        answer(slot);
+        return;
+    }
+    if (!has_piece)
         return;
     buf_init(&body, BODY_MAX_BYTES);
-    buf_lit(&body, "{\"Topic\":");
-    buf_put_json(&body, slot->hold.claim.topic);
-    buf_printf(&body, ",\"Seq\":%llu,\"Offset\":%llu,\"Think\":",
-               (unsigned long long)slot->work.query->seq, (unsigned long long)piece.offset);
-    buf_put_json(&body, piece.think);
-    buf_lit(&body, ",\"Answer\":");
-    buf_put_json(&body, piece.answer);
-    slot_hold_put_lease(slot, &body);
-    buf_put_char(&body, '}');
+    put_piece(slot, &piece, &body);
     text->at_ms = clock_mono_ms();
     text->offset = piece.offset;
-    draft_set_sent(&text->draft, piece.offset + piece.think.n + piece.answer.n);
+    draft_set_sent(&text->draft, piece.offset + piece.bytes);
     text->is_streaming = link_send_piece(slot->engine->link, slot->hold.claim.lease,
                                          slot->work.query->seq, buf_str(&body), on_stored, slot);
     if (text->is_streaming) {
@@ -154,8 +190,41 @@ static void on_timer(void *context)
 bool slot_text_add(struct slot *slot, struct str think, struct str answer)
 {
     bool has_room = draft_add(&slot->text.draft, think, answer);
+    if (slot->text.draft.has_deltas)
+        return true; /* the answer shows the beginning of the text */
     schedule(slot);
     return has_room;
+}
+
+bool slot_text_add_delta(struct slot *slot, struct str delta)
+{
+    bool has_room = delta_log_add(&slot->text.draft.deltas, delta);
+    schedule(slot);
+    return has_room;
+}
+
+/* Sends what is left. */
+static void finish(struct slot *slot, uint64_t after_ms)
+{
+    slot->text.is_whole = true;
+    if (slot->text.call == NULL)
+        set_timer(slot, after_ms);
+}
+
+void slot_text_finish(struct slot *slot, const struct completion_facts *facts)
+{
+    slot->text.facts = *facts;
+    if (slot->text.draft.has_deltas && slot->hold.claim.lease != NULL)
+        finish(slot, 0);
+    else
+        answer(slot);
+}
+
+void slot_text_send_again(struct slot *slot, uint64_t offset, uint64_t after_ms)
+{
+    draft_set_sent(&slot->text.draft, offset);
+    slot_move(slot, SLOT_GENERATING);
+    finish(slot, after_ms);
 }
 
 void slot_text_stop(struct slot *slot)
@@ -165,6 +234,7 @@ void slot_text_stop(struct slot *slot)
     link_end_pieces(slot->engine->link, slot);
     slot->text.call = NULL;
     slot->text.stored = 0;
+    slot->text.is_whole = false;
     slot->text.backoff.failures = 0;
 }
 

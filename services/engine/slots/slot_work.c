@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * slot_work.c - see slot_work.h. The diagram is in slot.c.
  *
- * GENERATING has either a completion or the timer that ends a short rest of the back end. Each
+ * GENERATING has a completion, or the timer that ends a short rest of the back end, or a text that
+ * is whole and of which slot_text still sends deltas. Each
  * attempt asks the model once: an answer that failed goes back to the queue, where another engine
  * may have it. */
 #include "services/engine/slots/slot.h"
@@ -27,6 +28,11 @@ static bool on_text(void *context, struct str think, struct str answer)
     return slot_text_add(context, think, answer);
 }
 
+static bool on_delta(void *context, struct str delta)
+{
+    return slot_text_add_delta(context, delta);
+}
+
 /* The model is busy or away. The claim is kept for a short rest, its lease renewed; for a long one
  * it goes back to the queue, where another engine may have it, and uses no attempt up. */
 static void wait_for_model(struct slot *slot, const char *reason)
@@ -35,7 +41,7 @@ static void wait_for_model(struct slot *slot, const char *reason)
     uint64_t now_ms = clock_mono_ms(), left_ms = rest_left_ms(&slot->engine->rest);
     if (work->kept_until_ms == 0)
         work->kept_until_ms = now_ms + KEPT_MS;
-    if (slot->is_stopping || draft_bytes(&slot->text.draft) > 0 ||
+    if (slot->is_stopping || !draft_is_empty(&slot->text.draft) ||
         now_ms + left_ms > work->kept_until_ms) {
         slot_release_unused(slot, reason);
         return;
@@ -54,24 +60,26 @@ static void on_generated(void *context, const struct completion_end *end)
     enum completion_outcome outcome = end->outcome;
     const char *reason = end->reason;
     slot->work.completion = NULL;
-    slot_text_stop(slot);
+    if (outcome != COMPLETION_DONE)
+        slot_text_stop(slot);
     if (outcome == COMPLETION_DONE || outcome == COMPLETION_REFUSED)
         rest_end(&slot->engine->rest);
     switch (outcome) {
-    case COMPLETION_DONE: slot_answer_start(slot, &end->facts); break;
+    case COMPLETION_DONE: slot_text_finish(slot, &end->facts); break;
     case COMPLETION_RETRY: slot_release_failed(slot, reason); break;
     case COMPLETION_AWAY:
         rest_begin(&slot->engine->rest, end->retry_after_s, reason);
         wait_for_model(slot, reason);
         break;
-    case COMPLETION_REFUSED: slot_release_query(slot, reason); break;
+    case COMPLETION_REFUSED: slot_release_query(slot, reason, end->error); break;
     }
 }
 
 static void generate(struct slot *slot)
 {
-    static const struct completion_events events = {.on_text = on_text, .on_done = on_generated};
-    struct backend *backend = slot->engine->backend;
+    static const struct completion_events events = {
+        .on_text = on_text, .on_delta = on_delta, .on_done = on_generated};
+    struct backend *backend = slot_backend(slot);
     slot_move(slot, SLOT_GENERATING);
     if (rest_left_ms(&slot->engine->rest) > 0) { /* claimed before it was known, or rests again */
         char reason[REST_REASON_MAX_BYTES + 1];
@@ -155,6 +163,17 @@ static void on_found(void *context, const struct rag_index *index, const struct 
 
 /* ---- a query ---- */
 
+/* The query is the request of a client of a door. */
+static bool begin_door(struct slot *slot)
+{
+    struct prompt *prompt = &slot->work.prompt;
+    if (prompt->api == API_NR || (slot->engine->apis & API_BIT(prompt->api)) == 0)
+        return false;
+    draft_begin_deltas(&slot->text.draft, prompt->offset);
+    (void)!draft_add(&slot->text.draft, STR(""), prompt->continued);
+    return slot_backend(slot)->ops->is_passing || prompt_read_request(prompt);
+}
+
 void slot_work_begin(struct slot *slot, struct claim_query *query)
 {
     struct slot_work *work = &slot->work;
@@ -165,7 +184,14 @@ void slot_work_begin(struct slot *slot, struct claim_query *query)
     /* A name that we did not offer means nothing to our model server. */
     if (!str_is_listed(str_of(slot->engine->models), work->prompt.model))
         work->prompt.model = (struct str){NULL, 0};
-    if (!prompt_wants_sources(&work->prompt) || library_is_empty(slot->engine->library)) {
+    if (work->prompt.api != API_NONE && !begin_door(slot)) {
+        slot_move(slot, SLOT_GENERATING);
+        slot_release_query(slot, "the engine cannot serve this request", NULL);
+        return;
+    }
+    bool is_passed = work->prompt.api != API_NONE && slot_backend(slot)->ops->is_passing;
+    if (is_passed || !prompt_wants_sources(&work->prompt) ||
+        library_is_empty(slot->engine->library)) {
         generate(slot);
         return;
     }
@@ -180,7 +206,7 @@ void slot_work_end(struct slot *slot)
     library_cancel(work->lookup);
     work->lookup = NULL;
     if (work->completion != NULL)
-        slot->engine->backend->ops->cancel(work->completion);
+        slot_backend(slot)->ops->cancel(work->completion);
     work->completion = NULL;
     prompt_fini(&work->prompt);
     work->query = NULL;

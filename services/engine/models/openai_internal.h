@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * openai_internal: the parts that backend_openai.c (settings, calls, text on its way) shares with
+ * openai_end.c (what an end means). Only they include it.
+ */
+#ifndef PARLEY_SERVICES_ENGINE_MODELS_OPENAI_INTERNAL_H
+#define PARLEY_SERVICES_ENGINE_MODELS_OPENAI_INTERNAL_H
+
+#include "services/engine/models/backend.h"
+#include "services/engine/models/openai_pass.h"
+#include "services/engine/models/openai_reply.h"
+#include "shared/http/client/endpoint.h"
+
+struct openai {
+    struct backend base;
+    struct timers *timers;
+    struct http_client *client;
+    struct http_endpoint endpoints[API_NR];
+    struct http_endpoint list_endpoint; /* of the models */
+    char *model;                        /* the usual one; NULL: the first of `found` */
+    char *own, *models;                 /* of the settings */
+    struct buf found;                   /* the names that the server lists, comma-separated */
+    uint64_t idle_timeout_s;
+    struct openai_wishes refused, granted; /* by the server, as far as is known */
+};
+
+struct completion {
+    struct openai *server;
+    const struct prompt *prompt;
+    const struct completion_events *events;
+    void *context;
+    struct http_call *call;
+    struct timer timer; /* of LAST_WAIT_MS */
+    bool is_enough, has_thoughts, has_answer;
+    bool is_full;       /* the owner has no room for a delta */
+    bool is_empty;      /* nothing was said for too long */
+    bool is_for_one;    /* one choice was asked for */
+    uint64_t spoken_ms; /* when the server last said something */
+    struct openai_wishes wishes;
+    struct openai_reply reply;
+    struct delta_maker maker; /* of a request of a door */
+    struct think_split split;
+    struct cite_filter cite;
+    struct buf think, answer, cited; /* of one piece, on its way through the filters */
+    char reason[REPLY_REASON_MAX_BYTES];
+};
+
+static inline bool openai_is_passed(const struct completion *completion)
+{
+    return completion->prompt->api != API_NONE;
+}
+
+/* --- backend_openai.c ------------------------------------------------------------------------- */
+
+void openai_free(struct completion *completion);
+/* Hands on what the filters held back, and the list of the passages that were cited. */
+void openai_put_rest(struct completion *completion);
+bool openai_on_delta(void *context, struct str delta);
+
+/* --- openai_end.c: each that ends a completion frees it --------------------------------------- */
+
+void openai_set_reason(struct completion *completion, const char *what, struct str more);
+/* Ends it without an answer. */
+void openai_finish(struct completion *completion, enum completion_outcome outcome);
+/* Refuses the prompt. `error`: as the server reported it; NULL: it is ours. */
+void openai_refuse(struct completion *completion, int status, const json_t *error);
+/* The server has answered with no success. */
+void openai_fail_with_status(struct completion *completion, const struct http_response *response);
+/* The body of /embeddings has come. */
+void openai_conclude_embeddings(struct completion *completion, struct str body);
+/* The body of a text was read, or as much of it as counts. `lost`: why the rest did not come. */
+void openai_conclude(struct completion *completion, const char *lost);
+/* Returns whether the answer is complete, as far as it was read. */
+bool openai_is_whole(const struct completion *completion);
+
+#endif
