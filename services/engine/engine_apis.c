@@ -2,7 +2,7 @@
  * engine_apis.c - see engine_apis.h. */
 #include "services/engine/engine_apis.h"
 
-#include "services/engine/engine_settings.h"
+#include "services/engine/engine_flags.h"
 #include "shared/http/client/endpoint.h"
 
 #include <stdio.h>
@@ -47,7 +47,7 @@ static unsigned usual_apis(const struct config *config)
 {
     const char *models = named_models(config);
     unsigned apis = config_text(config, "embeddings-url") == NULL ? 0 : API_BIT(API_EMBEDDINGS);
-    if (engine_settings_llm_url(config) != NULL)
+    if (engine_flags_llm_url(config) != NULL)
         apis |= API_BIT(API_CHAT) | API_BIT(API_COMPLETIONS);
     else if (apis == 0)
         apis = API_BIT(API_CHAT);
@@ -114,32 +114,32 @@ static bool check_models(const char *flag, const char *models, unsigned apis)
 
 bool engine_apis_check(const struct config *config)
 {
-    const char *llm = engine_settings_llm_url(config);
+    const char *llm = engine_flags_llm_url(config);
     const char *url = config_text(config, "embeddings-url");
     unsigned apis;
     if (url != NULL && !http_is_base_url(str_of(url)))
-        return engine_settings_refuse(
+        return engine_flags_refuse(
             "embeddings-url",
             "takes a URL such as http://127.0.0.1:11434/v1, without user information or "
             "a query",
             url);
     if (!read_apis(config, &apis))
-        return engine_settings_refuse(
+        return engine_flags_refuse(
             "apis", "takes auto, none, or a list of chat, completions and embeddings",
             config_text(config, "apis"));
     if ((apis & API_BIT(API_EMBEDDINGS)) != 0 && url == NULL)
-        return engine_settings_complain(
+        return engine_flags_complain(
             "--apis with embeddings needs --embeddings-url: the server to request "
             "them from");
     if ((apis & API_BIT(API_COMPLETIONS)) != 0 && llm == NULL)
-        return engine_settings_complain(
+        return engine_flags_complain(
             "--apis with completions needs --llm: the built-in model serves chat");
     if (url != NULL && llm == NULL && (apis & API_BIT(API_CHAT)) != 0)
-        return engine_settings_complain(
+        return engine_flags_complain(
             "--apis with chat and --embeddings-url needs --llm: clients could not tell "
             "the models apart");
     if (config_number(config, "continues") != 0 && llm == NULL)
-        return engine_settings_complain(
+        return engine_flags_complain(
             "--continues needs --llm: the built-in model continues no text");
     return check_models("models", config_text(config, "models"), apis) &&
            check_models("model", config_text(config, "model"), apis);

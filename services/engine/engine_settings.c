@@ -3,42 +3,13 @@
 #include "services/engine/engine_settings.h"
 
 #include "services/engine/engine_apis.h"
+#include "services/engine/engine_flags.h"
 
 #include "shared/auth/login.h"
-#include "shared/base/nearest.h"
 #include "shared/http/client/endpoint.h"
 
 #include <stdio.h>
 #include <sys/stat.h>
-
-enum { LINE_MAX_BYTES = 1024 };
-
-bool engine_settings_complain(const char *line)
-{
-    fprintf(stderr, "parley: %s (see parley engine --help)\n", line);
-    return false;
-}
-
-bool engine_settings_refuse(const char *flag, const char *what, const char *value)
-{
-    struct buf b;
-    buf_init(&b, LINE_MAX_BYTES);
-    buf_printf(&b, "--%s %s", flag, what);
-    if (config_may_show(value)) {
-        buf_lit(&b, ", not ");
-        buf_put_typed(&b, "", str_of(value));
-    }
-    buf_terminate(&b);
-    engine_settings_complain(b.at);
-    buf_fini(&b);
-    return false;
-}
-
-const char *engine_settings_llm_url(const struct config *config)
-{
-    const char *url = config_text(config, "llm");
-    return url != NULL ? url : config_text(config, "llm-url");
-}
 
 bool engine_settings_is_id(const char *text)
 {
@@ -69,7 +40,7 @@ static bool check_embeddings(const struct config *config)
         engine_settings_create_embedder(config, NULL, reason, sizeof reason);
     embed_destroy(embedder);
     snprintf(line, sizeof line, "--embeddings %s", reason);
-    return embedder != NULL || engine_settings_complain(line);
+    return embedder != NULL || engine_flags_complain(line);
 }
 
 static const char *const transports[] = {
@@ -91,17 +62,17 @@ enum link_transport engine_settings_transport(const struct config *config)
 
 bool engine_settings_check(const struct config *config)
 {
-    const char *llm = engine_settings_llm_url(config);
+    const char *llm = engine_flags_llm_url(config);
     const char *id = config_text(config, "engine-id");
     const char *corpus = config_text(config, "corpus");
     struct stat info;
     if (config_text(config, "url") == NULL)
-        return engine_settings_complain("--url is missing: the nodes to pull from");
+        return engine_flags_complain("--url is missing: the nodes to pull from");
     const char *fault = login_fault(config);
     if (fault != NULL)
-        return engine_settings_complain(fault);
+        return engine_flags_complain(fault);
     if (llm != NULL && !http_is_base_url(str_of(llm)))
-        return engine_settings_refuse(
+        return engine_flags_refuse(
             "llm",
             "takes a URL such as http://127.0.0.1:11434/v1, without user information or "
             "a query",
@@ -109,15 +80,15 @@ bool engine_settings_check(const struct config *config)
     if (!engine_apis_check(config))
         return false;
     if (read_transport(config) > LINK_ROUTES)
-        return engine_settings_refuse("transport", "takes auto, socket or routes",
-                                      config_text(config, "transport"));
+        return engine_flags_refuse("transport", "takes auto, socket or routes",
+                                   config_text(config, "transport"));
     if (!check_embeddings(config))
         return false;
     if (id != NULL && !engine_settings_is_id(id))
-        return engine_settings_refuse("engine-id",
-                                      "takes 1 to 60 letters, digits, '-', '_' and '.'", id);
+        return engine_flags_refuse("engine-id", "takes 1 to 60 letters, digits, '-', '_' and '.'",
+                                   id);
     if (corpus != NULL && (stat(corpus, &info) != 0 || !S_ISDIR(info.st_mode)))
-        return engine_settings_refuse("corpus", "takes a folder that can be read", corpus);
+        return engine_flags_refuse("corpus", "takes a folder that can be read", corpus);
     return true;
 }
 
@@ -125,7 +96,7 @@ void engine_settings_print(const struct config *config, const char *engine_id, c
                            const char *index_path)
 {
     unsigned apis = engine_apis(config);
-    const char *llm = engine_settings_llm_url(config), *corpus = config_text(config, "corpus");
+    const char *llm = engine_flags_llm_url(config), *corpus = config_text(config, "corpus");
     const char *embeddings = config_text(config, "embeddings");
     const char *model = config_text(config, "embeddings-model");
     printf("parley engine: would pull from %s as %s, %llu %s, engine id %s\n",

@@ -14,15 +14,10 @@
  */
 enum { ENGINE_ID_MAX_BYTES = 60 };
 
-/* Write a line on standard error; false. `value` is shown unless it may hold a password. */
-bool engine_settings_complain(const char *line);
-bool engine_settings_refuse(const char *flag, const char *what, const char *value);
 /* Checks what the table of flags cannot check. False after a line on standard error. */
 bool engine_settings_check(const struct config *config) must_check;
 /* The value of --transport, which has been checked. */
 enum link_transport engine_settings_transport(const struct config *config);
-/* NULL: the built-in model. */
-const char *engine_settings_llm_url(const struct config *config);
 /* Returns whether that can be an --engine-id. */
 bool engine_settings_is_id(const char *text);
 /* NULL, with the reason, when --embeddings names no embedder. `key` may be NULL. */

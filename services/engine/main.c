@@ -7,6 +7,7 @@
 #include "services/engine/check.h"
 #include "services/engine/engine.h"
 #include "services/engine/engine_apis.h"
+#include "services/engine/engine_flags.h"
 #include "services/engine/engine_run.h"
 #include "services/engine/engine_settings.h"
 #include "services/engine/index_file.h"
@@ -113,7 +114,7 @@ static void create_backends(struct app *app)
 {
     const struct config *config = app->config;
     struct engine *engine = &app->engine;
-    const char *llm = engine_settings_llm_url(config);
+    const char *llm = engine_flags_llm_url(config);
     struct backend_openai_settings settings = {
         .base_url = llm,
         .embeddings_url = config_text(config, "embeddings-url"),
@@ -236,7 +237,7 @@ static void create_workers(struct app *app)
 
 static const char *server_url(const struct config *config)
 {
-    const char *llm = engine_settings_llm_url(config);
+    const char *llm = engine_flags_llm_url(config);
     return llm != NULL ? llm : config_text(config, "embeddings-url");
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * fuzz_sse_parse.c - what a model server sends: events, <think>, citation marks. The first byte
- * says how the rest is cut into pieces; the result must be that of the whole. */
+ * fuzz_sse_parse.c - what a model server sends: events, <think>, citation marks, and the deltas
+ * that are made of it. The first byte says how the rest is cut into pieces; the result must be that
+ * of the whole. */
+#include "services/engine/models/openai_delta.h"
 #include "services/engine/models/openai_reply.h"
 #include "services/engine/models/stream.h"
 #include "shared/http/request/error_text.h"
@@ -11,6 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
 struct run {
     struct buf events, think, answer, cited, replied;
+    struct delta_maker maker;
 };
 
 static bool on_event(void *context, struct str type, struct str data)
@@ -35,15 +38,40 @@ static bool on_text(void *context, struct str think, struct str answer)
     return true;
 }
 
+/* Their ids are random, but equally long. */
+static bool on_delta(void *context, struct str delta)
+{
+    struct run *run = context;
+    char reason[160];
+    json_t *json;
+    if (delta.n > DELTA_MAX_BYTES || !json_parse(delta, reason, sizeof reason, &json))
+        abort();
+    json_decref(json);
+    buf_printf(&run->replied, "%zu ", delta.n);
+    return true;
+}
+
+static bool on_chunk(void *context, const json_t *json, bool is_repaired)
+{
+    struct run *run = context;
+    return delta_maker_feed(&run->maker, json, is_repaired);
+}
+
 /* The same body, as the engine reads it. */
 static void reply_to(struct run *run, struct str in, size_t step)
 {
     struct openai_reply reply;
-    reply_init(&reply, on_text, NULL, run);
     bool goes_on = true;
+    enum api api = in.n % 2 == 0 ? API_CHAT : API_COMPLETIONS;
+    reply_init(&reply, on_text, on_chunk, run);
+    delta_maker_init(&run->maker, api, on_delta, run);
     for (size_t at = 0; at < in.n && goes_on; at += step)
         goes_on = reply_feed(&reply, (struct str){in.at + at, in.n - at < step ? in.n - at : step});
     reply_finish(&reply, goes_on);
+    if (delta_maker_finish(&run->maker) && run->maker.choice_n > 0 &&
+        !delta_maker_has_ended(&run->maker))
+        abort();
+    delta_maker_fini(&run->maker);
     buf_printf(&run->replied, "%s %s %d %d", reply.finish, reply.reason, reply_is_whole(&reply),
                reply.is_hopeless);
     reply_fini(&reply);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * openai_delta.c - see openai_delta.h. openai_delta_split.c cuts what is too long for one delta. */
-#include "services/engine/models/openai_delta_internal.h"
+ * openai_delta.c - see openai_delta.h. */
+#include "services/engine/models/openai_delta.h"
 
 #include "services/engine/models/openai_piece.h"
 
@@ -31,8 +31,7 @@ struct delta_choice {
 void delta_maker_init(struct delta_maker *maker, enum api api, delta_callback on_delta,
                       void *context)
 {
-    *maker = (struct delta_maker){
-        .api = api, .on_delta = on_delta, .context = context, .choice_max = CHOICES_MAX};
+    *maker = (struct delta_maker){.sink = {api, on_delta, context}, .choice_max = CHOICES_MAX};
 }
 
 void delta_maker_fini(struct delta_maker *maker)
@@ -44,23 +43,6 @@ void delta_maker_fini(struct delta_maker *maker)
 }
 
 /* ---- JSON ---- */
-
-void delta_set(json_t *object, const char *name, json_t *value)
-{
-    if (value == NULL || json_object_set_new(object, name, value) != 0)
-        abort();
-}
-
-json_t *delta_text(struct str text)
-{
-    return json_stringn(text.at == NULL ? "" : text.at, text.n);
-}
-
-void delta_append(json_t *list, json_t *value)
-{
-    if (value == NULL || json_array_append_new(list, value) != 0)
-        abort();
-}
 
 static json_t *copy_object(const json_t *object)
 {
@@ -327,7 +309,7 @@ static json_t *make_choice(struct delta_maker *maker, const json_t *given, size_
     json_t *choice = copy_object(given), *text;
     json_object_del(choice, "message");
     delta_set(choice, "index", json_integer((json_int_t)index));
-    if (maker->api == API_COMPLETIONS) {
+    if (maker->sink.api == API_COMPLETIONS) {
         text = make_text(state, given, is_repaired);
         json_object_update(choice, text);
     } else {
@@ -337,7 +319,7 @@ static json_t *make_choice(struct delta_maker *maker, const json_t *given, size_
     bool is_new = says_something(text) || json_is_object(json_object_get(choice, "logprobs"));
     delta_set(choice, "finish_reason",
               make_finish(state, str_trim(json_member_str(given, "finish_reason"))));
-    if (state->is_finished && maker->api == API_CHAT)
+    if (state->is_finished && maker->sink.api == API_CHAT)
         put_missing_arguments(state, text);
     json_decref(text);
     if (is_new || state->is_finished)
@@ -356,26 +338,6 @@ static size_t index_of_choice(const json_t *choice, size_t usual)
 }
 
 /* ---- deltas ---- */
-
-bool delta_hand_on(struct delta_maker *maker, const json_t *delta)
-{
-    struct buf text;
-    buf_init(&text, DELTA_MAX_BYTES);
-    buf_put_json_value(&text, delta);
-    bool goes_on = !text.is_over && maker->on_delta(maker->context, buf_str(&text));
-    buf_fini(&text);
-    return goes_on;
-}
-
-static bool fits(const json_t *delta)
-{
-    struct buf text;
-    buf_init(&text, DELTA_MAX_BYTES);
-    buf_put_json_value(&text, delta);
-    bool is_fit = !text.is_over;
-    buf_fini(&text);
-    return is_fit;
-}
 
 bool delta_maker_feed(struct delta_maker *maker, const json_t *json, bool is_repaired)
 {
@@ -397,9 +359,7 @@ bool delta_maker_feed(struct delta_maker *maker, const json_t *json, bool is_rep
         delta = clean(marked);
         json_decref(marked);
     }
-    bool goes_on = is_empty      ? true
-                   : fits(delta) ? delta_hand_on(maker, delta)
-                                 : delta_split(maker, delta);
+    bool goes_on = is_empty || delta_put(&maker->sink, delta);
     json_decref(delta);
     return goes_on;
 }

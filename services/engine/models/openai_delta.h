@@ -1,35 +1,26 @@
 /* SPDX-License-Identifier: MIT
  *
- * openai_delta: makes deltas for the clients of a door out of what a model server sends: chunks of a
- * stream, or a whole response. A delta is a chunk reduced to its choices and usage, and what servers
- * do differently is made alike:
+ * openai_delta: makes deltas for the clients of a door out of what a model server sends: chunks of
+ * a stream, or a whole response. A delta is a chunk reduced to its choices and usage, and what
+ * servers do differently is made alike:
  *
- *   each choice has its index, a finish_reason that is null until the end and comes once, and a delta
- *   (chat) or a text (completions); a whole message becomes a delta, unless it repeats others
+ *   each choice has its index, a finish_reason that is null until the end and comes once, and a
+ *   delta (chat) or a text (completions); a whole message becomes a delta, unless it repeats others
  *   each tool call has its index, at first its id and type, and arguments that are a string of JSON
- *   "stop" after tool calls is "tool_calls"; a finish_reason that is missing at the end is put there
+ *   "stop" after tool calls is "tool_calls"; a finish_reason that is missing at the end is put
  *
- * All else of a choice is left as it came. Single thread; in its owner's storage.
+ * Everything else in a choice is left as it came. Single thread; in its owner's storage.
  */
 #ifndef PARLEY_SERVICES_ENGINE_MODELS_OPENAI_DELTA_H
 #define PARLEY_SERVICES_ENGINE_MODELS_OPENAI_DELTA_H
 
-#include "services/engine/models/api.h"
+#include "services/engine/models/openai_delta_put.h"
 #include "services/engine/models/repair.h"
-#include "shared/base/json.h"
-
-/* Of one delta. Longer texts are split. */
-enum { DELTA_MAX_BYTES = 256 << 10 };
-
-/* Takes a delta, a JSON text. Return false to refuse it and end the work. */
-typedef bool (*delta_callback)(void *context, struct str delta);
 
 struct delta_choice;
 
 struct delta_maker {
-    enum api api; /* CHAT or COMPLETIONS */
-    delta_callback on_delta;
-    void *context;
+    struct delta_sink sink;       /* for CHAT or COMPLETIONS */
     size_t choice_max;            /* of others nothing is handed on */
     struct delta_choice *choices; /* by index */
     size_t choice_n;

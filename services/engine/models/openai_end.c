@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * openai_end.c - what the end of a response means for its prompt: see openai_internal.h.
+ * openai_end.c - ends completions by what their responses were: see openai_internal.h.
  *
  * Half an answer is none: what ends without a finish_reason or [DONE] is a failure. A server that
  * has ended its text without any of it will do so again: that refuses the prompt, unless it gave

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * openai_internal: the parts that backend_openai.c (settings, calls, text on its way) shares with
- * openai_end.c (what an end means). Only they include it.
+ * openai_internal: the parts that backend_openai.c (settings, calls), openai_end.c (ends of
+ * responses) and openai_text.c (text on its way) share. Only they include it.
  */
 #ifndef PARLEY_SERVICES_ENGINE_MODELS_OPENAI_INTERNAL_H
 #define PARLEY_SERVICES_ENGINE_MODELS_OPENAI_INTERNAL_H
@@ -50,9 +50,12 @@ static inline bool openai_is_passed(const struct completion *completion)
     return completion->prompt->api != API_NONE;
 }
 
-/* --- backend_openai.c ------------------------------------------------------------------------- */
+/* --- openai_text.c ---------------------------------------------------------------------------- */
 
 void openai_free(struct completion *completion);
+/* For the reply and the maker of deltas; the context is the completion. */
+bool openai_on_text(void *context, struct str think, struct str answer);
+bool openai_on_chunk(void *context, const json_t *json, bool is_repaired);
 /* Hands on what the filters held back, and the list of the passages that were cited. */
 void openai_put_rest(struct completion *completion);
 bool openai_on_delta(void *context, struct str delta);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * openai_judge: what a status of a model server means for the prompt and for the engine, and its
- * error as clients of a door get it. Pure.
+ * openai_judge: judges a model server's status: whether it is about the prompt or the engine. Makes
+ * the error that clients of a door get. Pure.
  */
 #ifndef PARLEY_SERVICES_ENGINE_MODELS_OPENAI_JUDGE_H
 #define PARLEY_SERVICES_ENGINE_MODELS_OPENAI_JUDGE_H

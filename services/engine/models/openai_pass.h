@@ -10,7 +10,7 @@
 #include "services/engine/models/openai_delta.h"
 #include "services/engine/models/prompt.h"
 
-/* What the server may refuse. */
+/* Members of a request that servers may refuse. */
 struct openai_wishes {
     bool stream, usage;
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * delta_log: the output for a client of a door, as JSON texts that stay as they are cut: each is one
- * chunk of the model server. Offsets count the bytes of all texts, and lie between two of them. Pure,
- * single thread, in its owner's storage.
+ * delta_log: the output for a client of a door, as JSON texts that stay as they are cut: each is
+ * one chunk of the model server. Offsets count the bytes of all texts, and lie between two of them.
+ * Pure, single thread, in its owner's storage.
  */
 #ifndef PARLEY_SERVICES_ENGINE_SLOTS_DELTA_LOG_H
 #define PARLEY_SERVICES_ENGINE_SLOTS_DELTA_LOG_H

@@ -47,7 +47,7 @@ void draft_clear(struct draft *draft);
 void draft_begin_deltas(struct draft *draft, uint64_t base);
 /* Adds text. Think past its maximum is dropped; false when Answer is past its own. */
 bool draft_add(struct draft *draft, struct str think, struct str answer) must_check;
-/* The offset after all that there is. */
+/* The offset after everything that was added. */
 uint64_t draft_end(const struct draft *draft);
 /* Returns whether nothing was added that is sent. */
 bool draft_is_empty(const struct draft *draft);

@@ -6,7 +6,8 @@
 
 enum { DOOR_BEAT_MS = 800, DOOR_ROUTE_BEAT_MS = 4000 };
 
-/* A client of a door that hangs up frees the model while it is still silent: each heartbeat asks. */
+/* A client of a door that hangs up frees the model even while that is silent: each heartbeat
+ * asks. */
 static void set_beat(struct slot *slot)
 {
     const struct claim *claim = &slot->hold.claim;

@@ -2,8 +2,8 @@
  *
  * slot_text: a part of a slot (slot.h): the text of the answer while the back end writes it, and
  * the partial answers that nodes get of it. A failed partial is harmless: the next one includes its
- * text, and the answer includes everything. Deltas for a client of a door are not all in the answer:
- * it waits until the others were sent, and a node that lacks some says so.
+ * text, and the answer includes everything. Deltas for a client of a door are not all in the
+ * answer: it waits until the others were sent, and a node that lacks some says so.
  */
 #ifndef PARLEY_SERVICES_ENGINE_SLOTS_SLOT_TEXT_H
 #define PARLEY_SERVICES_ENGINE_SLOTS_SLOT_TEXT_H
@@ -38,8 +38,8 @@ bool slot_text_add(struct slot *slot, struct str think, struct str answer) must_
 bool slot_text_add_delta(struct slot *slot, struct str delta) must_check;
 /* The back end has ended: sends the answer, after the deltas that do not fit into it. */
 void slot_text_finish(struct slot *slot, const struct completion_facts *facts);
-/* The node that got the answer lacks deltas from `offset` on: after a pause sends them, and then the
- * answer again. */
+/* The node that got the answer lacks deltas from `offset` on: after a pause sends them, and then
+ * the answer again. */
 void slot_text_send_again(struct slot *slot, uint64_t offset, uint64_t after_ms);
 /* No more partial answers; the text stays. */
 void slot_text_stop(struct slot *slot);

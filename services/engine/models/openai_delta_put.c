@@ -1,31 +1,68 @@
 /* SPDX-License-Identifier: MIT
- * openai_delta_split.c - see openai_delta_internal.h. A model server that does not stream sends all
- * at once. Each of its choices becomes
+ * openai_delta_put.c - see openai_delta_put.h. A model server that does not stream sends all at
+ * once. Each of its choices becomes
  *
  *   pieces of its texts; pieces of its logprobs; all else, without long arguments; pieces of these;
  *   the finish_reason
  *
  * and the usage comes last. */
-#include "services/engine/models/openai_delta_internal.h"
+#include "services/engine/models/openai_delta_put.h"
 
 #include "shared/text/fit.h"
 
 enum { PIECE_MAX_BYTES = 32 << 10, LOGPROBS_MAX = 64 };
 
-static bool hand_on_choice(struct delta_maker *maker, json_t *choice)
+void delta_set(json_t *object, const char *name, json_t *value)
+{
+    if (value == NULL || json_object_set_new(object, name, value) != 0)
+        abort();
+}
+
+json_t *delta_text(struct str text)
+{
+    return json_stringn(text.at == NULL ? "" : text.at, text.n);
+}
+
+void delta_append(json_t *list, json_t *value)
+{
+    if (value == NULL || json_array_append_new(list, value) != 0)
+        abort();
+}
+
+static bool hand_on(const struct delta_sink *sink, const json_t *delta)
+{
+    struct buf text;
+    buf_init(&text, DELTA_MAX_BYTES);
+    buf_put_json_value(&text, delta);
+    bool goes_on = !text.is_over && sink->on_delta(sink->context, buf_str(&text));
+    buf_fini(&text);
+    return goes_on;
+}
+
+static bool fits(const json_t *delta)
+{
+    struct buf text;
+    buf_init(&text, DELTA_MAX_BYTES);
+    buf_put_json_value(&text, delta);
+    bool is_fit = !text.is_over;
+    buf_fini(&text);
+    return is_fit;
+}
+
+static bool hand_on_choice(const struct delta_sink *sink, json_t *choice)
 {
     json_t *delta = json_pack("{s:[O]}", "choices", choice);
-    bool goes_on = delta_hand_on(maker, delta);
+    bool goes_on = hand_on(sink, delta);
     json_decref(delta);
     return goes_on;
 }
 
 /* A choice with nothing but its index. Of completions its text is empty. */
-static json_t *bare_choice(const struct delta_maker *maker, const json_t *choice)
+static json_t *bare_choice(const struct delta_sink *sink, const json_t *choice)
 {
     json_t *bare =
         json_pack("{s:O, s:n}", "index", json_object_get(choice, "index"), "finish_reason");
-    if (maker->api == API_COMPLETIONS)
+    if (sink->api == API_COMPLETIONS)
         delta_set(bare, "text", json_string(""));
     else
         delta_set(bare, "delta", json_object());
@@ -41,9 +78,9 @@ static struct str cut_piece(struct str *rest)
     return piece;
 }
 
-/* Takes the text out of `object`, and hands it on as that member of `into`, piece by piece. `carrier`
- * holds `into`. */
-static bool hand_on_text(struct delta_maker *maker, json_t *object, const char *name,
+/* Takes the text out of `object`, and hands it on as that member of `into`, piece by piece.
+ * `carrier` holds `into`. */
+static bool hand_on_text(const struct delta_sink *sink, json_t *object, const char *name,
                          json_t *carrier, json_t *into)
 {
     json_t *text = json_incref(json_object_get(object, name));
@@ -56,33 +93,33 @@ static bool hand_on_text(struct delta_maker *maker, json_t *object, const char *
     delta_set(object, name, json_string(""));
     while (rest.n > 0 && goes_on) {
         delta_set(into, name, delta_text(cut_piece(&rest)));
-        goes_on = hand_on_choice(maker, carrier);
+        goes_on = hand_on_choice(sink, carrier);
     }
     json_decref(text);
     return goes_on;
 }
 
-static bool hand_on_texts(struct delta_maker *maker, json_t *choice)
+static bool hand_on_texts(const struct delta_sink *sink, json_t *choice)
 {
     static const char *const names[] = {"reasoning_content", "reasoning", "content", "refusal"};
     json_t *delta = json_object_get(choice, "delta");
     bool goes_on = true;
-    if (maker->api == API_COMPLETIONS) {
-        json_t *bare = bare_choice(maker, choice);
-        goes_on = hand_on_text(maker, choice, "text", bare, bare);
+    if (sink->api == API_COMPLETIONS) {
+        json_t *bare = bare_choice(sink, choice);
+        goes_on = hand_on_text(sink, choice, "text", bare, bare);
         json_decref(bare);
         return goes_on;
     }
     for (size_t i = 0; i < sizeof names / sizeof *names && goes_on; i++) {
-        json_t *bare = bare_choice(maker, choice);
-        goes_on = hand_on_text(maker, delta, names[i], bare, json_object_get(bare, "delta"));
+        json_t *bare = bare_choice(sink, choice);
+        goes_on = hand_on_text(sink, delta, names[i], bare, json_object_get(bare, "delta"));
         json_decref(bare);
     }
     return goes_on;
 }
 
 /* Those of chat are lists of objects. */
-static bool hand_on_logprobs(struct delta_maker *maker, json_t *choice, const char *name)
+static bool hand_on_logprobs(const struct delta_sink *sink, json_t *choice, const char *name)
 {
     json_t *logprobs = json_object_get(choice, "logprobs");
     json_t *list = json_incref(json_object_get(logprobs, name));
@@ -93,11 +130,11 @@ static bool hand_on_logprobs(struct delta_maker *maker, json_t *choice, const ch
         delta_set(logprobs, name, json_array());
     }
     for (size_t from = 0; from < n && n > LOGPROBS_MAX && goes_on; from += LOGPROBS_MAX) {
-        json_t *some = json_array(), *bare = bare_choice(maker, choice);
+        json_t *some = json_array(), *bare = bare_choice(sink, choice);
         for (size_t i = from; i < n && i < from + LOGPROBS_MAX; i++)
             delta_append(some, json_incref(json_array_get(list, i)));
         delta_set(bare, "logprobs", json_pack("{s:o}", name, some));
-        goes_on = hand_on_choice(maker, bare);
+        goes_on = hand_on_choice(sink, bare);
         json_decref(bare);
     }
     json_decref(list);
@@ -105,14 +142,14 @@ static bool hand_on_logprobs(struct delta_maker *maker, json_t *choice, const ch
 }
 
 /* The call was handed on with empty arguments. */
-static bool hand_on_arguments(struct delta_maker *maker, const json_t *choice, const json_t *call,
-                              json_t *arguments)
+static bool hand_on_arguments(const struct delta_sink *sink, const json_t *choice,
+                              const json_t *call, json_t *arguments)
 {
-    json_t *bare = bare_choice(maker, choice), *into = json_object();
+    json_t *bare = bare_choice(sink, choice), *into = json_object();
     json_t *source = json_pack("{s:O}", "arguments", arguments);
     delta_set(json_object_get(bare, "delta"), "tool_calls",
               json_pack("[{s:O, s:o}]", "index", json_object_get(call, "index"), "function", into));
-    bool goes_on = hand_on_text(maker, source, "arguments", bare, into);
+    bool goes_on = hand_on_text(sink, source, "arguments", bare, into);
     json_decref(source);
     json_decref(bare);
     return goes_on;
@@ -136,22 +173,22 @@ static json_t *take_arguments(json_t *choice)
     return taken;
 }
 
-static bool hand_on_rest(struct delta_maker *maker, json_t *choice)
+static bool hand_on_rest(const struct delta_sink *sink, json_t *choice)
 {
     json_t *finish = json_incref(json_object_get(choice, "finish_reason"));
-    json_t *taken = take_arguments(choice), *arguments, *last = bare_choice(maker, choice);
+    json_t *taken = take_arguments(choice), *arguments, *last = bare_choice(sink, choice);
     size_t i;
     delta_set(choice, "finish_reason", json_null());
-    bool goes_on = hand_on_choice(maker, choice);
+    bool goes_on = hand_on_choice(sink, choice);
     json_array_foreach(taken, i, arguments)
     {
         const json_t *calls = json_object_get(json_object_get(choice, "delta"), "tool_calls");
         if (json_is_string(arguments) && goes_on)
-            goes_on = hand_on_arguments(maker, choice, json_array_get(calls, i), arguments);
+            goes_on = hand_on_arguments(sink, choice, json_array_get(calls, i), arguments);
     }
     if (json_is_string(finish) && goes_on) {
         delta_set(last, "finish_reason", json_incref(finish));
-        goes_on = hand_on_choice(maker, last);
+        goes_on = hand_on_choice(sink, last);
     }
     json_decref(last);
     json_decref(taken);
@@ -159,21 +196,26 @@ static bool hand_on_rest(struct delta_maker *maker, json_t *choice)
     return goes_on;
 }
 
-bool delta_split(struct delta_maker *maker, json_t *delta)
+static bool split(const struct delta_sink *sink, json_t *delta)
 {
     json_t *usage = json_object_get(delta, "usage"), *choice;
     bool goes_on = true;
     size_t i;
     json_array_foreach(json_object_get(delta, "choices"), i, choice)
     {
-        goes_on = goes_on && hand_on_texts(maker, choice) &&
-                  hand_on_logprobs(maker, choice, "content") &&
-                  hand_on_logprobs(maker, choice, "refusal") && hand_on_rest(maker, choice);
+        goes_on = goes_on && hand_on_texts(sink, choice) &&
+                  hand_on_logprobs(sink, choice, "content") &&
+                  hand_on_logprobs(sink, choice, "refusal") && hand_on_rest(sink, choice);
     }
     if (usage == NULL || !goes_on)
         return goes_on;
     json_t *last = json_pack("{s:[], s:O}", "choices", "usage", usage);
-    goes_on = delta_hand_on(maker, last);
+    goes_on = hand_on(sink, last);
     json_decref(last);
     return goes_on;
+}
+
+bool delta_put(const struct delta_sink *sink, json_t *delta)
+{
+    return fits(delta) ? hand_on(sink, delta) : split(sink, delta);
 }
