@@ -142,7 +142,10 @@ for (const socket of [false, true])
 
     test('a request for an Api that the engine does not serve fails', () => {}, async ({ node, model }) => {
       const jobs = ['embeddings', 'messages'].map((api) => node.ask({ api, model: 'm', request: { input: 'a' } }));
-      for (const job of jobs) assert.equal((await job.over()).release.Retry, false);
+      for (const job of jobs) {
+        const { release } = await job.over();
+        assert.deepEqual([release.Retry, release.Error.status], [false, 400]);
+      }
       assert.equal(model.seen.length, 0);
     });
 
@@ -189,6 +192,44 @@ for (const socket of [false, true])
       assert.ok(job.deltas.join('').length <= 8 << 20);
       await eventually(() => model.seen[0].isGone, { what: 'the connection is closed' });
     });
+
+    const nested = (depth) => `${'['.repeat(depth)}${']'.repeat(depth)}`;
+    const hostile = {
+      'ten thousand choices': (response) => response.events([{ choices: Array.from({ length: 10_000 }, (_, index) => ({ index, delta: { content: 'x' }, finish_reason: 'stop' })) }]),
+      'tool calls without end': (response) => response.events([chunk({ tool_calls: Array.from({ length: 5000 }, (_, index) => ({ index, function: { name: 'f', arguments: '{}' } })) }), chunk({}, 'tool_calls')]),
+      'nesting within a chunk': (response) => {
+        response.event(HELLO[1]);
+        response.end(`data: {"choices":[{"index":0,"delta":{"x":${nested(1000)}},"finish_reason":"stop"}]}\n\n`);
+      },
+      'an event that is too long': (response) => {
+        response.event(HELLO[1]);
+        response.end(`data: {"choices":[{"index":0,"delta":{"content":"${'x'.repeat(2 << 20)}"}}]}\n\n`);
+      },
+      'nesting without end': (response) => response.end(`data: ${nested(100_000)}\n\n`),
+      'members that are none': (response) => response.events([{ choices: [7, null, { index: 'x', delta: 5 }, { index: 0, delta: { content: { text: 7 }, tool_calls: {} } }], usage: [] }, { choices: { 0: 1 } }, chunk({ tool_calls: [null, 5, { function: 5 }] }, 'stop')]),
+    };
+    test('a hostile server: its requests end, and the next one is answered', ({ body }, response) => (hostile[body.user] ?? ((r) => r.events(HELLO)))(response), async ({ node }) => {
+      const jobs = Object.keys(hostile).map((user) => node.ask(chat({ user })));
+      for (const job of jobs) await job.over();
+      const [many, calls, deep, long, endless, odd] = jobs;
+      assert.deepEqual([many.choices(0).length, many.choices(1).length], [1, 0], 'one choice was asked for');
+      assert.ok(calls.choices()[0].delta.tool_calls.length <= 256);
+      assert.deepEqual([deep.finish(), odd.finish()], ['stop', 'tool_calls']);
+      assert.match(long.ended.release.Reason, /too long/);
+      assert.equal(endless.ended.release.Retry, true);
+      const last = node.ask(chat());
+      await last.over();
+      assert.equal(last.text(), 'Hello you.');
+    }, { args: ['--model', 'm', '--slots', 10] });
+
+    test('comments alone do not hold a request forever', ({ body }, response) => {
+      if (body.user !== 'comments') return response.events(HELLO);
+      const more = () => response.destroyed || (response.write(': wait\n\n'), setTimeout(more, 100));
+      return more();
+    }, async ({ node }) => {
+      const job = node.ask(chat({ user: 'comments' }));
+      assert.match((await job.over()).release.Reason, /nothing but comments/);
+    }, { args: ['--model', 'm', '--llm-timeout', 1] });
 
     test('a cancelled request closes the connection to the server, silent or not', ({ body }, response) => {
       if (body.user === 'talks') response.event(HELLO[1]);
@@ -303,7 +344,8 @@ describe('what an engine says that it serves', () => {
       assert.match(job.choices()[0].delta.reasoning_content, /no language model/i);
       assert.deepEqual([answer.Answer, answer.Model], [[job.text()], 'parley-extractive']);
       assert.deepEqual([node.polls[0].Models, node.polls[0].Apis], ['parley-extractive', 'chat']);
-      assert.equal((await node.ask(chat({ messages: [] })).over()).release.Retry, false);
+      const { release } = await node.ask(chat({ messages: [] })).over();
+      assert.deepEqual([release.Retry, release.Error.status], [false, 400]);
     } finally {
       await engine.stop();
       await node.stop();

@@ -7,6 +7,8 @@
  * may have it. */
 #include "services/engine/slots/slot.h"
 
+#include "services/engine/models/openai_judge.h"
+
 #include "shared/base/clock.h"
 #include "shared/base/log.h"
 #include "shared/text/text.h"
@@ -185,8 +187,11 @@ void slot_work_begin(struct slot *slot, struct claim_query *query)
     if (!str_is_listed(str_of(slot->engine->models), work->prompt.model))
         work->prompt.model = (struct str){NULL, 0};
     if (work->prompt.api != API_NONE && !begin_door(slot)) {
+        static const char why[] = "the engine cannot serve this request";
+        json_t *error = openai_make_error(400, NULL, why);
         slot_move(slot, SLOT_GENERATING);
-        slot_release_query(slot, "the engine cannot serve this request", NULL);
+        slot_release_query(slot, why, error);
+        json_decref(error);
         return;
     }
     bool is_passed = work->prompt.api != API_NONE && slot_backend(slot)->ops->is_passing;
