@@ -330,11 +330,28 @@ describe('what an engine says that it serves', () => {
     assert.deepEqual(models.split(','), many.slice(0, models.split(',').length));
   });
 
+  it('an engine for embeddings alone; one whose server cannot embed says why', { timeout: 60_000 }, async () => {
+    const node = await startDoorNode();
+    const server = await startModel(({ body }, response) => (body.model === 'e' ? response.json({ data: [{ index: 0, embedding: 'AAAA' }] }) : response.json({ error: { message: 'no embeddings' } }, 501)), { models: ['e', 'f'] });
+    const engine = await startEngine({ nodes: [node] }, ['--transport', 'routes', '--embeddings-url', server.url, '--slots', 1]);
+    const [good, bad] = ['e', 'f'].map((model) => node.ask({ api: 'embeddings', model, request: { input: ['a'] } }));
+    try {
+      await good.over();
+      assert.deepEqual(good.chunks, [{ data: [{ index: 0, embedding: 'AAAA' }] }]);
+      assert.deepEqual((await bad.over()).release.Error, { status: 501, message: 'no embeddings', type: null, param: null, code: null });
+      assert.deepEqual([node.polls[0].Models, node.polls[0].Apis, server.seen.length], ['e,f', 'embeddings', 2]);
+    } finally {
+      await engine.stop();
+      await server.stop();
+      await node.stop();
+    }
+  });
+
   it('the built-in model answers chat from the documents: the last message of the user asks', { timeout: 60_000 }, async () => {
     const node = await startDoorNode();
     const folder = makeFolder();
-    folder.file('corpus/leases.md', 'A lease lasts 150 seconds unless a setting says otherwise.\n');
-    const engine = await startEngine({ nodes: [node] }, ['--transport', 'routes', '--corpus', `${folder.dir}/corpus`, '--index', '']);
+    folder.file('leases.md', 'A lease lasts 150 seconds unless a setting says otherwise.\n');
+    const engine = await startEngine({ nodes: [node] }, ['--transport', 'routes', '--corpus', folder.dir, '--index', '']);
     try {
       const parts = [{ type: 'text', text: 'How long does a lease last?' }];
       const job = node.ask(chat({ messages: [{ role: 'user', content: 'Hi' }, { role: 'assistant', content: 'Hello.' }, { role: 'user', content: parts }] }, { model: 'parley-extractive' }));

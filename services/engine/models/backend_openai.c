@@ -219,17 +219,18 @@ static struct completion *openai_start(struct backend *backend, const struct pro
                                        const struct completion_events *events, void *context)
 {
     struct openai *server = (struct openai *)backend;
-    bool is_passing = prompt->api != API_NONE;
+    bool is_passing = prompt->api != API_NONE, is_text = prompt->api != API_EMBEDDINGS;
     struct completion *completion = mem_zeroed(sizeof *completion);
-    *completion = (struct completion){
-        .server = server,
-        .prompt = prompt,
-        .events = events,
-        .context = context,
-        .wishes = {.stream = !server->refused.stream,
-                   .usage = is_passing && !server->refused.stream && !server->refused.usage},
-        .timer = {.fire = on_waited, .context = completion},
-        .cite = {.source_n = prompt->source_n}};
+    *completion =
+        (struct completion){.server = server,
+                            .prompt = prompt,
+                            .events = events,
+                            .context = context,
+                            .wishes = {.stream = is_text && !server->refused.stream,
+                                       .usage = is_passing && is_text && !server->refused.stream &&
+                                                !server->refused.usage},
+                            .timer = {.fire = on_waited, .context = completion},
+                            .cite = {.source_n = prompt->source_n}};
     if (server->model == NULL) {
         struct str names = str_of(openai_models(backend));
         server->model = str_copy(str_trim(str_cut(&names, ',')));

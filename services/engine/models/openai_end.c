@@ -72,7 +72,7 @@ void openai_fail_with_status(struct completion *completion, const struct http_re
     if (!json_parse(response->body, why, sizeof why, &json))
         json = NULL;
     /* What a server says of its own status 5xx is about the prompt, if that is refused. */
-    openai_refuse(completion, status >= 500 ? 400 : status, json);
+    openai_refuse(completion, status >= 500 && status != 501 ? 400 : status, json);
     json_decref(json);
 }
 
