@@ -90,7 +90,7 @@ suite('the web app reaches everybody', { nodes: 1 }, ({ test, cluster }) => {
         await app.sees('You stopped this question.');
         await assertReachable(app, `${name}-stopped`);
         if (view.width < 600) {
-          await app.button('Show the topics').click();
+          await app.button('Open the side bar').click();
           await assertReachable(app, `${name}-topics`);
           await app.tab.keyboard.press('Escape');
         }

@@ -33,7 +33,7 @@ suite('topics in the web app', { nodes: 2 }, ({ test, cluster }) => {
     await app.sees(answer);
   }
   const threadOf = async (app) => assertOk(await cluster.request('GET', '/api/get-topic-thread', { as: 'User_1', query: { Topic: app.topic, Detail: 'true' } }));
-  const names = (app) => app.tab.locator('.side li a').allInnerTexts();
+  const names = (app) => app.tab.locator('.side .list li a').allInnerTexts();
 
   test('the newest topic is first, a search finds what is in answers, and a topic is exported and deleted', () =>
     inBrowser(async (browser) => {

@@ -3,6 +3,7 @@ import { render } from 'preact';
 import './style/base.css';
 import './style/parts.css';
 import './style/sign_in.css';
+import './style/frame.css';
 import './style/chat.css';
 import './style/markdown.css';
 import { App } from './app';

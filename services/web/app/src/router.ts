@@ -3,21 +3,27 @@
 // router: where one is in the app, in the fragment of the address, which works below any path and is never sent to a node.
 //   #/                 a new topic
 //   #/t/TOPIC          a topic
+//   #/PAGE[/WORD…]     another page (ui/navigation.tsx), and what it shows
 //   #code=CODE         a link that signs in once
 import { signal } from '@preact/signals';
 
-export type Place = { at: 'new' } | { at: 'topic'; topic: string };
+export type Place = { at: 'new' } | { at: 'topic'; topic: string } | { at: 'page'; page: string; words: string[] };
 
 function read(): Place {
-  const [, topic] = /^#\/t\/(.+)$/.exec(location.hash) ?? [];
+  const [, page = '', ...words] = location.hash.split('/');
   try {
-    return topic === undefined ? { at: 'new' } : { at: 'topic', topic: decodeURIComponent(topic) };
+    if (page === 't' && words.length > 0) return { at: 'topic', topic: decodeURIComponent(words.join('/')) };
+    return page === '' ? { at: 'new' } : { at: 'page', page, words: words.map(decodeURIComponent) };
   } catch {
     return { at: 'new' };
   }
 }
 
-export const hrefOf = (to: Place) => (to.at === 'topic' ? `#/t/${encodeURIComponent(to.topic)}` : '#/');
+export function hrefOf(to: Place): string {
+  if (to.at === 'new') return '#/';
+  return to.at === 'topic' ? `#/t/${encodeURIComponent(to.topic)}` : `#/${[to.page, ...to.words].map(encodeURIComponent).join('/')}`;
+}
+export const pageAt = (page: string, ...words: string[]): Place => ({ at: 'page', page, words });
 export const place = signal<Place>(read());
 
 export function go(to: Place, { replaces = false } = {}): void {

@@ -41,6 +41,9 @@ export const de: Texts = {
     endsSoon: (minutes) => `Diese Sitzung endet in ${anzahl(minutes, 'Minute', 'Minuten')}.`,
   },
 
+  frame: { side: 'Seitenleiste', open: 'Seitenleiste öffnen', close: 'Seitenleiste schließen' },
+  pages: { chat: 'Chat', rooms: 'Räume', workflows: 'Abläufe', approvals: 'Freigaben', failed: 'Diese Seite konnte nicht geladen werden.' },
+
   topics: {
     title: 'Themen',
     new: 'Neues Thema',
@@ -50,8 +53,6 @@ export const de: Texts = {
     noMatch: 'Kein Thema enthält diesen Text.',
     searching: 'Suche läuft …',
     failed: 'Die Themen konnten nicht geladen werden.',
-    open: 'Themen zeigen',
-    close: 'Themen verbergen',
     menu: 'Mehr zu diesem Thema',
     rename: 'Umbenennen',
     export: 'Exportieren',

@@ -43,6 +43,9 @@ export const en = {
     endsSoon: (minutes: number) => `This session ends in ${count(minutes, 'minute', 'minutes')}.`,
   },
 
+  frame: { side: 'Side bar', open: 'Open the side bar', close: 'Close the side bar' },
+  pages: { chat: 'Chat', rooms: 'Rooms', workflows: 'Workflows', approvals: 'Approvals', failed: 'This page could not be loaded.' },
+
   topics: {
     title: 'Topics',
     new: 'New topic',
@@ -52,8 +55,6 @@ export const en = {
     noMatch: 'No topic contains this text.',
     searching: 'Searching …',
     failed: 'The topics could not be loaded.',
-    open: 'Show the topics',
-    close: 'Hide the topics',
     menu: 'More about this topic',
     rename: 'Rename',
     export: 'Export',

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
-import { useEffect, useRef, useState } from 'preact/hooks';
-import { addressOf } from '../api/request';
+import { useEffect, useState } from 'preact/hooks';
 import { go, hrefOf, place } from '../router';
-import { isLast, session, signOut } from '../session/session';
-import { chooseLanguage, language, languages, t, type Language } from '../texts';
-import { Icon, Mark } from '../ui/icons';
-import { Menu } from '../ui/menu';
-import { theme, themes } from '../ui/theme';
+import { t } from '../texts';
+import { closeSide } from '../ui/frame';
+import { Icon } from '../ui/icons';
 import { TopicMenu } from './topic_menu';
 import { findTopics, hasTopicsFailed, loadTopics, topics, type Topic } from './topics';
 
@@ -79,58 +76,16 @@ function Topics({ text, onChosen }: { text: string; onChosen: () => void }) {
   return topics.value.length === 0 ? <p class="note">{words.none}</p> : <List all={topics.value} onChosen={onChosen} />;
 }
 
-function Account() {
-  const words = t().account;
-  const now = session.value!;
-  const minutes = Math.max(1, Math.round((now.expiresAt - Date.now()) / 60_000));
-  return (
-    <div class="account">
-      {isLast.value && <p class="note">{words.endsSoon(minutes)}</p>}
-      <Menu
-        name={words.menu(now.user)}
-        isUp
-        groups={[
-          { title: words.theme, items: themes.map((one) => ({ text: words.themes[one], isChosen: theme.value === one, onChoose: () => void (theme.value = one) })) },
-          { title: words.languages, items: (Object.keys(languages) as Language[]).map((one) => ({ text: languages[one], isChosen: language.value === one, onChoose: () => chooseLanguage(one) })) },
-          { items: [{ text: words.handbook, href: addressOf('handbook') }, { text: words.licenses, href: addressOf('app/licenses.txt') }, { text: words.signOut, onChoose: signOut }] },
-        ]}
-      >
-        <span class="avatar" aria-hidden="true">
-          {[...now.user][0]?.toUpperCase()}
-        </span>
-        <bdi>{now.user}</bdi>
-      </Menu>
-    </div>
-  );
-}
-
-interface Props {
-  /** On a phone: whether it is over the rest. */
-  isOpen: boolean;
-  isInert: boolean;
-  onClose: () => void;
-}
-
-export function SideBar({ isOpen, isInert, onClose }: Props) {
+/** The list of topics in the side bar. */
+export function TopicList() {
   const words = t().topics;
   const [text, setText] = useState('');
-  const first = useRef<HTMLButtonElement>(null);
-  useEffect(() => {
-    if (isOpen) first.current?.focus();
-  }, [isOpen]);
   const startNew = () => {
     go({ at: 'new' });
-    onClose();
+    closeSide();
   };
   return (
-    <nav class={`side ${isOpen ? 'is-open' : ''}`} id="topics" aria-label={words.title} inert={isInert}>
-      <div class="side-head">
-        <Mark />
-        <span class="name">{t().appName}</span>
-        <button type="button" class="button is-quiet is-icon only-narrow" ref={first} aria-label={words.close} onClick={onClose}>
-          <Icon name="close" />
-        </button>
-      </div>
+    <>
       <button type="button" class="button is-wide new" onClick={startNew}>
         <Icon name="plus" /> {words.new}
       </button>
@@ -139,9 +94,8 @@ export function SideBar({ isOpen, isInert, onClose }: Props) {
         <input type="search" name="search" aria-label={words.search} placeholder={words.search} value={text} maxLength={80} onInput={(event) => setText(event.currentTarget.value)} />
       </div>
       <div class="list">
-        <Topics text={text.trim()} onChosen={onClose} />
+        <Topics text={text.trim()} onChosen={closeSide} />
       </div>
-      <Account />
-    </nav>
+    </>
   );
 }
