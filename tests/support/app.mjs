@@ -13,7 +13,8 @@ import { join } from 'node:path';
 import { assertOk, eventually } from './harness.mjs';
 
 // A tab whose network is away or whose node dies says so in its console; everything else is a fault.
-const OF_THE_NETWORK = /^Failed to load resource: (net::ERR_|the server responded with a status of (4\d\d|50[234]))/;
+const OF_THE_NETWORK =
+  /^(Failed to load resource: |WebSocket connection to '[^']*' failed: Error [\w ]+: )(net::ERR_|the server responded with a status of (4\d\d|50[234])|Unexpected response code: (4\d\d|50[234]))/;
 const WAIT_MS = 20_000;
 
 export async function openApp(browser, url, { path = 'app/', ...view } = {}) {

@@ -12,7 +12,13 @@ import { isReadable, parse } from './parse';
 
 const SAFE_ADDRESS = /^(?:https?:\/\/|mailto:)/i;
 
-type Definitions = Map<string, Definition>;
+export type DrawText = (text: string) => ComponentChildren;
+interface Drawing {
+  definitions: Map<string, Definition>;
+  drawText: DrawText;
+}
+
+const asItIs: DrawText = (text) => text;
 
 function Link({ url, children }: { url: string; children: ComponentChildren }) {
   if (!SAFE_ADDRESS.test(url)) return <>{children}</>;
@@ -37,13 +43,13 @@ export function CodeBlock({ source, language }: { source: string; language: stri
   );
 }
 
-function drawTable(table: Table, definitions: Definitions): VNode {
+function drawTable(table: Table, drawing: Drawing): VNode {
   const [head, ...rows] = table.children;
   const cells = (row: Table['children'][number] | undefined, kind: 'th' | 'td') => {
     const Cell = kind;
     return row?.children.map((cell, i) => (
       <Cell key={i} dir="auto" class={`is-${table.align?.[i] ?? 'start'}`} {...(kind === 'th' ? { scope: 'col' } : {})}>
-        {drawAll(cell, definitions)}
+        {drawAll(cell, drawing)}
       </Cell>
     ));
   };
@@ -63,15 +69,15 @@ function drawTable(table: Table, definitions: Definitions): VNode {
   );
 }
 
-const drawAll = (parent: Parents, definitions: Definitions): ComponentChildren => parent.children.map((child) => draw(child, definitions));
+const drawAll = (parent: Parents, drawing: Drawing): ComponentChildren => parent.children.map((child) => draw(child, drawing));
 
-function drawList(node: Nodes & { type: 'list' }, definitions: Definitions): VNode {
-  return node.ordered ? <ol start={node.start ?? 1}>{drawAll(node, definitions)}</ol> : <ul>{drawAll(node, definitions)}</ul>;
+function drawList(node: Nodes & { type: 'list' }, drawing: Drawing): VNode {
+  return node.ordered ? <ol start={node.start ?? 1}>{drawAll(node, drawing)}</ol> : <ul>{drawAll(node, drawing)}</ul>;
 }
 
-function drawItem(node: Nodes & { type: 'listItem' }, definitions: Definitions): VNode {
+function drawItem(node: Nodes & { type: 'listItem' }, drawing: Drawing): VNode {
   const isTight = !node.spread;
-  const children = node.children.map((child) => (isTight && child.type === 'paragraph' ? <span>{drawAll(child, definitions)}</span> : draw(child, definitions)));
+  const children = node.children.map((child) => (isTight && child.type === 'paragraph' ? <span>{drawAll(child, drawing)}</span> : draw(child, drawing)));
   if (typeof node.checked !== 'boolean') return <li dir="auto">{children}</li>;
   return (
     <li dir="auto" class="is-task">
@@ -81,25 +87,26 @@ function drawItem(node: Nodes & { type: 'listItem' }, definitions: Definitions):
   );
 }
 
-function draw(node: Nodes, definitions: Definitions): ComponentChildren {
+function draw(node: Nodes, drawing: Drawing): ComponentChildren {
   switch (node.type) {
     case 'text':
+      return drawing.drawText(node.value);
     case 'html':
       return node.value;
     case 'paragraph':
-      return <p dir="auto">{drawAll(node, definitions)}</p>;
+      return <p dir="auto">{drawAll(node, drawing)}</p>;
     case 'heading': // below that of its question; engines skip levels as they like
       return (
         <h3 dir="auto" class={`is-${node.depth}`}>
-          {drawAll(node, definitions)}
+          {drawAll(node, drawing)}
         </h3>
       );
     case 'emphasis':
-      return <em>{drawAll(node, definitions)}</em>;
+      return <em>{drawAll(node, drawing)}</em>;
     case 'strong':
-      return <strong>{drawAll(node, definitions)}</strong>;
+      return <strong>{drawAll(node, drawing)}</strong>;
     case 'delete':
-      return <del>{drawAll(node, definitions)}</del>;
+      return <del>{drawAll(node, drawing)}</del>;
     case 'inlineCode':
       return <code dir="ltr">{node.value}</code>;
     case 'code':
@@ -109,31 +116,31 @@ function draw(node: Nodes, definitions: Definitions): ComponentChildren {
     case 'thematicBreak':
       return <hr />;
     case 'blockquote':
-      return <blockquote dir="auto">{drawAll(node, definitions)}</blockquote>;
+      return <blockquote dir="auto">{drawAll(node, drawing)}</blockquote>;
     case 'list':
-      return drawList(node, definitions);
+      return drawList(node, drawing);
     case 'listItem':
-      return drawItem(node, definitions);
+      return drawItem(node, drawing);
     case 'table':
-      return drawTable(node, definitions);
+      return drawTable(node, drawing);
     case 'link':
-      return <Link url={node.url}>{drawAll(node, definitions)}</Link>;
+      return <Link url={node.url}>{drawAll(node, drawing)}</Link>;
     case 'image':
       return <Link url={node.url}>{node.alt || node.url}</Link>;
     case 'linkReference':
-      return <Link url={definitions.get(node.identifier)?.url ?? ''}>{drawAll(node, definitions)}</Link>;
+      return <Link url={drawing.definitions.get(node.identifier)?.url ?? ''}>{drawAll(node, drawing)}</Link>;
     case 'imageReference':
-      return <Link url={definitions.get(node.identifier)?.url ?? ''}>{node.alt}</Link>;
+      return <Link url={drawing.definitions.get(node.identifier)?.url ?? ''}>{node.alt}</Link>;
     default:
       return null;
   }
 }
 
-function definitionsOf(root: Root): Definitions {
+function definitionsOf(root: Root): Drawing['definitions'] {
   return new Map(root.children.flatMap((node) => (node.type === 'definition' ? [[node.identifier, node] as const] : [])));
 }
 
-const Text = memo(({ source }: { source: string }) => {
+const Text = memo(({ source, drawText }: { source: string; drawText: DrawText }) => {
   if (!isReadable(source))
     return (
       <p dir="auto" class="is-plain" title={t().thread.tooLong}>
@@ -141,14 +148,13 @@ const Text = memo(({ source }: { source: string }) => {
       </p>
     );
   const root = parse(source);
-  return <>{drawAll(root, definitionsOf(root))}</>;
+  return <>{drawAll(root, { definitions: definitionsOf(root), drawText })}</>;
 });
 
 const Code = memo(CodeBlock);
 
-const drawBlock = (block: Block, i: number) => (block.kind === 'code' ? <Code key={i} source={block.source} language={block.language} /> : <Text key={i} source={block.source} />);
-
-/** `source` may be the beginning of a text that is still being written. */
-export function Markdown({ source }: { source: string }) {
+/** `source` may be the beginning of a text that is still being written. `drawText` draws the texts in it; it stays the same function. */
+export function Markdown({ source, drawText = asItIs }: { source: string; drawText?: DrawText }) {
+  const drawBlock = (block: Block, i: number) => (block.kind === 'code' ? <Code key={i} source={block.source} language={block.language} /> : <Text key={i} source={block.source} drawText={drawText} />);
   return <div class="markdown">{cut(source).map(drawBlock)}</div>;
 }

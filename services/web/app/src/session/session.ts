@@ -125,6 +125,9 @@ export async function call(method: string, path: string, options: Call = {}): Pr
   }
 }
 
+/** The user for whom an account that acts for others asks: the one of its own name. */
+export const onBehalf = (): Record<string, string> => (session.value?.role === 'frontend' ? { OnBehalfOf: session.value.user } : {});
+
 /** All pages of a list, one after the other. */
 export async function* pages<T>(path: string, query: Record<string, string | number>, signal?: AbortSignal): AsyncGenerator<T> {
   let next: string | undefined = path;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+import { evaluations, rooms } from './de_rooms';
+import { workflows } from './de_workflows';
 import type { Texts } from './en';
 
 const anzahl = (n: number, eins: string, mehr: string) => (n === 1 ? `1 ${eins}` : `${n} ${mehr}`);
@@ -126,5 +128,8 @@ export const de: Texts = {
 
   dialog: { cancel: 'Abbrechen', save: 'Speichern', choose: 'Verwenden', delete: 'Löschen', close: 'Schließen' },
   export: { file: 'thema', question: 'Frage', answer: 'Antwort', think: 'Überlegungen', open: 'noch nicht beantwortet' },
+  rooms,
+  evaluations,
+  workflows,
   unexpected: (detail) => `Das hat nicht geklappt: ${detail}`,
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Every text of the app in English. Another language is a file of the same shape (de.ts).
+import { evaluations, rooms } from './en_rooms';
+import { workflows } from './en_workflows';
 
 /** "1 question", "2 questions". */
 const count = (n: number, one: string, more: string) => (n === 1 ? `1 ${one}` : `${n} ${more}`);
@@ -128,6 +130,9 @@ export const en = {
 
   dialog: { cancel: 'Cancel', save: 'Save', choose: 'Use it', delete: 'Delete', close: 'Close' },
   export: { file: 'topic', question: 'Question', answer: 'Answer', think: 'Reasoning', open: 'not answered yet' },
+  rooms,
+  evaluations,
+  workflows,
   unexpected: (detail: string) => `That did not work: ${detail}`,
 };
 

@@ -25,7 +25,9 @@ export const ASKING: Role[] = ['user', 'frontend'];
 export type PageName = Exclude<keyof Texts['pages'], 'chat' | 'failed'>;
 
 /** In the order in which they are shown. */
-export const pages: Partial<Record<PageName, Page>> = {};
+export const pages: Partial<Record<PageName, Page>> = {
+  rooms: { icon: 'rooms', roles: ASKING, load: async () => (await import('../rooms/page')).RoomsPage },
+};
 const names = Object.keys(pages) as PageName[];
 
 export const nameOfPage = (where: Place): PageName | undefined => (where.at === 'page' ? names.find((name) => name === where.page) : undefined);
