@@ -135,6 +135,8 @@ static void a_page_holds_strangers_texts_as_text(void **state)
                            "\"e\":{\"enum\":[\"<em>\",\"\\\"\"]}}}");
     json_t *body = json_of("{\"<script>\":\"<img src=x>\",\"o\":{\"<p>\":1}}");
     struct link_question question = {.agent = STR("<a>"),
+                                     .verb = STR("<v>"),
+                                     .description = STR("<d>"),
                                      .reason = STR("<b>\"why\" & 'how'"),
                                      .user = STR("<q>"),
                                      .form = form,
@@ -148,7 +150,8 @@ static void a_page_holds_strangers_texts_as_text(void **state)
     buf_terminate(&b);
     static const char *const not_there[] = {"<a>",     "<b>",  "<q>",         "<i>",  "<u>",
                                             "<s>",     "<em>", "<script",     "<img", "<acc>",
-                                            "<fault>", "<p>1", "</textarea>&"};
+                                            "<fault>", "<p>1", "</textarea>&",
+                                            "<v>",     "<d>"};
     for (size_t i = 0; i < sizeof not_there / sizeof *not_there; i++)
         assert_null(strstr(b.at, not_there[i]));
     assert_non_null(strstr(b.at, "name=\"field.&lt;i&gt;&#39;&quot;\""));

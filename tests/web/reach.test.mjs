@@ -3,24 +3,15 @@
 // The web app reaches everybody: keyboards, screen readers, phones, light and dark; axe-core looks at every page. PARLEY_TEST_SHOTS names a
 // folder for pictures.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { openApp, takeQuestion } from '../support/app.mjs';
-import { Browser, contrasts, findBrowser } from '../support/browser.mjs';
+import { Browser, findBrowser } from '../support/browser.mjs';
 import { assertOk, suite } from '../support/harness.mjs';
+import { assertReachable, VIEWS } from '../support/reach.mjs';
 import { ownShards } from '../support/shards.mjs';
 
 ownShards(); // what a page shows: the same on any number of shards
 
 const skip = findBrowser() ? false : 'no chromium is installed';
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-const VIEWS = [
-  { name: 'light', width: 1200, scheme: 'light' },
-  { name: 'dark', width: 1200, scheme: 'dark' },
-  { name: 'phone', width: 390, scheme: 'light' },
-  { name: 'phone-dark', width: 390, scheme: 'dark' },
-  { name: 'narrow', width: 320, scheme: 'light' },
-];
 const ANSWER = `Parley keeps every question until it is **answered once**, whatever happens to nodes or engines.
 
 ### What happens when an engine dies
@@ -58,15 +49,6 @@ suite('the web app reaches everybody', { nodes: 1 }, ({ test, cluster }) => {
     await app.signIn('User_1', cluster.accounts.User_1.secret);
     await app.question.waitFor();
     return app;
-  }
-  // Through the protocol, whose scripts the page's policy does not concern.
-  async function assertReachable(app, name) {
-    await app.page.evaluate(AXE);
-    const { violations } = await app.page.evaluate('axe.run(document, { resultTypes: ["violations"] })');
-    assert.deepEqual(violations.map(({ id, help, nodes }) => [id, help, nodes.map(({ html }) => html.slice(0, 200))]), [], name);
-    for (const [text, contrast] of await app.page.evaluate(`(${contrasts})()`)) assert.ok(contrast >= 4.5 || text === '', `${name}: ${text}: ${contrast}`);
-    assert.ok(await app.page.evaluate('document.documentElement.scrollWidth <= innerWidth'), `${name}: nothing is wider than the page`);
-    await app.shot(name);
   }
   async function answered(app) {
     await app.ask('What happens to my question when an engine dies while it writes the answer?');

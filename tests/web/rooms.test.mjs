@@ -213,7 +213,12 @@ suite('rooms in the web app', { nodes: 2, env: { PARLEY_ALLOW_PRIVATE_ENDPOINTS:
         assert.ok(scale[0] <= Math.min(0, run.interval[0]) && scale[1] >= run.interval[1], `${scale} holds ${run.interval}`);
         const plots = app.page.requests.filter((url) => /\/plot-/.test(url));
         assert.ok(plots.length > 0, 'the code of curves has been loaded');
+        const colors = await app.page.evaluate(`(() => { const canvas = document.querySelector('.curve canvas'); const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height); const found = new Set(); for (let i = 0; i < data.length; i += 4) if (data[i + 3] === 255) found.add(data[i] + ' ' + data[i + 1] + ' ' + data[i + 2]); return [...found]; })()`);
+        for (const color of ['11 87 183', '217 239 223', '26 127 55', '180 35 24']) assert.ok(colors.includes(color), `${color}: the curve, the band, the mean and the failed turns are drawn in their colours`);
         await app.shot('evaluation');
+        await app.tab.getByRole('link', { name: 'Evaluations' }).click();
+        await app.sees('12 of 12 turns');
+        assert.equal(await app.tab.getByRole('alert').filter({ hasText: /./ }).count(), 0);
         app.assertSafe();
       } finally {
         server.close();

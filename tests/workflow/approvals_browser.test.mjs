@@ -92,6 +92,19 @@ suite('the page of a link in a browser', { accounts, nodes: 1, sweep: false }, (
       assert.equal(await page.evaluate('document.documentElement.lang'), 'en');
     }), { skip });
 
+  test('what is decided and both buttons are in sight at once, on a phone as well, and Enter in a field decides nothing', () =>
+    withBrowser(async (browser) => {
+      const [question, address] = await opened();
+      const page = await browser.open(address, { width: 390 });
+      assert.match(await page.evaluate('document.querySelector(".step").textContent'), /^RULE /);
+      for (const text of ['RULE', 'Approve', 'Reject']) assert.ok(await page.evaluate(`[...document.querySelectorAll('.step, .answers button')].find((one) => one.textContent.includes('${text}')).getBoundingClientRect().bottom < innerHeight`), text);
+      await page.tab.locator('[name="field.customer"]').press('Enter');
+      await page.tab.locator('[name="field.amount"]').press('Enter');
+      assert.equal(page.tab.url(), address);
+      assert.equal(await question.status(), 'open');
+      assert.equal((await question.answers()).length, 0);
+    }), { skip });
+
   test('approving what is shown sends no corrections, without scripts', () =>
     withBrowser(async (browser) => {
       const [question, address] = await opened();

@@ -229,18 +229,18 @@ static void put_fields(struct buf *b, const struct link_question *question, cons
 
 /* --- pages ------------------------------------------------------------------------------------ */
 
-static void put_body(struct buf *b, const json_t *body)
+static void put_about(struct buf *b, const struct link_question *question)
 {
     const char *name;
     json_t *value;
-    if (json_object_size(body) == 0)
-        return;
     buf_lit(b, "<h2>What it is about</h2>\n<dl>\n");
-    json_object_foreach((json_t *)body, name, value)
+    put_entry(b, "Agent that stopped", question->agent);
+    put_entry(b, "Started by", question->user.n > 0 ? question->user : question->account);
+    json_object_foreach((json_t *)question->body, name, value)
     {
-        buf_lit(b, "<dt>");
+        buf_lit(b, "<dt dir=\"auto\">");
         buf_put_html(b, str_of(name));
-        buf_lit(b, "</dt><dd>");
+        buf_lit(b, "</dt><dd dir=\"auto\">");
         put_value(b, value);
         buf_lit(b, "</dd>\n");
     }
@@ -262,7 +262,7 @@ static void put_moment(struct buf *b, uint64_t ms)
 
 static void put_terms(struct buf *b, const struct link_question *question, struct str account)
 {
-    buf_lit(b, "<h2>Your answer</h2>\n<p>It counts as the answer of <strong>");
+    buf_lit(b, "<p class=\"note\">It counts as the answer of <strong>");
     buf_put_html(b, account);
     buf_lit(b, "</strong>, once.");
     if (question->quorum > 1)
@@ -279,36 +279,57 @@ static void put_terms(struct buf *b, const struct link_question *question, struc
     buf_lit(b, "</p>\n");
 }
 
+/* What is to be decided, before the buttons: so both are in sight on a phone. */
+static void put_head(struct buf *b, const struct link_question *question)
+{
+    buf_lit(b, "<p class=\"step\"><strong>");
+    buf_put_html(b, question->verb);
+    buf_lit(b, "</strong> <span>");
+    buf_put_html(b, question->description.n > 0 ? question->description : question->agent);
+    buf_lit(b, "</span></p>\n<p class=\"reason\" dir=\"auto\">");
+    buf_put_html(b, question->reason);
+    buf_lit(b, "</p>\n");
+}
+
+/* Enter in a field would press the first button, so that is one that cannot be pressed. */
+static void put_buttons(struct buf *b)
+{
+    buf_lit(b, "<h2 class=\"hidden\">Your answer</h2>\n<button disabled hidden></button>\n"
+               "<div class=\"answers\">\n"
+               "<button type=\"submit\" name=\"decision\" value=\"approve\">Approve</button>\n"
+               "<button type=\"submit\" name=\"decision\" value=\"reject\">Reject</button>\n"
+               "</div>\n");
+}
+
+static void put_comment(struct buf *b, const struct form_post *post)
+{
+    buf_lit(b, "<label for=\"comment\">Comment</label>\n<textarea id=\"comment\" name=\"comment\" "
+               "rows=\"2\" maxlength=\"1000\">\n");
+    if (post != NULL)
+        buf_put_html(b, str_of(post->comment));
+    buf_lit(b, "</textarea>\n");
+}
+
 void link_page_put_question(struct buf *b, const struct link_question *question, struct str account,
                             const char *fault, const struct form_post *post)
 {
     buf_put(b, link_frame.head);
     buf_lit(b, "<h1>A workflow waits for you</h1>\n");
+    put_head(b, question);
     if (fault != NULL) {
         buf_lit(b, "<p class=\"fault\" role=\"alert\">");
         buf_put_html(b, str_of(fault));
         buf_lit(b, "</p>\n");
     }
-    buf_lit(b, "<p class=\"reason\">");
-    buf_put_html(b, question->reason);
-    buf_lit(b, "</p>\n<dl>\n");
-    put_entry(b, "Agent that stopped", question->agent);
-    put_entry(b, "Started by", question->user.n > 0 ? question->user : question->account);
-    buf_lit(b, "</dl>\n");
-    put_body(b, question->body);
-    put_terms(b, question, account);
     buf_lit(b, "<form method=\"post\" novalidate>\n");
+    put_buttons(b);
+    put_terms(b, question, account);
     json_t *own = question->form == NULL ? form_post_default(question->body) : NULL;
     put_fields(b, question, own != NULL ? own : question->form, post);
     json_decref(own);
-    buf_lit(b, "<label for=\"comment\">Comment</label>\n<textarea id=\"comment\" name=\"comment\" "
-               "rows=\"3\" maxlength=\"1000\">\n");
-    if (post != NULL)
-        buf_put_html(b, str_of(post->comment));
-    buf_lit(b, "</textarea>\n<div class=\"answers\">\n"
-               "<button type=\"submit\" name=\"decision\" value=\"approve\">Approve</button>\n"
-               "<button type=\"submit\" name=\"decision\" "
-               "value=\"reject\">Reject</button>\n</div>\n</form>\n");
+    put_comment(b, post);
+    buf_lit(b, "</form>\n");
+    put_about(b, question);
     buf_put(b, link_frame.foot);
 }
 

@@ -17,7 +17,8 @@ enum { LINK_PAGE_MAX_BYTES = 4 << 20 };
 
 /* All is borrowed. */
 struct link_question {
-    struct str agent, reason, account, user;
+    struct str verb, agent, reason, account, user;
+    struct str description;    /* of what the agent does; n == 0: none */
     const json_t *form, *body; /* form: NULL without one (form_post_default) */
     uint64_t deadline_ms;      /* since 1970; 0: none */
     uint64_t approvals, quorum;

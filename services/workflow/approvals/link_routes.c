@@ -9,6 +9,7 @@
 
 #include "generated/verbs.h"
 #include "services/workflow/approvals/link_page.h"
+#include "services/workflow/trees/trees.h"
 #include "shared/http/access/gate.h"
 #include "shared/http/request/accept.h"
 #include "shared/http/request/respond.h"
@@ -64,18 +65,34 @@ static void refuse(struct request *r, bool is_form, enum err error, const char *
     send_page(r, info->status, b);
 }
 
-static void put_question_page(struct buf *b, const struct followed *followed,
-                              const struct asked *question, const char *fault,
-                              const struct form_post *post)
+/* What the agent does in that tree, by the node's present file; n == 0: it does not say. */
+static struct str description_of(const struct trees *trees, struct str verb, struct str agent)
 {
-    struct buf agent, account, user;
+    const struct tree *tree = trees_tree(trees, verb);
+    const struct tree_node *node = tree == NULL ? NULL : tree_node(tree, agent);
+    if (node == NULL)
+        return STR("");
+    return node->description.n > 0 ? node->description : node->agent->description;
+}
+
+static void put_question_page(struct buf *b, struct request *r, const struct asked *question,
+                              const char *fault, const struct form_post *post)
+{
+    const struct followed *followed = r->state;
+    struct trees *trees = trees_file_current(workflow_of(r)->settings->trees);
+    struct buf verb, agent, account, user;
+    buf_init(&verb, 1024);
     buf_init(&agent, 1024);
     buf_init(&account, 1024);
     buf_init(&user, 1024);
+    (void)!buf_put_unnamed(&verb, question->verb);
     (void)!buf_put_unnamed(&agent, question->agent);
     (void)!buf_put_unnamed(&account, question->account);
     (void)!buf_put_unnamed(&user, lines_name_within(question->user_name));
-    const struct link_question shown = {.agent = buf_str(&agent),
+    const struct link_question shown = {.verb = buf_str(&verb),
+                                        .agent = buf_str(&agent),
+                                        .description = description_of(trees, buf_str(&verb),
+                                                                      buf_str(&agent)),
                                         .reason = question->reason,
                                         .account = buf_str(&account),
                                         .user = buf_str(&user),
@@ -85,6 +102,8 @@ static void put_question_page(struct buf *b, const struct followed *followed,
                                         .approvals = question->approvals,
                                         .quorum = question->quorum};
     link_page_put_question(b, &shown, followed->link.account->name, fault, post);
+    trees_unref(trees);
+    buf_fini(&verb);
     buf_fini(&agent);
     buf_fini(&account);
     buf_fini(&user);
@@ -95,7 +114,7 @@ static void send_question(struct request *r, int status, const struct asked *que
 {
     struct buf page;
     buf_init(&page, LINK_PAGE_MAX_BYTES);
-    put_question_page(&page, r->state, question, fault, post);
+    put_question_page(&page, r, question, fault, post);
     send_page(r, status, &page);
     buf_fini(&page);
 }

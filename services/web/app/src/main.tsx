@@ -2,6 +2,7 @@
 import { render } from 'preact';
 import './style/base.css';
 import './style/parts.css';
+import './style/sheet.css';
 import './style/sign_in.css';
 import './style/frame.css';
 import './style/chat.css';

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // completion: while one writes `@` and a name, or a command to the main bot, the names and commands that it may become.
-import { useLayoutEffect, useRef } from 'preact/hooks';
 import { t } from '../texts';
 import { seen } from '../ui/name';
 
@@ -16,7 +15,7 @@ export interface Completion {
   choices: Choice[];
 }
 
-const SHOWN_MAX = 8;
+const SHOWN_MAX = 6;
 
 /** The names that begin so come before those that only contain it. */
 function rank(choices: Choice[], word: string): Choice[] {
@@ -45,10 +44,8 @@ interface Props {
 export const optionId = (id: string, i: number) => `${id}-${i}`;
 
 export function Choices({ id, completion, at, onChoose }: Props) {
-  const list = useRef<HTMLUListElement>(null);
-  useLayoutEffect(() => list.current?.children[at]?.scrollIntoView({ block: 'nearest' }), [at]);
   return (
-    <ul class="choices" role="listbox" id={id} ref={list} aria-label={t().rooms.choices}>
+    <ul class="choices" role="listbox" id={id} aria-label={t().rooms.choices}>
       {completion.choices.map((choice, i) => (
         <li key={choice.text} id={optionId(id, i)} role="option" aria-selected={i === at} onPointerDown={(event) => event.preventDefault()} onClick={() => onChoose(choice)}>
           <bdi>{seen(choice.text)}</bdi> <span class="note">{choice.note}</span>

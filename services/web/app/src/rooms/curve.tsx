@@ -19,10 +19,17 @@ function rangeOf(turns: Turn[], interval: [number, number] | null): [number, num
   return [low < 0 ? low - margin : 0, high + margin];
 }
 
-function colors(of: Element): Record<'line' | 'band' | 'mean' | 'grid' | 'text' | 'bad', string> {
-  const style = getComputedStyle(of);
-  const value = (name: string) => style.getPropertyValue(name).trim();
-  return { line: value('--link'), band: value('--band'), mean: value('--good'), grid: value('--line'), text: value('--soft'), bad: value('--bad') };
+/** The page's colours as a canvas takes them: of which scheme they are is known to elements only. */
+function colors(of: HTMLElement): Record<'line' | 'band' | 'mean' | 'grid' | 'text' | 'bad', string> {
+  const probe = document.createElement('i');
+  of.append(probe);
+  const value = (name: string) => {
+    probe.style.color = `var(${name})`;
+    return getComputedStyle(probe).color;
+  };
+  const found = { line: value('--link'), band: value('--band'), mean: value('--good'), grid: value('--line'), text: value('--soft'), bad: value('--bad') };
+  probe.remove();
+  return found;
 }
 
 function optionsFor(box: HTMLElement, evaluation: Evaluation, turns: Turn[]): uPlot.Options {
@@ -72,7 +79,7 @@ function optionsFor(box: HTMLElement, evaluation: Evaluation, turns: Turn[]): uP
     cursor: { y: false, drag: { x: false, y: false } },
     scales: { x: { time: false, range: [0.5, Math.max(evaluation.total, 2) + 0.5] }, y: { range: [low, high] } },
     axes: [
-      { ...axis, label: words.turn, labelFont: axis.font, labelSize: 20, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500] },
+      { ...axis, grid: { show: false }, size: 30, label: words.turn, labelFont: axis.font, labelSize: 18, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500] },
       { ...axis, label: words.distance, labelFont: axis.font, labelSize: 20, size: 52 },
     ],
     series: [{}, { stroke: color.line, width: 2, points: { show: turns.length <= MARKERS_MAX, size: 7, fill: color.line } }],

@@ -66,7 +66,7 @@ function Result({ evaluation }: { evaluation: Evaluation }) {
       <div>
         <dt>{words.mean}</dt>
         <dd>
-          {mean === null ? '–' : shown(mean)} {interval && <span class="note">{words.interval(shown(interval[0]), shown(interval[1]))}</span>}
+          {mean === null ? '–' : shown(mean)} {interval && <span class="note is-line">{words.interval(shown(interval[0]), shown(interval[1]))}</span>}
         </dd>
       </div>
       <div>

@@ -35,7 +35,7 @@ export interface Line {
 }
 
 export const FILE_MAX_BYTES = 4 << 20;
-const LISTED_MAX = 200;
+const LISTED_MAX = 100;
 const PAGE = 1000;
 
 export async function listEvaluations(): Promise<Evaluation[]> {
