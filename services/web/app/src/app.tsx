@@ -3,11 +3,11 @@ import type { ComponentType } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { Chat } from './chat/chat';
 import { place } from './router';
-import { canAsk, session, type Session } from './session/session';
+import { canEnter, session, type Session } from './session/session';
 import { SignIn } from './session/sign_in';
 import { t } from './texts';
 import { Frame } from './ui/frame';
-import { nameOfPage, pages, type PageName, type PageProps } from './ui/navigation';
+import { ASKING, nameOfPage, pages, type PageName, type PageProps } from './ui/navigation';
 
 const loaded = new Map<PageName, ComponentType<PageProps>>();
 
@@ -47,12 +47,13 @@ function LazyPage({ name, ...props }: PageProps & { name: PageName }) {
 function CurrentPage({ session }: { session: Session }) {
   const where = place.value;
   const name = nameOfPage(where);
-  if (name === undefined || where.at !== 'page' || !pages[name]!.roles.includes(session.role)) return <Chat session={session} />;
-  return <LazyPage key={name} name={name} session={session} words={where.words} />;
+  const words = where.at === 'page' ? where.words : [];
+  if (name !== undefined && pages[name]!.roles.includes(session.role)) return <LazyPage key={name} name={name} session={session} words={words} />;
+  return ASKING.includes(session.role) ? <Chat session={session} /> : <LazyPage name="operations" session={session} words={[]} />;
 }
 
 /** `code`: of the link that led here, which signs in. */
 export function App({ code }: { code: string | undefined }) {
   const now = session.value;
-  return now && canAsk(now) ? <CurrentPage key={now.user} session={now} /> : <SignIn code={code} />;
+  return now && canEnter(now) ? <CurrentPage key={now.user} session={now} /> : <SignIn code={code} />;
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 import { signal } from '@preact/signals';
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { t } from '../texts';
 import { askFor } from '../ui/dialog';
+import { isSending, useGrowing } from '../ui/growing';
 import { Icon } from '../ui/icons';
 import { Menu } from '../ui/menu';
 import { draftOf, keepDraft } from './outbox';
@@ -51,8 +52,8 @@ interface Props {
 
 export function Composer({ topic, live, editing, onSend, onStop, onCancelEdit }: Props) {
   const words = t().composer;
-  const field = useRef<HTMLTextAreaElement>(null);
   const [text, setText] = useState(draftOf(topic));
+  const field = useGrowing(text);
   const isTooLong = text.length * 3 > QUERY_MAX_BYTES && new TextEncoder().encode(text).length > QUERY_MAX_BYTES;
   const change = (next: string) => {
     setText(next);
@@ -62,11 +63,6 @@ export function Composer({ topic, live, editing, onSend, onStop, onCancelEdit }:
     setText(editing ? editing.query : draftOf(topic));
     field.current?.focus({ preventScroll: true });
   }, [topic, editing]);
-  useLayoutEffect(() => {
-    const area = field.current!;
-    area.style.height = 'auto';
-    area.style.height = `${area.scrollHeight}px`;
-  }, [text]);
   const submit = () => {
     if (text.trim() === '' || isTooLong) return;
     keepDraft(topic, '');
@@ -75,7 +71,7 @@ export function Composer({ topic, live, editing, onSend, onStop, onCancelEdit }:
   };
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === 'Escape' && editing) onCancelEdit();
-    if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
+    if (!isSending(event)) return;
     event.preventDefault();
     submit();
   };

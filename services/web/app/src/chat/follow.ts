@@ -12,7 +12,7 @@ const UNSEEN_MS = 60_000;
 const FRAME_MS = 50;
 
 /** Collects text, and shows it as often as the page can draw it. */
-class Writer {
+export class Writer {
   #think: string;
   #answer: string;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -53,7 +53,7 @@ class Writer {
   }
 }
 
-interface Position {
+export interface Position {
   lastId: string;
 }
 
@@ -62,7 +62,7 @@ function isRow(data: unknown): data is Row {
 }
 
 /** Returns whether this was the last event of the question. */
-function take(event: ServerEvent, writer: Writer, position: Position): boolean {
+export function take(event: ServerEvent, writer: Writer, position: Position): boolean {
   const { turn } = writer;
   const data = event.data as { text: string; Position: number; EtaSeconds: number | null };
   if (event.id) position.lastId = event.id;

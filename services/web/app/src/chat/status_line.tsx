@@ -3,6 +3,7 @@
 // status_line: the one line that says what happens now, and the only part of the chat that a screen reader announces by itself.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { t } from '../texts';
+import { notice } from '../ui/notice';
 import { hasEnded, type Turn, type TurnState } from './turn';
 
 const DONE_SHOWN_MS = 4000;
@@ -36,7 +37,7 @@ export function StatusLine({ turn }: { turn: Turn | undefined }) {
   const isLive = state !== undefined && !hasEnded(state.status);
   return (
     <p class={`status ${state?.isAway || state?.refusal ? 'is-bad' : ''}`} role="status">
-      {isLive ? <span class="pulse">{textOf(state)}</span> : isDone ? t().status.done : ''}
+      {isLive ? <span class="pulse">{textOf(state)}</span> : notice.value || (isDone ? t().status.done : '')}
     </p>
   );
 }

@@ -9,9 +9,11 @@ import type { Turn, TurnState } from './turn';
 export interface TurnActions {
   onEdit: (turn: Turn) => void;
   onRetry: (turn: Turn) => void;
+  onLookUp: (turn: Turn) => void;
+  onRecommend: (turn: Turn) => void;
 }
 
-function Think({ state }: { state: TurnState }) {
+export function Think({ state }: { state: TurnState }) {
   const isWriting = state.status === 'Pending' && state.answer === '';
   return (
     <details class="think">
@@ -25,7 +27,7 @@ function Think({ state }: { state: TurnState }) {
 }
 
 /** Why there is no answer, or none but this part. */
-function Ending({ state }: { state: TurnState }) {
+export function Ending({ state }: { state: TurnState }) {
   const words = t().thread;
   if (state.status === 'Cancelled') return <p class="ending">{words.cancelled}</p>;
   if (state.status === 'Failed') return <p class="ending is-bad">{words.failedAnswer(state.reason)}</p>;
@@ -44,12 +46,22 @@ function AnswerBar({ turn, state, actions }: { turn: Turn; state: TurnState; act
           <Icon name="retry" /> {words.retry}
         </button>
       )}
+      {isDone && (
+        <>
+          <button type="button" class="button is-quiet is-small" onClick={() => actions.onLookUp(turn)}>
+            <Icon name="quote" /> {t().passages.findAction}
+          </button>
+          <button type="button" class="button is-quiet is-small" onClick={() => actions.onRecommend(turn)}>
+            <Icon name="star" /> {t().passages.recommendAction}
+          </button>
+        </>
+      )}
       {isDone && state.model && state.model !== 'default' && <span class="note">{words.answeredBy(state.model)}</span>}
     </div>
   );
 }
 
-const Waiting = () => (
+export const Waiting = () => (
   <p class="dots" aria-hidden="true">
     <i />
     <i />
@@ -78,7 +90,7 @@ interface Props {
 }
 
 export const TurnView = memo(({ turn, number, actions }: Props) => (
-  <article class="turn" aria-label={t().thread.question(number)}>
+  <article class="turn" data-seq={turn.seq.value ?? undefined} aria-label={t().thread.question(number)}>
     <h2 class="hidden">{t().thread.question(number)}</h2>
     <div class="question">
       <div class="bubble" dir="auto">

@@ -34,7 +34,8 @@ const changeListeners = new Set<(topic: string) => void>();
 let timer: ReturnType<typeof setTimeout> | undefined;
 
 const isAlive = (one: Session) => one.expiresAt > Date.now();
-export const canAsk = (one: Session) => one.role === 'user' || one.role === 'frontend';
+/** Engines have nothing to do here. */
+export const canEnter = (one: Session) => one.role !== 'engine';
 
 function restore(): Session | null {
   try {

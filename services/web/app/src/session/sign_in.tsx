@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { addressOf } from '../api/request';
 import { t } from '../texts';
 import { Icon, Mark } from '../ui/icons';
-import { canAsk, continueAs, ending, offers, Problem, session, signIn, signInByCode, signOut } from './session';
+import { canEnter, continueAs, ending, offers, Problem, session, signIn, signInByCode, signOut } from './session';
 
 const NAME_KEY = 'parley.name';
 const TOO_MANY = 429;
@@ -41,7 +41,7 @@ function useCountdown(untilMs: number): number {
 function reason(): string | undefined {
   const words = t().signIn;
   const now = session.value;
-  if (now && !canAsk(now)) return words.cannotAsk(now.user, now.role);
+  if (now && !canEnter(now)) return words.cannotAsk(now.user, now.role);
   return ending.value ? words[ending.value] : undefined;
 }
 

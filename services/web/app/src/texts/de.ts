@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
+import { documents } from './de_documents';
 import { evaluations, rooms } from './de_rooms';
+import { operations } from './de_operations';
+import { passages } from './de_passages';
 import { workflows } from './de_workflows';
 import type { Texts } from './en';
 
@@ -44,7 +47,7 @@ export const de: Texts = {
   },
 
   frame: { side: 'Seitenleiste', open: 'Seitenleiste öffnen', close: 'Seitenleiste schließen' },
-  pages: { chat: 'Chat', rooms: 'Räume', workflows: 'Abläufe', approvals: 'Freigaben', failed: 'Diese Seite konnte nicht geladen werden.' },
+  pages: { chat: 'Chat', documents: 'Dokumente', operations: 'Betrieb', rooms: 'Räume', workflows: 'Abläufe', approvals: 'Freigaben', failed: 'Diese Seite konnte nicht geladen werden.' },
 
   topics: {
     title: 'Themen',
@@ -131,5 +134,8 @@ export const de: Texts = {
   rooms,
   evaluations,
   workflows,
+  documents,
+  operations,
+  passages,
   unexpected: (detail) => `Das hat nicht geklappt: ${detail}`,
 };

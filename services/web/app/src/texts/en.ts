@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // Every text of the app in English. Another language is a file of the same shape (de.ts).
+import { documents } from './en_documents';
 import { evaluations, rooms } from './en_rooms';
+import { operations } from './en_operations';
+import { passages } from './en_passages';
 import { workflows } from './en_workflows';
 
 /** "1 question", "2 questions". */
@@ -46,7 +49,7 @@ export const en = {
   },
 
   frame: { side: 'Side bar', open: 'Open the side bar', close: 'Close the side bar' },
-  pages: { chat: 'Chat', rooms: 'Rooms', workflows: 'Workflows', approvals: 'Approvals', failed: 'This page could not be loaded.' },
+  pages: { chat: 'Chat', documents: 'Documents', operations: 'Operations', rooms: 'Rooms', workflows: 'Workflows', approvals: 'Approvals', failed: 'This page could not be loaded.' },
 
   topics: {
     title: 'Topics',
@@ -133,6 +136,9 @@ export const en = {
   rooms,
   evaluations,
   workflows,
+  documents,
+  operations,
+  passages,
   unexpected: (detail: string) => `That did not work: ${detail}`,
 };
 

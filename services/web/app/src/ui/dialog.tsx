@@ -12,34 +12,37 @@ interface Request {
   text?: string;
   /** A field with this label and content; without it the dialog only confirms. */
   field?: { label: string; value: string; maxLength: number };
+  /** More fields, whose values come with `data`. */
+  more?: ComponentChildren;
   action: string;
   isBad?: boolean;
-  onAccept: (value: string) => void | Promise<void>;
+  isWide?: boolean;
+  onAccept: (value: string, data: FormData) => void | Promise<void>;
 }
 
 const open = signal<Request | null>(null);
 
 export const askFor = (request: Request) => void (open.value = request);
 
-function Frame({ children }: { children: ComponentChildren }) {
+function Frame({ isWide = false, children }: { isWide?: boolean; children: ComponentChildren }) {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => dialog.current!.showModal(), []);
   return (
-    <dialog ref={dialog} aria-labelledby="dialog-title" onClose={() => (open.value = null)} onClick={(event) => event.target === dialog.current && dialog.current?.close()}>
+    <dialog ref={dialog} class={isWide ? 'is-wide' : ''} aria-labelledby="dialog-title" onClose={() => (open.value = null)} onClick={(event) => event.target === dialog.current && dialog.current?.close()}>
       {children}
     </dialog>
   );
 }
 
 function Form({ request }: { request: Request }) {
-  const { title, text, field, action, isBad, onAccept } = request;
+  const { title, text, field, more, action, isBad, onAccept } = request;
   const [fault, setFault] = useState('');
   const close = () => (open.value = null);
   const onSubmit = async (event: SubmitEvent) => {
     event.preventDefault();
-    const value = String(new FormData(event.currentTarget as HTMLFormElement).get('value') ?? '').trim();
+    const data = new FormData(event.currentTarget as HTMLFormElement);
     try {
-      await onAccept(value);
+      await onAccept(String(data.get('value') ?? '').trim(), data);
       if (open.value === request) close();
     } catch (error) {
       setFault(t().unexpected(error instanceof Problem ? error.detail : t().signIn.unreachable));
@@ -54,7 +57,8 @@ function Form({ request }: { request: Request }) {
           <input id="dialog-value" name="value" required maxLength={field.maxLength} defaultValue={field.value} dir="auto" autocomplete="off" />
         </div>
       )}
-      {text && <p class={field ? 'note' : ''}>{text}</p>}
+      {more}
+      {text && <p class={field || more ? 'note' : ''}>{text}</p>}
       <p class="fault" role="alert">
         {fault}
       </p>
@@ -73,5 +77,5 @@ function Form({ request }: { request: Request }) {
 /** Where dialogs appear; once in the page. */
 export function Dialogs() {
   const request = open.value;
-  return request && <Frame key={request.title}>{<Form request={request} />}</Frame>;
+  return request && <Frame key={request.title} isWide={request.isWide}>{<Form request={request} />}</Frame>;
 }

@@ -26,9 +26,11 @@ export type PageName = Exclude<keyof Texts['pages'], 'chat' | 'failed'>;
 
 /** In the order in which they are shown. */
 export const pages: Partial<Record<PageName, Page>> = {
+  documents: { icon: 'file', roles: ASKING, load: async () => (await import('../documents/page')).DocumentsPage },
   rooms: { icon: 'rooms', roles: ASKING, load: async () => (await import('../rooms/page')).RoomsPage },
   workflows: { icon: 'tree', roles: ASKING, load: async () => (await import('../workflows/page')).WorkflowsPage },
   approvals: { icon: 'approve', roles: [...ASKING, 'operator'], load: async () => (await import('../workflows/approvals_page')).ApprovalsPage },
+  operations: { icon: 'gauge', roles: ['operator'], load: async () => (await import('../operations/page')).OperationsPage },
 };
 const names = Object.keys(pages) as PageName[];
 
