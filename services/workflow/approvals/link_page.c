@@ -279,7 +279,7 @@ static void put_terms(struct buf *b, const struct link_question *question, struc
     buf_lit(b, "</p>\n");
 }
 
-/* What is to be decided, before the buttons: so both are in sight on a phone. */
+/* Comes before the buttons, and is short: so both are in sight on a phone. */
 static void put_head(struct buf *b, const struct link_question *question)
 {
     buf_lit(b, "<p class=\"step\"><strong>");

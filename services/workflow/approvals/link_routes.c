@@ -65,7 +65,7 @@ static void refuse(struct request *r, bool is_form, enum err error, const char *
     send_page(r, info->status, b);
 }
 
-/* What the agent does in that tree, by the node's present file; n == 0: it does not say. */
+/* Says what the agent does in that tree, by the node's present file; n == 0: it does not say. */
 static struct str description_of(const struct trees *trees, struct str verb, struct str agent)
 {
     const struct tree *tree = trees_tree(trees, verb);
@@ -91,8 +91,8 @@ static void put_question_page(struct buf *b, struct request *r, const struct ask
     (void)!buf_put_unnamed(&user, lines_name_within(question->user_name));
     const struct link_question shown = {.verb = buf_str(&verb),
                                         .agent = buf_str(&agent),
-                                        .description = description_of(trees, buf_str(&verb),
-                                                                      buf_str(&agent)),
+                                        .description =
+                                            description_of(trees, buf_str(&verb), buf_str(&agent)),
                                         .reason = question->reason,
                                         .account = buf_str(&account),
                                         .user = buf_str(&user),

@@ -9,7 +9,8 @@ import { placesOf, type Place, type Tree } from './trees';
 
 const BOX = { width: 172, height: 50 };
 const GAP = { x: 92, y: 34 };
-const EDGE = 12;
+/** Lines that pass agents by run in the left one. */
+const EDGE = { x: 30, y: 12 };
 const NAME_MAX = 20;
 const PERSON = { x: BOX.width + 46, r: 15 };
 
@@ -41,19 +42,19 @@ function wayOf(steps: Step[], tree: Tree): Way {
   return { looks, waits: last?.hitl && last.agent, hasEnded: last?.nextAgent === null && last.returnCode === 1 };
 }
 
-const xOf = ({ column }: Place) => EDGE + column * (BOX.width + GAP.x);
-const yOf = ({ row }: Place) => EDGE + row * (BOX.height + GAP.y);
+const xOf = ({ column }: Place) => EDGE.x + column * (BOX.width + GAP.x);
+const yOf = ({ row }: Place) => EDGE.y + row * (BOX.height + GAP.y);
 
 function Line({ d, look, isDashed = false }: { d: string; look: Look; isDashed?: boolean }) {
   return <path class={`line ${look && `is-${look}`} ${isDashed ? 'is-dashed' : ''}`} d={d} />;
 }
 
 /** From one agent down to another one. */
-function down(from: Place, to: Place): string {
+function down(from: Place, to: Place, places: Map<string, Place>): string {
   const [x, y] = [xOf(from) + BOX.width / 2, yOf(from) + BOX.height];
   const [toX, toY] = [xOf(to) + BOX.width / 2, yOf(to)];
-  if (x === toX && to.row === from.row + 1) return `M${x} ${y}V${toY}`;
-  // Past the agents between them, along their side.
+  const isPassing = [...places.values()].some(({ column, row }) => column === from.column && row > from.row && row < to.row);
+  if (x === toX && !isPassing) return `M${x} ${y}V${toY}`;
   if (x === toX) return `M${xOf(from)} ${y - 14}C${xOf(from) - 26} ${y} ${xOf(to) - 26} ${toY} ${xOf(to)} ${toY + 14}`;
   return `M${x} ${y}C${x} ${y + GAP.y} ${toX} ${toY - GAP.y} ${toX} ${toY}`;
 }
@@ -66,7 +67,7 @@ function Lines({ name, tree, places, way }: { name: string; tree: Tree; places: 
   const words = t().workflows;
   return (
     <>
-      {yes !== null && places.has(yes) && <Line d={down(here, places.get(yes)!)} look={way.looks.get(`${name} yes`) ?? ''} />}
+      {yes !== null && places.has(yes) && <Line d={down(here, places.get(yes)!, places)} look={way.looks.get(`${name} yes`) ?? ''} />}
       {yes === null && <Line d={`M${x + BOX.width / 2} ${y + BOX.height}v${GAP.y - 14}`} look={way.hasEnded && way.looks.has(`${name} yes`) ? 'yes' : ''} />}
       {no !== null && places.has(no) && <Line d={`M${x + BOX.width} ${y + BOX.height / 2}H${xOf(places.get(no)!) + BOX.width / 2 - 10}q10 0 10 10V${yOf(places.get(no)!)}`} look={way.looks.get(`${name} no`) ?? ''} />}
       {asksPerson && <Line d={`M${x + BOX.width} ${y + BOX.height / 2}H${x + PERSON.x - PERSON.r}`} look={way.looks.get(`${name} no`) ?? ''} isDashed />}
@@ -134,8 +135,8 @@ export function TreeView(props: Props) {
   const all = [...places];
   const columns = Math.max(...all.map(([, { column }]) => column)) + 1;
   const rows = Math.max(...all.map(([, { row }]) => row)) + 1;
-  const width = 2 * EDGE + columns * (BOX.width + GAP.x) - 20;
-  const height = 2 * EDGE + rows * (BOX.height + GAP.y);
+  const width = 2 * EDGE.x + columns * (BOX.width + GAP.x) - 36;
+  const height = 2 * EDGE.y + rows * (BOX.height + GAP.y);
   const parts: ComponentChildren[] = [];
   for (const [name, place] of all) {
     const { yes, no } = tree[name]!;
