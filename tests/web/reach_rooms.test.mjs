@@ -47,6 +47,7 @@ suite('rooms and workflows reach everybody', { nodes: 1 }, ({ test, cluster }) =
       await go(`rooms/${room}`);
       await app.sees('/unregister');
       await assertReachable(app, `${name}-room`);
+      await app.tab.locator('.said').first().hover();
       await app.tab.getByRole('button', { name: 'Reply to User_2' }).first().click();
       await app.tab.getByRole('textbox', { name: 'Your message' }).pressSequentially('@');
       await app.tab.getByRole('option').first().waitFor();

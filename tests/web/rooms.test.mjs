@@ -51,6 +51,7 @@ suite('rooms in the web app', { nodes: 2, env: { PARLEY_ALLOW_PRIVATE_ENDPOINTS:
       await bob.sees('Nothing has been said here yet');
       await write(ann, 'Who wants **tea**?');
       await bob.sees('Who wants tea?');
+      await bob.tab.locator('.said').hover();
       await bob.tab.getByRole('button', { name: 'Reply to User_1' }).click();
       await write(bob, 'I do, @User_1!');
       await ann.sees('I do, @User_1!');

@@ -43,6 +43,7 @@ export function openSocket({ path, query, onOpen, onMessage, probe, onRefused }:
       const own = new WebSocket(addressWith(path, query()));
       const end = () => {
         removeEventListener('offline', end);
+        life.signal.removeEventListener('abort', end);
         own.onopen = own.onmessage = own.onclose = null;
         own.close();
         resolve(hasOpened);
