@@ -126,7 +126,7 @@ suite('documents in the web app', { nodes: 0 }, ({ test, cluster }) => {
         assert.equal(await mark.count(), 1);
         assert.match(await app.text('.answer .markdown'), /^It is in cupboard nine \d, and not elsewhere\.$/);
         await mark.click();
-        const pane = app.tab.getByRole('complementary', { name: 'handbook.pdf' });
+        const pane = app.tab.getByRole('region', { name: 'handbook.pdf' });
         await pane.locator('mark').waitFor();
         assert.match(await pane.locator('mark').innerText(), /cupboard nine/);
         assert.match(await pane.innerText(), /Page 2/);

@@ -102,7 +102,7 @@ suite('the page for operators', { nodes: 2 }, ({ test, cluster }) => {
   test('a node that cannot be reached is said, and a user does not get to this page', () =>
     inBrowser(async (browser) => {
       const app = await opened(browser);
-      await shows(number(app, 'Engines'), '0');
+      await number(app, 'Engines').waitFor();
       await app.tab.route('**/api/status', (route) => route.abort());
       await app.sees('The node cannot be reached. This is what it said last.');
       await app.tab.unroute('**/api/status');

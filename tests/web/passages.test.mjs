@@ -51,7 +51,7 @@ suite('passages in the web app', { nodes: 2 }, ({ test, cluster }) => {
     });
   const giveMatches = ({ Fingerprint }, Matches) => cluster.request('POST', '/api/give-new-matches', { as: 'Inference_1', body: { Fingerprint, Matches } }).then(assertOk);
   const recommendations = async () => assertOk(await cluster.request('GET', '/api/get-recommendations', { as: 'Inference_1' })).Recommendations;
-  const passages = (app) => app.tab.getByRole('complementary', { name: 'Matching passages' });
+  const passages = (app) => app.tab.getByRole('region', { name: 'Matching passages' });
 
   test('a selected passage is looked up, and its matches appear when an engine has them', () =>
     inBrowser(async (browser) => {

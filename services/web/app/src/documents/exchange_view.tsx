@@ -107,7 +107,7 @@ export function ExchangeView({ of, number, onOpen }: { of: Exchange; number: num
   const state = of.turn.state.value;
   const { citations, trace } = of.found.value;
   const isOver = hasEnded(state.status);
-  const marks = useMemo(() => ({ citations, onOpen: (citation: Citation) => onOpen({ docId: citation.docId, index: citation.chunkIndex, title: seen(citation.documentTitle) }) }), [citations, onOpen]);
+  const marks = useMemo(() => ({ citations, onOpen: (citation: Citation) => onOpen({ docId: citation.docId, index: citation.chunkIndex, title: placeOf(citation) }) }), [citations, onOpen]);
   return (
     <article class="turn" aria-label={t().thread.question(number)}>
       <h2 class="hidden">{t().thread.question(number)}</h2>

@@ -40,7 +40,7 @@ function DropZone({ isEmpty }: { isEmpty: boolean }) {
         <strong>{words.drop}</strong>
         <span class="note">{words.formats}</span>
       </p>
-      <input ref={input} type="file" id="files" class="hidden" multiple tabIndex={-1} aria-label={words.choose} onChange={onChange} />
+      <input ref={input} type="file" id="files" multiple hidden onChange={onChange} />
       <button type="button" class="button is-main" onClick={() => input.current!.click()}>
         {words.choose}
       </button>

@@ -8,6 +8,7 @@ import { Pane } from '../ui/pane';
 
 export interface PlaceInDoc {
   docId: string;
+  /** Its name, and the page if it has some. */
   title: string;
   index: number;
   /** One reads the document rather than one place of it. */
@@ -54,7 +55,7 @@ function Page({ passage, previous }: { passage: Passage; previous: Passage | und
 function Text({ shown, isMarked }: { shown: Shown; isMarked: boolean }) {
   const { before, place, after } = cutOverlaps(shown);
   const mark = useRef<HTMLElement>(null);
-  useLayoutEffect(() => mark.current?.scrollIntoView({ block: 'center' }), [shown.chunkIndex]);
+  useLayoutEffect(() => mark.current?.scrollIntoView({ block: 'start' }), [shown.chunkIndex]);
   const neighbour = (passage: Passage, previous: Passage | undefined) => (
     <div key={passage.chunkIndex}>
       <Page passage={passage} previous={previous} />
@@ -107,7 +108,7 @@ export function PassagePane({ place: { docId, title, index: first, isWhole = fal
   const more = () => setAround(Math.min(AROUND_MAX, around + 4));
   return (
     <Pane title={title} onClose={onClose}>
-      <div class="pane-body passage" tabIndex={0} role="region" aria-label={words.passage}>
+      <div class="pane-body passage" tabIndex={0}>
         {fault && <p class="fault">{fault}</p>}
         {!shown && !fault && <p class="message is-late">{t().thread.loading}</p>}
         {shown && hasEarlier && (

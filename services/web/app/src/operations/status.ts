@@ -11,7 +11,8 @@ export interface Engine {
   State: 'waiting' | 'working' | 'resting' | 'drained';
   Slots: { Waiting: number; Working: number; Resting: number };
   SeenSecondsAgo: number;
-  Info: { Models?: string[]; Reason?: string };
+  /** Models: with commas between them. */
+  Info: { Models?: string; Reason?: string };
   RestingUntil: string | null;
   Drained: boolean;
 }

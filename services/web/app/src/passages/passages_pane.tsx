@@ -59,7 +59,7 @@ export function PassagesPane({ topic, added, onClose }: { topic: string; added: 
   const error = fault.value;
   return (
     <Pane title={words.title} onClose={onClose}>
-      <div class="pane-body" tabIndex={0} role="region" aria-label={words.title}>
+      <div class="pane-body" tabIndex={0}>
         {error !== null && all === null && <p class="fault">{error instanceof Problem ? error.detail : t().signIn.unreachable}</p>}
         {all === null && error === null && <p class="message is-late">{t().thread.loading}</p>}
         {all?.length === 0 && <p class="message">{words.none}</p>}

@@ -51,7 +51,6 @@ export const documents: Texts['documents'] = {
   nearest: 'Die ähnlichsten Stellen, die keine Antwort geben',
   page: (n) => `Seite ${n}`,
   citation: (n, place) => `Stelle ${n}: ${place}`,
-  passage: 'Abschnitt',
   placeGone: 'Diese Stelle gibt es nicht mehr: Das Dokument wurde gelöscht oder neu gelesen.',
   earlier: 'Mehr davor zeigen',
   later: 'Mehr danach zeigen',

@@ -57,7 +57,6 @@ export const documents = {
   nearest: 'The nearest passages, which do not answer it',
   page: (n: number) => `Page ${n}`,
   citation: (n: number, place: string) => `Place ${n}: ${place}`,
-  passage: 'Passage',
   placeGone: 'This place no longer exists: the document was deleted or indexed again.',
   earlier: 'Show more before it',
   later: 'Show more after it',

@@ -66,10 +66,11 @@ export function Chart(props: Props) {
     return () => dark.removeEventListener('change', onChange);
   }, []);
   useEffect(() => {
-    const own = create(box.current!, props, data);
-    const watcher = new ResizeObserver(() => own.setSize({ width: box.current!.clientWidth, height }));
+    const element = box.current!;
+    const own = create(element, props, data);
+    const watcher = new ResizeObserver(() => own.setSize({ width: element.clientWidth, height }));
     plot.current = own;
-    watcher.observe(box.current!);
+    watcher.observe(element);
     return () => {
       watcher.disconnect();
       own.destroy();

@@ -25,7 +25,7 @@ export function Pane({ title, onClose, children }: Props) {
     onClose();
   };
   return (
-    <aside class="pane" aria-label={title} onKeyDown={onKeyDown}>
+    <section class="pane" aria-label={title} onKeyDown={onKeyDown}>
       <header class="pane-head">
         <h2 ref={heading} tabIndex={-1} dir="auto" title={title}>
           {title}
@@ -35,6 +35,6 @@ export function Pane({ title, onClose, children }: Props) {
         </button>
       </header>
       {children}
-    </aside>
+    </section>
   );
 }
