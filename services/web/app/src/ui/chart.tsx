@@ -5,6 +5,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { uPlot } from './plot';
 import './chart.css';
 import { theme } from './theme';
+import { secondOf } from './time';
 
 export interface Line {
   name: string;
@@ -46,7 +47,7 @@ function create(box: HTMLElement, { lines, height }: Props, data: uPlot.AlignedD
       legend: { show: false },
       cursor: { show: false },
       scales: { y: { range: (_plot, _min, max) => [0, Math.max(4, Math.ceil(max * 1.15))] } },
-      axes: [axisOf(box), { ...axisOf(box), size: 44, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000] }],
+      axes: [{ ...axisOf(box), space: 90, values: (_plot, splits) => splits.map((atS) => secondOf(atS * 1000)) }, { ...axisOf(box), size: 44, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000] }],
       series: [{}, ...lines.map(({ color }): uPlot.Series => ({ stroke: colorOf(box, color), width: 2, points: { show: false }, fill: `color-mix(in srgb, ${colorOf(box, color)} 10%, transparent)` }))],
     },
     data,
