@@ -29,7 +29,7 @@ function Tree({ run }: { run: OpenRun }) {
 function StopCard({ run, stop, step }: { run: OpenRun; stop: Stop; step: Step }) {
   const words = t().workflows;
   const card = useRef<HTMLElement>(null);
-  useEffect(() => card.current!.scrollIntoView({ block: 'nearest' }), [stop.id]);
+  useEffect(() => card.current!.scrollIntoView({ block: 'start' }), [stop.id]);
   return (
     <section class="stop" aria-label={words.waits} ref={card}>
       <h2>
