@@ -27,10 +27,12 @@
 --   is_waiting   flag     this node waits for its outcome
 --   max_stored   number?  bytes that the account may have on this shard; without: its bytes are not counted
 --   max_stored_per_user  number?  of them each of its users; no limit without
+--   replaces     text? 20  Seq of an earlier query of the user in the topic, whose place it takes (queue/places.lua)
 -- Replies: ok/seq/ms | again/seq/ms (it was there already; nobody is registered) | replay | missing | mismatch
 --   | waiting/depth/eta/user, account, models (of the account) or topic (whose room it is) | full/depth/eta
---   | stored/bytes/limit/account or user
+--   | stored/bytes/limit/account or user | unplaced (no query of the user's has the Seq `replaces`)
 local enqueue = require('queue/enqueue')
+local places = require('queue/places')
 local records = require('queue/records')
 local resent = require('queue/resent')
 local stored = require('queue/stored')
@@ -79,6 +81,8 @@ local function verb(turn, a)
         if reply then return reply end
     end
     if is_own and last and not tie then return 'missing' end
+    local place = replaces ~= '' and places.place_of(turn, topic_key, user, replaces)
+    if replaces ~= '' and not place then return 'unplaced' end
     local seq = enqueue.next_seq(last)
     local new_tie = mark == '' and (tie or '1') or resent.with_mark(turn, tie, mark, seq)
     local row = enqueue.row_of(turn, account, user, model, weight, tail)
@@ -88,7 +92,7 @@ local function verb(turn, a)
         if refusal then return refusal end
     end
     local has_title = not last and #tail > TITLE_FROM
-    local is_plain = not has_title and not is_waiting -- the usual call, without a list to unpack
+    local is_plain = not has_title and not is_waiting and not place -- the usual call, without a list to unpack
     if is_plain and counted then
         refusal = enqueue.put(turn, topic_key, topic, seq, got[3], user, account, model, weight, max_waiting, row, nil,
                             tie_field, new_tie, 'stored', counted)
@@ -101,6 +105,7 @@ local function verb(turn, a)
         if has_title then
             more[#more + 1], more[#more + 2] = 'title', records.title_of(records.after_lines(tail, 4))
         end
+        if place then places.put_fields(more, place, seq) end
         if is_waiting then more[#more + 1], more[#more + 2] = 'w:' .. seq, turn.node end
         refusal = enqueue.put(turn, topic_key, topic, seq, got[3], user, account, model, weight, max_waiting, row, nil,
                             unpack(more))

@@ -18,6 +18,7 @@
 --   r:<seq>      of a query of a door: its client's request (queue/requests.lua)
 --   c:<lease>    the Seqs of a claim that were cancelled under it, ','
 --   u:<user>     that user's tie to the topic
+--   places, p:<seq>, n:<seq>  which queries took the place of earlier ones (queue/places.lua)
 --   open         the Open queries by Seq (queue/open_list.lua)
 local bounds = require('turn/bounds')
 local call = redis.call

@@ -67,12 +67,13 @@ local function drop_newest(turn, topic, n)
         local to, names = min(from + DROP - 1, last), {}
         drop_rows(turn, topic, from, to)
         for seq = from, to do
-            for _, letter in ipairs({'q:', 's:', 'a:', 'w:', 'b:', 'd:', 'f:', 'k:', 'm:', 'r:'}) do
+            for _, letter in ipairs({'q:', 's:', 'a:', 'w:', 'b:', 'd:', 'f:', 'k:', 'm:', 'r:', 'p:', 'n:'}) do
                 names[#names + 1] = letter .. seq
             end
         end
         call('HDEL', key, unpack(names))
     end
+    call('HDEL', key, 'places') -- those left may show rows that are gone
     call('HSET', key, 'seq', format('%d', first - 1))
 end
 

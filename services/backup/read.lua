@@ -140,8 +140,10 @@ local function read_topic()
     end
     local function put_field(field, value)
         local kind, rest = match(field, '^(%a):(.*)$')
-        if kind == 'b' then
+        if kind == 'b' or kind == 'p' then
             if tonumber(rest) <= tonumber(last) then put(field, value) end
+        elseif kind == 'n' then
+            if tonumber(value) <= tonumber(last) then put(field, value) end
         elseif kind == 'q' then
             if tonumber(rest) <= tonumber(last) then put_row(rest, value) end
         elseif kind == 'u' then

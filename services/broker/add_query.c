@@ -33,7 +33,8 @@ static void on_added(struct request *r, enum err error, struct str reply)
     respond_json(r, 200, b);
 }
 
-static bool check_modifiers(struct request *r)
+/* *ret_replaces: Modifiers.Replaces, 0 without. */
+static bool check_modifiers(struct request *r, uint64_t *ret_replaces)
 {
     const struct json_span *modifiers = request_member(r, "Modifiers");
     struct buf *compact = &r->server->scratch;
@@ -49,6 +50,12 @@ static bool check_modifiers(struct request *r)
                 COUNTED(compact->n, "byte"));
         return false;
     }
+    if (!modifiers_replaces(buf_str(compact), ret_replaces)) {
+        explain(r, ERR_BAD_REQUEST,
+                "Modifiers.Replaces must be the Seq of an earlier query of this topic, a whole "
+                "number of at least 1.");
+        return false;
+    }
     return true;
 }
 
@@ -57,6 +64,7 @@ struct adding {
     struct str topic, user, model, key; /* names; of the key `at` is NULL when there is none */
     bool waits;
     uint64_t wait_s;
+    uint64_t replaces;               /* Seq; 0: none */
     char digest[ADDED_DIGEST_SIZE];  /* of the body; with a key only */
     char mark[SIGNED_MARK_SIZE + 1]; /* of a signed request; it may get a '+' */
 };
@@ -78,6 +86,9 @@ static void add(struct request *r, const struct adding *adding)
 {
     request_reply_cb *on_reply = begin_wait(r, adding);
     struct buf *row = &r->server->scratch;
+    char replaces[24] = "";
+    if (adding->replaces > 0)
+        snprintf(replaces, sizeof replaces, "%llu", (unsigned long long)adding->replaces);
     buf_clear(row);
     added_put_tail(row, r);
     call_add(request_call(r, on_reply), .topic = adding->topic, .user = adding->user,
@@ -86,7 +97,7 @@ static void add(struct request *r, const struct adding *adding)
              .tail = buf_str(row), .key = adding->key, .digest = str_of(adding->digest),
              .is_own = r->account->role == ROLE_USER, .mark = str_of(adding->mark),
              .is_waiting = on_reply == check_on_added, .max_stored = storage_limit_of_account(r),
-             .max_stored_per_user = storage_limit_of_user(r));
+             .max_stored_per_user = storage_limit_of_user(r), .replaces = str_of(replaces));
 }
 
 /* --- of several shards ------------------------------------------------------------------------ */
@@ -160,7 +171,7 @@ void broker_add_query(struct request *r)
                 DEPLOYED_QUERY_MIN_CHARS, text_length(query));
         return;
     }
-    if (!check_modifiers(r) || !read_wait(r, adding))
+    if (!check_modifiers(r, &adding->replaces) || !read_wait(r, adding))
         return;
     adding->user = whom.user_name;
     adding->model = names_of(r, model.n == 0 ? STR("default") : model);

@@ -5,6 +5,7 @@
 #include "generated/verbs.h"
 #include "shared/auth/signed.h"
 #include "shared/base/json.h"
+#include "shared/http/request/explain.h"
 #include "shared/queue/row.h"
 
 #include <openssl/sha.h>
@@ -75,6 +76,11 @@ bool added_read(struct request *r, enum err error, struct str reply, struct adde
     struct lines lines = lines_of(reply);
     struct str tag = lines_next(&lines);
     bool is_mismatch = error == ERR_OK && str_eq(tag, STR("mismatch"));
+    if (error == ERR_OK && str_eq(tag, STR("unplaced"))) {
+        unbind(r);
+        explain(r, ERR_NOT_FOUND, "Modifiers.Replaces: this user has no such query in the topic.");
+        return false;
+    }
     if (is_mismatch || reply_refuse(r, error, tag, &lines)) {
         if (error == ERR_OK)
             unbind(r);

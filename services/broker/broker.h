@@ -98,6 +98,9 @@ void claims_explain_gap(struct request *r, struct str expected);
 
 /* --- outcome.c -------------------------------------------------------------------------------- */
 
+/* Reads the member Replaces of modifiers, which are compact JSON; *ret_seq is 0 without it. Returns
+ * false if it is no Seq. */
+bool modifiers_replaces(struct str modifiers, uint64_t *ret_seq) must_check;
 /* Puts what check-query shows of an outcome, without the braces. `is_detail`: Detail=true. */
 void outcome_put(struct buf *b, struct request *r, struct str topic, uint64_t seq,
                  const struct outcome *o, bool is_detail, bool nothing_is_empty_list);

@@ -206,7 +206,7 @@ void claim_reply_fetch_rest(struct call_start start, struct request *r, const st
     }
     struct str before = request_copy(r, lines_next(&lines));
     call_thread(start, .topic = delivery->topic, .user = STR(""), .after = STR(""),
-                .before = before, .limit = NO_NUMBER);
+                .before = before, .limit = NO_NUMBER, .is_whole = false);
 }
 
 static void give_back(struct delivery *delivery, struct request *r, bool sent)

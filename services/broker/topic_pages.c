@@ -69,7 +69,7 @@ static void ask_for_thread(struct request *r)
     struct reading *reading = r->state;
     call_thread(request_call(r, on_thread), .topic = reading->name, .user = names_viewer(r),
                 .after = reading->pages.after, .before = STR(""),
-                .limit = pages_limit(&reading->pages));
+                .limit = pages_limit(&reading->pages), .is_whole = false);
 }
 
 static bool is_seq(struct str after)

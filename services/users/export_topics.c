@@ -141,7 +141,7 @@ void export_thread(struct export *x)
 {
     call_thread(export_call(x, on_thread), .topic = buf_str(&x->topic),
                 .user = x->person.whom.user_name, .after = buf_str(&x->after), .before = STR(""),
-                .limit = NO_NUMBER);
+                .limit = NO_NUMBER, .is_whole = true);
 }
 
 static void put_lookup(struct export *x, uint64_t seq, struct str print, struct str fragment,

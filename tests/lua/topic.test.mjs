@@ -14,10 +14,13 @@ const done = (topic = 't') => ({
 });
 
 scripts('thread', ({ cases, test, shard }) => {
-  const thread = ({ user = '', after = '0', before = '', n = '' } = {}) => ['thread', 0, 't', user, before ? '' : after, before, n];
+  const thread = ({ user = '', after = '0', before = '', n = '', whole = '' } = {}) => ['thread', 0, 't', user, before ? '' : after, before, n, whole];
   const all = { 't:t': topicOf(['D', 'F "tired"', 'C "user"', 'P 7 1 E 1', undefined], { 'a:1': STORED }) };
   const row = (seq) => rowOf({ ms: 999 + seq, query: `Q${seq}` });
   const none = lines('', '', '', '', '');
+  // 4 took the place of 2, and 5 that of 4.
+  const replaced = { 't:t': topicOf(Array(5).fill('D'), { ...Object.fromEntries([1, 2, 3, 4, 5].map((seq) => [`a:${seq}`, STORED])), places: '1', 'p:4': '2', 'p:5': '2', 'n:2': '5' }) };
+  const shown = (...seqs) => lines('ok', '', ...seqs.flatMap((seq) => [seq, 'Done', row(seq), STORED]));
   cases([
     { name: 'an unknown topic', call: thread(), reply: 'missing' },
     { name: 'a user without a part in it', before: all, call: thread({ user: 'bob' }), reply: 'missing' },
@@ -32,6 +35,11 @@ scripts('thread', ({ cases, test, shard }) => {
     { name: 'none is earlier than the first', before: all, call: thread({ before: 1 }), reply: lines('ok', '') },
     { name: 'a page, and where the next one continues', before: all, call: thread({ n: 1 }), reply: lines('ok', 1, 1, 'Done', row(1), STORED) },
     { name: 'only later ones', before: all, call: thread({ after: 4 }), reply: lines('ok', '', 5, 'Open', row(5), none) },
+    { name: 'the newest query of a place', before: replaced, call: thread(), reply: shown(1, 5, 3) },
+    { name: 'all queries of a topic, whatever replaced them', before: replaced, call: thread({ whole: '1' }), reply: shown(1, 2, 3, 4, 5) },
+    { name: 'what is before the place of a query', before: replaced, call: thread({ before: 5 }), reply: shown(1) },
+    { name: 'what is before one that was asked after a replacement', before: replaced, call: thread({ before: 6 }), reply: shown(1, 5, 3) },
+    { name: 'a page ends after places that show nothing', before: replaced, call: thread({ n: 3 }), reply: shown(1, 5, 3) },
     { name: 'none is later than the last', before: all, call: thread({ after: 5 }), reply: lines('ok', '') },
   ]);
 
@@ -51,6 +59,13 @@ scripts('thread', ({ cases, test, shard }) => {
     const flat = Object.entries(topicOf(Array(2003).fill('D'), answers)).flat();
     for (let i = 0; i < flat.length; i += 4000) await shard.cmd('HSET', shard.key('t:t'), ...flat.slice(i, i + 4000));
     assert.deepEqual((await pages()).map((seqs) => [seqs[0], seqs.length]), [[1, 1000], [1001, 1000], [2001, 3]]);
+  });
+
+  test('a page looks at 1,000 places, though they show nothing', async () => {
+    const places = Object.fromEntries(Array.from({ length: 2002 }, (_, i) => [`p:${i + 2}`, '1']));
+    const flat = Object.entries(topicOf(Array(2003).fill('C "no"'), { ...places, 'n:1': '2003', places: '1' })).flat();
+    for (let i = 0; i < flat.length; i += 4000) await shard.cmd('HSET', shard.key('t:t'), ...flat.slice(i, i + 4000));
+    assert.deepEqual(await pages(), [[2003], [], []]);
   });
 
   test('pages are bounded in bytes, with one query at least, from either end', async () => {

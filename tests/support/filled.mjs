@@ -12,8 +12,8 @@ import { answer, began, frameOf, stepped } from './lua_workflow.mjs';
 const ANSWER = lines('["yes"]', 'null', 'null'), FACTS = '"FinishReason":"stop","Usage":{"prompt_tokens":7,"completion_tokens":2}';
 export const ANY_BYTES = String.fromCharCode(...Array(256).keys());
 
-export const add = (shard, topic, { user = 'alice', account = 'Frontend_1', model = 'default', query = 'Why?', idem = '', digest = '' } = {}) =>
-  shard.call('add', 0, topic, user, account, model, 1, 1e6, tailOf({ user, model, query }), idem, digest, '', '', '', 2 ** 40);
+export const add = (shard, topic, { user = 'alice', account = 'Frontend_1', model = 'default', query = 'Why?', idem = '', digest = '', replaces = '' } = {}) =>
+  shard.call('add', 0, topic, user, account, model, 1, 1e6, tailOf({ user, model, query }), idem, digest, '', '', '', 2 ** 40, '', replaces);
 
 // The claim whose turn it is, whichever form its text has: topic and lease.
 export async function take(shard, models = '*') {
@@ -32,6 +32,8 @@ export async function fillQueue(shard) {
   for (const topic of ['done', 'cancelled', 'failed', 'partly', 'many', 'retried']) await add(shard, topic, { model: topic });
   await add(shard, 'many', { model: 'many', user: 'bob', query: 'And?' });
   await add(shard, 'many', { model: 'other', query: 'Else?' });
+  await add(shard, 'replaced', { model: 'replaced' });
+  for (const replaces of ['1', '2']) await add(shard, 'replaced', { model: 'replaced', query: `Why, after ${replaces}?`, replaces });
   const one = await take(shard, 'done');
   assert.match(await complete(shard, 'done', 1, one.lease), /^ok/);
   await take(shard, 'cancelled');

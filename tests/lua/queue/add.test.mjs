@@ -7,8 +7,8 @@ import { ago, agoUs, anything, credits, lines, openOf, rowOf, scripts, set, soon
 const DIGEST = 'ab12';
 const add = ({
   nonce = 0, topic = 't', user = 'alice', model = 'default', account = 'Frontend_1', weight = 1, max = 100, idem = '', digest = DIGEST, own = '', query = 'Q1',
-  mark = '', waits = '',
-} = {}) => ['add', nonce, topic, user, account, model, weight, max, tailOf({ user, model, query }), idem, digest, own, mark, waits];
+  mark = '', waits = '', replaces = '',
+} = {}) => ['add', nonce, topic, user, account, model, weight, max, tailOf({ user, model, query }), idem, digest, own, mark, waits, '', '', replaces];
 const ok = (seq) => (reply) => new RegExp(`^ok\n${seq}\n\\d{13}$`).test(reply);
 const again = (seq) => (reply) => new RegExp(`^again\n${seq}\n\\d{13}$`).test(reply);
 // A row of now.
@@ -50,6 +50,20 @@ const handOver = (found) => found.startsWith(HEAD) && row()(found.slice(HEAD.len
 scripts('add', ({ cases, test, shard }) => {
   cases([
     { name: 'the first query of a topic waits', call: add(), reply: ok(1), after: open1 },
+    {
+      name: 'the second one in the place of the first',
+      before: waiting1,
+      call: add({ query: 'Q2', replaces: '1' }),
+      reply: ok(2),
+      after: {
+        't:t': { ...topicOf([undefined]), seq: 2, 'q:2': row({ query: 'Q2' }), open: openOf([1], [2]), places: 1, 'p:2': 1, 'n:1': 2 },
+        waiting: { 'Frontend_1 alice': 2 },
+        meta: { depth: 2, lease: 0, vt: '0.000000' },
+      },
+    },
+    ...['2', '01', '9'].map((replaces) => ({ name: `in the place of ${replaces}, which is none`, before: waiting1, call: add({ replaces }), reply: 'unplaced' })),
+    { name: "in the place of another user's", before: waiting1, call: add({ user: 'bob', replaces: '1' }), reply: 'unplaced' },
+    { name: 'in the place of one in a topic that is none', call: add({ replaces: '1' }), reply: 'unplaced' },
     {
       name: 'the second one is Seq 2 of it',
       before: waiting1,
