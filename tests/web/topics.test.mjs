@@ -93,6 +93,18 @@ suite('topics in the web app', { nodes: 2 }, ({ test, cluster }) => {
       await shows('How log does it last?');
       await answered(app, 'How long does it last?', 'An hour.');
       assert.equal(await app.tab.getByText('A log floats.').count(), 0);
+      await answered(app, 'And then?', 'Another one.');
+      await app.button('Edit and ask again').first().click();
+      await shows('How long does it last?');
+      await answered(app, 'How long does it really last?', 'Two hours.');
+      const questions = ['How long does it really last?', 'And then?'];
+      const areInOrder = async () => {
+        const turns = await app.tab.locator('.turn').allInnerTexts();
+        return turns.length === 2 && turns.every((text, i) => text.includes(questions[i]));
+      };
+      await eventually(areInOrder, { what: 'it is in the place of the first question' });
+      await app.tab.reload();
+      await eventually(areInOrder, { what: 'it is there after a reload too' });
       app.assertSafe();
     }), { skip });
 

@@ -110,9 +110,12 @@ export function reopenThread(): void {
 
 // --- asking ---
 
-function showUnsent(of: Thread, unsent: Unsent): Turn {
+/** In the place of the turn that it replaces, else at the end. */
+function showUnsent(of: Thread, unsent: Unsent, replaced?: Turn): Turn {
   const turn = newTurn(unsent.key, unsent.text);
-  of.turns.value = [...of.turns.value, turn];
+  const { value: turns } = of.turns;
+  const isShown = replaced !== undefined && turns.includes(replaced);
+  of.turns.value = isShown ? turns.map((one) => (one === replaced ? turn : one)) : [...turns, turn];
   return turn;
 }
 
@@ -176,12 +179,9 @@ export function ask(text: string, model: string, replaces?: Turn): string {
   if (!thread.value) thread.value = newThread(newTopicId(), 'ready');
   const of = thread.value;
   const unsent: Unsent = { key: newTopicId() + newTopicId(), user: session.value!.user, topic: of.topic, text, model };
-  if (replaces) {
-    unsent.replaces = replaces.seq.value ?? undefined;
-    of.turns.value = of.turns.value.filter((turn) => turn !== replaces);
-  }
+  if (replaces) unsent.replaces = replaces.seq.value ?? undefined;
   putUnsent(unsent);
-  void deliver(of, showUnsent(of, unsent), unsent);
+  void deliver(of, showUnsent(of, unsent, replaces), unsent);
   return of.topic;
 }
 
