@@ -187,22 +187,37 @@ class DoorNode {
     this.polls.push(Object.fromEntries(new URL(request.url, this.url).searchParams));
     this.upgrades.handleUpgrade(request, socket, head, (client) => {
       const send = (frame) => client.readyState === client.OPEN && client.send(JSON.stringify(frame));
-      let held = 0; // claims that were sent, and polls that wait for one
+      let [slots, held] = [0, 0]; // held: claims that were sent, and polls that wait for one
+      const cancelled = new Set(); // leases whose slot is free again
+      const give = (claim) => (claim === EMPTY ? (held -= 1) : send({ Type: 'claim', Body: claim }));
+      const fill = () => {
+        for (; held < slots; held += 1) this.#waiting.push(give);
+        this.#hand();
+      };
+      const free = () => {
+        held -= 1;
+        fill();
+      };
       this.#sockets.add(client);
       client.on('message', (bytes) => {
         const frame = JSON.parse(bytes.toString());
         if (frame.Type === 'slots') {
-          for (; held < frame.Slots; held += 1) this.#waiting.push((claim) => (claim === EMPTY ? (held -= 1) : send({ Type: 'claim', Body: claim })));
-          return this.#hand();
+          slots = frame.Slots;
+          return fill();
         }
         if (frame.Type === 'rest') {
           this.rests.push(frame.Reason);
           return send({ Type: 'reply', To: 'rest', Id: frame.Id, Status: 200, Body: {} });
         }
         const [Status, Body] = this.#take(frame.Type, frame);
-        if (frame.Type === 'partial' && Status === 200) return send({ Type: 'stored', Topic: frame.Topic, Seq: 1, Lease: frame.Lease, ...Body });
-        if (['answer', 'release'].includes(frame.Type) && Status === 200) held -= 1;
-        return send({ Type: 'reply', To: frame.Type, Lease: frame.Lease, ...(frame.Id && { Id: frame.Id }), Status, Body });
+        const isStored = frame.Type === 'partial' && Status === 200;
+        if (isStored) send({ Type: 'stored', Topic: frame.Topic, Seq: 1, Lease: frame.Lease, ...Body });
+        else send({ Type: 'reply', To: frame.Type, Lease: frame.Lease, ...(frame.Id && { Id: frame.Id }), Status, Body });
+        const isEnded = ['answer', 'release'].includes(frame.Type) && Status === 200;
+        const isCancelled = Body.Cancelled === true || Body.Cancelled?.length > 0;
+        if (isEnded || (isCancelled && !cancelled.has(frame.Lease))) free();
+        if (isCancelled) cancelled.add(frame.Lease);
+        return undefined;
       });
     });
     return undefined;
