@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * docx_fields: the fields of a DOCX, and the equations of RTF. A field has an instruction and, after
- * a separator, the result that it had last, which people see; what is within an instruction is not
- * seen, even if it is the result of another field. Fields of equations (EQ) have no result: old
- * documents write readings of ruby and fractions with them. One document, one thread.
+ * docx_fields: the fields of a DOCX, and the equations of RTF. A field has an instruction and,
+ * after a separator, the result that it had last, which people see; what is within an instruction
+ * is not seen, even if it is the result of another field. Fields of equations (EQ) have no result:
+ * old documents write readings of ruby and fractions with them. One document, one thread.
  */
 #ifndef PARLEY_EXTRACT_DOCX_FIELDS_H
 #define PARLEY_EXTRACT_DOCX_FIELDS_H
