@@ -56,11 +56,16 @@ static bool is_page_word(struct str word)
     return false;
 }
 
+static bool is_dash(uint32_t c)
+{
+    return c == '-' || (c >= 0x2010 && c <= 0x2015);
+}
+
 static bool has_letter(struct str word)
 {
     uint32_t c;
     for (size_t step; (step = text_char(word, &c)) > 0; word.at += step, word.n -= step)
-        if (fold_is_word(c) && c != '-' && !(c >= '0' && c <= '9'))
+        if (fold_is_word(c) && !is_dash(c) && !(c >= '0' && c <= '9'))
             return true;
     return false;
 }
