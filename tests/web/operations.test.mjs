@@ -87,7 +87,7 @@ suite('the page for operators', { nodes: 2 }, ({ test, cluster }) => {
       await fail('failed', HOSTILE, `No <b>model</b>: ${HOSTILE}`);
       const app = await opened(browser);
       await app.sees('1 question has failed.');
-      await app.tab.locator('.troubles').getByRole('link', { name: 'Show them' }).click();
+      await app.tab.locator('.troubles').getByRole('link', { name: 'Show', exact: true }).click();
       await app.sees('No <b>model</b>');
       await app.shot('operations-failed');
       assert.equal(await app.page.evaluate(`document.querySelectorAll('main :is(script, img, iframe, b)').length`), 0);

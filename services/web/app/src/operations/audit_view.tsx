@@ -64,7 +64,7 @@ export function AuditView() {
       <div class="panel-head">
         <label class="span">
           {words.span}{' '}
-          <select class="input" value={days} onChange={(event) => setDays(Number(event.currentTarget.value))}>
+          <select class="input" name="span" value={days} onChange={(event) => setDays(Number(event.currentTarget.value))}>
             {SPANS_DAYS.map((n) => (
               <option key={n} value={n}>
                 {words.days(n)}

@@ -123,7 +123,7 @@ function EngineRow({ engine: { User, Engine: name, State, Slots, Info, SeenSecon
         <span class={`pill is-${State}`}>{words.states[State]}</span>
       </td>
       <td>{slots.join(', ')}</td>
-      <td dir="auto">{seen((Info.Models ?? '').split(',').join(', ')) || t().composer.modelDefault}</td>
+      <td dir="auto">{!Info.Models || Info.Models === '*' ? words.anyModel : seen(Info.Models.split(',').join(', '))}</td>
       <td>{words.ago(SeenSecondsAgo)}</td>
       <td class="is-right">
         {Drained ? (

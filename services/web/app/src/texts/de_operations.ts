@@ -40,6 +40,7 @@ export const operations: Texts['operations'] = {
   name: 'Name',
   doing: 'Zustand',
   slotsHead: 'Plätze',
+  anyModel: 'Jedes',
   models: 'Modelle',
   seen: 'Gesehen',
   states: { waiting: 'Wartet', working: 'Arbeitet', resting: 'Ruht', drained: 'Läuft leer' },

@@ -47,7 +47,7 @@ function Entry({ to, icon, text, isCurrent, onChosen }: { to: Place; icon: IconN
 }
 
 export function Navigation({ role, onChosen }: { role: Role; onChosen: () => void }) {
-  const current = nameOfPage(place.value);
+  const current = nameOfPage(place.value) ?? (ASKING.includes(role) ? undefined : 'operations');
   const words = t().pages;
   return (
     <ul class="pages">
