@@ -10,7 +10,7 @@ export const workflows: Texts['workflows'] = {
   noRuns: 'Hier gibt es keine Abläufe.',
   runsFailed: 'Die Abläufe konnten nicht geladen werden.',
   moreRuns: 'Mehr Abläufe zeigen',
-  statuses: { running: 'Läuft', waiting: 'Wartet auf jemanden', approved: 'Freigegeben', done: 'Fertig', rejected: 'Abgelehnt', expired: 'Abgelaufen', failed: 'Gescheitert' },
+  statuses: { running: 'Läuft', waiting: 'Wartet', approved: 'Freigegeben', done: 'Fertig', rejected: 'Abgelehnt', expired: 'Abgelaufen', failed: 'Gescheitert' },
 
   welcome: 'Was soll getan werden?',
   welcomeNote: 'Agenten prüfen Ihre Anfrage nacheinander. Wo einer von ihnen nein sagt, entscheidet ein Mensch.',

@@ -10,7 +10,7 @@ export const workflows = {
   noRuns: 'No runs here.',
   runsFailed: 'The runs could not be loaded.',
   moreRuns: 'Show more runs',
-  statuses: { running: 'Running', waiting: 'Waits for a person', approved: 'Approved', done: 'Done', rejected: 'Rejected', expired: 'Expired', failed: 'Failed' },
+  statuses: { running: 'Running', waiting: 'Waiting', approved: 'Approved', done: 'Done', rejected: 'Rejected', expired: 'Expired', failed: 'Failed' },
 
   welcome: 'What is to be done?',
   welcomeNote: 'Agents check your request one after the other. Where one of them says no, a person decides.',

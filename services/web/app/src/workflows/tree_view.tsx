@@ -12,6 +12,8 @@ const GAP = { x: 92, y: 34 };
 /** Lines that pass agents by run in the left one. */
 const EDGE = { x: 30, y: 12 };
 const NAME_MAX = 20;
+/** A tree that does not fit is drawn smaller, but no smaller than this: then one scrolls. */
+const READABLE = 0.72;
 const PERSON = { x: BOX.width + 46, r: 15 };
 
 type Look = 'yes' | 'no' | 'current' | '';
@@ -146,7 +148,7 @@ export function TreeView(props: Props) {
     if (yes === null) parts.push(<circle key={`e ${name}`} class={`end ${way.hasEnded && way.looks.has(`${name} yes`) ? 'is-yes' : ''}`} cx={x + BOX.width / 2} cy={y + BOX.height + GAP.y - 8} r="6" />);
   }
   return (
-    <svg class="tree" viewBox={`0 0 ${width} ${height}`} width={width} role="img" aria-label={sentenceOf(props)}>
+    <svg class="tree" viewBox={`0 0 ${width} ${height}`} width={width} style={{ minWidth: `${Math.round(width * READABLE)}px` }} role="img" aria-label={sentenceOf(props)}>
       {parts}
       {all.map(([name, place]) => (
         <Box key={name} name={name} tree={tree} place={place} look={way.looks.get(name) ?? ''} />
