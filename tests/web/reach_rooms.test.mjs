@@ -16,25 +16,21 @@ ownShards(); // what a page shows: the same on any number of shards
 const skip = findBrowser() ? false : 'no chromium is installed';
 
 suite('rooms and workflows reach everybody', { nodes: 1 }, ({ test, cluster }) => {
-  async function withApps(use) {
+  async function withApp({ name, ...view }, use) {
     const browser = await Browser.start();
     try {
-      for (const { name, ...view } of VIEWS) {
-        const app = await openApp(browser, cluster.nodes[0].url, view);
-        await app.signIn('User_1', cluster.accounts.User_1.secret);
-        await app.question.waitFor();
-        const go = (place) => app.tab.evaluate((hash) => (location.hash = hash), `#/${place}`);
-        await use(app, name, go);
-        app.assertSafe();
-        await app.tab.context().close();
-      }
+      const app = await openApp(browser, cluster.nodes[0].url, view);
+      await app.signIn('User_1', cluster.accounts.User_1.secret);
+      await app.question.waitFor();
+      await use(app, name, (place) => app.tab.evaluate((hash) => (location.hash = hash), `#/${place}`));
+      app.assertSafe();
     } finally {
       await browser.stop();
     }
   }
 
-  test('axe finds nothing in rooms and among bots, in any view', () =>
-    withApps(async (app, name, go) => {
+  for (const view of VIEWS) test(`axe finds nothing in rooms and among bots, ${view.name}`, () =>
+    withApp(view, async (app, name, go) => {
       const room = await newRoom(cluster, { name: 'Tea kitchen' });
       const first = await say(cluster, room, 'Who wants **tea**? The kettle is on, and there is a new tin of `Assam`.', { as: 'User_2' });
       await say(cluster, room, 'I do, @User_2! With milk, please.', { reply_to: first.id });
@@ -65,8 +61,8 @@ suite('rooms and workflows reach everybody', { nodes: 1 }, ({ test, cluster }) =
       await assertReachable(app, `${name}-evaluations`);
     }), { skip });
 
-  test('axe finds nothing in workflows and approvals, in any view', () =>
-    withApps(async (app, name, go) => {
+  for (const view of VIEWS) test(`axe finds nothing in workflows and approvals, ${view.name}`, () =>
+    withApp(view, async (app, name, go) => {
       const form = { type: 'object', properties: { amount: { type: 'integer', title: 'Amount in euros', description: 'Without the tax.' }, level: { enum: ['low', 'high'], title: 'Level' }, is_urgent: { type: 'boolean', title: 'Urgent' } }, required: ['amount'] };
       const question = await openQuestion(cluster, { approvers: [a('User_1')], form, body: { raw_text: 'Pay the invoice of March', amount: 1200, level: 'low', entities: [{ table: 'invoices' }] }, reason: 'The amount is above the limit of this agent.', deadlineMs: 86_400_000 });
       await go('approvals');
