@@ -166,7 +166,7 @@ suite('rooms in the web app', { nodes: 2, env: { PARLEY_ALLOW_PRIVATE_ENDPOINTS:
       await eventually(async () => {
         await app.tab.locator('.scroller').evaluate((one) => (one.scrollTop = 0));
         return (await texts(app)).length === 462;
-      }, { what: 'all messages are drawn' });
+      }, { what: 'all messages are drawn', ms: 90_000 });
       assert.deepEqual(await texts(app), [...said, 'While it was away.', 'Sent when it is back.']);
       app.assertSafe();
     }), { skip });
