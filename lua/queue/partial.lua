@@ -70,7 +70,8 @@ local function verb(turn, a)
         end
         return 'lost'
     end
-    local claim, refused, have, is_first = records.claim_number(got[2], got[5]), nil, nil, nil
+    local claim = records.claim_number(got[2], got[5])
+    local refused, have, is_first
     if deltas ~= '' then
         refused, have, is_first = pieces.append_deltas(turn, topic, seq, got[3], claim, offset, deltas)
     else

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * pdf_columns.c - tables of runs of strips (pdf_tables_internal.h). The fullest strips give the
- * columns. Words of one line that are in several columns, with room between them, are parted there.
- * Cells of a row are those between two wide gaps, or else what continues the cell above it. */
-#include "shared/extract/pdf_tables_internal.h"
+ * pdf_columns.c - see pdf_columns.h. The fullest strips give the columns. Words of one line that
+ * are in several columns, with room between them, are parted there. Cells of a row are those
+ * between two wide gaps, or else what continues the cell above it. */
+#include "shared/extract/pdf_columns.h"
 
 #include "shared/base/mem.h"
 
@@ -15,7 +15,7 @@ enum {
     FLOW_CHARS = 18,   /* per line of a column that may be prose, ... */
     FLOW_WORDS = 3,    /* with so many words, ... */
     FLOW_STRIPS = 4,   /* in so many strips, ... */
-    MIXED_SHARE = 4,   /* of which one in so many begins a paragraph beside another's middle */
+    MIXED_SHARE = 4,   /* if one in so many begins a paragraph beside the middle of another */
 };
 
 #define SAME_CELL 0.6F /* of the line's height */
@@ -104,7 +104,7 @@ static void unite_lone_columns(struct grid *grid)
     grid->column_n = n;
 }
 
-/* Makes columns of the fullest strips. False unless there are as many as these strips have lines. */
+/* Makes columns of the fullest strips. False unless there are as many as these have lines. */
 static bool find_columns(struct grid *grid)
 {
     const struct sheet *sheet = grid->sheet;
@@ -376,7 +376,7 @@ static float lowest_of(const struct grid *grid, uint32_t i, float lowest)
 }
 
 /* Are the pieces with numbers `i` to `end` one row? In a cell each line continues the one above,
- * and some cell has one line only, or these may be rows that stand close together. */
+ * and some cell has one line only, or these may be rows that are close together. */
 static bool is_row(struct grid *grid, uint32_t i, uint32_t end)
 {
     uint32_t filled_n = 0, long_n = 0, more_n[PDF_COLUMNS_MAX] = {0};

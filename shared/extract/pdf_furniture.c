@@ -2,7 +2,7 @@
  * pdf_furniture.c - see pdf_furniture.h. Only the lines nearest to the upper and lower edge of a
  * page are looked at. A line is furniture if the same text is at the same height on several
  * pages, apart from one number that rises by one from page to page. So titles such as "Step 1" and
- * "Step 2" are kept unless they are counted like pages, and lines with other numbers in them, too. */
+ * "Step 2" are kept unless they are counted like pages, and so are lines with other numbers. */
 #include "shared/extract/pdf_furniture.h"
 
 #include "shared/base/mem.h"

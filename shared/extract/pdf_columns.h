@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * pdf_tables_internal: what pdf_tables.c finds on a page, and pdf_columns.c makes tables of.
+ * pdf_columns: makes tables of strips of lines that pdf_tables.c found one below the other. Pure,
+ * any thread.
  */
-#ifndef PARLEY_EXTRACT_PDF_TABLES_INTERNAL_H
-#define PARLEY_EXTRACT_PDF_TABLES_INTERNAL_H
+#ifndef PARLEY_EXTRACT_PDF_COLUMNS_H
+#define PARLEY_EXTRACT_PDF_COLUMNS_H
 
-#include "shared/extract/pdf_tables.h"
+#include "shared/extract/pdf_table.h"
+#include "shared/extract/pdf_words.h"
 
 enum { PDF_RUNS_MAX = 8 }; /* side by side */
 
