@@ -16,7 +16,7 @@ static bool read_person(struct request *r, struct on_behalf *ret_whom)
     if (r->account->role == ROLE_FRONTEND &&
         (given.n < 1 || given.n > USER_MAX_BYTES || !str_is_utf8(given))) {
         explain(r, ERR_BAD_REQUEST,
-                "An account of role frontend names the person for whom it asks, in 1 to 128 bytes "
+                "An account of role frontend names the person it asks for, in 1 to 128 bytes "
                 "of UTF-8: in the header x-parley-user or in the member `user`.");
         return false;
     }
