@@ -7,6 +7,8 @@
  * A run is a table if its fullest strips have the same columns, and at most one column has long
  * lines: else it is prose in columns. Blocks that are prose (pdf_words.h) part strips, so that a
  * table beside a paragraph keeps to itself. */
+#include "shared/extract/pdf_tables.h"
+
 #include "shared/extract/pdf_columns.h"
 
 #include "shared/base/mem.h"
