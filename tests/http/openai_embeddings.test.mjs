@@ -26,6 +26,7 @@ suite('embeddings and completions', {}, ({ test, cluster }) => {
       const whole = { object: 'list', data: [item(0, sent), item(1, sent)], model: 'x', usage: USAGE };
       assertOk(await engine.answer([JSON.stringify(whole)], { Answer: [''] }));
       const answer = assertOk(await response);
+      for (const one of answer.data) if (Array.isArray(one.embedding)) one.embedding = one.embedding.map(Math.fround); // written with nine digits
       assert.deepEqual(answer, { object: 'list', data: [item(0, wanted), item(1, wanted)], model: 'llama3', usage: USAGE });
       if (wanted === FLOATS) fits('CreateEmbeddingResponse', answer);
     }

@@ -66,7 +66,7 @@ static void put_subject(struct buf *row, struct request *r, const char *name)
     struct str text = request_param(r, name);
     const struct json_span *member =
         r->members == NULL || text.at != NULL ? NULL : request_member(r, name);
-    if (member != NULL && member->raw.n > 0 && member->raw.at[0] != '"') {
+    if (member != NULL && member->raw.n > 0 && member->kind != JSON_SPAN_TEXT) {
         if (member->raw.n < TEXT_MAX_BYTES && member->raw.at[0] != '{' &&
             member->raw.at[0] != '[') {
             buf_put_key(row, name);
