@@ -220,7 +220,7 @@ for (const [how, create] of Object.entries(BEGIN)) {
       await answer.say({ Answer: ' one.' });
       await answer.end();
       await assertAllHave([...first, ...second, await watch(Topic, { id: '1-0' })], Topic);
-      // That there is no first claim yet is a restart, too.
+      // The first claim begins with a restart, too.
       for (const viewer of [...first, ...second]) assert.equal(viewer.names().filter((name) => name === 'restart').length, viewer === early ? 2 : 1);
       assert.equal(first[0].id.split('-')[0], '2');
       await answer.close();

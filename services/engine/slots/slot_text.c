@@ -114,7 +114,7 @@ static void on_stored(void *context, const struct link_reply *reply)
     }
 }
 
-/* The rest of the deltas goes with the answer, unless it is too long for that. */
+/* The remaining deltas are part of the answer, unless they are too long for it. */
 static bool is_last(const struct slot_text *text, const struct draft_piece *piece)
 {
     return text->is_whole && piece->offset + piece->bytes == draft_end(&text->draft) &&
