@@ -118,11 +118,13 @@ suite('the page for operators', { nodes: 2, sweep: false }, ({ test, cluster }) 
       const poll = cluster.claimOpen({ wait: 60, engine: 'closet', models: 'mistral' });
       try {
         await cluster.request('GET', '/api/login', { as: 'User_2', signing: { secret: 'wrong' } });
+        for (const topic of ['taken', 'waits-1', 'waits-2']) await add(topic, 'Who is there?'); // the engine takes the first
         for (const { name, ...view } of VIEWS) {
           const app = await opened(browser, view);
           await app.tab.getByRole('row', { name: /closet/ }).waitFor();
           await assertReachable(app, `${name}-operations`);
           await app.tab.getByRole('link', { name: /^Queue/ }).click();
+          await app.tab.locator('.query').first().waitFor();
           await assertReachable(app, `${name}-operations-queue`);
           await app.tab.getByRole('link', { name: 'Audit log' }).click();
           await app.sees('query reopened');
