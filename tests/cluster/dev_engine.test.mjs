@@ -147,7 +147,7 @@ describe('./dev engine after ./dev up', TIMEOUT, () => {
     await engine(...model);
     const pid = checkout.pid('engine');
     assert.match(await engine('--help'), /^usage: \.\/dev engine \[FLAGS\]\n/);
-    assert.match(await engine('--corpus', 'docs/adr', '--check-config'), /^model: built-in, extractive\ncorpus: docs\/adr/m);
+    assert.match(await engine('--corpus', 'docs/adr', '--check-config'), /^model: built-in, extractive\nserves: .*\ncorpus: docs\/adr/m);
     assert.match(await engine(...model), /^engine runs already: stub at /);
     assert.equal(checkout.pid('engine'), pid);
     assert.deepEqual(await ask(4), ['stub']);

@@ -67,10 +67,13 @@ suite("OpenAI's client", {}, ({ test, cluster }) => {
     const client = await clientOf();
     await assert.rejects(client.chat.completions.create({ model: 'nobody', messages: MESSAGES }), (error) => error instanceof NotFoundError && error.code === 'model_not_found');
     const engine = await waiting();
-    const refused = client.chat.completions.create({ model: 'llama3', messages: MESSAGES, stream: true });
+    const refused = assert.rejects(
+      client.chat.completions.create({ model: 'llama3', messages: MESSAGES, stream: true }),
+      (error) => error instanceof BadRequestError && error.code === 'context_length_exceeded',
+    );
     await engine.take(engine.parked);
     assertOk(await engine.refuse({ status: 400, message: 'Too long.', type: 'invalid_request_error', param: 'messages', code: 'context_length_exceeded' }));
-    await assert.rejects(refused, (error) => error instanceof BadRequestError && error.code === 'context_length_exceeded');
+    await refused;
     const other = await waiting();
     const stream = client.chat.completions.create({ model: 'llama3', messages: MESSAGES, stream: true });
     await other.take(other.parked);

@@ -13,7 +13,7 @@ import Ajv from 'ajv/dist/2020.js';
 import { assertOk, assertProblem, suite } from '../support/harness.mjs';
 import { assertAllFitted, assertResponse, eventCheck, loadOpenapi, messageCheck } from '../support/openapi.mjs';
 import { redocly, spectral } from '../support/openapi_linters.mjs';
-import { ACCOUNT_OF, allRoutes, openapiText } from '../support/routes.mjs';
+import { ACCOUNT_OF, allRoutes, bodyLimit, openapiText } from '../support/routes.mjs';
 import { ownShards } from '../support/shards.mjs';
 
 ownShards(); // a text and what refuses requests before Redis is asked: the same on any number of shards
@@ -293,8 +293,7 @@ suite('every route of openapi.yaml', {}, ({ test, cluster }) => {
       const types = Object.keys(operation.requestBody?.content ?? {});
       if (!types.includes('application/json') || isLink(path) || operation.security[0]?.callerKey) return;
       const as = ACCOUNT_OF[operation.security[1]?.bearer[0]];
-      const most = path === '/api/evaluations' ? 6 << 20 : path.startsWith('/v1/') ? 4 << 20 : 1 << 20;
-      assertProblem(await cluster.request(method, path, { as, body: 'x'.repeat(most + 1) }), 413, 'too_large');
+      assertProblem(await cluster.request(method, path, { as, body: 'x'.repeat(bodyLimit(path) + 1) }), 413, 'too_large');
       assertProblem(await cluster.request(method, path, { as, query: { OnBehalfOf: 'alice' }, body: '{' }), 400, 'bad_json');
     }));
 

@@ -213,16 +213,20 @@ suite('pages', {}, ({ test, cluster }) => {
       assertOk(response);
       answered += 1;
     };
-    const open = () => metric(cluster, 0, 'parley_connections_open');
+    const node = await cluster.startNode(); // to which nobody is connected
+    const open = () => metric(cluster, node, 'parley_connections_open');
     const held = await holdScripts(cluster.redis);
-    const all = Array.from({ length: many }, () => get(path, query, { node: 0 }).then(count));
-    await eventually(async () => (await open()) >= many, { what: 'all are there' });
-    const last = cluster.request('GET', path, { as, query: other, node: 0 }).then((response) => [response, answered]);
+    const all = Array.from({ length: many }, () => get(path, query, { node }).then(count));
+    await eventually(async () => (await open()) > many, { what: 'all are there' });
+    const last = cluster.request('GET', path, { as, query: other, node }).then((response) => [response, answered]);
+    await eventually(async () => (await open()) > many + 1, { what: 'the last one is there' });
     for (let i = 0; i < 5; i++) await open();
     await held.release();
     const [response, before] = await last;
     assertOk(response);
     await Promise.all(all);
+    await node.stop();
+    cluster.nodes.splice(cluster.nodes.indexOf(node), 1);
     return before;
   }
 

@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { ready } from '../cluster/watch.mjs';
 import { assertOk, assertProblem, eventually, newNonce, sign, suite } from '../support/harness.mjs';
-import { ACCOUNT_OF, allRoutes } from '../support/routes.mjs';
+import { ACCOUNT_OF, allRoutes, bodyLimit } from '../support/routes.mjs';
 import { keyOf } from '../support/shards.mjs';
 
 // A link of an approver is open to everybody: credentials that come with it are looked at only if they can be read.
@@ -61,8 +61,8 @@ suite('a signed query that was answered', { sweep: false }, ({ test, cluster }) 
       await refused(route, role, 414, `${pathOf(route)}?x=${'x'.repeat(40_000)}`);
       await refused(route, role, 431, undefined, { headers: { 'X-Long': 'x'.repeat(40_000) } });
       if (route.path.includes('{')) await refused(route, role, 400, pathOf(route).replace('0123', '%ff'));
-      if (hasBody && !/upload|\/evaluations$/.test(route.path)) { // those take more
-        await refused(route, role, 413, undefined, { body: Buffer.alloc(MIB + 1, 'x'), headers: { 'Content-Type': 'application/json' } });
+      if (hasBody && !/upload/.test(route.path)) { // takes more
+        await refused(route, role, 413, undefined, { body: Buffer.alloc(bodyLimit(route.path) + 1, 'x'), headers: { 'Content-Type': 'application/json' } });
       }
     });
 

@@ -5,6 +5,7 @@
 //   allRoutes()              [{service, method, path, roles: ['frontend', 'user'], takesToken, takesKey, takesApiKey, takesBasic, takesCallerKey}]
 //   routesOf('documents')    those of one service
 //   filled('/api/docs/{id}')  such a path with something in place of each name
+//   bodyLimit('/v1/chat/completions')  the bytes of the largest body that it takes
 //   openapiText()            the description of all of them, as nodes serve it
 import { execFileSync } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
@@ -28,6 +29,11 @@ export const openapiText = () => generated('--openapi');
 export const ACCOUNT_OF = { frontend: 'Frontend_1', user: 'User_1', engine: 'Inference_1', operator: 'Operator_1' };
 const PARTS = { id: '0'.repeat(24), user: 'alice', username: 'bot', index: '0', page: 'engines', link: 'none', name: 'x' };
 export const filled = (path) => path.replace(/\{(\w+)\}/g, (_, name) => PARTS[name]);
+
+export function bodyLimit(path) {
+  if (path === '/api/evaluations') return 6 << 20;
+  return /\/v1\//.test(path) ? 4 << 20 : 1 << 20;
+}
 
 export function allRoutes() {
   return JSON.parse(generated('--json')).map(({ service, method, path, roles, flags, checks }) => {

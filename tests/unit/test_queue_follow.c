@@ -37,7 +37,7 @@ static void on_piece(struct follow *follow, enum follow_kind kind, struct str te
                      struct piece_id id)
 {
     char bytes[PIECE_ID_BYTES];
-    static const char *const names[FOLLOW_NR] = {"think", "answer", "reset"};
+    static const char *const names[FOLLOW_NR] = {"think", "answer", "delta", "reset"};
     assert_ptr_equal(follow, &reader.follow);
     reader.piece_n++;
     say(names[kind], kind == FOLLOW_RESET ? STR("") : piece_id_put(id, bytes), text);
