@@ -96,17 +96,17 @@ static void on_model(void *context, const struct backend_checked *checked)
         break;
     case BACKEND_AWAY: check->model = VERDICT_AWAY; break;
     case BACKEND_NO_KEY:
-        if (s->llm_key_file == NULL)
-            SAY("--llm-key-file is missing: %s requires a key: %s", s->llm, checked->reason);
+        if (s->key_file == NULL)
+            SAY("%s is missing: %s requires a key: %s", s->key_flag, s->server, checked->reason);
         else
-            SAY("--llm-key-file %s: %s refused the key: %s", s->llm_key_file, s->llm,
+            SAY("%s %s: %s refused the key: %s", s->key_flag, s->key_file, s->server,
                 checked->reason);
         check->model = VERDICT_WRONG;
         break;
     case BACKEND_NO_MODEL:
         SAY("%s %s: %s has no model with that name: %s",
             str_is_listed(str_of(s->models), str_of(checked->model)) ? "--models" : "--model",
-            checked->model, s->llm, checked->reason);
+            checked->model, s->server, checked->reason);
         check->model = VERDICT_WRONG;
         break;
     }
@@ -174,7 +174,8 @@ static void say_away(const struct check *check, bool are_nodes_good)
         SAY("--url %s%s: no node responds: %s", link_node_url(s->engine->link, 0),
             n > 1 ? " and the others" : "", check->nodes[0].reason);
     else
-        SAY("--llm %s: the model server does not respond: %s", s->llm, check->reason);
+        SAY("%s %s: the model server does not respond: %s", s->server_flag, s->server,
+            check->reason);
 }
 
 enum check_result check_all(const struct check_settings *settings)

@@ -235,22 +235,22 @@ static void create_workers(struct app *app)
     create_library(app);
 }
 
-static const char *server_url(const struct config *config)
-{
-    const char *llm = engine_flags_llm_url(config);
-    return llm != NULL ? llm : config_text(config, "embeddings-url");
-}
-
 static enum check_result check_start(struct app *app)
 {
     const struct config *config = app->config;
+    const char *llm = engine_flags_llm_url(config);
+    const char *key_file = config_text(config, "llm-key-file");
+    const char *embeddings_key_file = config_text(config, "embeddings-key-file");
+    bool has_own_key = llm == NULL && embeddings_key_file != NULL;
     struct check_settings settings = {
         .engine = &app->engine,
         .backend = checked_backend(app),
         .user = config_text(config, "user"),
         .secret_source = login_source(config),
-        .llm = server_url(config),
-        .llm_key_file = config_text(config, "llm-key-file"),
+        .server_flag = llm != NULL ? "--llm" : "--embeddings-url",
+        .server = llm != NULL ? llm : config_text(config, "embeddings-url"),
+        .key_flag = has_own_key ? "--embeddings-key-file" : "--llm-key-file",
+        .key_file = has_own_key ? embeddings_key_file : key_file,
         .models = config_text(config, "models"),
         .patience_s = app->signal_fd < 0 ? 0 : config_number(config, "start-seconds"),
         .signal_fd = app->signal_fd,

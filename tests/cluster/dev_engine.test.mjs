@@ -14,7 +14,7 @@ ownShards(); // the script, whatever it starts: the same on any number of shards
 
 const BUILT_IN = 'parley-extractive';
 const QUESTION = 'How long does a lease last?';
-const TIMEOUT = { timeout: 300_000 };
+const TIMEOUT = { timeout: 900_000 };
 
 function assertDone({ code, stdout, stderr }) {
   assert.equal(code, 0, `${stdout}${stderr}`);

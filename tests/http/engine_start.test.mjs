@@ -92,11 +92,14 @@ suite('the start of an engine', { nodes: 1 }, ({ test, cluster }) => {
       const folder = makeFolder();
       await refused(model, /^parley: --llm-key-file is missing: http:\S+ requires a key: status 401/);
       await refused([...model, '--llm-key-file', folder.file('key', 'bad')], /^parley: --llm-key-file \S+: http:\S+ refused the key/);
+      const embedder = ['--embeddings-url', model[1], '--model', 'stub'];
+      await refused(embedder, /^parley: --llm-key-file is missing: /);
+      await refused([...embedder, '--embeddings-key-file', folder.file('key', 'bad')], /^parley: --embeddings-key-file \S+: http:\S+ refused the key/);
       folder.remove();
     }));
 
   test('a model server that is not there, or fails', async () => {
-    await refused(['--llm', await deadUrl(), '--model', 'stub'], /^parley: --llm http:\S+: the model server does not respond/);
+    for (const flag of ['--llm', '--embeddings-url']) await refused([flag, await deadUrl(), '--model', 'stub'], new RegExp(`^parley: ${flag} http:\\S+: the model server does not respond`));
     await withLlm({ modelsStatus: 500 }, (model) => refused(model, /^parley: --llm http:\S+: .*status 500/));
   });
 

@@ -302,12 +302,14 @@ class Embedder {
   }
 
   async answer(request, response) {
+    if (request.method === 'GET') return response.writeHead(404).end(); // no list of models
     const chunks = [];
     for await (const chunk of request) chunks.push(chunk);
     const record = { left: false };
     this.requests.push(record);
     response.on('close', () => (record.left = !response.writableFinished));
     const { input, model } = JSON.parse(Buffer.concat(chunks));
+    record.input = [input].flat();
     await this.held;
     const data = [input].flat().map((text, index) => ({ object: 'embedding', index, embedding: this.vectorOf(text, model, this.dimension) }));
     response.writeHead(this.status, { 'content-type': 'application/json' });
