@@ -13,8 +13,8 @@
 struct check_settings {
     struct engine *engine; /* its client and link */
     struct backend *backend;
-    /* For the lines: the model server's URL and the file with its key, each with the flag that names
-     * it. The URL and the file may be NULL. */
+    /* For the lines: the model server's URL and the file with its key, each with its flag. The URL
+     * and the file may be NULL. */
     const char *user, *secret_source, *server_flag, *server, *key_flag, *key_file;
     const char *models;  /* of --models; NULL */
     uint64_t patience_s; /* what is not reachable may come so late */
