@@ -14,6 +14,7 @@ enum {
     PARTIAL_INTERVAL_MS = 100,
     PARTIALS_MAX_BYTES = 1 << 20,
     FAULT_MAX_BYTES = 8 << 10,
+    FAULT_MEMBERS_MAX = 64,
     REASON_MAX_BYTES = 1024
 };
 
@@ -169,6 +170,49 @@ void broker_extend_claim(struct request *r)
                 .holder = r->account->name_token);
 }
 
+/* An error has a status from 400 to 599, if it has one. */
+static bool has_error_status(struct str fault)
+{
+    struct json_member members[FAULT_MEMBERS_MAX];
+    const char *reason;
+    size_t n, at;
+    bool is_object;
+    uint64_t status;
+    if (!json_scan_object(fault, members, FAULT_MEMBERS_MAX, &n, &reason, &at, &is_object) ||
+        n > FAULT_MEMBERS_MAX)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        const struct json_span *value = &members[i].value;
+        if (!str_eq(members[i].name.raw, STR("status")) || value->kind == JSON_SPAN_NULL)
+            continue;
+        if (value->kind != JSON_SPAN_NUMBER || !str_parse_u64(value->raw, &status) ||
+            status < 400 || status > 599)
+            return false;
+    }
+    return true;
+}
+
+/* The member Error, which is stored with a query that failed. */
+static bool read_fault(struct request *r, bool is_retry, struct buf *b)
+{
+    const struct json_span *fault = request_member(r, "Error");
+    size_t start = b->n;
+    if (fault == NULL)
+        return true;
+    if (fault->kind != JSON_SPAN_OBJECT)
+        return explain_member(r, "Error", "an object with status, message, type, param and code");
+    if (!has_error_status(fault->raw))
+        return explain_member(r, "Error",
+                              "an object whose status is a whole number from 400 to 599");
+    if (!is_retry)
+        buf_put_span(b, fault);
+    if (b->n - start <= FAULT_MAX_BYTES)
+        return true;
+    explain(r, ERR_TOO_LARGE, "Error takes %llu %s as JSON: at most 8 KiB are kept.",
+            COUNTED(b->n - start, "byte"));
+    return false;
+}
+
 static void on_released(struct request *r, enum err error, struct str reply)
 {
     struct lines lines = lines_of(reply);
@@ -182,7 +226,6 @@ static void on_released(struct request *r, enum err error, struct str reply)
 void broker_release_claim(struct request *r)
 {
     struct str topic, lease, reason, seq = STR("");
-    const struct json_span *fault;
     bool is_retry, is_away;
     int64_t number;
     if (!request_body(r) || !names_topic_member(r, &topic) || !read_lease(r, &lease) ||
@@ -199,18 +242,8 @@ void broker_release_claim(struct request *r)
     buf_clear(b);
     buf_put_json(b, reason.n > 0 ? reason : STR("The engine gave it back."));
     size_t reason_n = b->n;
-    fault = request_member(r, "Error");
-    if (fault != NULL && fault->kind != JSON_SPAN_OBJECT) {
-        explain_member(r, "Error", "an object with status, message, type, param and code");
+    if (!read_fault(r, is_retry, b))
         return;
-    }
-    if (fault != NULL && !is_retry)
-        buf_put_span(b, fault);
-    if (b->n - reason_n > FAULT_MAX_BYTES) {
-        explain(r, ERR_TOO_LARGE, "Error takes %llu %s as JSON: at most 8 KiB are kept.",
-                COUNTED(b->n - reason_n, "byte"));
-        return;
-    }
     call_release(request_call(r, on_released), .topic = topic, .lease = lease,
                  .holder = r->account->name_token, .query = STR(""),
                  .reason = ((struct str){b->at, reason_n}), .seq = seq,

@@ -19,6 +19,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { OWN_FORM_RETRY_MAX_S = 60 };
+
 static h2o_iovec_t vec(struct str s)
 {
     return h2o_iovec_init(s.at, s.n);
@@ -52,7 +54,7 @@ static void put_cors(struct request *r)
         put_header(r, "access-control-allow-credentials", STR("true"));
     put_header(r, "access-control-expose-headers",
                STR("X-Request-Id, Retry-After, Link, X-RateLimit-Limit, X-RateLimit-Remaining, "
-                   "X-RateLimit-Reset, X-Parley-Position"));
+                   "X-RateLimit-Reset, X-Parley-Position, X-Parley-Attached"));
     if (!str_eq((struct str){r->exchange.h2o->method.base, r->exchange.h2o->method.len},
                 STR("OPTIONS")))
         return;
@@ -337,18 +339,31 @@ static const char *put_error(struct request *r, struct buf *body, const struct p
     return HTML_TYPE;
 }
 
+/* Clients of a folder with errors of its own obey a wait of a minute at most, and try again at once
+ * if it is longer. */
+static void put_retry_after(struct request *r, unsigned seconds)
+{
+    char text[24];
+    bool has_own_form = router_problem_writer(r->server->router, NULL, r->path) != NULL;
+    if (has_own_form && seconds > OWN_FORM_RETRY_MAX_S)
+        seconds = OWN_FORM_RETRY_MAX_S;
+    snprintf(text, sizeof text, "%u", seconds);
+    respond_header(r, "retry-after", str_of(text));
+    if (!has_own_form)
+        return;
+    snprintf(text, sizeof text, "%llu", seconds * 1000ULL);
+    respond_header(r, "retry-after-ms", str_of(text));
+}
+
 void respond_error_more(struct request *r, enum err error, const char *detail, const char *members,
                         unsigned retry_after_s)
 {
     const struct err_info *info = err_info(error);
     struct buf body;
-    char seconds[16];
     if (retry_after_s == 0 && (info->status == 503 || info->status == 429))
         retry_after_s = 1;
-    if (retry_after_s > 0) {
-        snprintf(seconds, sizeof seconds, "%u", retry_after_s);
-        respond_header(r, "retry-after", str_of(seconds));
-    }
+    if (retry_after_s > 0)
+        put_retry_after(r, retry_after_s);
     if (error == ERR_ENCODED)
         put_header(r, "accept-encoding", STR("identity"));
     if (info->status == 401)
