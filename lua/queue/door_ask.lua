@@ -1,13 +1,16 @@
 -- door_ask: queues a client's request of a door (`/v1`), the one query of a new topic, and registers this node as
--- waiting for its outcome. The topic is in no list of topics. It is deleted some time after its client has left
--- (ask_leave), or when its time limit passes, since a node that died never leaves.
--- KEYS: t:<topic>, asks zset, models_seen, idle; as add.
+-- waiting for its outcome; or takes over the query of an equal request whose client has gone (queue/doors.lua). The
+-- topic is in no list of topics. It is deleted some time after its client has left (door_leave), or when its time limit
+-- passes, since a node that died never leaves.
+-- KEYS: t:<topic>, again:<digest> set, asks zset, models_seen, idle; as add.
 -- Wakes: one parked poll, by hand-over.
--- Bound: one query; SWEEP_BY_ASK others.
+-- Bound: one query; AGAIN_MAX equal ones; SWEEP_BY_ASK others.
 -- Lane: add.  Home: topic.  Nonce: yes.  Full: refused.  Durable: yes.
--- Repeatable: yes, with the same topic.
+-- Repeatable: yes, with the same topic and asker.
 -- Arguments:
---   topic        name      a new one
+--   topic        name      a new one, on the shard of the digest
+--   asker        name      of this request, unique
+--   digest       name      of what makes requests equal
 --   user         name
 --   account      name
 --   model        name      "<api>/<model>"
@@ -15,44 +18,29 @@
 --   max_waiting  number    queries that the user may have Open
 --   tail         text 64k  lines 3 to 7 of a row
 --   request      json 9m   the body, a string
--- Replies: ok | no_model (no engine has named it within the last hour) | no_engine | full/depth/eta
---   | waiting/depth/eta/user, account, models (of the account) or topic | replay
+-- Replies: ok/topic/seq | attached/topic/seq/asker that made it | no_model (no engine has named it within the last
+--   hour) | no_engine | full/depth/eta | waiting/depth/eta/user, account, models (of the account) or topic | replay
 local asks = require('queue/asks')
+local doors = require('queue/doors')
 local enqueue = require('queue/enqueue')
-local fallback = require('queue/fallback')
-local idle = require('queue/idle')
 local call = redis.call
 
 local SWEEP_BY_ASK = 2
-local KNOWN_MS, THERE_MS = 3600000, 30000 -- a poll that is parked is stated every few seconds
-
--- Is an engine for that model there? Those that are parked count before a sync has noted them. With several shards an
--- engine may be at work for another one, and then this shard does not know that it is there.
-local function refusal_of(turn, model)
-    local seen = fallback.seen_at(turn, model)
-    local age = seen and turn.now_ms - seen
-    if age and age < THERE_MS then return nil end
-    local waiter = idle.take_waiter(turn, idle.QUERIES, model)
-    if waiter then
-        idle.put_back(waiter)
-        return nil
-    end
-    if not age or age >= KNOWN_MS then return 'no_model' end
-    return not turn.is_sharded and 'no_engine' or nil
-end
 
 local function verb(turn, a)
     --- arguments
     local key = turn.prefix .. 't:' .. topic
     asks.sweep_due(turn, SWEEP_BY_ASK)
-    if call('EXISTS', key) == 1 then return 'ok' end
+    local reply = doors.take_over(turn, digest, asker, false)
+    if reply then return reply end
+    if call('EXISTS', key) == 1 then return 'ok\n' .. topic .. '\n1' end
     local row = enqueue.row_of(turn, account, user, model, weight, tail)
-    local refusal = refusal_of(turn, model)
+    local refusal = doors.refusal_of(turn, model)
         or enqueue.put(turn, key, topic, '1', nil, user, account, model, weight, max_waiting, row, request, 'w:1',
-                       turn.node, 'r:1', request)
+                       turn.node, 'r:1', request, 'x:1', doors.watcher(turn.node, asker, asker))
     if refusal then return refusal end
-    asks.hold(turn, topic)
-    return 'ok'
+    doors.note(turn, digest, topic, '1', false)
+    return 'ok\n' .. topic .. '\n1'
 end
 
 return {door_ask = verb}

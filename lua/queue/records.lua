@@ -16,6 +16,7 @@
 --   d:<seq>      the node that shows its pieces before it stores them, while it is Pending
 --   f:<seq>      what its engine said of the answer in partial answers (queue/facts.lua), while it is Pending
 --   r:<seq>      of a query of a door: its client's request (queue/requests.lua)
+--   x:<seq>      of a query of a door: whose client waits for it (queue/doors.lua)
 --   c:<lease>    the Seqs of a claim that were cancelled under it, ','
 --   u:<user>     that user's tie to the topic
 --   places, p:<seq>, n:<seq>  which queries took the place of earlier ones (queue/places.lua)

@@ -11,7 +11,7 @@ local asks = require('queue/asks')
 local bounds = require('turn/bounds')
 local instants = require('turn/instants')
 local call = redis.call
-local format, gmatch = string.format, string.gmatch
+local format, gmatch, match = string.format, string.gmatch, string.match
 local ASK_MAX_MS = asks.ASK_MAX_MS
 
 local SWEEP_MAX = 500
@@ -24,15 +24,22 @@ local function has_node(turn, waiting)
     return false
 end
 
+-- Has the node died that waits for it? One whose client has gone is due at its own time.
+local function is_orphan(turn, member)
+    local topic, seq = asks.parse(member)
+    local got = call('HMGET', turn.prefix .. 't:' .. topic, 'w:' .. seq, 'x:' .. seq)
+    local waiting = got[2] and match(got[2], '^%S+') or got[1]
+    return waiting and waiting ~= '' and waiting ~= '-' and not has_node(turn, waiting)
+end
+
 -- Drops questions that are under way, but whose nodes are all gone. Those asked longest ago are looked at.
 local function sweep_orphans(turn)
     local P = turn.prefix
     local n, before = 0, format('%d', turn.now_ms + ASK_MAX_MS - ORPHAN_MS)
-    for _, topic in ipairs(call('ZRANGEBYSCORE', P .. 'asks', '(' .. turn.now_text, before, 'LIMIT', 0, SWEEP_MAX)) do
+    for _, member in ipairs(call('ZRANGEBYSCORE', P .. 'asks', '(' .. turn.now_text, before, 'LIMIT', 0, SWEEP_MAX)) do
         bounds.note_read(turn, 2, 0)
-        local waiting = call('HGET', P .. 't:' .. topic, 'w:1')
-        if waiting and waiting ~= '' and not has_node(turn, waiting) then
-            asks.drop_ask(turn, topic)
+        if is_orphan(turn, member) then
+            asks.drop_ask(turn, member)
             n = n + 1
         end
     end

@@ -15,6 +15,7 @@ local max, min = math.max, math.min
 
 local DROP = 500 -- rows looked at with one call
 local DROP_ROWS, DROP_FIELDS = 5000, 50000
+local OF_ROW = {'q:', 's:', 'a:', 'w:', 'b:', 'd:', 'f:', 'k:', 'm:', 'r:', 'x:', 'p:', 'n:'}
 
 local function drop_rows(turn, topic, from, to)
     local P = turn.prefix
@@ -22,12 +23,15 @@ local function drop_rows(turn, topic, from, to)
     for seq = from, to do
         names[#names + 1] = 's:' .. seq
         names[#names + 1] = 'w:' .. seq
+        names[#names + 1] = 'x:' .. seq
         streams[#streams + 1] = P .. 'partials:' .. topic .. ':' .. seq
     end
     local got = call('HMGET', key, unpack(names))
     bounds.note_read(turn, to - from + 1, 0)
     for seq = from, to do
-        local state, waiting = got[(seq - from) * 2 + 1], got[(seq - from) * 2 + 2]
+        local at = (seq - from) * 3
+        local state, waiting = got[at + 1], got[at + 2]
+        if got[at + 3] then call('ZREM', P .. 'asks', topic .. ' ' .. seq) end
         local lease = records.parse_pending(state)
         if lease and not leases.has_ended(turn, lease) then leases.finish(turn, lease, topic) end
         if state and byte(state) == 70 then call('ZREM', P .. 'failed', topic .. ' ' .. seq) end
@@ -67,7 +71,7 @@ local function drop_newest(turn, topic, n)
         local to, names = min(from + DROP - 1, last), {}
         drop_rows(turn, topic, from, to)
         for seq = from, to do
-            for _, letter in ipairs({'q:', 's:', 'a:', 'w:', 'b:', 'd:', 'f:', 'k:', 'm:', 'r:', 'p:', 'n:'}) do
+            for _, letter in ipairs(OF_ROW) do
                 names[#names + 1] = letter .. seq
             end
         end

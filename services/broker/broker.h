@@ -15,7 +15,6 @@
 #include "shared/queue/queue.h"
 
 enum {
-    TOPIC_MAX_BYTES = 128,
     MODEL_MAX_BYTES = 128,
     MODELS_MAX_BYTES = 512,
     MODELS_OF_APIS_MAX_BYTES = 1024, /* with those of the doors */

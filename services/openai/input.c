@@ -2,7 +2,7 @@
  * input.c - see input.h. */
 #include "services/openai/input.h"
 
-#include "shared/http/request/explain.h"
+#include "shared/ask/topic_name.h"
 
 enum { TITLE_CHARS = 200, TITLE_RAW_BYTES = TITLE_CHARS * 12 };
 
@@ -44,10 +44,43 @@ static bool read_stream(struct request *r, struct job_settings *settings)
     return true;
 }
 
+static struct str text_of(struct request *r, const struct json_span *span)
+{
+    struct buf b;
+    buf_init(&b, OPENAI_BODY_BYTES);
+    buf_put_span_text(&b, span);
+    struct str text = request_copy(r, buf_str(&b));
+    buf_fini(&b);
+    return text;
+}
+
+static bool explain_header(struct request *r, const char *name, const char *expected)
+{
+    explain(r, ERR_BAD_REQUEST, "The header %s must be %s.", name, expected);
+    return false;
+}
+
+/* The topic that keeps the request and its answer. */
+static bool read_topic(struct request *r, struct job_settings *settings)
+{
+    struct members metadata;
+    struct str header = request_header(r, "x-parley-topic");
+    const struct json_span *given = request_member(r, "metadata"), *topic = NULL;
+    if (header.at != NULL)
+        return topic_name(r, header, explain_header, "X-Parley-Topic", &settings->topic);
+    if (given != NULL && given->kind == JSON_SPAN_OBJECT && members_read(&metadata, given->raw))
+        topic = members_get_kind(&metadata, "topic", JSON_SPAN_TEXT);
+    if (topic != NULL)
+        return topic_name(r, text_of(r, topic), explain_member, "metadata.topic", &settings->topic);
+    return settings->api != OPENAI_CHAT ||
+           request_optional_bool(r, "store", false, &settings->is_stored);
+}
+
 bool input_read(struct request *r, struct job_settings *settings)
 {
     return request_text(r, "model", 1, OPENAI_MODEL_MAX_BYTES, &settings->model) &&
-           read_stream(r, settings) && read_n(r) && read_person(r, &settings->whom);
+           read_stream(r, settings) && read_n(r) && read_person(r, &settings->whom) &&
+           read_topic(r, settings);
 }
 
 bool input_list(struct request *r, const char *name)

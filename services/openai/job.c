@@ -19,6 +19,7 @@
 #include "services/openai/merged.h"
 #include "services/openai/vectors.h"
 #include "shared/ask/reply.h"
+#include "shared/ask/storage_limit.h"
 #include "shared/base/clock.h"
 #include "shared/http/request/explain.h"
 #include "shared/http/request/stream.h"
@@ -32,8 +33,6 @@ enum {
     HEAD_MS = 45000,
     COMMENT_MS = 10000,
     DEADLINE_S = 1740, /* before the topic is swept (lua/queue/asks.lua) */
-    RANDOM_BYTES = 12,
-    TOPIC_BYTES = 4 + 2 * RANDOM_BYTES,
     TAIL_MAX_BYTES = 64 << 10,
     REQUEST_MAX_BYTES = 9 << 20, /* as lua/queue/door_ask.lua takes it */
     ANSWER_MAX_BYTES = 32 << 20,
@@ -51,7 +50,7 @@ struct job {
     struct chunks chunks;
     struct merged merged;
     uint64_t position; /* plus 1; 0: unknown */
-    char topic[TOPIC_BYTES + 1];
+    struct asked asked;
     bool may_be_queued; /* from asking on, unless it was refused */
     bool has_ended;     /* its query has */
     bool is_over;       /* it is answered */
@@ -72,7 +71,7 @@ static const struct {
 static void put_head(struct buf *b, const struct job *job, const char *object)
 {
     buf_printf(b, "{\"id\":\"%s%s\",\"object\":\"%s\",\"created\":%llu,\"model\":",
-               apis[job->settings.api].id, job->topic + 4, object,
+               apis[job->settings.api].id, job->asked.first, object,
                (unsigned long long)(clock_wall_ms() / 1000));
     buf_put_json(b, job->settings.model);
 }
@@ -420,10 +419,18 @@ static void on_left(struct left_listener *listener)
         fail(job, ERR_NO_ANSWER, "The client has left.");
 }
 
+/* Has the client got all of the answer? */
+static bool is_served(const struct job *job)
+{
+    return job->has_ended && job->is_over && job->r->exchange.is_answered &&
+           (!job->stream.is_started || job->stream.is_ended) && !request_write_failed(job->r);
+}
+
 static void on_gone(struct request *r)
 {
     struct job *job = r->state;
     struct loop *loop = r->server->loop;
+    enum leaving_how how = is_served(job) ? LEAVING_SERVED : LEAVING_LEFT;
     loop_cancel_deadline(loop, &job->head);
     loop_cancel_deadline(loop, &job->last);
     follow_fini(&job->follow);
@@ -431,7 +438,7 @@ static void on_gone(struct request *r)
     merged_fini(&job->merged);
     usage_fini(&job->usage);
     if (job->may_be_queued)
-        leaving_start(openai_of(r), str_of(job->topic), job->has_ended);
+        leaving_start(openai_of(r), &job->asked, how);
 }
 
 /* --- asking ----------------------------------------------------------------------------------- */
@@ -444,17 +451,55 @@ static void refuse_model(struct request *r, const struct job *job)
             explain_quoted(r, job->settings.model));
 }
 
+/* Once it is known which query answers it. */
+static void prepare_chunks(struct job *job)
+{
+    struct buf head;
+    buf_init(&head, 4096);
+    put_head(&head, job, apis[job->settings.api].chunk);
+    job->chunks = (struct chunks){.api = job->settings.api,
+                                  .head = request_copy(job->r, buf_str(&head)),
+                                  .has_usage = job->settings.has_usage,
+                                  .usage = &job->usage};
+    buf_fini(&head);
+}
+
+/* Follows the query that the reply names: of an equal request perhaps, whose client has gone. */
+static void take_query(struct job *job, struct lines *lines)
+{
+    struct request *r = job->r;
+    struct str topic = lines_next(lines);
+    uint64_t seq = lines_next_u64(lines);
+    struct str first = lines_next(lines);
+    if (first.n == sizeof job->asked.first - 1)
+        memcpy(job->asked.first, first.at, first.n);
+    if (!str_eq(topic, job->asked.topic) || seq != job->asked.seq) {
+        queue_unwatch(job->follow.queue, &job->follow.watch);
+        job->asked.topic = request_copy(r, topic);
+        job->asked.seq = seq;
+        follow_watch(&job->follow, job->asked.topic, seq);
+        r->about.topic = job->asked.topic;
+        r->about.seq = seq;
+    }
+    prepare_chunks(job);
+}
+
 static void on_asked(struct request *r, enum err error, struct str reply)
 {
     struct job *job = r->state;
     struct lines lines = lines_of(reply);
     struct str tag = lines_next(&lines);
-    bool is_queued = error == ERR_OK && str_eq(tag, STR("ok"));
+    bool is_attached = error == ERR_OK && str_eq(tag, STR("attached"));
+    bool is_queued = is_attached || (error == ERR_OK && str_eq(tag, STR("ok")));
     job->may_be_queued = is_queued || error != ERR_OK;
     if (job->is_over)
         return;
     if (is_queued) {
-        queue_count_added(job->follow.queue, job->follow.watch.topic);
+        if (!is_attached)
+            queue_count_added(job->follow.queue, job->asked.topic);
+        else
+            respond_header(r, "x-parley-attached", STR("1"));
+        take_query(job, &lines);
         r->was_parked = true;
         loop_set_deadline(r->server->loop, &job->head,
                           job->settings.is_stream ? HEAD_OF_STREAM_MS : HEAD_MS);
@@ -486,11 +531,22 @@ static void ask(struct job *job)
     buf_put_name(&model, job->settings.model);
     buf_put_json(&request, request_entity(r));
     job->may_be_queued = true;
-    call_door_ask(request_call(r, on_asked), .topic = str_of(job->topic),
-                  .user = job->settings.whom.user_name, .account = r->account->name_token,
-                  .model = buf_str(&model), .weight = r->account->weight_text,
-                  .max_waiting = r->account->max_waiting, .tail = buf_str(&tail),
-                  .request = buf_str(&request));
+    if (job->asked.is_kept)
+        call_door_add(request_call(r, on_asked), .topic = job->asked.topic,
+                      .asker = str_of(job->asked.asker), .digest = str_of(job->asked.digest),
+                      .user = job->settings.whom.user_name, .account = r->account->name_token,
+                      .model = buf_str(&model), .weight = r->account->weight_text,
+                      .max_waiting = r->account->max_waiting, .tail = buf_str(&tail),
+                      .request = buf_str(&request), .is_own = r->account->role == ROLE_USER,
+                      .max_stored = storage_limit_of_account(r),
+                      .max_stored_per_user = storage_limit_of_user(r));
+    else
+        call_door_ask(request_call(r, on_asked), .topic = job->asked.topic,
+                      .asker = str_of(job->asked.asker), .digest = str_of(job->asked.digest),
+                      .user = job->settings.whom.user_name, .account = r->account->name_token,
+                      .model = buf_str(&model), .weight = r->account->weight_text,
+                      .max_waiting = r->account->max_waiting, .tail = buf_str(&tail),
+                      .request = buf_str(&request));
     buf_fini(&tail);
     buf_fini(&model);
     buf_fini(&request);
@@ -508,19 +564,11 @@ static uint64_t deadline_s(struct request *r)
 
 static void prepare_stream(struct job *job)
 {
-    struct buf head;
     bool is_stream = job->settings.is_stream;
     stream_init(&job->stream, job->r, STREAM_EVENT_FIRST, false, ANSWER_MAX_BYTES);
     job->stream.content_type = is_stream ? "text/event-stream" : "application/json";
     job->stream.first = STR("");
     job->stream.comment_text = is_stream ? STR(": ping\n") : STR("\n");
-    buf_init(&head, 4096);
-    put_head(&head, job, apis[job->settings.api].chunk);
-    job->chunks = (struct chunks){.api = job->settings.api,
-                                  .head = request_copy(job->r, buf_str(&head)),
-                                  .has_usage = job->settings.has_usage,
-                                  .usage = &job->usage};
-    buf_fini(&head);
 }
 
 void job_start(struct request *r, const struct job_settings *settings)
@@ -535,16 +583,18 @@ void job_start(struct request *r, const struct job_settings *settings)
     struct loop *loop = r->server->loop;
     struct job *job = request_alloc(r, sizeof *job);
     *job = (struct job){.r = r, .settings = *settings};
-    memcpy(job->topic, "ask.", 4);
-    str_random_hex(RANDOM_BYTES, job->topic + 4);
+    bool is_kept = settings->topic.at != NULL || settings->is_stored;
+    asked_init(&job->asked, r, &settings->whom, settings->api, settings->topic,
+               is_kept ? apis[settings->api].id : "ask.", is_kept);
     usage_init(&job->usage, request_entity(r).n);
     merged_init(&job->merged, settings->api, &job->usage);
     prepare_stream(job);
     follow_init(&job->follow, openai_of(r)->queue, &events, (struct piece_id){0, 0});
     job->follow.takes_deltas = true;
-    follow_watch(&job->follow, str_of(job->topic), 1);
-    r->about.topic = str_of(job->topic);
-    r->about.seq = 1;
+    if (!is_kept)
+        follow_watch(&job->follow, job->asked.topic, job->asked.seq);
+    r->about.topic = job->asked.topic;
+    r->about.seq = job->asked.seq;
     r->state = job;
     r->on_gone = on_gone;
     job->head.on_expire = on_head_due;

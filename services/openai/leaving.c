@@ -5,21 +5,71 @@
 #include "generated/verbs.h"
 #include "shared/base/mem.h"
 
-enum { CANCEL_AFTER_MS = 2000, KEEP_ENDED_MS = 60000, TOPIC_BYTES = 64 };
+#include <openssl/evp.h>
+#include <stdio.h>
+
+enum { CANCEL_AFTER_MS = 2000, TOPIC_BYTES = 64 };
 
 struct leaving {
     struct list_link link;
     struct openai *openai;
     struct deadline deadline;
-    char topic[TOPIC_BYTES];
+    struct asked asked;
+    char topic[];
 };
 
-static void leave(struct openai *openai, struct str topic)
+/* --- which query ------------------------------------------------------------------------------ */
+
+static void put_part(EVP_MD_CTX *digest, struct str part)
 {
-    struct turn *turn = shards_turn(queue_shards(openai->queue), topic);
+    uint64_t n = part.n;
+    EVP_DigestUpdate(digest, &n, sizeof n);
+    EVP_DigestUpdate(digest, part.at, part.n);
+}
+
+static void put_digest(struct asked *asked, struct request *r, const struct on_behalf *whom,
+                       enum openai_api api, struct str topic)
+{
+    unsigned char bytes[EVP_MAX_MD_SIZE];
+    char route = (char)api;
+    EVP_MD_CTX *digest = EVP_MD_CTX_new();
+    EVP_DigestInit_ex(digest, EVP_sha256(), NULL);
+    put_part(digest, r->account->name_token);
+    put_part(digest, whom->user_name);
+    put_part(digest, (struct str){&route, 1});
+    put_part(digest, topic);
+    put_part(digest, request_entity(r));
+    EVP_DigestFinal_ex(digest, bytes, NULL);
+    EVP_MD_CTX_free(digest);
+    str_hex(bytes, DIGEST_BYTES, asked->digest);
+}
+
+void asked_init(struct asked *asked, struct request *r, const struct on_behalf *whom,
+                enum openai_api api, struct str topic, const char *prefix, bool is_kept)
+{
+    char plain[TOPIC_BYTES];
+    unsigned n = r->server->shards->n;
+    struct str namespace = is_kept ? r->account->namespace : STR("");
+    *asked = (struct asked){.is_kept = is_kept, .seq = is_kept ? 0 : 1};
+    put_digest(asked, r, whom, api, topic.at == NULL ? STR("") : topic);
+    do { /* of the digest's shard: an equal request looks there */
+        str_random_hex(ASKER_BYTES, asked->asker);
+        snprintf(plain, sizeof plain, "%s%s", prefix, asked->asker);
+        asked->topic = topic.at == NULL ? on_behalf_name(r, namespace, str_of(plain)) : topic;
+    } while (topic.at == NULL && shard_of(asked->topic, n) != shard_of(str_of(asked->digest), n));
+    memcpy(asked->first, asked->asker, sizeof asked->first);
+}
+
+/* --- leaving ---------------------------------------------------------------------------------- */
+
+static void leave(struct openai *openai, const struct asked *asked, enum verb_door_leave_how how)
+{
+    struct turn *turn = shards_turn(queue_shards(openai->queue), asked->topic);
     if (!turn_is_up(turn))
         return; /* what a node leaves there is swept */
-    call_ask_leave(turn_forget(turn), .topic = topic, .keep_ms = 0, .ended_ms = KEEP_ENDED_MS);
+    call_door_leave(turn_forget(turn), .topic = asked->topic, .seq = asked->seq,
+                    .asker = str_of(asked->asker), .digest = str_of(asked->digest),
+                    .is_kept = asked->is_kept, .how = how);
 }
 
 static void drop(struct leaving *leaving)
@@ -32,20 +82,22 @@ static void drop(struct leaving *leaving)
 static void on_deadline(struct deadline *deadline)
 {
     struct leaving *leaving = container_of(deadline, struct leaving, deadline);
-    leave(leaving->openai, str_of(leaving->topic));
+    leave(leaving->openai, &leaving->asked, DOOR_LEAVE_OVER);
     drop(leaving);
 }
 
-void leaving_start(struct openai *openai, struct str topic, bool has_ended)
+void leaving_start(struct openai *openai, const struct asked *asked, enum leaving_how how)
 {
-    if (has_ended || topic.n >= TOPIC_BYTES) {
-        leave(openai, topic);
+    if (how == LEAVING_SERVED) {
+        leave(openai, asked, DOOR_LEAVE_SERVED);
         return;
     }
-    struct leaving *leaving = mem_zeroed(sizeof *leaving);
+    leave(openai, asked, DOOR_LEAVE_LEFT);
+    struct leaving *leaving = mem_zeroed(sizeof *leaving + asked->topic.n);
     leaving->openai = openai;
     leaving->deadline.on_expire = on_deadline;
-    memcpy(leaving->topic, topic.at, topic.n);
+    leaving->asked = *asked;
+    leaving->asked.topic.at = memcpy(leaving->topic, asked->topic.at, asked->topic.n);
     list_append(&openai->leaving, &leaving->link);
     loop_set_deadline(openai->server->loop, &leaving->deadline, CANCEL_AFTER_MS);
 }

@@ -1,17 +1,35 @@
 /* SPDX-License-Identifier: MIT
  *
- * leaving: requests whose clients are gone, and what becomes of their queries
- * (lua/queue/ask_leave.lua). One that has ended is kept for a minute. One that has not is cancelled
- * after 2 s, so that its engine is free soon. Outlives the requests; ends with its service. On the
- * loop's thread.
+ * leaving: which query a request of a door is about, and what becomes of it when the client has
+ * gone (lua/queue/doors.lua, door_leave.lua). For 2 s, or a minute once it is answered, an equal
+ * request may take it over; then it is cancelled, so that its engine is free soon. Outlives the
+ * requests; ends with its service. On the loop's thread.
  */
 #ifndef PARLEY_SERVICES_OPENAI_LEAVING_H
 #define PARLEY_SERVICES_OPENAI_LEAVING_H
 
 #include "services/openai/openai.h"
+#include "shared/ask/on_behalf.h"
 
-/* `topic` is copied. `has_ended`: its outcome is known. */
-void leaving_start(struct openai *openai, struct str topic, bool has_ended);
+enum { ASKER_BYTES = 12, DIGEST_BYTES = 16 };
+
+struct asked {
+    struct str topic;                  /* a name that lives as long as the request */
+    uint64_t seq;                      /* 0: not known yet, of a topic that is kept */
+    bool is_kept;                      /* the topic is, so the query stays there */
+    char asker[2 * ASKER_BYTES + 1];   /* of this request alone, hex */
+    char digest[2 * DIGEST_BYTES + 1]; /* equal requests have the same */
+    char first[2 * ASKER_BYTES + 1];   /* the asker that the query was made for: names its answer */
+};
+
+enum leaving_how { LEAVING_LEFT, LEAVING_SERVED /* the client has the whole answer */ };
+
+/* For a request of that person, Api and body; equal ones find each other. `topic`: that keeps it;
+ * at == NULL: a new one, whose name begins with `prefix`, and which is kept or not. */
+void asked_init(struct asked *asked, struct request *r, const struct on_behalf *whom,
+                enum openai_api api, struct str topic, const char *prefix, bool is_kept);
+/* `asked` is copied. */
+void leaving_start(struct openai *openai, const struct asked *asked, enum leaving_how how);
 /* The loop has ended: what is left here is swept by other nodes (lua/queue/sweep_asks.lua). */
 void leaving_fini(struct openai *openai);
 

@@ -3,16 +3,18 @@
 // Queries of the doors (/v1): a request beside the row, one query a claim, deltas as an answer's pieces, the engine's error
 // of one that failed.
 import assert from 'node:assert/strict';
-import { lines, rowOf, scripts, soon, stream, tailOf, ttl, zset } from '../../support/lua.mjs';
+import { lines, rowOf, scripts, set, soon, stream, tailOf, ttl, zset } from '../../support/lua.mjs';
 
 const MODEL = 'chat/llama3';
 const TAIL = tailOf({ user: 'alice', model: 'llama3', query: 'Hi' });
 const REQUEST = JSON.stringify('{"model":"llama3",\n"messages":[]}');
 const LONG = JSON.stringify('x'.repeat(70_000));
 const seen = (ms = 0) => ({ models_seen: { [MODEL]: `${Date.now() - ms} E ` } });
-const ask = ({ topic = 'ask.1', model = MODEL, request = REQUEST, max = 100 } = {}) => ['door_ask', 0, topic, 'alice', 'Frontend_1', model, 1, max, TAIL, request];
+const ask = ({ topic = 'ask.1', asker = topic, digest = topic, model = MODEL, request = REQUEST, max = 100 } = {}) => ['door_ask', 0, topic, asker, digest, 'alice', 'Frontend_1', model, 1, max, TAIL, request];
+const leave = (how, { topic = 'ask.1', asker = topic, digest = topic } = {}) => ['door_leave', topic, 1, asker, digest, '', how];
+const asked = (topic = 'ask.1') => lines('ok', topic, 1);
 const row = rowOf({ user: 'alice', model: 'llama3', query: 'Hi' });
-const topicOf = (state, more = {}) => ({ seq: '1', 'q:1': row, 'r:1': REQUEST, asks: '1', ...(state ? { 's:1': state } : {}), ...more });
+const topicOf = (state, more = {}) => ({ seq: '1', 'q:1': row, 'r:1': REQUEST, ...(state ? { 's:1': state } : {}), ...more });
 const pending = (more) => ({ 't:t': topicOf('P 7 1 E 1', { 'w:1': 'n1', ...more }), leases: zset({ '7 t': 9e12 }) });
 const pieces = (...list) => ttl(86_400, stream(...list.map(([id, x]) => [id, { k: 'd', x }])));
 
@@ -26,14 +28,14 @@ scripts('door_ask', ({ cases, test, shard }) => {
 
   test('it waits with its request beside the row, and the same call again changes nothing', async () => {
     await shard.seed(seen());
-    assert.equal(await shard.call(...ask()), 'ok');
+    assert.equal(await shard.call(...ask()), asked());
     const topic = await shard.get('t:ask.1');
     assert.equal(topic['r:1'], REQUEST);
     assert.match(topic['q:1'], /^\d+\nFrontend_1 alice chat\/llama3 1\n"alice"\n"llama3"\n/);
     assert.ok(!topic['q:1'].includes('messages'));
     assert.equal(topic['w:1'], 'n1');
-    assert.equal(await shard.call(...ask()), 'ok');
-    assert.equal((await shard.get('t:ask.1')).asks, '1');
+    assert.equal(await shard.call(...ask()), asked());
+    assert.equal((await shard.get('t:ask.1'))['x:1'], 'n1 ask.1 ask.1');
     assert.equal((await shard.call(...ask({ topic: 'ask.2', max: 1 }))).split('\n')[0], 'waiting');
     assert.equal(await shard.get('t:ask.2'), undefined);
   });
@@ -54,7 +56,7 @@ scripts('door_ask', ({ cases, test, shard }) => {
   test('an engine that is parked is handed it, and a queue of several queries is claimed one by one', async () => {
     assert.equal(await shard.call('claim', 0, 'E|chat/llama3', '1'), 'parked');
     const { replies, events } = await shard.turn([ask()]);
-    assert.deepEqual(replies, ['ok']);
+    assert.deepEqual(replies, [asked()]);
     assert.equal(events[0].split('\n').at(-1), REQUEST);
     const add = (model) => shard.call('add', 0, 't', 'alice', 'Frontend_1', model, 1, 100, TAIL, '', '', '');
     for (const model of [MODEL, 'default', MODEL, 'default', 'default']) assert.match(await add(model), /^ok/);
@@ -139,16 +141,181 @@ scripts('deltas', ({ cases, test, shard }) => {
     assert.equal(await shard.call('release', 0, 't', '7', 'E', '', '"no"', 'fail', '', '{"status":400}'), 'ok');
     assert.equal(await shard.call('retry', 0, 't', 1), 'ok');
     assert.equal((await shard.get('t:t'))['a:1'], undefined);
-    assert.equal(await shard.call('ask_leave', 't', 0), 'ok');
+    await shard.cmd('HSET', shard.key('t:t'), 'x:1', 'n1 a a');
+    assert.equal(await shard.call(...leave('over', { topic: 't', asker: 'a' })), 'ok');
     assert.equal(await shard.get('t:t'), undefined);
   });
+});
 
-  test('one that has ended is kept for a while after its client has left', async () => {
-    await shard.seed({ 't:t': topicOf('D', { 'a:1': lines('["Hi"]', 'null', 'null', 1500, 'E') }) });
-    assert.equal(await shard.call('ask_leave', 't', 0, 60_000), 'ok');
-    assert.ok(soon(60_000)(await shard.cmd('ZSCORE', shard.key('asks'), 't')));
-    await shard.seed({ 't:u': topicOf('P 8 1 E 1') });
-    assert.equal(await shard.call('ask_leave', 'u', 0, 60_000), 'ok');
-    assert.equal(await shard.get('t:u'), undefined);
+scripts('an equal request', ({ test, shard }) => {
+  const first = { topic: 'ask.1', digest: 'd' }, second = { topic: 'ask.2', digest: 'd' }, third = { topic: 'ask.3', digest: 'd' };
+  const attached = lines('attached', 'ask.1', 1, 'ask.1');
+  const due = async () => Number(await shard.cmd('ZSCORE', shard.key('asks'), 'ask.1'));
+  const watcher = async (topic = 'ask.1') => (await shard.get(`t:${topic}`))?.['x:1'];
+  const begin = async () => {
+    await shard.seed(seen());
+    assert.equal(await shard.call(...ask(first)), asked());
+  };
+  const claim = async () => (await shard.call('claim', 0, 'E|chat/llama3', '0')).split('\n')[3];
+  const answer = async (lease) => assert.match(await shard.call('complete', 0, 'ask.1', 1, lease, 'E', '', lines('["Hi"]', 'null', 'null'), '', '', '', '', '', '', '{"a":1}', 0), /^ok/);
+
+  test('makes a query of its own while the client of the first one is there', async () => {
+    await begin();
+    assert.equal(await shard.call(...ask(second)), asked('ask.2'));
+    assert.equal(await watcher(), 'n1 ask.1 ask.1');
+    assert.deepEqual((await shard.cmd('SMEMBERS', shard.key('again:d'))).sort(), ['ask.1 1', 'ask.2 1']);
+  });
+
+  test('takes over one whose client has gone, once', async () => {
+    await begin();
+    assert.equal(await shard.call(...leave('left', first)), 'ok');
+    assert.equal(await watcher(), '- ask.1 ask.1');
+    assert.ok(soon(2000)(await due()));
+    assert.equal(await shard.call(...ask(second)), attached);
+    assert.equal(await watcher(), 'n1 ask.2 ask.1');
+    assert.ok(soon(1_800_000)(await due()));
+    assert.equal(await shard.call(...ask(second)), attached); // the same call again
+    assert.equal(await shard.call(...ask(third)), asked('ask.3'));
+    assert.equal(await shard.get('t:ask.2'), undefined);
+  });
+
+  test('race: the first client is reported gone after another has taken its query over, and nothing happens', async () => {
+    await begin();
+    assert.equal(await shard.call(...leave('left', first)), 'ok');
+    assert.equal(await shard.call(...ask(second)), attached);
+    for (const how of ['left', 'over', 'served']) assert.equal(await shard.call(...leave(how, first)), 'ok');
+    assert.equal(await watcher(), 'n1 ask.2 ask.1');
+  });
+
+  test('race: a client leaves before its node knows which query it has', async () => {
+    await begin();
+    assert.equal(await shard.call(...leave('left', first)), 'ok');
+    assert.equal(await shard.call(...ask(second)), attached);
+    assert.equal(await shard.call(...leave('left', second)), 'ok');
+    assert.equal(await watcher(), '- ask.2 ask.1');
+    assert.equal(await shard.call(...leave('over', second)), 'ok');
+    assert.equal(await watcher(), undefined);
+    assert.deepEqual(await shard.cmd('SMEMBERS', shard.key('again:d')), []);
+  });
+
+  test('takes over one of a node that is gone, and none of one that is there', async () => {
+    await begin();
+    await shard.cmd('HSET', shard.key('t:ask.1'), 'x:1', 'n2 ask.1 ask.1');
+    assert.equal(await shard.call(...ask(second)), attached);
+  });
+
+  test('none that has failed, was cancelled, or is gone', async () => {
+    for (const state of ['F "no"', 'C "no"']) {
+      await begin();
+      await shard.cmd('HSET', shard.key('t:ask.1'), 's:1', state, 'x:1', '- ask.1 ask.1');
+      assert.equal(await shard.call(...ask(second)), asked('ask.2'));
+      assert.deepEqual(await shard.cmd('SMEMBERS', shard.key('again:d')), ['ask.2 1']);
+    }
+    await shard.seed({ ...seen(), 'again:d': set('ask.9 1') });
+    assert.equal(await shard.call(...ask(second)), asked('ask.2'));
+  });
+
+  test('a client that has gone for 2 s cancels, an answer stays for a minute and is taken over', async () => {
+    await begin();
+    assert.equal(await shard.call(...leave('left', first)), 'ok');
+    await answer(await claim());
+    assert.equal(await shard.call(...leave('over', first)), 'ok');
+    assert.ok(soon(60_000)(await due()));
+    assert.equal(await shard.call(...ask(second)), attached);
+    assert.match(await shard.call('partials', 'ask.1', 1, '0-0'), /^1\nDone\n[^]*\0.*{"a":1}$/);
+    assert.equal(await shard.call(...leave('served', { ...second, topic: 'ask.1', asker: 'ask.2' })), 'ok');
+    assert.equal(await watcher(), undefined);
+    assert.ok(soon(60_000)(await due()));
+    assert.equal(await shard.call(...ask(third)), asked('ask.3'));
+  });
+
+  test('a query whose client has gone is swept if its node dies before it cancels, and one of a dead node is', async () => {
+    await begin();
+    await shard.cmd('ZADD', shard.key('asks'), Date.now() + 1_700_000, 'ask.1');
+    await shard.cmd('HSET', shard.key('t:ask.1'), 'x:1', '- ask.1 ask.1');
+    assert.equal(await shard.call('sweep_asks'), '0');
+    await shard.cmd('HSET', shard.key('t:ask.1'), 'x:1', 'n2 ask.1 ask.1');
+    assert.equal(await shard.call('sweep_asks'), '1');
+    assert.equal(await shard.get('t:ask.1'), undefined);
+  });
+
+  test('of many equal requests 16 can be taken over', async () => {
+    await shard.seed(seen());
+    for (let i = 0; i < 20; i++) assert.equal(await shard.call(...ask({ topic: `ask.${i}`, digest: 'd' })), asked(`ask.${i}`));
+    assert.equal(await shard.cmd('SCARD', shard.key('again:d')), 16);
+  });
+});
+
+scripts('door_add', ({ test, shard }) => {
+  const add = ({ topic = 't', asker = 'a', user = 'alice', digest = 'd', own = '', stored = '', each = '', request = REQUEST } = {}) =>
+    shard.call('door_add', 0, topic, asker, digest, user, 'Frontend_1', MODEL, 1, 100, TAIL, request, own, stored, each);
+  const leave = (how, asker = 'a', seq = 1) => shard.call('door_leave', 't', seq, asker, 'd', '1', how);
+  const topic = () => shard.get('t:t');
+
+  test('it is the next query of its topic, which the user has from then on', async () => {
+    await shard.seed(seen());
+    assert.equal(await add(), lines('ok', 't', 1));
+    assert.equal(await add(), lines('ok', 't', 1)); // the same call again
+    assert.equal(await add({ asker: 'b' }), lines('ok', 't', 2));
+    const found = await topic();
+    assert.equal(found.seq, '2');
+    assert.equal(found['u:alice'], '1');
+    assert.equal(found['x:2'], 'n1 b b');
+    assert.equal(found.stored, undefined);
+    assert.deepEqual(await shard.cmd('ZRANGE', shard.key('topics:alice'), 0, -1), ['t']);
+  });
+
+  test('of another user it is missing, and what is stored is counted and limited', async () => {
+    await shard.seed(seen());
+    assert.equal(await add({ stored: 1 << 20 }), lines('ok', 't', 1));
+    assert.match((await topic()).stored, /^\d+ Frontend_1 alice$/);
+    assert.ok(Number((await topic()).stored.split(' ')[0]) > REQUEST.length);
+    assert.equal(await add({ user: 'bob', asker: 'b', digest: 'e', own: '1' }), 'missing');
+    assert.match(await add({ asker: 'c', digest: 'f', stored: 1 << 20, each: 1 << 16, request: LONG }), /^stored\n\d+\n65536\nuser$/);
+    assert.equal((await topic()).seq, '1');
+    assert.equal(await add({ topic: 'u', asker: 'c', digest: 'g' }), lines('ok', 'u', 1));
+  });
+
+  test('a client that has gone for 2 s cancels, and the query stays', async () => {
+    await shard.seed(seen());
+    await add();
+    assert.equal(await leave('left'), 'ok');
+    assert.ok(soon(2000)(await shard.cmd('ZSCORE', shard.key('asks'), 't 1')));
+    assert.equal(await leave('over'), 'ok');
+    assert.match((await topic())['s:1'], /^C "/);
+    assert.equal((await topic())['x:1'], undefined);
+    assert.equal(await shard.cmd('ZCARD', shard.key('asks')), 0);
+    assert.deepEqual(await shard.cmd('SMEMBERS', shard.key('again:d')), []);
+  });
+
+  test('an equal request takes it over, and its answer stays', async () => {
+    await shard.seed(seen());
+    await add();
+    assert.equal(await leave('left', 'a', 0), 'ok'); // its node did not see the reply
+    assert.equal(await add({ asker: 'b' }), lines('attached', 't', 1, 'a'));
+    const lease = (await shard.call('claim', 0, 'E|chat/llama3', '0')).split('\n')[3];
+    assert.match(await shard.call('complete', 0, 't', 1, lease, 'E', '', lines('["Hi"]', 'null', 'null'), '', '', '', '', '', '', '', 0), /^ok/);
+    assert.equal(await leave('served', 'b'), 'ok');
+    assert.equal((await topic())['x:1'], undefined);
+    assert.match((await topic())['a:1'], /^\["Hi"\]/);
+    assert.equal(await shard.call('sweep_asks'), '0');
+    assert.equal(await add({ asker: 'c' }), lines('ok', 't', 2));
+  });
+
+  test('its topic is deleted: nothing of it is due any more', async () => {
+    await shard.seed(seen());
+    await add();
+    assert.equal(await shard.call('delete', 0, 'alice', 't', ''), 'ok');
+    assert.equal(await topic(), undefined);
+    assert.equal(await shard.cmd('ZCARD', shard.key('asks')), 0);
+  });
+
+  test('one of a node that is gone is cancelled in the end, one that is due is not waited for', async () => {
+    await shard.seed(seen());
+    await add();
+    await shard.cmd('HSET', shard.key('t:t'), 'x:1', 'n2 a a');
+    await shard.cmd('ZADD', shard.key('asks'), Date.now() + 1_700_000, 't 1');
+    assert.equal(await shard.call('sweep_asks'), '1');
+    assert.match((await topic())['s:1'], /^C "/);
   });
 });

@@ -1,0 +1,70 @@
+-- door_add: queues a client's request of a door (`/v1`) in a topic that is kept, as `add` does: it is listed, counted
+-- and deleted like other queries. Registers this node as waiting for its outcome, or takes over the query of an equal
+-- request whose client has gone (queue/doors.lua).
+-- KEYS: t:<topic>, topics:<user>, users, stored, again:<digest> set, asks zset, models_seen, idle; as add.
+-- Wakes: one parked poll, by hand-over.
+-- Bound: one query, and the `open` field of its topic; AGAIN_MAX equal ones; SWEEP_BY_ASK others.
+-- Lane: add.  Home: topic.  Nonce: yes.  Full: refused.  Durable: yes.
+-- Repeatable: yes, with the same asker.
+-- Arguments:
+--   topic        name      made if it does not exist
+--   asker        name      of this request, unique
+--   digest       name      of what makes requests equal
+--   user         name
+--   account      name
+--   model        name      "<api>/<model>"
+--   weight       text 24
+--   max_waiting  number    queries that the user may have Open
+--   tail         text 64k  lines 3 to 7 of a row
+--   request      json 9m   the body, a string
+--   is_own       flag      the user must have a tie to the topic, if it exists
+--   max_stored   number?   bytes that the account may have on this shard; without: its bytes are not counted
+--   max_stored_per_user  number?  of them each of its users; no limit without
+-- Replies: ok/topic/seq | attached/topic/seq/asker that made it | missing | no_model | no_engine | full/depth/eta
+--   | waiting/depth/eta/user, account, models (of the account) or topic | stored/bytes/limit/account or user | replay
+local asks = require('queue/asks')
+local doors = require('queue/doors')
+local enqueue = require('queue/enqueue')
+local stored = require('queue/stored')
+local users = require('topic/users')
+local order = require('turn/order')
+local call = redis.call
+
+local SWEEP_BY_ASK = 2
+
+local function verb(turn, a)
+    --- arguments
+    local P, key = turn.prefix, turn.prefix .. 't:' .. topic
+    asks.sweep_due(turn, SWEEP_BY_ASK)
+    local reply = doors.take_over(turn, digest, asker, true)
+    if reply then return reply end
+    local got = call('HMGET', key, 'seq', 'u:' .. user, 'open', 'stored')
+    local last, tie = got[1], got[2]
+    if is_own and last and not tie then return 'missing' end
+    local counted, refusal = nil, doors.refusal_of(turn, model)
+    if refusal then return refusal end
+    local seq = enqueue.next_seq(last)
+    local row = enqueue.row_of(turn, account, user, model, weight, tail)
+    local bytes = #row + #request
+    local more = {'w:' .. seq, turn.node, 'r:' .. seq, request, 'x:' .. seq, doors.watcher(turn.node, asker, asker),
+                  'u:' .. user, tie or '1'}
+    if max_stored or got[4] then
+        counted, refusal = stored.move(turn, key, got[4], account, user, bytes, max_stored, max_stored_per_user)
+        if refusal then return refusal end
+        more[#more + 1], more[#more + 2] = 'stored', counted
+    end
+    refusal = enqueue.put(turn, key, topic, seq, got[3], user, account, model, weight, max_waiting, row, request,
+                          unpack(more))
+    if refusal then
+        if counted then stored.move(turn, key, counted, account, user, -bytes) end
+        return refusal
+    end
+    if not tie then
+        local mine = P .. 'topics:' .. user
+        if call('ZADD', mine, order.next(turn, mine), topic) == 1 then users.note(turn, user) end
+    end
+    doors.note(turn, digest, topic, seq, true)
+    return 'ok\n' .. topic .. '\n' .. seq
+end
+
+return {door_add = verb}

@@ -1,0 +1,103 @@
+-- doors: who gets the answer to a query of a door (queue/door_ask.lua), and requests that are sent again. The field
+-- x:<seq> of its topic is "<node> <asker> <first asker>": the node whose client waits for it, or `-` once that client
+-- has gone; a name of that request; and of the request that made it. The set again:<digest> has the queries of equal
+-- requests, "<topic> <seq>": an equal one takes over a query whose client has gone.
+-- What is due has a member in the zset `asks`: the topic, or of a topic that is kept "<topic> <seq>".
+local asks = require('queue/asks')
+local fallback = require('queue/fallback')
+local idle = require('queue/idle')
+local waiters = require('queue/waiters')
+local bounds = require('turn/bounds')
+local call = redis.call
+local byte, match = string.byte, string.match
+
+local AGAIN_MAX = 16 -- equal requests at a time; of more, those that came later are never taken over
+
+local KNOWN_MS, THERE_MS = 3600000, 30000 -- a poll that is parked is stated every few seconds
+
+-- Is an engine for that model there? Those that are parked count before a sync has noted them. With several shards an
+-- engine may be at work for another one, and then this shard does not know that it is there.
+local function refusal_of(turn, model)
+    local seen = fallback.seen_at(turn, model)
+    local age = seen and turn.now_ms - seen
+    if age and age < THERE_MS then return nil end
+    local waiter = idle.take_waiter(turn, idle.QUERIES, model)
+    if waiter then
+        idle.put_back(waiter)
+        return nil
+    end
+    if not age or age >= KNOWN_MS then return 'no_model' end
+    return not turn.is_sharded and 'no_engine' or nil
+end
+
+local function key_of(turn, digest)
+    return turn.prefix .. 'again:' .. digest
+end
+
+local function member_of(topic, seq, is_kept)
+    return is_kept and topic .. ' ' .. seq or topic
+end
+
+-- The field x:<seq>.
+local function watcher(node, asker, first)
+    return node .. ' ' .. asker .. ' ' .. first
+end
+
+local function parse_watcher(text)
+    return match(text or '', '^(%S+) (%S+) (%S+)$')
+end
+
+-- Notes a query that was made.
+local function note(turn, digest, topic, seq, is_kept)
+    local key = key_of(turn, digest)
+    asks.hold_until(turn, member_of(topic, seq, is_kept), asks.ASK_MAX_MS)
+    if call('SCARD', key) >= AGAIN_MAX then return end
+    call('SADD', key, topic .. ' ' .. seq)
+    call('PEXPIRE', key, asks.ASK_MAX_MS)
+end
+
+local function forget(turn, digest, topic, seq)
+    call('SREM', key_of(turn, digest), topic .. ' ' .. seq)
+end
+
+-- The query whose answer `asker` gets, of a call whose reply its node has not seen: its topic and Seq, or nil.
+local function query_of(turn, digest, asker)
+    local list = call('SMEMBERS', key_of(turn, digest))
+    bounds.note_read(turn, #list, 0)
+    for _, member in ipairs(list) do
+        local topic, seq = match(member, '^(%S+) (%d+)$')
+        local _, by = parse_watcher(call('HGET', turn.prefix .. 't:' .. topic, 'x:' .. seq))
+        if by == asker then return topic, seq end
+    end
+    return nil
+end
+
+-- Takes over a query of an equal request whose client has gone, for `asker`, or finds the one that this request has
+-- already. Returns the reply, or nil.
+local function take_over(turn, digest, asker, is_kept)
+    local list = call('SMEMBERS', key_of(turn, digest))
+    bounds.note_read(turn, #list, 0)
+    for _, member in ipairs(list) do
+        local topic, seq = match(member, '^(%S+) (%d+)$')
+        local key = turn.prefix .. 't:' .. topic
+        local got = call('HMGET', key, 's:' .. seq, 'x:' .. seq, 'w:' .. seq)
+        local node, by, first = parse_watcher(got[2])
+        local state = got[1] and byte(got[1])
+        if not node or state == 70 or state == 67 then
+            forget(turn, digest, topic, seq)
+        elseif by == asker and first == asker then
+            return 'ok\n' .. topic .. '\n' .. seq
+        elseif by == asker or node == '-' or (node ~= turn.node and not idle.is_alive(turn, node)) then
+            call('HSET', key, 'x:' .. seq, watcher(turn.node, asker, first))
+            asks.hold_until(turn, member_of(topic, seq, is_kept), asks.ASK_MAX_MS)
+            if state ~= 68 then waiters.add(turn, topic, seq, got[3]) end
+            return 'attached\n' .. topic .. '\n' .. seq .. '\n' .. first
+        end
+    end
+    return nil
+end
+
+return {
+    refusal_of = refusal_of, member_of = member_of, watcher = watcher, parse_watcher = parse_watcher, note = note,
+    forget = forget, query_of = query_of, take_over = take_over,
+}
