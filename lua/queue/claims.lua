@@ -2,6 +2,7 @@
 -- A claim as text: `claim` / class / topic / lease / attempt / n, then per query its Seq and 7 row lines; in parts
 -- (turn/parts.lua). A query of a door is a claim of its own, whose text ends with its request (queue/requests.lua).
 local apis = require('queue/apis')
+local continuing = require('queue/continuing')
 local fair = require('queue/fair')
 local held = require('queue/held')
 local hints = require('queue/hints')
@@ -79,7 +80,7 @@ local function claim_topic(turn, topic, entry, turn_of)
             if model == turn_of[1] and user == turn_of[2] then weight = tonumber(w) end
             shares.count(turn, account, user, model, -1)
             is_full = is_alone or #seqs == CLAIM_MAX
-            has_request = is_alone
+            has_request = is_alone and model
         else
             rest[#rest + 1] = sub(open, at, last)
             left[name] = true
@@ -103,7 +104,10 @@ local function claim_topic(turn, topic, entry, turn_of)
         text[2 * i] = '\n' .. seqs[i] .. '\n'
         text[2 * i + 1] = rows[i]
     end
-    if has_request then text[#text + 1] = requests.line_of_stored(turn, key, seqs[1]) end
+    if has_request then
+        local offset = continuing.claim(turn, topic, seqs[1], has_request, entry.models)
+        text[#text + 1] = requests.line_of_stored(turn, key, seqs[1], offset)
+    end
     if n > 1 then
         set[#set + 1] = 'l:' .. lease
         set[#set + 1] = list

@@ -12,10 +12,10 @@
 --   sent   flag     bytes of it were
 -- Replies: ok
 local claims = require('queue/claims')
+local continuing = require('queue/continuing')
 local held = require('queue/held')
 local leases = require('queue/leases')
 local outcomes = require('queue/outcomes')
-local records = require('queue/records')
 local uncounted = require('queue/uncounted')
 local call = redis.call
 
@@ -33,7 +33,7 @@ local function verb(turn, a)
             outcomes.return_rows(turn, topic, seqs, attempts, REASON)
         else
             for i = 1, #attempts do attempts[i] = attempts[i] - 1 end
-            records.count_ended(turn, topic, seqs)
+            continuing.return_seqs(turn, topic, seqs)
             claims.reopen(turn, topic, seqs, attempts)
         end
     end

@@ -26,7 +26,7 @@ local function verb(turn, a)
     bounds.note_read(turn, COMMANDS * #names, 0)
     for _, name in ipairs(names) do
         local api, model = match(name, '^([^/]+)/(.+)$')
-        local at = api and fallback.seen_at(turn, name)
+        local at = api and api ~= 'continues' and fallback.seen_at(turn, name)
         local age = at and max(0, turn.now_ms - at)
         if age and age < LISTED_MS then found[#found + 1] = {api = api, model = model, age = age} end
     end

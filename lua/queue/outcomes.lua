@@ -4,6 +4,7 @@
 -- An outcome as text: status / 7 row lines / 5 answer lines (empty ones without an answer, with
 -- the reason in the place of the answer when Failed or Cancelled, and of one that Failed with the error in the next).
 local claims = require('queue/claims')
+local continuing = require('queue/continuing')
 local fair = require('queue/fair')
 local held = require('queue/held')
 local leases = require('queue/leases')
@@ -102,11 +103,10 @@ local function return_rows(turn, topic, seqs, attempts, reason)
             again[#again + 1] = seqs[i]
             used[#used + 1] = attempts[i]
             local waiting = call('HGET', P .. 't:' .. topic, 'w:' .. seqs[i])
-            call('DEL', P .. 'partials:' .. topic .. ':' .. seqs[i])
             waiters.notify(turn, topic, seqs[i], waiting, 'changed\n' .. topic .. '\n' .. seqs[i])
         end
     end
-    records.count_ended(turn, topic, again)
+    continuing.return_seqs(turn, topic, again)
     if #again > 0 then claims.reopen(turn, topic, again, used) end
 end
 

@@ -18,6 +18,7 @@
 --                                       (the engine's socket): first: nobody was shown this one; shown: all were
 --   facts      text? 1k  what the engine says of the answer so far: the JSON members FinishReason and Usage
 --   deltas     text? 1m  of a door's answer, instead of text: JSON, one a line. Of these 8 MiB are stored at most
+--   is_more    flag      they are more than text that another engine could continue (queue/continuing.lua)
 -- Replies: ok/next offset/age of the query (ms; with the first text that it ever got, or '')/number of the claim/nodes
 --   that wait (by spaces)
 --   | cancelled/next | gap/expected | lost | large | replay
@@ -74,6 +75,7 @@ local function verb(turn, a)
     local refused, have, is_first
     if deltas ~= '' then
         refused, have, is_first = pieces.append_deltas(turn, topic, seq, got[3], claim, offset, deltas)
+        if is_more and not refused then call('HSET', key, 'e:' .. seq, '1') end
     else
         refused, have, is_first = append_text(turn, topic, seq, got[3], claim, offset, think, answer, max_bytes,
                                               mode == 'shown')

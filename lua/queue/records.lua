@@ -16,6 +16,7 @@
 --   d:<seq>      the node that shows its pieces before it stores them, while it is Pending
 --   f:<seq>      what its engine said of the answer in partial answers (queue/facts.lua), while it is Pending
 --   r:<seq>      of a query of a door: its client's request (queue/requests.lua)
+--   e:<seq>, o:<seq>  whether another engine may continue its answer (queue/continuing.lua)
 --   x:<seq>      of a query of a door: whose client waits for it (queue/doors.lua)
 --   c:<lease>    the Seqs of a claim that were cancelled under it, ','
 --   u:<user>     that user's tie to the topic
@@ -101,7 +102,8 @@ local function count_ended(turn, topic, seqs)
     bounds.note_read(turn, #seqs, 0)
     for i = 1, #seqs do
         call('HINCRBY', key, 'k:' .. seqs[i], 1)
-        of_claim[2 * i - 1], of_claim[2 * i] = 'd:' .. seqs[i], 'f:' .. seqs[i]
+        local n = #of_claim
+        of_claim[n + 1], of_claim[n + 2], of_claim[n + 3] = 'd:' .. seqs[i], 'f:' .. seqs[i], 'e:' .. seqs[i]
     end
     if #seqs > 0 then call('HDEL', key, unpack(of_claim)) end
 end

@@ -94,6 +94,7 @@ local function blank_rows(turn, user, topic, from, left, gone)
                 fields[k + 1], fields[k + 2], fields[k + 3] = 'a:' .. seq, 'b:' .. seq, 'd:' .. seq
                 fields[k + 4], fields[k + 5], fields[k + 6] = 'f:' .. seq, 'k:' .. seq, 'm:' .. seq
                 fields[k + 7], fields[k + 8] = 'r:' .. seq, 'x:' .. seq
+                fields[k + 9], fields[k + 10] = 'e:' .. seq, 'o:' .. seq
                 streams[#streams + 1] = P .. 'partials:' .. topic .. ':' .. seq
                 if seq == '1' then fields[#fields + 1] = 'title' end
                 blanked[seq], gone.queries = true, gone.queries + 1

@@ -87,8 +87,9 @@ bool facts_put(struct buf *b, struct request *r) must_check;
 enum { DELTAS_MAX_BYTES = 8 << 20 }; /* of one answer, as lua/queue/pieces.lua keeps them */
 
 /* Puts the texts of the member Deltas, one a line; nothing if it is absent. Answers 400 and returns
- * false if one is no JSON object on one line. */
-bool deltas_put(struct buf *b, struct request *r) must_check;
+ * false if one is no JSON object on one line. *ret_is_more: they are more than text
+ * (shared/queue/delta.h). */
+bool deltas_put(struct buf *b, struct request *r, bool *ret_is_more) must_check;
 
 /* --- claims.c --------------------------------------------------------------------------------- */
 
@@ -116,6 +117,7 @@ struct delivery {
     struct str record;       /* for its lease's key (lua/queue/leases.lua); the same */
     bool is_of_door;         /* its history is left out: a door's request has its own */
     bool is_long;            /* its request is to be read, and ends its Details */
+    bool continues;          /* and so is the answer that another engine has begun */
 };
 
 enum { CLAIM_REPLY_MAX_BYTES = 32 << 20 }; /* with its history */

@@ -5,6 +5,7 @@
 #include "generated/verbs.h"
 #include "shared/base/clock.h"
 #include "shared/http/wire/connection.h"
+#include "shared/queue/delta.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -97,6 +98,13 @@ bool claim_reply_is_long(const struct claim *claim)
     return request.n > 0 && request.at[0] != '"';
 }
 
+/* "<bytes> <offset>": the engine continues an answer. */
+static bool has_offset(const struct claim *claim)
+{
+    struct str line = request_line_of(claim);
+    return memchr(line.at, ' ', line.n) != NULL;
+}
+
 /* Ends Details, unless a long request is to be read. */
 static void put_request(struct buf *b, const struct claim *claim, const struct delivery *delivery)
 {
@@ -153,6 +161,7 @@ void claim_reply_put(struct buf *b, struct request *r, struct claim *claim,
     put_details(b, claim, rows);
     delivery->is_of_door = claim->n == 1 && lines_api_of(&rows[0].row).n > 0;
     delivery->is_long = delivery->is_of_door && claim_reply_is_long(claim);
+    delivery->continues = delivery->is_long && has_offset(claim);
     put_request(b, claim, delivery);
 }
 
@@ -201,7 +210,7 @@ void claim_reply_fetch_rest(struct call_start start, struct request *r, const st
     struct lines lines = claim->queries;
     if (delivery->is_long) {
         call_request(start, .topic = delivery->topic, .seq = lines_next_u64(&lines),
-                     .lease = delivery->lease);
+                     .lease = delivery->lease, .continues = delivery->continues);
         return;
     }
     struct str before = request_copy(r, lines_next(&lines));
@@ -252,7 +261,12 @@ bool claim_reply_put_rest(struct buf *b, struct request *r, struct delivery *del
         put_history(b, is_ok, lines);
         return true;
     }
-    buf_put(b, lines.rest);
+    struct str request = lines.rest;
+    const char *nul = delivery->continues ? memchr(request.at, 0, request.n) : NULL;
+    size_t n = nul == NULL ? request.n : (size_t)(nul - request.at);
+    buf_put(b, (struct str){request.at, n});
+    if (nul != NULL)
+        delta_put_continue(b, (struct str){nul + 1, request.n - n - 1});
     buf_lit(b, "}}");
     return true;
 }

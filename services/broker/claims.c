@@ -117,6 +117,7 @@ void broker_give_partial(struct request *r)
     struct str topic, lease, think, answer;
     uint64_t seq;
     int64_t offset;
+    bool is_more;
     if (!request_body(r))
         return;
     bool has_deltas = request_member(r, "Deltas") != NULL;
@@ -128,7 +129,7 @@ void broker_give_partial(struct request *r)
         return;
     struct buf *b = &r->server->scratch;
     buf_clear(b);
-    if (!deltas_put(b, r))
+    if (!deltas_put(b, r, &is_more))
         return;
     size_t deltas_n = b->n;
     if (!facts_put(b, r))
@@ -140,7 +141,7 @@ void broker_give_partial(struct request *r)
                  .holder = r->account->name_token,
                  .mode = r->inner != NULL && !has_deltas ? PARTIAL_FIRST : PARTIAL_WHOLE,
                  .facts = ((struct str){b->at + deltas_n, b->n - deltas_n}),
-                 .deltas = ((struct str){b->at, deltas_n}));
+                 .deltas = ((struct str){b->at, deltas_n}), .is_more = is_more);
 }
 
 static void on_extended(struct request *r, enum err error, struct str reply)

@@ -4,6 +4,7 @@
 #include "services/broker/broker.h"
 
 #include "shared/http/request/explain.h"
+#include "shared/queue/delta.h"
 
 /* One JSON object on one line. */
 static bool is_delta(struct str text)
@@ -16,12 +17,14 @@ static bool is_delta(struct str text)
            json_scan_object(text, &member, 1, &n, &reason, &at, &is_object);
 }
 
-bool deltas_put(struct buf *b, struct request *r)
+bool deltas_put(struct buf *b, struct request *r, bool *ret_is_more)
 {
+    struct str text;
     const struct json_span *deltas = request_member(r, "Deltas");
     struct json_span item;
     bool is_good = deltas == NULL || deltas->kind == JSON_SPAN_LIST;
     size_t start = b->n;
+    *ret_is_more = false;
     if (deltas == NULL)
         return true;
     for (struct str rest = json_list_inside(deltas); is_good && json_next_item(&rest, &item);) {
@@ -30,8 +33,9 @@ bool deltas_put(struct buf *b, struct request *r)
         size_t from = b->n;
         if (item.kind == JSON_SPAN_TEXT)
             buf_put_span_text(b, &item);
-        is_good = item.kind == JSON_SPAN_TEXT && !b->is_over &&
-                  is_delta((struct str){b->at + from, b->n - from});
+        struct str delta = {b->at + from, b->n - from};
+        is_good = item.kind == JSON_SPAN_TEXT && !b->is_over && is_delta(delta);
+        *ret_is_more |= is_good && !delta_text(delta, &text);
     }
     return is_good ||
            explain_member(r, "Deltas", "a list of strings, each a JSON object on one line");

@@ -283,6 +283,7 @@ void broker_give_new_answer(struct request *r)
 {
     struct str topic, query, lease;
     uint64_t seq, offset;
+    bool is_more; /* it is the end: nothing is to be continued */
     if (!request_body(r) || !names_topic_member(r, &topic) ||
         (request_member(r, "Deltas") == NULL &&
          !request_text(r, "Query", 1, QUERY_MAX_BYTES, &query)) ||
@@ -326,7 +327,7 @@ void broker_give_new_answer(struct request *r)
     if (!facts_put(b, r))
         return;
     size_t facts_n = b->n - query_n - answer_n;
-    if (!deltas_put(b, r))
+    if (!deltas_put(b, r, &is_more))
         return;
     if (b->is_over || answer_n > ANSWER_MAX_BYTES) {
         explain(r, ERR_TOO_LARGE,

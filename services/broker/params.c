@@ -40,7 +40,18 @@ static void put_names(struct buf *list, struct str given)
     }
 }
 
-/* Puts each of `models` once more for each of the Apis. Answers 400 and returns false for a word
+static void put_models_of(struct buf *list, struct str api, struct str models)
+{
+    while (models.at != NULL) {
+        buf_put_char(list, ',');
+        buf_put(list, api);
+        buf_put_char(list, '/');
+        buf_put(list, str_cut(&models, ','));
+    }
+}
+
+/* Puts each of `models` once more for each of the Apis, and for `continues`, which is one to the
+ * queue (lua/queue/continuing.lua), if the engine does. Answers 400 and returns false for a word
  * that is none. */
 static bool put_models_of_apis(struct request *r, struct buf *list, struct str models)
 {
@@ -48,20 +59,18 @@ static bool put_models_of_apis(struct request *r, struct buf *list, struct str m
                                       STR("messages")};
     struct str given = request_param(r, "Apis");
     while (given.at != NULL) {
-        struct str api = str_trim(str_cut(&given, ',')), left = models;
+        struct str api = str_trim(str_cut(&given, ','));
         size_t i = 0;
         while (i < sizeof apis / sizeof *apis && !str_eq(apis[i], api))
             i++;
         if (api.n > 0 && i == sizeof apis / sizeof *apis)
             return explain_param(r, "Apis",
                                  "a list of `chat`, `completions`, `embeddings`, `messages`");
-        while (api.n > 0 && left.at != NULL) {
-            buf_put_char(list, ',');
-            buf_put(list, api);
-            buf_put_char(list, '/');
-            buf_put(list, str_cut(&left, ','));
-        }
+        if (api.n > 0)
+            put_models_of(list, api, models);
     }
+    if (request_param_is_true(r, "Continues") && request_param(r, "Apis").n > 0)
+        put_models_of(list, STR("continues"), models);
     return true;
 }
 
@@ -82,7 +91,7 @@ static bool read_models(struct request *r, struct str given, struct buf *list,
     if (list->is_over || list->n > MODELS_OF_APIS_MAX_BYTES) {
         respond_error(r, ERR_BAD_REQUEST,
                       "Models and Apis must be fewer: all models, and each of them once more for "
-                      "each of the Apis, make more than 1,024 bytes.");
+                      "each of the Apis and for Continues, make more than 1,024 bytes.");
         return false;
     }
     *ret_models = request_copy(r, buf_str(list));

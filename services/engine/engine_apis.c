@@ -10,6 +10,15 @@
 /* As nodes take them: as they are given, as names, and with those of Apis. */
 enum { MODELS_MAX_BYTES = 256, MODELS_NAMES_MAX_BYTES = 512, MODELS_OF_APIS_MAX_BYTES = 1024 };
 
+/* An Api to nodes, too, of engines that continue. */
+static const struct str continues = STR("continues");
+#define CONTINUES_BIT API_BIT(API_NR)
+
+static unsigned continues_bit(const struct config *config)
+{
+    return config_number(config, "continues") != 0 ? CONTINUES_BIT : 0;
+}
+
 /* Nodes keep each name as it is, and once more for each of the Apis. */
 bool engine_apis_fit(struct str models, unsigned apis)
 {
@@ -30,6 +39,8 @@ bool engine_apis_fit(struct str models, unsigned apis)
     for (enum api api = API_CHAT; api < API_NR; api++)
         if ((apis & API_BIT(api)) != 0)
             all += 1 + names.n + n * (strlen(api_name(api)) + 1);
+    if ((apis & CONTINUES_BIT) != 0)
+        all += 1 + names.n + n * (continues.n + 1);
     bool fits = !names.is_over && all <= MODELS_OF_APIS_MAX_BYTES;
     buf_fini(&names);
     return fits;
@@ -51,6 +62,7 @@ static unsigned usual_apis(const struct config *config)
         apis |= API_BIT(API_CHAT) | API_BIT(API_COMPLETIONS);
     else if (apis == 0)
         apis = API_BIT(API_CHAT);
+    apis |= continues_bit(config);
     return models == NULL || engine_apis_fit(str_of(models), apis) ? apis : 0;
 }
 
@@ -71,6 +83,7 @@ static bool read_apis(const struct config *config, unsigned *ret_apis)
             return false;
         *ret_apis |= API_BIT(api);
     }
+    *ret_apis |= continues_bit(config);
     return true;
 }
 

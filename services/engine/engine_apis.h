@@ -12,7 +12,7 @@
 
 /* Checks these flags. Returns false after a line on standard error. */
 bool engine_apis_check(const struct config *config) must_check;
-/* The Apis that are served, as API_BIT. */
+/* The Apis that are served, as API_BIT, and a bit for --continues. */
 unsigned engine_apis(const struct config *config);
 /* Returns whether nodes take so many models with these Apis. */
 bool engine_apis_fit(struct str models, unsigned apis) must_check;

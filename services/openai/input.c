@@ -23,10 +23,16 @@ static bool read_person(struct request *r, struct on_behalf *ret_whom)
     return on_behalf_of(r, given, ret_whom);
 }
 
-static bool read_n(struct request *r)
+static bool read_n(struct request *r, struct job_settings *settings)
 {
-    int64_t n;
-    return request_member(r, "n") == NULL || request_number(r, "n", 1, OPENAI_CHOICES_MAX, &n);
+    static const char *const others[] = {"echo", "suffix", "best_of"};
+    int64_t n = 1;
+    if (request_member(r, "n") != NULL && !request_number(r, "n", 1, OPENAI_CHOICES_MAX, &n))
+        return false;
+    settings->is_one_text = n == 1;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        settings->is_one_text &= request_member(r, others[i]) == NULL;
+    return true;
 }
 
 static bool read_stream(struct request *r, struct job_settings *settings)
@@ -79,7 +85,7 @@ static bool read_topic(struct request *r, struct job_settings *settings)
 bool input_read(struct request *r, struct job_settings *settings)
 {
     return request_text(r, "model", 1, OPENAI_MODEL_MAX_BYTES, &settings->model) &&
-           read_stream(r, settings) && read_n(r) && read_person(r, &settings->whom) &&
+           read_stream(r, settings) && read_n(r, settings) && read_person(r, &settings->whom) &&
            read_topic(r, settings);
 }
 

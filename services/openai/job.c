@@ -37,6 +37,7 @@ enum {
     REQUEST_MAX_BYTES = 9 << 20, /* as lua/queue/door_ask.lua takes it */
     ANSWER_MAX_BYTES = 32 << 20,
     RETRY_S = 10,
+    PAUSE_MS = 30000, /* for an engine that continues what was begun */
 };
 
 struct job {
@@ -44,7 +45,7 @@ struct job {
     struct job_settings settings;
     struct follow follow;
     struct stream stream;
-    struct deadline head, last;
+    struct deadline head, last, paused;
     struct left_listener left;
     struct usage usage;
     struct chunks chunks;
@@ -54,6 +55,7 @@ struct job {
     bool may_be_queued; /* from asking on, unless it was refused */
     bool has_ended;     /* its query has */
     bool is_over;       /* it is answered */
+    bool is_pause_over; /* for so long no engine has continued */
     bool has_given;     /* the client has pieces of this claim */
 };
 
@@ -84,6 +86,7 @@ static void finish(struct job *job)
     job->is_over = true;
     loop_cancel_deadline(loop, &job->head);
     loop_cancel_deadline(loop, &job->last);
+    loop_cancel_deadline(loop, &job->paused);
     follow_stop(&job->follow);
 }
 
@@ -267,12 +270,34 @@ static void on_restart(struct follow *follow)
     job->has_given = false;
 }
 
+/* The engine is lost, and another one may continue. */
+static void on_paused(struct follow *follow)
+{
+    struct job *job = of_follow(follow);
+    if (!job->has_given || !job->settings.is_stream || job->is_over)
+        return;
+    if (job->is_pause_over)
+        fail(job, ERR_ENGINE_LOST, NULL);
+    else if (!deadline_is_set(&job->paused))
+        loop_set_deadline(job->r->server->loop, &job->paused, PAUSE_MS);
+}
+
+/* Has one begun? */
+static void on_pause_over(struct deadline *deadline)
+{
+    struct job *job = container_of(deadline, struct job, paused);
+    job->is_pause_over = true;
+    follow_check(&job->follow);
+}
+
 static void on_piece(struct follow *follow, enum follow_kind kind, struct str text,
                      struct piece_id id)
 {
     struct job *job = of_follow(follow);
     if (job->is_over)
         return;
+    loop_cancel_deadline(job->r->server->loop, &job->paused);
+    job->is_pause_over = false;
     if (kind == FOLLOW_RESET)
         on_restart(follow);
     if (job->is_over)
@@ -433,6 +458,7 @@ static void on_gone(struct request *r)
     enum leaving_how how = is_served(job) ? LEAVING_SERVED : LEAVING_LEFT;
     loop_cancel_deadline(loop, &job->head);
     loop_cancel_deadline(loop, &job->last);
+    loop_cancel_deadline(loop, &job->paused);
     follow_fini(&job->follow);
     stream_fini(&job->stream);
     merged_fini(&job->merged);
@@ -523,7 +549,7 @@ static void ask(struct job *job)
     buf_init(&model, 1024);
     buf_init(&request, REQUEST_MAX_BYTES);
     row_put_who(&tail, job->settings.whom.user, job->settings.model);
-    buf_lit(&tail, "{}");
+    buf_put(&tail, job->settings.is_one_text ? STR("{}") : STR("{\"Continue\":false}"));
     row_put_trace(&tail, request_header(r, "traceparent"), r->id);
     buf_put_json(&tail, job->settings.title);
     buf_put(&model, str_of(apis[job->settings.api].name));
@@ -576,6 +602,7 @@ void job_start(struct request *r, const struct job_settings *settings)
     static const struct follow_events events = {.on_piece = on_piece,
                                                 .on_restart = on_restart,
                                                 .on_lost = on_restart,
+                                                .on_paused = on_paused,
                                                 .on_position = on_position,
                                                 .on_given = on_given,
                                                 .on_end = on_end,
@@ -599,6 +626,7 @@ void job_start(struct request *r, const struct job_settings *settings)
     r->on_gone = on_gone;
     job->head.on_expire = on_head_due;
     job->last.on_expire = on_last;
+    job->paused.on_expire = on_pause_over;
     job->left.on_left = on_left;
     loop_set_deadline(loop, &job->last, deadline_s(r) * 1000);
     request_on_left(r, &job->left);

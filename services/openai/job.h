@@ -24,6 +24,7 @@ struct job_settings {
     bool is_stream;    /* not of embeddings */
     bool has_usage;    /* a stream ends with the usage */
     bool wants_base64; /* embeddings */
+    bool is_one_text;  /* another engine may continue the answer */
 };
 
 /* Answers the request, whose body is what engines get. Texts live as long as the request. */

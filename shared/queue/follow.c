@@ -205,6 +205,15 @@ static bool give_kept(struct follow *f)
     return !piece_id_is_before(f->id, told);
 }
 
+/* A claim that is to be continued has not been counted as ended. */
+static void give_loss(struct follow *f, uint64_t claim)
+{
+    bool is_kept = claim < f->id.claim;
+    void (*on_loss)(struct follow *) = is_kept ? f->events->on_paused : f->events->on_lost;
+    if (f->has_text && on_loss != NULL)
+        on_loss(f);
+}
+
 /* --- reading ---------------------------------------------------------------------------------- */
 
 static void read_reply(struct follow *f, struct str reply)
@@ -232,8 +241,7 @@ static void read_reply(struct follow *f, struct str reply)
         end_with(f, &o);
         return;
     } else if (str_eq(o.status, STR("Open"))) {
-        if (f->has_text && f->events->on_lost != NULL)
-            f->events->on_lost(f);
+        give_loss(f, claim);
         give_position(f, &lines);
     }
     if (!has_more && !give_kept(f))

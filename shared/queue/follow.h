@@ -52,6 +52,9 @@ struct follow_events {
     /* The claim whose texts were given has ended without an answer, and no other one has begun. May
      * be NULL. */
     void (*on_lost)(struct follow *follow);
+    /* The same, but the texts stay: the next claim continues them if its engine can, or else begins
+     * again. Of deltas only. May be NULL. */
+    void (*on_paused)(struct follow *follow);
     /* Still Open, `position` queries would be served before it. `eta`: seconds, or "null". */
     void (*on_position)(struct follow *follow, uint64_t position, struct str eta);
     /* Everything available has been given. May be NULL. */

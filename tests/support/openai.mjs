@@ -163,18 +163,18 @@ export const deltaOf = (delta, { index = 0, finish_reason = null, ...more } = {}
 export class Engine {
   offset = 0;
 
-  constructor(cluster, { models = 'llama3', apis = 'chat,completions,embeddings', node, as = 'Inference_1' } = {}) {
-    Object.assign(this, { cluster, models, apis, node, as });
+  constructor(cluster, { models = 'llama3', apis = 'chat,completions,embeddings', continues, node, as = 'Inference_1' } = {}) {
+    Object.assign(this, { cluster, models, apis, continues, node, as });
   }
 
   poll(wait = 30) {
-    return this.cluster.claimOpen({ as: this.as, wait, detail: true, models: this.models, node: this.node, query: { Apis: this.apis } });
+    return this.cluster.claimOpen({ as: this.as, wait, detail: true, models: this.models, node: this.node, query: { Apis: this.apis, ...(this.continues ? { Continues: 'true' } : {}) } });
   }
 
   // Starts a poll that waits, and returns once it is known to: from then on its models are there.
   async park() {
     this.parked = this.poll();
-    const model = `${this.apis.split(',')[0]}/${this.models}`;
+    const model = `${this.continues ? 'continues' : this.apis.split(',')[0]}/${this.models}`;
     const classes = async () => {
       const keys = await this.cluster.redis.cmd('KEYS', '*:idle');
       return (await Promise.all(keys.map((key) => this.cluster.redis.cmd('ZRANGE', key, 0, -1)))).flat();
@@ -191,7 +191,7 @@ export class Engine {
     this.details = this.claim.Details[seq];
     this.body = JSON.parse(this.details.Request);
     this.of = { Topic: this.claim.Topic, Seq: Number(seq), Lease: this.claim.Lease };
-    this.offset = 0;
+    this.offset = this.details.Offset ?? 0;
     return this;
   }
 

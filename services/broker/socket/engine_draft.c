@@ -79,7 +79,7 @@ static void call_store(struct call_start start, const struct engine_draft *d, ui
     call_partial(start, .topic = str_of(d->topic), .seq = d->seq, .lease = d->lease,
                  .offset = offset, .think = stretch->think, .answer = stretch->answer,
                  .max_bytes = DRAFT_TEXT_MAX, .holder = d->all->holder, .mode = PARTIAL_SHOWN,
-                 .facts = STR(""), .deltas = STR(""));
+                 .facts = STR(""), .deltas = STR(""), .is_more = false);
 }
 
 void engine_draft_store_now(struct engine_draft *d)

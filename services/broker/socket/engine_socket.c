@@ -131,6 +131,7 @@ static char *common_query(struct request *r)
     buf_lit(&b, "&Detail=true");
     put_param(&b, r, "Models");
     put_param(&b, r, "Apis");
+    put_param(&b, r, "Continues");
     put_param(&b, r, "History");
     char *query = str_copy(buf_str(&b));
     buf_fini(&b);

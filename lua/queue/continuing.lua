@@ -1,0 +1,94 @@
+-- continuing: answers of the doors whose engine was lost in the middle. An engine that continues unfinished texts names
+-- its models as those of the Api `continues`, too (queue/apis.lua). While one is known for the model, the pieces of the
+-- lost claim stay, and so does its number; the next such engine gets them with the request (queue/request.lua). The
+-- field o:<seq> of an Open query says how many bytes they are. Any other engine begins again.
+-- What cannot be continued: an answer with more than text (e:<seq>, which `partial` sets: tool calls, several choices,
+-- reasoning, a choice that has ended), one without deltas, a request whose modifiers are not empty, a long text.
+local fallback = require('queue/fallback')
+local idle = require('queue/idle')
+local records = require('queue/records')
+local waiters = require('queue/waiters')
+local bounds = require('turn/bounds')
+local call = redis.call
+local match = string.match
+
+local PIECES_MAX, BYTES_MAX = 8192, 1048576
+local THERE_MS = 30000 -- as a door takes an engine for there (queue/doors.lua)
+
+local function log_of(turn, topic, seq)
+    return turn.prefix .. 'partials:' .. topic .. ':' .. seq
+end
+
+-- The model as engines name it that continue.
+local function mark_of(model)
+    return 'continues/' .. match(model, '^[^/]*/(.*)$')
+end
+
+local function is_there(turn, mark)
+    local seen = fallback.seen_at(turn, mark)
+    if seen and turn.now_ms - seen < THERE_MS then return true end
+    local waiter = idle.take_waiter(turn, idle.QUERIES, mark)
+    if waiter then idle.put_back(waiter) end
+    return waiter ~= nil
+end
+
+-- How many bytes of pieces an engine could continue; nil when none could.
+local function bytes_of(turn, topic, seq)
+    local got = call('HMGET', turn.prefix .. 't:' .. topic, 'r:' .. seq, 'e:' .. seq, 'q:' .. seq)
+    if not got[1] or got[2] then return nil end
+    local model = match(got[3], '^%d+\n%S+ %S+ (%S+/%S+) %S+\n[^\n]*\n[^\n]*\n{}\n')
+    local log = log_of(turn, topic, seq)
+    local last = model and call('XREVRANGE', log, '+', '-', 'COUNT', 1)[1]
+    local bytes = last and last[2][2] == 'd' and tonumber(match(last[1], '^%d+%-(%d+)$'))
+    if not bytes or bytes > BYTES_MAX or call('XLEN', log) > PIECES_MAX then return nil end
+    return is_there(turn, mark_of(model)) and bytes or nil
+end
+
+-- A claim of these Seqs ends without an answer. Keeps the pieces that are to be continued, deletes the others, and
+-- counts those whose claims are over.
+local function return_seqs(turn, topic, seqs)
+    local key, over = turn.prefix .. 't:' .. topic, {}
+    bounds.note_read(turn, 2 * #seqs, 0)
+    for i = 1, #seqs do
+        local seq = seqs[i]
+        local bytes = call('HEXISTS', key, 'r:' .. seq) == 1 and bytes_of(turn, topic, seq)
+        if bytes then
+            call('HSET', key, 'o:' .. seq, bytes)
+            call('HDEL', key, 'd:' .. seq, 'f:' .. seq)
+        else
+            over[#over + 1] = seq
+            call('DEL', log_of(turn, topic, seq))
+        end
+    end
+    records.count_ended(turn, topic, over)
+end
+
+-- An engine that names `models` claims a query of a door. Returns how many bytes of pieces it continues, or nil: then
+-- none are left.
+local function claim(turn, topic, seq, model, models)
+    local key = turn.prefix .. 't:' .. topic
+    local got = call('HMGET', key, 'o:' .. seq, 'w:' .. seq)
+    if not got[1] then return nil end
+    call('HDEL', key, 'o:' .. seq)
+    -- One that was cancelled meanwhile, and is opened again, has no log any more.
+    if idle.is_listed(models, mark_of(model)) and call('EXISTS', log_of(turn, topic, seq)) == 1 then return got[1] end
+    call('DEL', log_of(turn, topic, seq))
+    records.count_ended(turn, topic, {seq})
+    waiters.notify(turn, topic, seq, got[2], 'changed\n' .. topic .. '\n' .. seq)
+    return nil
+end
+
+-- The pieces that are continued, as partials has them, appended to `parts`.
+local function put_pieces(turn, topic, seq, parts)
+    local entries = call('XRANGE', log_of(turn, topic, seq), '-', '+', 'COUNT', PIECES_MAX)
+    bounds.note_read(turn, #entries / 16, 0)
+    for i = 1, #entries do
+        local id, said = entries[i][1], entries[i][2]
+        for _, part in ipairs({id, said[2], said[4]}) do
+            parts[#parts + 1] = #part .. ':'
+            parts[#parts + 1] = part
+        end
+    end
+end
+
+return {return_seqs = return_seqs, claim = claim, put_pieces = put_pieces}
