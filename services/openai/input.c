@@ -23,6 +23,20 @@ static bool read_person(struct request *r, struct on_behalf *ret_whom)
     return on_behalf_of(r, given, ret_whom);
 }
 
+/* As far as model servers keep what they promise: the texts are compared. */
+static bool is_repeatable(struct request *r)
+{
+    const struct json_span *temperature = request_member(r, "temperature");
+    if (request_member(r, "seed") != NULL)
+        return true;
+    if (temperature == NULL || temperature->kind != JSON_SPAN_NUMBER)
+        return false;
+    for (size_t i = 0; i < temperature->raw.n; i++)
+        if (strchr("123456789", temperature->raw.at[i]) != NULL)
+            return false;
+    return true;
+}
+
 static bool read_n(struct request *r, struct job_settings *settings)
 {
     static const char *const others[] = {"echo", "suffix", "best_of"};
@@ -30,6 +44,7 @@ static bool read_n(struct request *r, struct job_settings *settings)
     if (request_member(r, "n") != NULL && !request_number(r, "n", 1, OPENAI_CHOICES_MAX, &n))
         return false;
     settings->is_one_text = n == 1;
+    settings->is_repeatable = is_repeatable(r);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         settings->is_one_text &= request_member(r, others[i]) == NULL;
     return true;

@@ -17,6 +17,7 @@
 #include "services/openai/chunks.h"
 #include "services/openai/leaving.h"
 #include "services/openai/merged.h"
+#include "services/openai/repeated.h"
 #include "services/openai/vectors.h"
 #include "shared/ask/reply.h"
 #include "shared/ask/storage_limit.h"
@@ -48,6 +49,7 @@ struct job {
     struct deadline head, last, paused;
     struct left_listener left;
     struct usage usage;
+    struct repeated repeated; /* of a stream whose answer is generated again */
     struct chunks chunks;
     struct merged merged;
     uint64_t position; /* plus 1; 0: unknown */
@@ -224,6 +226,40 @@ static struct job *of_follow(struct follow *follow)
     return container_of(follow, struct job, follow);
 }
 
+static bool is_repeatable(const struct job *job)
+{
+    return job->settings.is_stream && job->settings.is_one_text && job->settings.is_repeatable;
+}
+
+/* A delta with that text, in the request's pool. */
+static struct str delta_of(struct job *job, struct str text)
+{
+    struct buf b;
+    bool is_chat = job->settings.api == OPENAI_CHAT;
+    buf_init(&b, ANSWER_MAX_BYTES);
+    buf_lit(&b, "{\"choices\":[{\"index\":0,");
+    buf_put(&b, is_chat ? STR("\"delta\":{\"content\":\"") : STR("\"text\":\""));
+    buf_put(&b, text);
+    buf_put(&b, is_chat ? STR("\"}}]}") : STR("\"}]}"));
+    struct str copy = request_copy(job->r, buf_str(&b));
+    buf_fini(&b);
+    return copy;
+}
+
+/* Returns whether there is nothing of the delta for the client, or changes it to the rest. */
+static bool leave_out(struct job *job, struct str *delta)
+{
+    struct str rest;
+    switch (repeated_take(&job->repeated, *delta, &rest)) {
+    case REPEATED_ALL: return false;
+    case REPEATED_NOTHING: return true;
+    case REPEATED_REST: *delta = delta_of(job, rest); return false;
+    case REPEATED_DIFFERS: break;
+    }
+    fail(job, ERR_ENGINE_LOST, NULL);
+    return true;
+}
+
 static void give_delta(struct job *job, struct str delta)
 {
     struct buf b;
@@ -234,6 +270,8 @@ static void give_delta(struct job *job, struct str delta)
         merged_add(&job->merged, delta);
         return;
     }
+    if (is_repeatable(job) && leave_out(job, &delta))
+        return;
     buf_init(&b, ANSWER_MAX_BYTES);
     chunks_put(&job->chunks, &b, delta);
     if (b.n > 0) {
@@ -265,8 +303,11 @@ static void on_restart(struct follow *follow)
 {
     struct job *job = of_follow(follow);
     merged_clear(&job->merged);
-    if (job->has_given && job->settings.is_stream && !job->is_over)
+    if (job->has_given && job->settings.is_stream && !job->is_over) {
+        if (is_repeatable(job) && repeated_begin(&job->repeated))
+            return;
         fail(job, ERR_ENGINE_LOST, NULL);
+    }
     job->has_given = false;
 }
 
@@ -276,7 +317,7 @@ static void on_paused(struct follow *follow)
     struct job *job = of_follow(follow);
     if (!job->has_given || !job->settings.is_stream || job->is_over)
         return;
-    if (job->is_pause_over)
+    if (job->is_pause_over && !is_repeatable(job))
         fail(job, ERR_ENGINE_LOST, NULL);
     else if (!deadline_is_set(&job->paused))
         loop_set_deadline(job->r->server->loop, &job->paused, PAUSE_MS);
@@ -418,6 +459,10 @@ static void on_end(struct follow *follow, const struct outcome *o)
         fail_with_outcome(job, o);
         return;
     }
+    if (repeated_is_short(&job->repeated)) {
+        fail(job, ERR_ENGINE_LOST, NULL);
+        return;
+    }
     finish(job);
     usage_say_facts(&job->usage, o->facts);
     buf_init(&facts, 4096);
@@ -463,6 +508,7 @@ static void on_gone(struct request *r)
     stream_fini(&job->stream);
     merged_fini(&job->merged);
     usage_fini(&job->usage);
+    repeated_fini(&job->repeated);
     if (job->may_be_queued)
         leaving_start(openai_of(r), &job->asked, how);
 }
@@ -614,6 +660,7 @@ void job_start(struct request *r, const struct job_settings *settings)
     asked_init(&job->asked, r, &settings->whom, settings->api, settings->topic,
                is_kept ? apis[settings->api].id : "ask.", is_kept);
     usage_init(&job->usage, request_entity(r).n);
+    repeated_init(&job->repeated);
     merged_init(&job->merged, settings->api, &job->usage);
     prepare_stream(job);
     follow_init(&job->follow, openai_of(r)->queue, &events, (struct piece_id){0, 0});

@@ -19,12 +19,13 @@ struct job_settings {
     struct str model; /* as the client named it: 1 to OPENAI_MODEL_MAX_BYTES, UTF-8 */
     struct str title; /* of the query, for people */
     struct on_behalf whom;
-    struct str topic;  /* that keeps it, a name; at == NULL: none */
-    bool is_stored;    /* without one, a topic of its own keeps it */
-    bool is_stream;    /* not of embeddings */
-    bool has_usage;    /* a stream ends with the usage */
-    bool wants_base64; /* embeddings */
-    bool is_one_text;  /* another engine may continue the answer */
+    struct str topic;   /* that keeps it, a name; at == NULL: none */
+    bool is_stored;     /* without one, a topic of its own keeps it */
+    bool is_stream;     /* not of embeddings */
+    bool has_usage;     /* a stream ends with the usage */
+    bool wants_base64;  /* embeddings */
+    bool is_one_text;   /* another engine may continue the answer */
+    bool is_repeatable; /* an equal request has an equal answer */
 };
 
 /* Answers the request, whose body is what engines get. Texts live as long as the request. */

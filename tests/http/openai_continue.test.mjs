@@ -104,6 +104,29 @@ suite('an engine that is lost in the middle', {}, ({ test, cluster }) => {
     }
   });
 
+  test('where equal requests have equal answers, what was sent is left out of the one that is generated again', async () => {
+    const again = async (body, deltas, options = {}) => {
+      const { engine, stream } = await begin([deltaOf({ role: 'assistant', content: 'One, "' }), deltaOf({ content: 'two' })], { body });
+      await lose(engine);
+      const second = await take({ continues: false, ...options });
+      for (const delta of deltas) assertOk(await second.give(delta));
+      const { status } = await second.answer([], { Answer: ['x'] });
+      assert.ok([200, 404, 409].includes(status), `${status}`); // the client may have its error already
+      return stream.whole();
+    };
+    const end = deltaOf({}, { finish_reason: 'length' });
+    for (const body of [{ temperature: 0 }, { temperature: 0.0, n: 1 }, { seed: 7, temperature: 1 }])
+      for (const contents of [['One, "two', ', three.'], ['One', ', "two, th', 'ree.'], ['One, "two, three.']]) {
+        const chunks = assertChunks(await again(body, [...contents.map((content) => deltaOf({ content })), end]));
+        assert.equal(contentOf(chunks), 'One, "two, three.');
+        assert.equal(chunks.at(-1).choices[0].finish_reason, 'length');
+      }
+    await assertLost(await again({ temperature: 0 }, [deltaOf({ content: 'One, "' }), deltaOf({ content: 'TWO' })]));
+    await assertLost(await again({ seed: 7 }, [deltaOf({ content: 'One' }), end]));
+    await assertLost(await again({ seed: 7 }, [deltaOf({ content: 'One' })]));
+    await assertLost(await again({ temperature: 0.1 }, []));
+  });
+
   test('a node that is killed with its engine, and one that is killed in front of the client', async () => {
     const node = await cluster.startNode();
     const { engine, stream } = await begin([deltaOf({ content: 'One, ' })], { node });
