@@ -3,7 +3,8 @@
  * no account and reads nothing from Redis: what the app shows comes from the other routes.
  *
  * The policy lets the page load files of its own origin only and talk to its own origin only. With
- * Trusted Types and no policy of its own, no text can become HTML or a script in it. */
+ * Trusted Types and no policy of its own, no text can become HTML or a script in it. Browsers
+ * report violations to violations.c, whose address is relative to the page. */
 #include "services/web/app.h"
 #include "services/web/web.h"
 #include "shared/http/request/explain.h"
@@ -13,7 +14,7 @@
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src "        \
     "'self'; "                                                                                     \
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "                                \
-    "require-trusted-types-for 'script'; trusted-types 'none'"
+    "require-trusted-types-for 'script'; trusted-types 'none'; report-uri violations"
 
 static const struct web_app_file *find_file(struct str name)
 {

@@ -21,4 +21,5 @@ const struct service web_service = {
     .routes = web_routes,
     .create = create,
     .destroy = free,
+    .put_metrics = web_put_violations,
 };

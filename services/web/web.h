@@ -7,6 +7,7 @@
 #define PARLEY_WEB_WEB_H
 
 #include "generated/routes_web.h"
+#include "shared/base/log.h"
 #include "shared/http/request/request.h"
 
 /* The cluster's numbers on the front page (front.c). */
@@ -18,6 +19,10 @@ struct front_numbers {
 
 struct web {
     struct front_numbers numbers;
+    struct log_limit violations; /* violations.c */
 };
+
+/* violations.c: its lines of /metrics. */
+void web_put_violations(struct buf *b);
 
 #endif

@@ -58,7 +58,7 @@ suite('the web app', { nodes: 1, sweep: false }, ({ test, cluster }) => {
     const policy = Object.fromEntries(headers['content-security-policy'].split('; ').map((one) => [one.split(' ')[0], one.split(' ').slice(1).join(' ')]));
     assert.deepEqual(policy, {
       'default-src': "'none'", 'script-src': "'self'", 'style-src': "'self'", 'img-src': "'self'", 'connect-src': "'self'", 'base-uri': "'none'",
-      'form-action': "'none'", 'frame-ancestors': "'none'", 'require-trusted-types-for': "'script'", 'trusted-types': "'none'",
+      'form-action': "'none'", 'frame-ancestors': "'none'", 'require-trusted-types-for': "'script'", 'trusted-types': "'none'", 'report-uri': 'violations',
     });
     assert.deepEqual([headers['referrer-policy'], headers['x-content-type-options']], ['no-referrer', 'nosniff']);
   });

@@ -7,15 +7,27 @@
 //   await app.ask('Why?')
 //   const engine = await takeQuestion(cluster)                   {Topic, Seq, Query, write(text), think(text), end(text)}
 //   await app.sees('42')                                         until the text of the page contains it
+//   watchReports(cluster)                                        after each test: no browser reported anything that the policy forbids
 //   app.assertSafe()                                             nothing was asked elsewhere, and the browser objects to nothing
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
+import { afterEach } from 'node:test';
 import { assertOk, eventually } from './harness.mjs';
 
 // A tab whose network is away or whose node dies says so in its console; everything else is a fault.
 const OF_THE_NETWORK =
   /^(Failed to load resource: |WebSocket connection to '[^']*' failed: Error [\w ]+: )(net::ERR_|the server responded with a status of (4\d\d|50[234])|Unexpected response code: (4\d\d|50[234]))/;
 const WAIT_MS = 20_000;
+
+// How much browsers have reported to the nodes that are alive.
+export async function reportsOf(cluster) {
+  const texts = await Promise.all(cluster.nodes.filter(({ alive }) => alive).map(async (node) => (await cluster.request('GET', '/metrics', { node })).text));
+  return texts.reduce((sum, text) => sum + Number(/^parley_policy_violations_total (\d+)$/m.exec(text)[1]), 0);
+}
+
+export function watchReports(cluster) {
+  afterEach(async () => assert.equal(await reportsOf(cluster), 0, 'browsers reported what the policy forbids'));
+}
 
 export async function openApp(browser, url, { path = 'app/', ...view } = {}) {
   return new App(await browser.open(new URL(path, url).href, view), url);

@@ -2,7 +2,7 @@
 //
 // The chat in a browser: asking, and answers that lose nothing on their way.
 import assert from 'node:assert/strict';
-import { openApp, takeQuestion } from '../support/app.mjs';
+import { openApp, takeQuestion, watchReports } from '../support/app.mjs';
 import { Browser, findBrowser } from '../support/browser.mjs';
 import { eventually, suite } from '../support/harness.mjs';
 import { ownShards } from '../support/shards.mjs';
@@ -13,6 +13,7 @@ const skip = findBrowser() ? false : 'no chromium is installed';
 const LONG = 'Leases end **after 150 seconds** unless they are renewed.\n\n1. The engine sends a heartbeat.\n2. The node stores it.\n\n```sh\ncurl -s http://node:8080/health\n```\n\n| State | Meaning |\n|---|---|\n| Open | waits |\n| Pending | is with an engine |\n';
 
 suite('the chat', { nodes: 2 }, ({ test, cluster }) => {
+  watchReports(cluster);
   async function inBrowser(use) {
     const browser = await Browser.start();
     try {

@@ -3,7 +3,7 @@
 // Documents in the web app: uploads and their progress, questions about them, the places that answers name, and the agent.
 import assert from 'node:assert/strict';
 import { after, before, beforeEach } from 'node:test';
-import { openApp } from '../support/app.mjs';
+import { openApp, watchReports } from '../support/app.mjs';
 import { passagesOf, withEngine } from '../support/asking.mjs';
 import { Browser, findBrowser } from '../support/browser.mjs';
 import { forgetLimits, uploadIndexed } from '../support/documents.mjs';
@@ -16,6 +16,7 @@ const HOSTILE = `<img src=x onerror=alert(1)> "a" & 'b'.txt`;
 const LEASES = `# Leases\n\n${prose(120, 3)}\n\nA lease lasts 150 seconds, unless it is renewed by a heartbeat.\n\n${prose(120, 4)}\n`;
 
 suite('documents in the web app', { nodes: 0 }, ({ test, cluster }) => {
+  watchReports(cluster);
   let embedder;
   let folder;
   before(async () => {

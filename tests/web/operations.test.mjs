@@ -2,7 +2,7 @@
 //
 // The page for operators: numbers, troubles, engines that are drained, questions that are tried again, the audit log.
 import assert from 'node:assert/strict';
-import { openApp } from '../support/app.mjs';
+import { openApp, watchReports } from '../support/app.mjs';
 import { Browser, findBrowser } from '../support/browser.mjs';
 import { assertOk, eventually, suite } from '../support/harness.mjs';
 import { assertReachable, VIEWS } from '../support/reach.mjs';
@@ -14,6 +14,7 @@ const skip = findBrowser() ? false : 'no chromium is installed';
 const HOSTILE = '<img src=x onerror=alert(1)> \u202eright to left\u202c & <b>bold</b>';
 
 suite('the page for operators', { nodes: 2, sweep: false }, ({ test, cluster }) => {
+  watchReports(cluster);
   async function inBrowser(use) {
     const browser = await Browser.start();
     try {

@@ -2,7 +2,7 @@
 //
 // Lookups and recommendations in the web app: a passage is picked, its matches are shown beside the topic, engines get what is recommended.
 import assert from 'node:assert/strict';
-import { openApp, takeQuestion } from '../support/app.mjs';
+import { openApp, takeQuestion, watchReports } from '../support/app.mjs';
 import { Browser, findBrowser } from '../support/browser.mjs';
 import { assertOk, eventually, suite } from '../support/harness.mjs';
 import { assertReachable, VIEWS } from '../support/reach.mjs';
@@ -17,6 +17,7 @@ const HOSTILE = 'Distance: 0.5\nDocument Name: \u202e<img src=x onerror=alert(1)
 const TYPES = ['Promote Answer', 'Suggest Improvement', 'Make Correction', 'Add Missing Info', 'Clarify Phrasing', 'Flag as Off Topic'];
 
 suite('passages in the web app', { nodes: 2 }, ({ test, cluster }) => {
+  watchReports(cluster);
   async function inBrowser(use) {
     const browser = await Browser.start();
     try {

@@ -3,7 +3,7 @@
 // The web app reaches everybody: keyboards, screen readers, phones, light and dark; axe-core looks at every page. PARLEY_TEST_SHOTS names a
 // folder for pictures.
 import assert from 'node:assert/strict';
-import { openApp, takeQuestion } from '../support/app.mjs';
+import { openApp, takeQuestion, watchReports } from '../support/app.mjs';
 import { Browser, findBrowser } from '../support/browser.mjs';
 import { assertOk, suite } from '../support/harness.mjs';
 import { assertReachable, VIEWS } from '../support/reach.mjs';
@@ -35,6 +35,7 @@ const ANSWER = `Parley keeps every question until it is **answered once**, whate
 - [ ] answered`;
 
 suite('the web app reaches everybody', { nodes: 1 }, ({ test, cluster }) => {
+  watchReports(cluster);
   async function inBrowser(use) {
     const browser = await Browser.start();
     try {

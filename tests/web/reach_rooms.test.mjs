@@ -2,7 +2,7 @@
 //
 // Rooms, workflows and approvals reach everybody: see reach.test.mjs. PARLEY_TEST_SHOTS names a folder for pictures.
 import assert from 'node:assert/strict';
-import { openApp } from '../support/app.mjs';
+import { openApp, watchReports } from '../support/app.mjs';
 import { a, openQuestion } from '../support/approvals.mjs';
 import { Browser, findBrowser } from '../support/browser.mjs';
 import { assertOk, suite } from '../support/harness.mjs';
@@ -16,6 +16,7 @@ ownShards(); // what a page shows: the same on any number of shards
 const skip = findBrowser() ? false : 'no chromium is installed';
 
 suite('rooms and workflows reach everybody', { nodes: 1 }, ({ test, cluster }) => {
+  watchReports(cluster);
   async function withApp({ name, ...view }, use) {
     const browser = await Browser.start();
     try {

@@ -2,7 +2,7 @@
 //
 // Rooms, bots and evaluations in the web app.
 import assert from 'node:assert/strict';
-import { openApp, takeQuestion } from '../support/app.mjs';
+import { openApp, takeQuestion, watchReports } from '../support/app.mjs';
 import { startBots } from '../support/bot_server.mjs';
 import { Browser, findBrowser } from '../support/browser.mjs';
 import { longTalk, PERSON } from '../support/evaluation_runs.mjs';
@@ -15,6 +15,7 @@ ownShards(); // what a page shows: the same on any number of shards
 const skip = findBrowser() ? false : 'no chromium is installed';
 
 suite('rooms in the web app', { nodes: 2, env: { PARLEY_ALLOW_PRIVATE_ENDPOINTS: 'on' } }, ({ test, cluster }) => {
+  watchReports(cluster);
   async function inBrowser(use) {
     const browser = await Browser.start();
     try {

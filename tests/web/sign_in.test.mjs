@@ -2,7 +2,7 @@
 //
 // Signing in to the web app, and what ends a session.
 import assert from 'node:assert/strict';
-import { openApp } from '../support/app.mjs';
+import { openApp, watchReports } from '../support/app.mjs';
 import { Browser, findBrowser } from '../support/browser.mjs';
 import { assertOk, eventually, suite } from '../support/harness.mjs';
 import { ownShards } from '../support/shards.mjs';
@@ -12,6 +12,7 @@ ownShards(); // what a page shows: the same on any number of shards
 const skip = findBrowser() ? false : 'no chromium is installed';
 
 suite('signing in', { nodes: 1, sweep: false }, ({ test, cluster }) => {
+  watchReports(cluster);
   const url = () => cluster.nodes[0].url;
   const secretOf = (name) => cluster.accounts[name].secret;
   async function inBrowser(use) {

@@ -4,7 +4,7 @@
 // Shards: 4, because lists of topics are merged.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { openApp, takeQuestion } from '../support/app.mjs';
+import { openApp, takeQuestion, watchReports } from '../support/app.mjs';
 import { Browser, findBrowser } from '../support/browser.mjs';
 import { assertOk, eventually, suite } from '../support/harness.mjs';
 import { findNginx, startNginx } from '../support/nginx.mjs';
@@ -13,6 +13,7 @@ const skip = findBrowser() ? false : 'no chromium is installed';
 const nginxReason = findNginx().reason;
 
 suite('topics in the web app', { nodes: 2 }, ({ test, cluster }) => {
+  watchReports(cluster);
   async function inBrowser(use) {
     const browser = await Browser.start();
     try {

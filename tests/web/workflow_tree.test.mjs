@@ -2,7 +2,7 @@
 //
 // The drawing of trees that branch, in the web app.
 import assert from 'node:assert/strict';
-import { openApp } from '../support/app.mjs';
+import { openApp, watchReports } from '../support/app.mjs';
 import { Browser, findBrowser } from '../support/browser.mjs';
 import { makeFolder, suite } from '../support/harness.mjs';
 import { ownShards } from '../support/shards.mjs';
@@ -32,6 +32,7 @@ const workflows = folder.file('workflows.yaml', FILE);
 process.on('exit', folder.remove);
 
 suite('the tree of a workflow in the web app', { nodes: 1, args: ['--workflows', workflows] }, ({ test, cluster }) => {
+  watchReports(cluster);
   async function drawn(use) {
     const browser = await Browser.start();
     try {

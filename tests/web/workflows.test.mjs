@@ -2,7 +2,7 @@
 //
 // Workflows and approvals in the web app.
 import assert from 'node:assert/strict';
-import { openApp } from '../support/app.mjs';
+import { openApp, watchReports } from '../support/app.mjs';
 import { a, openQuestion } from '../support/approvals.mjs';
 import { Browser, findBrowser } from '../support/browser.mjs';
 import { assertOk, eventually, suite } from '../support/harness.mjs';
@@ -16,6 +16,7 @@ const SQL = 'SELECT name FROM patterns LIMIT 2';
 const GOOD = { 'model.ruleToSQL': yes({ sql_query: SQL }, 'The statement is written.') };
 
 suite('workflows in the web app', { nodes: 2 }, ({ test, cluster }) => {
+  watchReports(cluster);
   async function inBrowser(use) {
     const browser = await Browser.start();
     try {
