@@ -179,7 +179,7 @@ sub read_row {
     my $route = {row => $row, method => $method, path => $path, of => $of, roles => roles_of($api, $of->{roles})};
     $route->{flags} = {map {$_ => 1} known_words($api, $of->{flags}, 'flag', @FLAGS)};
     known_words($api, $of->{checks}, 'credential', @{$api->{names}{securitySchemes}});
-    fault($api, $row, 'it has no response that says how it succeeds, such as 200') unless grep {/^(?:[12]\d\d|308)$/} keys %$of;
+    fault($api, $row, 'it has no response that says how it succeeds, such as 200') unless grep {/^(?:[12]\d\d|30[38])$/} keys %$of;
     my @methods = ($method, RouteFile::words($of->{also_methods}));
     my @paths = ($path, RouteFile::words($of->{also_paths}));
     $route->{spellings} = [map {my $one = $_; map {[$one, $_]} @paths} @methods];

@@ -59,6 +59,13 @@ static const struct config_group oidc_options = {
         OPTION_TEXT("oidc-audience", "NAME", "",
                     "Value that `aud` or `azp` of a provider's token must have. Required with a "
                     "provider."),
+        OPTION_TEXT("oidc-client-id", "NAME", "",
+                    "Name of Parley's client at the provider: people can sign in to the web app "
+                    "with it. The client's redirect address is --public-url and /auth/callback."),
+        OPTION_TEXT("oidc-client-secret-file", "FILE", NULL,
+                    "File with the client's secret. Without it the client is a public one."),
+        OPTION_TEXT("oidc-name", "TEXT", "",
+                    "Name of the provider in the web app. Default: the host of --oidc-issuer."),
         OPTION_BOOL("oidc-allow-private", "off",
                     "Allows the provider to have a private address and http:// URLs. For test "
                     "environments and trusted networks."),

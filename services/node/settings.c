@@ -11,7 +11,9 @@
 #include "shared/http/wire/listen.h"
 #include "shared/redis/start.h"
 
+#include <openssl/crypto.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -20,11 +22,17 @@ enum { REASON_MAX = 512, SHARED_SETTINGS_MAX_BYTES = 2048 };
 static bool read_oidc(struct settings *s)
 {
     const struct config *c = s->config;
-    const char *reason;
+    const char *reason, *file = config_text(c, "oidc-client-secret-file");
+    if (file != NULL && (s->client_secret = config_read_secret(file)) == NULL)
+        return false;
     s->oidc = (struct oidc_settings){
         .issuer = config_text(c, "oidc-issuer"),
         .jwks_url = config_text(c, "oidc-jwks-url"),
         .audience = config_text(c, "oidc-audience"),
+        .client_id = config_text(c, "oidc-client-id"),
+        .client_secret = s->client_secret,
+        .public_url = config_text(c, "public-url"),
+        .name = config_text(c, "oidc-name"),
         .is_private_allowed = config_number(c, "oidc-allow-private"),
         .retry_ms = config_number(c, "oidc-retry-seconds") * 1000,
         .refresh_ms = config_number(c, "oidc-refresh-seconds") * 1000,
@@ -185,6 +193,9 @@ void settings_fini(struct settings *settings)
     account_book_fini(&settings->accounts);
     buf_fini(&settings->shared_settings);
     tls_destroy(settings->tls);
+    if (settings->client_secret != NULL)
+        OPENSSL_cleanse(settings->client_secret, strlen(settings->client_secret));
+    free(settings->client_secret);
 }
 
 /* scheme://user:password@host, or a parameter. */

@@ -29,6 +29,7 @@ struct settings {
     struct queue_config queue; /* except for what is each node's own: id and callbacks */
     struct server_config server;
     struct oidc_settings oidc;
+    char *client_secret; /* of it; NULL: none */
     struct process_services services;
 };
 

@@ -12,6 +12,8 @@
 #include "services/web/ask.h"
 #include "services/web/web.h"
 #include "shared/base/clock.h"
+#include "shared/http/access/gate.h"
+#include "shared/http/access/oidc.h"
 #include "shared/http/request/accept.h"
 #include "shared/http/request/gather.h"
 #include "shared/http/request/respond.h"
@@ -48,8 +50,15 @@ static const struct front_numbers *numbers_of(struct request *r)
 static void put_json(struct buf *b, struct request *r)
 {
     const struct front_numbers *numbers = numbers_of(r);
+    const struct oidc *oidc = r->server->gate->oidc;
     buf_printf(b, "{\"name\":\"Parley\",\"description\":\"" SUMMARY "\",\"accepting\":%s,",
                is_accepting(r) ? "true" : "false");
+    buf_lit(b, "\"provider\":");
+    if (oidc != NULL && oidc_has_client(oidc))
+        buf_put_json(b, oidc_name(oidc));
+    else
+        buf_lit(b, "null");
+    buf_put_char(b, ',');
     if (numbers == NULL)
         buf_lit(b, "\"depth\":null,\"parked_polls\":null,\"in_flight\":null,");
     else

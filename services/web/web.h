@@ -20,6 +20,7 @@ struct front_numbers {
 struct web {
     struct front_numbers numbers;
     struct log_limit violations; /* violations.c */
+    unsigned sign_in_n;          /* exchanges with the OpenID provider that are under way */
 };
 
 /* violations.c: its lines of /metrics. */

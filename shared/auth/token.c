@@ -1,34 +1,21 @@
 /* SPDX-License-Identifier: MIT
  * token.c - see token.h.
  *
- * Tokens and links have a constant header each. It is compared, never parsed, so `alg` is HS256 or
- * the token is not ours: there is no code here that a token could talk into another algorithm, and
- * no link passes for a token. The MAC comes next, over the text as it stands, and is compared in
- * its base64url form: one spelling passes. JSON is parsed only after that, when it is known to be
- * our own writing; its checks stay, since another program might hold the same key.
+ * Tokens and links have a constant header each (token_text.h), so no link passes for a token.
  *
  * `gen` stands for the secret that the account had: an HMAC of it, under the same key. A text that
  * a token's MAC covers begins with a header, so no token is ever the MAC of a generation.
  */
-#include "shared/auth/token.h"
+#include "shared/auth/token_text.h"
 #include "shared/base/clock.h"
-
-#include "shared/base/base64url.h"
-#include "shared/base/json.h"
 
 #include <assert.h>
 #include <openssl/crypto.h>
-#include <openssl/hmac.h>
 #include <openssl/rand.h>
 #include <stdlib.h>
 
-enum {
-    MAC_BYTES = 32,
-    MAC_CHARS = 43,
-    /* A name of 128 bytes as JSON is at most 770, the rest below 230. */
-    PAYLOAD_MAX_BYTES = 1024,
-    REASON_BYTES = 160
-};
+/* A name of 128 bytes as JSON is at most 770, the rest below 230. */
+enum { PAYLOAD_MAX_BYTES = 1024 };
 
 /* base64url of {"alg":"HS256","typ":"JWT"} */
 static const struct str header = STR("eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9");
@@ -36,18 +23,6 @@ static const struct str header = STR("eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9");
 static const struct str link_header = STR("eyJhbGciOiJIUzI1NiIsInR5cCI6InBhcmxleS1saW5rIn0");
 static const struct str issuer = STR("parley");
 static const char generation[] = "generation of a secret";
-
-static void sign(const struct token_key *key, struct str text, char mac_chars[MAC_CHARS])
-{
-    unsigned char mac[EVP_MAX_MD_SIZE];
-    unsigned n = 0;
-    /* Fails when OpenSSL cannot allocate, or was set up without SHA-256. */
-    if (HMAC(EVP_sha256(), key->bytes, sizeof key->bytes, (const unsigned char *)text.at, text.n,
-             mac, &n) == NULL)
-        abort();
-    assert(n == MAC_BYTES);
-    base64url_encode(mac, n, mac_chars);
-}
 
 bool token_key_parse(struct str hex, struct token_key *ret_key)
 {
@@ -63,8 +38,7 @@ static void put_generation(const struct token_key *key, const struct account *ac
                            char hex[TOKEN_GENERATION_CHARS + 1])
 {
     unsigned char text[sizeof generation + ACCOUNT_NAME_MAX_BYTES + 1 + ACCOUNT_SECRET_MAX_BYTES];
-    unsigned char mac[EVP_MAX_MD_SIZE];
-    unsigned mac_n = 0;
+    unsigned char mac[MAC_BYTES];
     size_t n = sizeof generation; /* its NUL and the name's space keep the parts apart */
     memcpy(text, generation, n);
     memcpy(text + n, account->name.at, account->name.n);
@@ -72,8 +46,7 @@ static void put_generation(const struct token_key *key, const struct account *ac
     text[n++] = ' ';
     memcpy(text + n, account->secret.at, account->secret.n);
     n += account->secret.n;
-    if (HMAC(EVP_sha256(), key->bytes, sizeof key->bytes, text, n, mac, &mac_n) == NULL)
-        abort();
+    token_text_mac(key, (struct str){(const char *)text, n}, mac);
     OPENSSL_cleanse(text, n);
     str_hex(mac, TOKEN_GENERATION_CHARS / 2, hex);
 }
@@ -86,9 +59,8 @@ struct times {
 static void put_token(struct buf *out, const struct token_key *key, struct str kind,
                       const struct account *account, const struct times *times, const char *id)
 {
-    char mac_chars[MAC_CHARS], gen[TOKEN_GENERATION_CHARS + 1];
+    char gen[TOKEN_GENERATION_CHARS + 1];
     struct buf payload;
-    size_t start = out->n;
     put_generation(key, account, gen);
     buf_init(&payload, PAYLOAD_MAX_BYTES);
     buf_lit(&payload, "{\"iss\":\"parley\",\"sub\":");
@@ -103,17 +75,8 @@ static void put_token(struct buf *out, const struct token_key *key, struct str k
                (unsigned long long)times->now_s, (unsigned long long)times->expires_s);
     assert(!payload.is_over);
 
-    buf_put(out, kind);
-    buf_put_char(out, '.');
-    char *at = buf_reserve(out, payload.n * 4 / 3 + 1);
-    if (at != NULL)
-        out->n += base64url_encode((const unsigned char *)payload.at, payload.n, at);
+    token_text_put(out, key, kind, buf_str(&payload));
     buf_fini(&payload);
-    if (out->is_over)
-        return;
-    sign(key, (struct str){out->at + start, out->n - start}, mac_chars);
-    buf_put_char(out, '.');
-    buf_put(out, (struct str){mac_chars, MAC_CHARS});
 }
 
 void token_issue(struct buf *out, const struct token_key *key, const struct account *account,
@@ -135,38 +98,6 @@ void token_issue_link(struct buf *out, const struct token_key *key, const struct
     put_token(out, key, link_header, account, &times, id);
 }
 
-/* Finds the payload of a token whose header is ours and whose MAC is right. */
-static bool check_mac(const struct token_key *key, struct str kind, struct str token,
-                      struct str *ret_payload)
-{
-    char mac_chars[MAC_CHARS];
-    if (token.n > TOKEN_MAX_BYTES || token.n < kind.n + 2 + MAC_CHARS ||
-        !str_has_prefix(token, kind) || token.at[kind.n] != '.')
-        return false;
-    struct str signed_text = {token.at, token.n - MAC_CHARS - 1};
-    struct str payload = {token.at + kind.n + 1, signed_text.n - kind.n - 1};
-    if (signed_text.at[signed_text.n] != '.')
-        return false;
-    sign(key, signed_text, mac_chars);
-    if (!str_eq_secret((struct str){mac_chars, MAC_CHARS},
-                       (struct str){token.at + signed_text.n + 1, MAC_CHARS}))
-        return false;
-    *ret_payload = payload;
-    return true;
-}
-
-/* A NumericDate (RFC 7519, section 2) that is whole and not negative, small enough for sums not to
- * overflow. */
-static bool read_time(const json_t *payload, const char *name, uint64_t *ret_s)
-{
-    const json_t *value = json_object_get(payload, name);
-    if (!json_is_integer(value) || json_integer_value(value) < 0 ||
-        json_integer_value(value) > INT64_MAX / 2)
-        return false;
-    *ret_s = (uint64_t)json_integer_value(value);
-    return true;
-}
-
 static bool read_claims(const json_t *payload, uint64_t now_s, struct token_claims *ret_claims)
 {
     struct token_claims claims = {0};
@@ -176,11 +107,12 @@ static bool read_claims(const json_t *payload, uint64_t now_s, struct token_clai
         sub.n > TOKEN_SUB_MAX_BYTES || gen.n != TOKEN_GENERATION_CHARS ||
         !role_parse(json_member_str(payload, "role"), &claims.role))
         return false;
-    if (!read_time(payload, "exp", &claims.expires_s) || !read_time(payload, "nbf", &not_before_s))
+    if (!token_text_time(payload, "exp", &claims.expires_s) ||
+        !token_text_time(payload, "nbf", &not_before_s))
         return false;
     if (not_before_s > now_s + TOKEN_SKEW_S)
         return false;
-    if (!read_time(payload, "auth_time", &claims.proved_s))
+    if (!token_text_time(payload, "auth_time", &claims.proved_s))
         claims.proved_s = 0;
     struct str id = json_member_str(payload, "jti");
     if (id.n == TOKEN_ID_CHARS)
@@ -201,14 +133,9 @@ bool token_is_ours(struct str token)
 static enum err read_token(const struct token_key *key, struct str kind, struct str token,
                            uint64_t now_s, struct token_claims *ret_claims)
 {
-    struct str encoded;
-    unsigned char json[TOKEN_MAX_BYTES * 3 / 4];
-    size_t n;
-    char reason[REASON_BYTES];
-    json_t *payload;
     struct token_claims claims;
-    if (!check_mac(key, kind, token, &encoded) || !base64url_decode(encoded, json, &n) ||
-        !json_parse((struct str){(const char *)json, n}, reason, sizeof reason, &payload))
+    json_t *payload = token_text_read(key, kind, token);
+    if (payload == NULL)
         return ERR_UNAUTHORIZED;
     bool ok = read_claims(payload, now_s, &claims);
     json_decref(payload);

@@ -9,11 +9,14 @@ import Provider from 'oidc-provider';
 import MemoryAdapter from 'oidc-provider/lib/adapters/memory_adapter.js';
 
 // Its id is the audience of the identity tokens that it gets, so it is ours.
-export const CLIENT = { id: 'parley', secret: 'web-app-secret', redirect: 'https://app.example/back' };
+export const CLIENT = { id: 'parley', secret: 'web-app-secret', publicId: 'parley-in-public', redirect: 'https://app.example/back' };
 // What the application asks for; the provider names it in tokens by its audience.
 const RESOURCE = 'urn:example:parley';
 const KEYS_PATH = '/jwks';
 const DISCOVERY_PATH = '/.well-known/openid-configuration';
+const TOKEN_PATH = '/token';
+
+const LOGIN_PAGE = '<!doctype html><title>Provider</title><form method="post"><label>Name <input name="name"></label><button>Continue</button><button name="cancel" value="1">Cancel</button></form>';
 
 let generation = 0;
 
@@ -53,7 +56,7 @@ export function forge(header, claims, key) {
 // Its own, so that the provider does not warn of keeping everything in memory.
 class Adapter extends MemoryAdapter {}
 
-function configure(keys, audience) {
+function configure(keys, audience, redirects) {
   return {
     adapter: Adapter,
     ttl: Object.fromEntries(
@@ -65,10 +68,11 @@ function configure(keys, audience) {
       {
         client_id: CLIENT.id,
         client_secret: CLIENT.secret,
-        redirect_uris: [CLIENT.redirect],
+        redirect_uris: [CLIENT.redirect, ...redirects],
         grant_types: ['authorization_code', 'client_credentials'],
         response_types: ['code'],
       },
+      { client_id: CLIENT.publicId, token_endpoint_auth_method: 'none', redirect_uris: [CLIENT.redirect, ...redirects], grant_types: ['authorization_code'], response_types: ['code'] },
     ],
     pkce: { required: () => false },
     conformIdTokenClaims: false,
@@ -105,12 +109,14 @@ export class TestProvider {
   #port = 0;
   #provider;
   #requests = [];
-  #held;
+  #held = new Map();
   #answers = new Map();
   keys = makeKeys();
 
-  constructor({ audience = 'parley' } = {}) {
+  // `redirects`: further addresses that browsers may be sent back to.
+  constructor({ audience = 'parley', redirects = [] } = {}) {
     this.audience = audience;
+    this.redirects = redirects;
   }
 
   // Listens (again, on the port that it had).
@@ -138,7 +144,7 @@ export class TestProvider {
   // From now on it signs by these keys and shows them.
   rotate(keys = makeKeys()) {
     this.keys = keys;
-    this.#provider = new Provider(this.issuer, configure(keys, this.audience));
+    this.#provider = new Provider(this.issuer, configure(keys, this.audience, this.redirects));
     return keys;
   }
 
@@ -147,20 +153,29 @@ export class TestProvider {
     return this.#requests.filter((path) => path === KEYS_PATH).length;
   }
 
+  // How many codes were to be exchanged for tokens so far.
+  get tokenRequests() {
+    return this.#requests.filter((path) => path === TOKEN_PATH).length;
+  }
+
   // Requests for keys wait until release() is called; `arrived` resolves with the first.
-  hold() {
+  hold(path = KEYS_PATH) {
     let release;
     let arrive;
     const arrived = new Promise((resolve) => (arrive = resolve));
     const over = new Promise((resolve) => (release = resolve));
-    this.#held = { over, arrive };
+    this.#held.set(path, { over, arrive });
     return {
       arrived,
       release: () => {
-        this.#held = undefined;
+        this.#held.delete(path);
         release();
       },
     };
+  }
+
+  holdToken() {
+    return this.hold(TOKEN_PATH);
   }
 
   // Answers {status, headers, body} in the provider's stead; undefined: no more.
@@ -172,12 +187,17 @@ export class TestProvider {
     this.#answers.set(DISCOVERY_PATH, answer);
   }
 
+  answerToken(answer) {
+    this.#answers.set(TOKEN_PATH, answer);
+  }
+
   async #answer(request, response) {
     const path = request.url.split('?')[0];
     this.#requests.push(path);
-    if (path === KEYS_PATH && this.#held) {
-      this.#held.arrive();
-      await this.#held.over;
+    const held = this.#held.get(path);
+    if (held) {
+      held.arrive();
+      await held.over;
     }
     const answer = this.#answers.get(path);
     if (answer) return response.writeHead(answer.status ?? 200, answer.headers).end(answer.body ?? '');
@@ -185,27 +205,24 @@ export class TestProvider {
     return this.#provider.callback()(request, response);
   }
 
-  // The login page of the provider: the user named in the login_hint is believed.
+  // The login page of the provider: the user named in the login_hint or in the form is believed.
   async #logIn(request, response) {
     const { params } = await this.#provider.interactionDetails(request, response);
-    await this.#provider.interactionFinished(request, response, { login: { accountId: params.login_hint } });
+    let body = '';
+    for await (const chunk of request) body += chunk;
+    const form = new URLSearchParams(body);
+    const accountId = params.login_hint ?? form.get('name');
+    if (form.has('cancel')) return this.#provider.interactionFinished(request, response, { error: 'access_denied', error_description: 'Cancelled' });
+    if (!accountId) return response.writeHead(200, { 'content-type': 'text/html' }).end(LOGIN_PAGE);
+    return this.#provider.interactionFinished(request, response, { login: { accountId } });
   }
 
-  // Logs in as a browser does and fetches the tokens as the application behind it does:
-  // {access_token, id_token, ...}
-  async logIn(sub) {
+  // Follows an address of the provider as a browser does, until it leads back to `redirect`: where to.
+  async follow(address, redirect) {
+    let url = address;
     const jar = new Map();
     const cookies = () => [...jar].map(([name, value]) => `${name}=${value}`).join('; ');
-    const query = new URLSearchParams({
-      client_id: CLIENT.id,
-      response_type: 'code',
-      redirect_uri: CLIENT.redirect,
-      scope: 'openid profile email ask',
-      nonce: randomBytes(8).toString('hex'),
-      login_hint: sub,
-    });
-    let url = `${this.issuer}/auth?${query}`;
-    while (!url.startsWith(CLIENT.redirect)) {
+    while (!url.startsWith(redirect)) {
       // Not fetch: its older versions join several cookies into one header.
       const response = await new Promise((resolve, reject) => {
         http.get(url, { headers: { cookie: cookies() } }, resolve).on('error', reject);
@@ -219,6 +236,21 @@ export class TestProvider {
       if (!next) throw new Error(`the provider answered ${response.statusCode} to ${url}`);
       url = new URL(next, this.issuer).href;
     }
+    return url;
+  }
+
+  // Logs in as a browser does and fetches the tokens as the application behind it does:
+  // {access_token, id_token, ...}
+  async logIn(sub) {
+    const query = new URLSearchParams({
+      client_id: CLIENT.id,
+      response_type: 'code',
+      redirect_uri: CLIENT.redirect,
+      scope: 'openid profile email ask',
+      nonce: randomBytes(8).toString('hex'),
+      login_hint: sub,
+    });
+    const url = await this.follow(`${this.issuer}/auth?${query}`, CLIENT.redirect);
     const code = new URL(url).searchParams.get('code');
     if (!code) throw new Error(`no code in ${url}`);
     return this.#token({ grant_type: 'authorization_code', code, redirect_uri: CLIENT.redirect });

@@ -5,9 +5,10 @@
  * failures: only further failures are refused.
  *
  * A provider's token gets an account of its own making, for this request: role user, and `sub` for
- * a name. Names of configured accounts are taken, to whomever the provider gives them. A token
- * under a key that is not known yet waits for the keys, at most once; the request then continues by
- * itself.
+ * a name. Names of configured accounts are taken, even if the provider gives them to somebody. A
+ * token of ours of a person who signed in with the provider (person.h) gets the same. A provider's
+ * token under a key that is not known yet waits for the keys, at most once; the request then
+ * continues by itself.
  */
 #include "shared/http/access/authenticate.h"
 
@@ -55,18 +56,33 @@ static void on_counted(struct request *r, enum err error, struct str reply)
     refuse_failures(r, left_ms);
 }
 
+static struct failures_slots slots_of(struct request *r, struct str account)
+{
+    struct buf network;
+    buf_init(&network, PEER_TEXT_MAX);
+    peer_put_network(&network, peer_address(r));
+    struct failures_slots slots =
+        failures_slots(&r->server->gate->token_key, buf_str(&network), account);
+    buf_fini(&network);
+    return slots;
+}
+
+bool authenticate_may_try(struct request *r)
+{
+    uint64_t left_ms =
+        failures_left(r->server->gate->failures, slots_of(r, STR("")), clock_mono_ms());
+    if (left_ms > 0)
+        refuse_failures(r, left_ms);
+    return left_ms == 0;
+}
+
 /* `account`: as claimed, whether there is one or not: nothing here may show that. */
 static bool fail(struct request *r, struct str account, const char *detail)
 {
     struct server *server = r->server;
-    struct buf network;
     struct failing *failing = request_alloc(r, sizeof *failing);
     metrics_add(server->metrics, METRIC_LOGIN_FAILURES, 1);
-    buf_init(&network, PEER_TEXT_MAX);
-    peer_put_network(&network, peer_address(r));
-    *failing = (struct failing){
-        failures_slots(&server->gate->token_key, buf_str(&network), account), detail};
-    buf_fini(&network);
+    *failing = (struct failing){slots_of(r, account), detail};
     uint64_t left_ms = failures_count(server->gate->failures, failing->slots, clock_mono_ms());
     if (left_ms > 0) {
         refuse_failures(r, left_ms);
@@ -104,20 +120,6 @@ struct str authenticate_token(struct request *r)
     if (r->route->takes_token_param)
         return request_param(r, "token");
     return (struct str){NULL, 0};
-}
-
-static bool check_own_token(struct request *r, struct str token)
-{
-    if (!r->server->gate->has_token_key) {
-        respond_error(r, ERR_REDIS_LOST, NULL);
-        return false;
-    }
-    enum err error = gate_check_token(r->server->gate, token, &r->account, &r->expires_s);
-    if (error == ERR_UNAUTHORIZED)
-        return fail_token(r, token);
-    if (error != ERR_OK)
-        respond_error(r, error, NULL);
-    return error == ERR_OK;
 }
 
 /* --- tokens of a provider --------------------------------------------------------------------- */
@@ -231,6 +233,35 @@ static bool check_provider_token(struct request *r, struct str token,
     return fail_token(r, token);
 }
 
+/* --- tokens of ours --------------------------------------------------------------------------- */
+
+static enum err check_person(struct request *r, struct str token)
+{
+    struct person person;
+    enum err error = gate_check_person(r->server->gate, token, &person);
+    if (error == ERR_OK) {
+        become(r, &person.claims);
+        person_fini(&person);
+    }
+    return error;
+}
+
+static bool check_own_token(struct request *r, struct str token)
+{
+    if (!r->server->gate->has_token_key) {
+        respond_error(r, ERR_REDIS_LOST, NULL);
+        return false;
+    }
+    enum err error = person_is_token(token)
+                         ? check_person(r, token)
+                         : gate_check_token(r->server->gate, token, &r->account, &r->expires_s);
+    if (error == ERR_UNAUTHORIZED)
+        return fail_token(r, token);
+    if (error != ERR_OK)
+        respond_error(r, error, NULL);
+    return error == ERR_OK;
+}
+
 /* --- all together ----------------------------------------------------------------------------- */
 
 static bool is_login(const struct request *r)
@@ -284,7 +315,7 @@ static bool check_token(struct request *r, struct str token, void (*on_known)(st
                       "The bearer token is longer than 8 KiB: use one with fewer claims.");
         return false;
     }
-    if (token_is_ours(token) || r->server->gate->oidc == NULL)
+    if (token_is_ours(token) || person_is_token(token) || r->server->gate->oidc == NULL)
         return check_own_token(r, token);
     return check_provider_token(r, token, on_known);
 }

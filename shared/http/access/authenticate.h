@@ -21,6 +21,10 @@ struct str authenticate_token(struct request *r);
  * failure as that of a token, and answers 401 with `detail`, a constant, or 429. */
 void authenticate_fail(struct request *r, const char *detail);
 
+/* For the same routes, before a check that costs somebody else something: answers 429 and returns
+ * false while this network's failures are refused. */
+bool authenticate_may_try(struct request *r) must_check;
+
 /* Returns whether the request has credentials, valid or not, or a body that may contain some. The
  * route is known. */
 bool authenticate_is_tried(struct request *r);

@@ -63,6 +63,19 @@ static void set_end(struct slot *s, uint64_t now_ms, uint64_t ttl_ms)
     s->end_s = (uint32_t)((now_ms + ttl_ms + 999) / 1000);
 }
 
+static uint64_t refused_ms(const struct slot *s, uint64_t now_ms)
+{
+    return s->n > FAILURES_MAX ? s->end_s * UINT64_C(1000) - now_ms : 0;
+}
+
+uint64_t failures_left(struct failures *failures, struct failures_slots slots, uint64_t now_ms)
+{
+    uint64_t left[2];
+    for (unsigned i = 0; i < 2; i++)
+        left[i] = refused_ms(current(failures, slots.of[i], now_ms), now_ms);
+    return left[0] < left[1] ? left[0] : left[1];
+}
+
 uint64_t failures_count(struct failures *failures, struct failures_slots slots, uint64_t now_ms)
 {
     uint64_t left_ms = UINT64_MAX;
@@ -72,7 +85,7 @@ uint64_t failures_count(struct failures *failures, struct failures_slots slots, 
             set_end(s, now_ms, FAILURES_WINDOW_MS);
         if (s->n <= FAILURES_MAX)
             s->n++;
-        uint64_t left = s->n > FAILURES_MAX ? s->end_s * UINT64_C(1000) - now_ms : 0;
+        uint64_t left = refused_ms(s, now_ms);
         left_ms = left < left_ms ? left : left_ms;
     }
     return left_ms;

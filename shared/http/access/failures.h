@@ -33,6 +33,9 @@ struct failures_slots failures_slots(const struct token_key *key, struct str net
 /* Counts a failure on this thread. Returns for how many milliseconds to refuse the slots, including
  * this failure; 0: not yet. */
 uint64_t failures_count(struct failures *failures, struct failures_slots slots, uint64_t now_ms);
+/* Returns for how many milliseconds this thread refuses the slots; 0: it does not. Counts
+ * nothing. */
+uint64_t failures_left(struct failures *failures, struct failures_slots slots, uint64_t now_ms);
 /* Redis has decided: the slots are refused for `ttl_ms`. */
 void failures_refuse(struct failures *failures, struct failures_slots slots, uint64_t now_ms,
                      uint64_t ttl_ms);

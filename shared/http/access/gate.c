@@ -33,6 +33,48 @@ enum err gate_check_token(struct gate *gate, struct str token, const struct acco
                               clock_wall_s(), ret_account, ret_expires_s);
 }
 
+void gate_put_source(const struct gate *gate, struct buf *out)
+{
+    const struct oidc_settings *settings = oidc_settings_of(gate->oidc);
+    buf_put(out, str_of(settings->issuer));
+    buf_put_char(out, ' ');
+    buf_put(out, str_of(settings->client_id));
+}
+
+typedef enum err read_person(const struct token_key *key, struct str source, struct str text,
+                             uint64_t now_s, struct person *ret_person);
+
+static enum err check(struct gate *gate, read_person *read, struct str text,
+                      struct person *ret_person)
+{
+    struct person person;
+    struct buf source;
+    if (gate->oidc == NULL || !oidc_has_client(gate->oidc))
+        return ERR_REVOKED;
+    buf_init(&source, 2 * OIDC_URL_MAX_BYTES);
+    gate_put_source(gate, &source);
+    enum err error = read(&gate->token_key, buf_str(&source), text, clock_wall_s(), &person);
+    buf_fini(&source);
+    if (error != ERR_OK)
+        return error;
+    if (accounts_find(gate_accounts(gate), person.claims.sub) != NULL) {
+        person_fini(&person);
+        return ERR_REVOKED;
+    }
+    *ret_person = person;
+    return ERR_OK;
+}
+
+enum err gate_check_person(struct gate *gate, struct str token, struct person *ret_person)
+{
+    return check(gate, person_read_token, token, ret_person);
+}
+
+enum err gate_check_code(struct gate *gate, struct str code, struct person *ret_person)
+{
+    return check(gate, person_read_code, code, ret_person);
+}
+
 struct gate *gate_create(struct loop *loop, const struct server_config *config,
                          struct shards *shards, struct metrics *metrics)
 {

@@ -8,6 +8,7 @@
 #define PARLEY_HTTP_GATE_H
 
 #include "shared/auth/accounts.h"
+#include "shared/auth/person.h"
 #include "shared/auth/token_cache.h"
 #include "shared/redis/call.h"
 
@@ -44,6 +45,15 @@ void gate_on_up(struct gate *gate);
 /* Verifies a token from login (token_verify); requires an account book and the token key. */
 enum err gate_check_token(struct gate *gate, struct str token, const struct account **ret_account,
                           uint64_t *ret_expires_s) must_check;
+
+/* Names the provider and our client there, for texts of person.h. Requires such a client. */
+void gate_put_source(const struct gate *gate, struct buf *out);
+/* Verifies the token of a person who signed in with the provider (person_read_token), whose name
+ * may not be that of an account. Requires an account book and the token key. */
+enum err gate_check_person(struct gate *gate, struct str token,
+                           struct person *ret_person) must_check;
+/* The same for a code (person_read_code). */
+enum err gate_check_code(struct gate *gate, struct str code, struct person *ret_person) must_check;
 
 /* The current accounts; requires an account book. */
 static inline const struct accounts *gate_accounts(const struct gate *gate)

@@ -54,7 +54,7 @@ struct oidc {
     struct deadline again; /* the next refresh */
     struct list waiters;   /* struct oidc_waiter */
     size_t waiter_n;
-    char jwks_url[OIDC_URL_MAX_BYTES]; /* "": not known yet */
+    struct oidc_addresses addresses;
 };
 
 static void move(struct oidc *oidc, enum oidc_state to)
@@ -88,6 +88,20 @@ static bool is_plain(const char *url)
     return str_has_prefix(str_of(url), STR("http://"));
 }
 
+/* oidc_check_settings for the client. */
+static const char *check_client(const struct oidc_settings *settings, const char **ret_reason)
+{
+    *ret_reason = "needs --oidc-client-id";
+    if (!is_given(settings->client_id))
+        return settings->client_secret != NULL ? "oidc-client-secret-file" : NULL;
+    *ret_reason = "needs --oidc-issuer, and no --oidc-jwks-url: the addresses for signing in are "
+                  "found by discovery";
+    if (!is_given(settings->issuer) || is_given(settings->jwks_url))
+        return "oidc-client-id";
+    *ret_reason = "needs --public-url: the provider sends browsers back there";
+    return is_given(settings->public_url) ? NULL : "oidc-client-id";
+}
+
 const char *oidc_check_settings(const struct oidc_settings *settings, const char **ret_reason)
 {
     const char *const urls[] = {settings->issuer, settings->jwks_url};
@@ -105,26 +119,61 @@ const char *oidc_check_settings(const struct oidc_settings *settings, const char
     }
     *ret_reason =
         "is required with a provider: otherwise tokens issued for other services would be accepted";
-    return oidc_is_wanted(settings) && !is_given(settings->audience) ? "oidc-audience" : NULL;
+    if (oidc_is_wanted(settings) && !is_given(settings->audience))
+        return "oidc-audience";
+    return check_client(settings, ret_reason);
 }
 
-bool oidc_parse_discovery(struct str json, const char *issuer, char jwks_url[OIDC_URL_MAX_BYTES],
+/* Copies an address of the document. https stays https. False: there is none, or it is of no use,
+ * as *ret_why says. */
+static bool read_address(const json_t *document, const char *name, const char *issuer,
+                         char address[OIDC_URL_MAX_BYTES], const char **ret_why)
+{
+    struct str url = json_member_str(document, name);
+    *ret_why = "is not a URL";
+    if (!is_url(url))
+        return false;
+    *ret_why = "is http:// but the issuer is https://";
+    if (!is_plain(issuer) && !str_has_prefix(url, STR("https://")))
+        return false;
+    memcpy(address, url.at, url.n);
+    address[url.n] = 0;
+    return true;
+}
+
+/* By default a provider takes it in a header. */
+static bool is_secret_in_body(const json_t *document)
+{
+    const json_t *methods = json_object_get(document, "token_endpoint_auth_methods_supported");
+    bool is_in_body = false;
+    for (size_t i = 0; i < json_array_size(methods); i++) {
+        struct str method = json_str(json_array_get(methods, i));
+        if (str_eq(method, STR("client_secret_basic")))
+            return false;
+        is_in_body = is_in_body || str_eq(method, STR("client_secret_post"));
+    }
+    return is_in_body;
+}
+
+bool oidc_parse_discovery(struct str json, const char *issuer, struct oidc_addresses *ret_addresses,
                           char *reason, size_t reason_size)
 {
+    struct oidc_addresses found = {.is_secret_in_body = false};
+    const char *why;
     json_t *document;
     bool ok = false;
     if (!json_parse(json, reason, reason_size, &document))
         return false;
-    struct str url = json_member_str(document, "jwks_uri");
     if (!str_eq(json_member_str(document, "issuer"), str_of(issuer))) {
         snprintf(reason, reason_size, "the discovery document names another issuer");
-    } else if (!is_url(url)) {
-        snprintf(reason, reason_size, "jwks_uri is not a URL");
-    } else if (!is_plain(issuer) && !str_has_prefix(url, STR("https://"))) {
-        snprintf(reason, reason_size, "jwks_uri is http:// but the issuer is https://");
+    } else if (!read_address(document, "jwks_uri", issuer, found.keys, &why)) {
+        snprintf(reason, reason_size, "jwks_uri %s", why);
     } else {
-        memcpy(jwks_url, url.at, url.n);
-        jwks_url[url.n] = 0;
+        if (!read_address(document, "authorization_endpoint", issuer, found.authorization, &why) ||
+            !read_address(document, "token_endpoint", issuer, found.token, &why))
+            found.authorization[0] = found.token[0] = 0;
+        found.is_secret_in_body = is_secret_in_body(document);
+        *ret_addresses = found;
         ok = true;
     }
     json_decref(document);
@@ -163,7 +212,8 @@ static void end_fetch(struct oidc *oidc, const char *reason)
     bool was_well = oidc->keys != NULL && oidc->ended_ms != 0 && !oidc->has_failed;
     uint64_t retry_ms =
         oidc->settings->retry_ms > EMPTY_RETRY_MS ? oidc->settings->retry_ms : EMPTY_RETRY_MS;
-    const char *where = oidc->state == OIDC_DISCOVERING ? oidc->settings->issuer : oidc->jwks_url;
+    const char *where =
+        oidc->state == OIDC_DISCOVERING ? oidc->settings->issuer : oidc->addresses.keys;
     if (reason != NULL)
         log_write(LOG_WARN, "cannot fetch keys from the OpenID provider", LOG_S("reason", reason),
                   LOG_S("url", where),
@@ -236,11 +286,11 @@ static void on_discovery(void *context, const struct http_response *response)
     struct oidc *oidc = context;
     char reason[REASON_BYTES];
     const char *why = why_useless(response, reason, sizeof reason);
-    if (why == NULL && !oidc_parse_discovery(response->body, oidc->settings->issuer, oidc->jwks_url,
-                                             reason, sizeof reason))
+    if (why == NULL && !oidc_parse_discovery(response->body, oidc->settings->issuer,
+                                             &oidc->addresses, reason, sizeof reason))
         why = reason;
     if (why == NULL)
-        get(oidc, OIDC_FETCHING, oidc->jwks_url);
+        get(oidc, OIDC_FETCHING, oidc->addresses.keys);
     else
         end_fetch(oidc, why);
 }
@@ -257,8 +307,8 @@ static void fetch(struct oidc *oidc, bool is_refresh)
 {
     bool is_fixed = is_given(oidc->settings->jwks_url);
     loop_cancel_deadline(oidc->loop, &oidc->again);
-    if (is_fixed || (!is_refresh && oidc->jwks_url[0] != 0))
-        get(oidc, OIDC_FETCHING, oidc->jwks_url);
+    if (is_fixed || (!is_refresh && oidc->addresses.keys[0] != 0))
+        get(oidc, OIDC_FETCHING, oidc->addresses.keys);
     else
         discover(oidc);
 }
@@ -274,6 +324,34 @@ enum jwt_fault oidc_verify(struct oidc *oidc, struct str token, struct jwt_claim
 {
     struct jwt_policy policy = {str_of(oidc->settings->issuer), str_of(oidc->settings->audience)};
     return jwt_verify(oidc->keys, token, &policy, clock_wall_s(), ret_claims);
+}
+
+/* A token may have several audiences, and names in `azp` the one that asked for it. */
+static bool is_for_client(const struct jwt_claims *claims, struct str client)
+{
+    const json_t *aud = json_object_get(claims->payload, "aud");
+    struct str asked_by = json_member_str(claims->payload, "azp");
+    bool is_in = str_eq(json_str(aud), client);
+    for (size_t i = 0; i < json_array_size(aud); i++)
+        is_in = is_in || str_eq(json_str(json_array_get(aud, i)), client);
+    return is_in && (asked_by.at == NULL || str_eq(asked_by, client));
+}
+
+enum jwt_fault oidc_verify_identity(struct oidc *oidc, struct str token,
+                                    struct jwt_claims *ret_claims)
+{
+    struct str client = str_of(oidc->settings->client_id);
+    struct jwt_policy policy = {str_of(oidc->settings->issuer), client};
+    struct jwt_claims claims;
+    enum jwt_fault fault = jwt_verify(oidc->keys, token, &policy, clock_wall_s(), &claims);
+    if (fault != JWT_GOOD)
+        return fault;
+    if (!is_for_client(&claims, client)) {
+        jwt_claims_fini(&claims);
+        return JWT_AUDIENCE;
+    }
+    *ret_claims = claims;
+    return JWT_GOOD;
 }
 
 static uint64_t may_fetch_at_ms(const struct oidc *oidc)
@@ -321,6 +399,36 @@ struct oidc_view oidc_read_view(const struct oidc *oidc)
     return view;
 }
 
+bool oidc_has_client(const struct oidc *oidc)
+{
+    return is_given(oidc->settings->client_id);
+}
+
+struct str oidc_name(const struct oidc *oidc)
+{
+    struct str host = str_of(oidc->settings->issuer);
+    if (is_given(oidc->settings->name))
+        return str_of(oidc->settings->name);
+    for (size_t i = 0; i < 2; i++) /* behind the scheme */
+        str_cut(&host, '/');
+    return str_cut(&host, '/');
+}
+
+const struct oidc_settings *oidc_settings_of(const struct oidc *oidc)
+{
+    return oidc->settings;
+}
+
+const struct oidc_addresses *oidc_addresses_of(const struct oidc *oidc)
+{
+    return &oidc->addresses;
+}
+
+struct http_client *oidc_http(struct oidc *oidc)
+{
+    return oidc->client;
+}
+
 unsigned oidc_retry_after_s(const struct oidc *oidc)
 {
     uint64_t at_ms = may_fetch_at_ms(oidc), now_ms = clock_mono_ms();
@@ -341,7 +449,7 @@ struct oidc *oidc_create(struct loop *loop, const struct oidc_settings *settings
     oidc->metrics = metrics;
     oidc->again.on_expire = on_again;
     if (is_given(settings->jwks_url))
-        snprintf(oidc->jwks_url, sizeof oidc->jwks_url, "%s", settings->jwks_url);
+        snprintf(oidc->addresses.keys, sizeof oidc->addresses.keys, "%s", settings->jwks_url);
     oidc->client = http_client_create(&client);
     http_client_attach(oidc->client, loop);
     fetch(oidc, true);

@@ -68,7 +68,15 @@ static bool is_good_token(struct server *server, const struct route *route, stru
 {
     const struct account *account;
     struct jwt_claims provided;
+    struct person person;
     uint64_t expires_s;
+    if (person_is_token(token)) {
+        bool is_theirs = server->gate->has_token_key &&
+                         gate_check_person(server->gate, token, &person) == ERR_OK;
+        if (is_theirs)
+            person_fini(&person);
+        return is_theirs && may_use(route, ROLE_USER);
+    }
     if (token_is_ours(token) || server->gate->oidc == NULL)
         return server->gate->has_token_key &&
                gate_check_token(server->gate, token, &account, &expires_s) == ERR_OK &&

@@ -196,7 +196,8 @@ void respond_instead(struct request *r, enum err error)
         r->exchange.is_answered = false;
     r->held = NULL;
     r->exchange.h2o->res.headers.size = 0;
-    respond_error(r, error, NULL);
+    bool is_link = error == ERR_NONCE_USED && !r->is_signed; /* whose id was used up as a nonce */
+    respond_error(r, error, is_link ? "This was used before, and works once: begin again." : NULL);
 }
 
 /* One that has changed nothing can be sent again. */

@@ -2,7 +2,7 @@
 import type { ComponentType } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { Chat } from './chat/chat';
-import { place } from './router';
+import { place, type Arrival } from './router';
 import { canEnter, session, type Session } from './session/session';
 import { SignIn } from './session/sign_in';
 import { t } from './texts';
@@ -52,8 +52,7 @@ function CurrentPage({ session }: { session: Session }) {
   return ASKING.includes(session.role) ? <Chat session={session} /> : <LazyPage name="operations" session={session} words={[]} />;
 }
 
-/** `code`: of the link that led here, which signs in. */
-export function App({ code }: { code: string | undefined }) {
+export function App({ arrival }: { arrival: Arrival | undefined }) {
   const now = session.value;
-  return now && canEnter(now) ? <CurrentPage key={now.user} session={now} /> : <SignIn code={code} />;
+  return now && canEnter(now) ? <CurrentPage key={now.user} session={now} /> : <SignIn arrival={arrival} />;
 }

@@ -8,12 +8,12 @@ import './style/frame.css';
 import './style/chat.css';
 import './style/markdown.css';
 import { App } from './app';
-import { takeCode } from './router';
+import { takeArrival } from './router';
 import { startSession } from './session/session';
 import { loadTexts } from './texts';
 import { startTheme } from './ui/theme';
 
 startTheme();
-const code = takeCode();
+const arrival = takeArrival();
 startSession();
-void loadTexts().then(() => render(<App code={code} />, document.getElementById('app')!));
+void loadTexts().then(() => render(<App arrival={arrival} />, document.getElementById('app')!));

@@ -4,8 +4,11 @@
 //   #/                 a new topic
 //   #/t/TOPIC          a topic
 //   #/PAGE[/WORD…]     another page (ui/navigation.tsx), and what it shows
-//   #code=CODE         a link that signs in once
+//   #code=CODE             a link that signs in once
+//   #signed-in=CODE        the way back from the OpenID provider
+//   #not-signed-in=WORD    the same, when it signed nobody in
 import { signal } from '@preact/signals';
+import { comeBack } from './session/provider';
 
 export type Place = { at: 'new' } | { at: 'topic'; topic: string } | { at: 'page'; page: string; words: string[] };
 
@@ -31,11 +34,19 @@ export function go(to: Place, { replaces = false } = {}): void {
   place.value = read();
 }
 
-/** The code of a link that signs in, which then is no longer in the address or in the history. */
-export function takeCode(): string | undefined {
-  const [, code] = /^#code=(.+)$/.exec(location.hash) ?? [];
-  if (code !== undefined) go({ at: 'new' }, { replaces: true });
-  return code;
+/** How one came here, if it was to sign in: by a link, or from the OpenID provider with a code or with the reason why there is none. */
+export interface Arrival {
+  by: 'code' | 'signed-in' | 'not-signed-in';
+  word: string;
+}
+
+/** Afterwards its code is no longer in the address or in the history. */
+export function takeArrival(): Arrival | undefined {
+  const [, by, word] = /^#(code|signed-in|not-signed-in)=(.+)$/.exec(location.hash) ?? [];
+  if (by === undefined) return undefined;
+  history.replaceState(null, '', (by !== 'code' && comeBack()) || hrefOf({ at: 'new' }));
+  place.value = read();
+  return { by: by as Arrival['by'], word: word! };
 }
 
 for (const name of ['hashchange', 'popstate']) addEventListener(name, () => (place.value = read()));

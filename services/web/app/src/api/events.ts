@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // events: server-sent events out of a response that is read while it comes. EventSource cannot do it: it sends no Authorization.
-import { Unreachable } from './request';
+
+/** No response has come, or not all of it: the network or the node is away. */
+export class Unreachable extends Error {}
 
 export interface ServerEvent {
   name: string;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // request: one request to the node that served this page. Nothing else is ever asked.
+import { Unreachable } from './events';
+
 const ROOT = new URL('../', location.href.replace(/[?#].*/, ''));
 const PATIENCE_MS = 30_000;
 
@@ -22,8 +24,7 @@ export class Problem extends Error {
   }
 }
 
-/** No response has come: the network or the node is away. */
-export class Unreachable extends Error {}
+export { Unreachable };
 
 export interface Call {
   query?: Record<string, string | number>;

@@ -4,11 +4,14 @@
 // renews it for twelve hours. Other tabs of this browser offer theirs to a new one, and sign out together.
 import { signal } from '@preact/signals';
 import { addressOf, Problem, rootPath, send, Unreachable, type Call } from '../api/request';
+import { exchange } from './provider';
 import { signed } from './sign';
 
 export type Role = 'frontend' | 'user' | 'engine' | 'operator';
 export interface Session {
   user: string;
+  /** What the OpenID provider calls them. */
+  name?: string;
   role: Role;
   token: string;
   /** By this browser's clock, whatever the node's says: from when the token came. */
@@ -34,6 +37,8 @@ const changeListeners = new Set<(topic: string) => void>();
 let timer: ReturnType<typeof setTimeout> | undefined;
 
 const isAlive = (one: Session) => one.expiresAt > Date.now();
+/** What people call the user. */
+export const nameOf = (one: Session) => one.name ?? one.user;
 /** Engines have nothing to do here. */
 export const canEnter = (one: Session) => one.role !== 'engine';
 
@@ -49,8 +54,8 @@ function restore(): Session | null {
 // --- its life ---
 
 async function readLogin(response: Response): Promise<Session> {
-  const { User, Role, Token, ExpiresIn } = await response.json();
-  return { user: User, role: Role, token: Token, cameAt: Date.now(), expiresAt: Date.now() + ExpiresIn * 1000 };
+  const { User, Name, Role, Token, ExpiresIn } = await response.json();
+  return { user: User, name: Name, role: Role, token: Token, cameAt: Date.now(), expiresAt: Date.now() + ExpiresIn * 1000 };
 }
 
 function keep(next: Session): void {
@@ -102,6 +107,7 @@ async function renew(old: Session): Promise<void> {
 
 export const signIn = async (user: string, secret: string) => keep(await readLogin(await send('GET', 'api/login', { query: signed(user, secret) })));
 export const signInByCode = async (code: string) => keep(await readLogin(await send('POST', 'api/login', { body: { code } })));
+export const signInByProvider = async (code: string) => keep(await readLogin(await exchange(code)));
 export const continueAs = (offer: Session) => keep(offer);
 
 export function signOut(): void {

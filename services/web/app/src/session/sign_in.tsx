@@ -3,9 +3,11 @@
 // sign_in: the page for who is not signed in. The secret is used for one signature and then forgotten.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { addressOf } from '../api/request';
+import type { Arrival } from '../router';
 import { t } from '../texts';
 import { Icon, Mark } from '../ui/icons';
-import { canEnter, continueAs, ending, offers, Problem, session, signIn, signInByCode, signOut } from './session';
+import { findProvider, goToProvider } from './provider';
+import { canEnter, continueAs, ending, nameOf, offers, Problem, session, signIn, signInByCode, signInByProvider, signOut } from './session';
 
 const NAME_KEY = 'parley.name';
 const TOO_MANY = 429;
@@ -16,11 +18,12 @@ interface Fault {
   untilMs: number;
 }
 
-function faultOf(error: unknown, isLink: boolean): Fault {
+/** `refused`: the text for credentials that are wrong. */
+function faultOf(error: unknown, refused: string): Fault {
   const words = t().signIn;
   if (!(error instanceof Problem)) return { text: words.unreachable, untilMs: 0 };
   if (error.status === TOO_MANY) return { text: '', untilMs: Date.now() + Math.max(1, error.retryAfterS) * 1000 };
-  if (error.status === 401) return { text: isLink ? words.badLink : words.wrong, untilMs: 0 };
+  if (error.status === 401) return { text: refused, untilMs: 0 };
   return { text: error.detail, untilMs: 0 };
 }
 
@@ -51,7 +54,7 @@ function Offers() {
     <div class="offers">
       {offers.value.map((offer) => (
         <button type="button" class="button is-main is-wide" key={offer.user} onClick={() => continueAs(offer)}>
-          <Icon name="person" /> <bdi>{t().signIn.continueAs(offer.user)}</bdi>
+          <Icon name="person" /> <bdi>{t().signIn.continueAs(nameOf(offer))}</bdi>
         </button>
       ))}
       <p class="divider">{t().signIn.other}</p>
@@ -78,21 +81,41 @@ function Secret({ isBad }: { isBad: boolean }) {
   );
 }
 
-export function SignIn({ code }: { code: string | undefined }) {
+function Provider() {
+  const words = t().signIn;
+  const [name, setName] = useState<string | null>(null);
+  useEffect(() => void findProvider().then(setName, () => setName(null)), []);
+  if (name === null) return null;
+  return (
+    <div class="offers">
+      <button type="button" class="button is-main is-wide" onClick={goToProvider}>
+        <bdi>{words.with(name)}</bdi>
+      </button>
+      <p class="divider">{words.withAccount}</p>
+    </div>
+  );
+}
+
+export function SignIn({ arrival }: { arrival: Arrival | undefined }) {
   const words = t().signIn;
   const [fault, setFault] = useState<Fault>({ text: '', untilMs: 0 });
   const [isBusy, setBusy] = useState(false);
   const heading = useRef<HTMLHeadingElement>(null);
   const waitS = useCountdown(fault.untilMs);
 
-  const attempt = async (enter: Promise<void>, isLink: boolean) => {
+  const attempt = async (enter: Promise<void>, refused: string) => {
     setBusy(true);
-    await enter.catch((error: unknown) => setFault(faultOf(error, isLink)));
+    await enter.catch((error: unknown) => setFault(faultOf(error, refused)));
     setBusy(false);
+  };
+  const arrive = ({ by, word }: Arrival) => {
+    if (by === 'code') void attempt(signInByCode(word), words.badLink);
+    else if (by === 'signed-in') void attempt(signInByProvider(word), words.badReturn);
+    else setFault({ text: words.notSignedIn[word as keyof typeof words.notSignedIn] ?? words.notSignedIn.failed, untilMs: 0 });
   };
   useEffect(() => {
     document.title = `${words.title} · ${t().appName}`;
-    if (code !== undefined) void attempt(signInByCode(code), true);
+    if (arrival) arrive(arrival);
     else if (ending.value) heading.current?.focus();
   }, []);
 
@@ -102,7 +125,7 @@ export function SignIn({ code }: { code: string | undefined }) {
     const name = String(data.get('name')).trim();
     localStorage.setItem(NAME_KEY, name);
     setFault({ text: '', untilMs: 0 });
-    void attempt(signIn(name, String(data.get('secret'))), false);
+    void attempt(signIn(name, String(data.get('secret'))), words.wrong);
   };
   const shown = waitS > 0 ? words.wait(waitS) : fault.text;
   const why = reason();
@@ -122,6 +145,7 @@ export function SignIn({ code }: { code: string | undefined }) {
           </button>
         )}
         <Offers />
+        <Provider />
         <form onSubmit={onSubmit}>
           <div class="field">
             <label for="name">{words.name}</label>

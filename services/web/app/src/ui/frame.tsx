@@ -6,7 +6,7 @@ import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { addressOf } from '../api/request';
-import { isLast, session, signOut } from '../session/session';
+import { isLast, nameOf, session, signOut } from '../session/session';
 import { chooseLanguage, language, languages, t, type Language } from '../texts';
 import { Dialogs } from './dialog';
 import { Icon, Mark } from './icons';
@@ -27,7 +27,7 @@ function Account() {
     <div class="account">
       {isLast.value && <p class="note">{words.endsSoon(minutes)}</p>}
       <Menu
-        name={words.menu(now.user)}
+        name={words.menu(nameOf(now))}
         isUp
         groups={[
           { title: words.theme, items: themes.map((one) => ({ text: words.themes[one], isChosen: theme.value === one, onChoose: () => void (theme.value = one) })) },
@@ -36,9 +36,9 @@ function Account() {
         ]}
       >
         <span class="avatar" aria-hidden="true">
-          {[...now.user][0]?.toUpperCase()}
+          {[...nameOf(now)][0]?.toUpperCase()}
         </span>
-        <bdi>{now.user}</bdi>
+        <bdi>{nameOf(now)}</bdi>
       </Menu>
     </div>
   );
