@@ -190,7 +190,7 @@ describe('nginx before nodes of which one is killed', { skip: reason }, () => {
         await cluster.start();
         const ports = await Promise.all(Array.from({ length: nodesOfConfig() }, freePort));
         for (const port of ports) await cluster.startNode({ listen: `127.0.0.1:${port}` });
-        nginx = await startNginx(ports, program);
+        nginx = await startNginx(ports, { program });
         await kind.prepare?.(cluster);
         const { response } = openRequest(nginx.url, 'GET', kind.path(cluster, newNonce()), { timeout: 90_000 });
         const holder = () =>

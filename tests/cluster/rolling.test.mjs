@@ -33,7 +33,7 @@ class Site {
     this.cluster = await new Cluster({ nodes: 0, aof: true, args: FLAGS }).start();
     this.ports = await Promise.all(Array.from({ length: nodesOfConfig() }, freePort));
     this.nodes = await Promise.all(this.ports.map((port) => this.#launch(port)));
-    this.nginx = await startNginx(this.ports, program);
+    this.nginx = await startNginx(this.ports, { program });
   }
 
   #launch(port) {

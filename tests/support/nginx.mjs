@@ -3,7 +3,7 @@
 // nginx: a real one in front of nodes, with deploy/nginx.conf as it is, except for addresses, paths, which nodes run which
 // services, and what only newer versions know (`resolve`).
 //
-//   const nginx = await startNginx(ports);   // of node1, node2 … of that file
+//   const nginx = await startNginx(ports);   // of node1, node2 … of that file; {path: '/below'}: below a path that nodes do not see
 //   nginx.url, nginx.requests()              // each {method, path, status, upstreams} so far: the ports of nodes that were tried
 //   await nginx.stop();
 import { spawn, spawnSync } from 'node:child_process';
@@ -26,12 +26,13 @@ export const failTimeoutMs = () => Math.max(...[...readConfig().matchAll(/fail_t
 
 const readConfig = () => readFileSync(join(ROOT, 'deploy/nginx.conf'), 'utf8');
 
-function adapt(text, dir, listen, ports) {
+function adapt(text, dir, listen, ports, path) {
   const temp = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
   let config = text
     .replace(/^ *include .*\n/gm, '')
     // The nodes of tests run all services, so each upstream has all of them.
     .replace(/( *server) node\d+:\d+(?: resolve)?([^;]*;)\n(?: *server node[^\n]*\n)*/g, (_, server, rest) => ports.map((port) => `${server} 127.0.0.1:${port}${rest}\n`).join(''))
+    .replace('location / {', path ? `location ${path}/ {\n            rewrite ^${path}(/.*)$ $1 break;` : '$&')
     .replace(/listen \d+;/, `listen 127.0.0.1:${listen};`)
     .replace(/^(user|worker_processes) .*\n/gm, '')
     .replace(/(error_log \S+) emerg;/, '$1 warn;') // what failed, for whom a test fails
@@ -44,10 +45,10 @@ function adapt(text, dir, listen, ports) {
   return `daemon off;\nworker_processes 1;\n${process.getuid() === 0 ? 'user root;\n' : ''}${config}`;
 }
 
-export async function startNginx(ports, program = findNginx().program) {
+export async function startNginx(ports, { program = findNginx().program, path = '' } = {}) {
   const folder = makeFolder();
   const listen = await freePort();
-  const path = folder.file('nginx.conf', adapt(readConfig(), folder.dir, listen, ports));
+  const path = folder.file('nginx.conf', adapt(readConfig(), folder.dir, listen, ports, path));
   const child = adopt(spawn(program, ['-e', join(folder.dir, 'error.log'), '-p', folder.dir, '-c', path], { stdio: 'ignore' }));
   const read = (name) => (existsSync(join(folder.dir, name)) ? readFileSync(join(folder.dir, name), 'utf8') : '');
   try {
