@@ -49,6 +49,13 @@ void web_show_app(struct request *r)
     respond_empty(r, 308);
 }
 
+/* Pages of any origin load it, even those that isolate themselves. */
+void web_show_embed(struct request *r)
+{
+    respond_header(r, "cross-origin-resource-policy", STR("cross-origin"));
+    send_file(r, STR("embed.js"));
+}
+
 void web_show_app_file(struct request *r)
 {
     send_file(r, request_path_param(r, "file"));

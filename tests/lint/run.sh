@@ -45,7 +45,8 @@ check_app() {
         return
     fi
     rm -rf $made
-    (cd $app && node_modules/.bin/tsc && node_modules/.bin/vite build --outDir "$OLDPWD/$made" --emptyOutDir)
+    (cd $app && node_modules/.bin/tsc && node_modules/.bin/vite build --outDir "$OLDPWD/$made" --emptyOutDir &&
+        node_modules/.bin/vite build --config vite.embed.config.js --outDir "$OLDPWD/$made")
     diff -r $app/dist $made >/dev/null || {
         echo "app: $app/dist is not what its sources give: ./dev web builds it" >&2
         return 1

@@ -11,6 +11,7 @@
 #include "services/documents/ask/ask_prompt.h"
 #include "services/documents/ask/cited_answer.h"
 #include "services/documents/handlers.h"
+#include "shared/http/request/explain.h"
 #include "shared/http/request/peer.h"
 
 #include <openssl/sha.h>
@@ -146,16 +147,30 @@ static struct str visitor_of(struct request *r, struct str address)
     return request_copy(r, str_of(name));
 }
 
+/* A page that names a collection must not get answers of another one. */
+static bool is_public(struct request *r, struct str collection)
+{
+    struct str ours = str_of(documents_of(r)->settings->public_collection);
+    if (collection.at == NULL || str_eq(collection, ours))
+        return true;
+    explain(r, ERR_BAD_REQUEST, "This node answers over the collection %s only, not over %s.",
+            explain_quoted(r, ours), explain_quoted(r, collection));
+    return false;
+}
+
 void documents_ask(struct request *r)
 {
     struct ask *ask = request_alloc(r, sizeof *ask);
     unsigned top_k;
+    struct str collection;
     struct buf limits;
     *ask = (struct ask){.space = public_space(r), .visitor = visitor_of(r, peer_address(r))};
     if (!request_body(r) ||
         !ask_input_question(r, "question", QUESTION_MAX_CHARS, &ask->question) ||
         !ask_input_optional_text(r, "context", CONTEXT_MAX_CHARS, &ask->context) ||
-        !ask_input_top_k(r, "top_k", &top_k))
+        !ask_input_top_k(r, "top_k", &top_k) ||
+        !request_optional_text(r, "collection", SPACE_MAX_BYTES, &collection) ||
+        !is_public(r, collection))
         return;
     buf_init(&limits, 4 * PEER_TEXT_MAX);
     buf_lit(&limits, "public_ask:");
