@@ -10,6 +10,7 @@ beside them, as NAME.right. The folder of a text is the encoding that its source
 usage: collect.py FOLDER CLONE...
 """
 import collections
+import functools
 import gzip
 import io
 import json
@@ -36,6 +37,23 @@ DETECTORS = ("chardet/chardet", "freedesktop/uchardet", "CharsetDetector/UTF-unk
 
 def git(clone, *arguments):
     return subprocess.run(["git", "-C", clone, *arguments], stdout=subprocess.PIPE, check=True).stdout
+
+
+@functools.lru_cache(maxsize=None)
+def reader(clone):
+    command = ["git", "-C", clone, "cat-file", "--batch"]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+
+def show(clone, blob):
+    """The content of a blob: a repository has one process for all of them."""
+    pipes = reader(clone)
+    pipes.stdin.write(blob.encode() + b"\n")
+    pipes.stdin.flush()
+    size = int(pipes.stdout.readline().split()[2])
+    content = pipes.stdout.read(size)
+    pipes.stdout.read(1)
+    return content
 
 
 def sources(clones):
@@ -107,14 +125,14 @@ def articles(folder, repository, commit, clone):
     """Web pages whose article is marked: the benchmark's by hand, Readability's as its tests expect it."""
     files = dict(tree(clone, commit))
     if "ground-truth.json" in files:
-        for key, entry in json.loads(git(clone, "show", files["ground-truth.json"])).items():
-            page = gzip.decompress(git(clone, "show", files["html/%s.html.gz" % key]))
+        for key, entry in json.loads(show(clone, files["ground-truth.json"])).items():
+            page = gzip.decompress(show(clone, files["html/%s.html.gz" % key]))
             write(folder, "html", "benchmark-%s.html" % key, page, entry["articleBody"].encode())
     for path, blob in files.items():
         if repository == "mozilla/readability" and path.endswith("/expected.html"):
             page = files[path.replace("expected.html", "source.html")]
             name = "readability-%s.html" % path.split("/")[-2]
-            write(folder, "html", name, git(clone, "show", page), git(clone, "show", blob))
+            write(folder, "html", name, show(clone, page), show(clone, blob))
 
 
 def books(folder, repository, commit, clone):
@@ -127,7 +145,7 @@ def books(folder, repository, commit, clone):
             book.writestr("mimetype", "application/epub+zip")
             for path, blob in files.items():
                 if path.startswith(root) and path != root + "mimetype":
-                    book.writestr(path[len(root):], git(clone, "show", blob), zipfile.ZIP_DEFLATED)
+                    book.writestr(path[len(root):], show(clone, blob), zipfile.ZIP_DEFLATED)
         if packed.tell() <= 2 * LARGEST:
             write(folder, "epub", "%s+%s.epub" % (repository.replace("/", "+"), root.strip("/").split("/")[-1]), packed.getvalue())
 
@@ -146,7 +164,7 @@ def main(folder, clones):
     for kind, files in candidates.items():
         limit = LIMITS["text"] // max(encodings, 1) if kind.startswith("text/") else LIMITS.get(kind, OTHERS)
         for repository, path, blob, end, clone in choose(files, limit):
-            content = git(clone, "show", blob)
+            content = show(clone, blob)
             if not content.startswith(POINTER):
                 write(folder, kind, name_of(repository, path, blob, end), content)
 
