@@ -102,7 +102,7 @@ static bool is_in_parentheses(struct str s)
     return s.n > 1 && depth == 0;
 }
 
-static void wrap(struct buf *text, size_t from)
+void equation_wrap(struct buf *text, size_t from)
 {
     struct str inside = {text->at + from, text->n - from};
     if (inside.n == 0 || is_simple(inside) || is_in_parentheses(inside) ||
@@ -230,6 +230,6 @@ bool equation_end(struct equation *equation, const struct xml_tag *tag)
     else if (equation->text.n == node->from)
         drop_sign(&equation->text, in, tag->name);
     else if (is_wrapped(in, tag->name))
-        wrap(&equation->text, node->from);
+        equation_wrap(&equation->text, node->from);
     return false;
 }

@@ -35,6 +35,9 @@ void equation_text(struct equation *equation, struct str text);
 /* Returns true when the equation has ended: its text is `equation->text`, until equation_clear. */
 bool equation_end(struct equation *equation, const struct xml_tag *tag);
 void equation_clear(struct equation *equation);
+/* Puts what begins at `from` in parentheses, unless it is empty, one number, word or sign, or in
+ * parentheses already. */
+void equation_wrap(struct buf *text, size_t from);
 /* Returns whether an equation is open. */
 static inline bool equation_is_open(const struct equation *equation)
 {

@@ -3,6 +3,8 @@
  * that is not known here, what it contains is put. */
 #include "shared/extract/html_math.h"
 
+#include "shared/extract/docx_equations.h"
+
 enum { DEPTH_MAX = 64, PARTS_MAX = 3 };
 
 /* Signs between the parts of an element; the parts are in parentheses if they are long. */
@@ -40,26 +42,10 @@ static void put_parts(struct math *math, uint32_t i, unsigned depth)
 /* Puts a part in parentheses if it is more than one number, name or sign. */
 static void put_grouped(struct math *math, uint32_t i, unsigned depth)
 {
-    size_t before = math->out->n, letters = 0;
+    size_t from = math->out->n;
     math->is_apart = false;
-    buf_put_char(math->out, '(');
     put(math, i, depth);
-    bool is_long = false;
-    for (size_t k = before + 1; k < math->out->n; k++) {
-        char c = math->out->at[k];
-        bool is_word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '.' || (unsigned char)c >= 0x80;
-        is_long |= !is_word;
-        letters++;
-    }
-    if (math->out->is_over)
-        return;
-    if (is_long) {
-        buf_put_char(math->out, ')');
-    } else {
-        memmove(math->out->at + before, math->out->at + before + 1, letters);
-        math->out->n--;
-    }
+    equation_wrap(math->out, from);
 }
 
 static void put_form(struct math *math, uint32_t i, const struct form *form, unsigned depth)

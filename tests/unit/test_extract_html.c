@@ -179,6 +179,13 @@ static void a_formula_is_one_line(void **state)
         {"<math><mfrac><mrow><mi>a</mi><mo>+</mo><mi>b</mi></mrow><mn>2</mn></mfrac></math>",
          "(a+b)/2"},
         {"<math><msqrt><mi>a</mi><mo>+</mo><mn>1</mn></msqrt></math>", "sqrt(a+1)"},
+        {"<math><msup><mi>e</mi><mrow><mi>n</mi><mo>&minus;</mo><mi>k</mi></mrow></msup></math>",
+         "e^(n−k)"},
+        {"<math><mo>(</mo><mn>1</mn><mo>+</mo><mi>x</mi><msup><mo>)</mo><mn>2</mn></msup></math>",
+         "(1+x)^2"},
+        {"<math><msup><mrow><mo>(</mo><mi>a</mi><mo>+</mo><mi>b</mi><mo>)</mo></mrow><mn>2</mn>"
+         "</msup></math>",
+         "(a+b)^2"},
         {"<math><mroot><mi>a</mi><mn>3</mn></mroot></math>", "root(a,3)"},
         {"<math><munderover><mo>&sum;</mo><mrow><mi>i</mi><mo>=</mo><mn>1</mn></mrow><mi>n</mi>"
          "</munderover><msub><mi>x</mi><mi>i</mi></msub></math>",
