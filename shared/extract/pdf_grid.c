@@ -6,7 +6,11 @@
 #include "shared/base/mem.h"
 
 #define SAME_CELL 0.6F /* of the line's height */
-#define PARTED 0.3F    /* room between words of two cells; between two words it is 0.22 */
+/* Room between words of two cells: between two words of one it is 0.2 to 0.3 of the line's height,
+ * or as wide as the narrowest room of that line, but not wider than FAR. */
+#define PARTED 0.35F
+#define PARTED_SHARE 1.4F
+#define FAR 0.8F
 
 /* ---- columns ---- */
 
@@ -43,10 +47,13 @@ static uint32_t column_of(const struct grid *grid, const struct pdf_box *box)
     return best;
 }
 
-/* A column that one strip alone has is none: its words belong to the cell before them. */
+/* A column that one strip alone has is none: its words belong to the cell before them. The first
+ * strip may be a head whose column is empty below. */
 static void unite_lone_columns(struct grid *grid)
 {
     const struct sheet *sheet = grid->sheet;
+    if (sheet->strips[grid->run->first].spot_n == grid->column_n)
+        return;
     for (uint32_t s = grid->run->first; s != PDF_NONE; s = sheet->strips[s].next) {
         uint32_t before = PDF_NONE;
         for (uint32_t i = 0; i < sheet->strips[s].spot_n; i++) {
@@ -129,6 +136,26 @@ static uint32_t widest_gap(const struct pdf_words *w, uint32_t from, uint32_t to
     return widest;
 }
 
+/* The narrowest room between words of a line, which is that of a space: letters of one width and
+ * justified lines have wide ones. 0 of two words. */
+static float space_of(const struct pdf_words *w, const struct pdf_line *line)
+{
+    float least = 0;
+    for (uint32_t i = line->word + 1; line->word_n > 2 && i < line->word + line->word_n; i++) {
+        float room = w->words[i].box.x0 - w->words[i - 1].box.x1;
+        least = i == line->word + 1 || room < least ? room : least;
+    }
+    return least;
+}
+
+/* The least room that parts two cells in a line. */
+static float parting_room(const struct pdf_words *w, const struct pdf_line *line)
+{
+    float room = PARTED_SHARE * space_of(w, line), most = FAR * line->height;
+    room = room > PARTED * line->height ? room : PARTED * line->height;
+    return room < most ? room : most;
+}
+
 /* Parts a line between two columns where the room is widest. */
 static void put_pieces(struct grid *grid, uint32_t line_at)
 {
@@ -136,13 +163,14 @@ static void put_pieces(struct grid *grid, uint32_t line_at)
     const struct pdf_line *line = &w->lines[line_at];
     uint32_t begin = line->word, end = line->word + line->word_n, covering = begin;
     uint32_t column = covered_column(grid, &w->words[begin].box);
+    float parting = parting_room(w, line);
     for (uint32_t i = begin + 1; i < end; i++) {
         uint32_t next = covered_column(grid, &w->words[i].box);
         float room = 0;
         if (next == PDF_NONE)
             continue;
         uint32_t at = widest_gap(w, covering + 1, i, &room);
-        if (column != PDF_NONE && next > column && room > PARTED * line->height) {
+        if (column != PDF_NONE && next > column && room > parting) {
             put_piece(grid, line_at, begin, at - begin, column);
             begin = at;
             column = next;

@@ -16,7 +16,8 @@ struct pdf_cell {
 
 struct pdf_table {
     uint32_t cell, cell_n; /* by row, then column, then from top to bottom */
-    uint32_t line;         /* the first one in reading order: the table is printed there */
+    uint32_t column_n;
+    uint32_t line; /* the first one in reading order: the table is printed there */
 };
 
 struct pdf_tables {

@@ -25,7 +25,7 @@ enum {
 #define NEXT_LINE 1.0F
 #define NEXT_ROW 2.5F
 #define MARK_APART 5.0F
-#define HEAD_APART 0.3F
+#define HEAD_APART 0.35F
 
 /* ---- lines by height ---- */
 

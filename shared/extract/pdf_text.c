@@ -134,18 +134,20 @@ static uint32_t put_cell(struct printer *p, const struct pdf_table *table, uint3
 }
 
 /* Puts what is between two cells of a row: only a space after a label ("Weight:"), a mark, or dots
- * that lead to the next one. */
-static void put_bar(struct printer *p, const struct pdf_cell *next)
+ * that lead to the only other column, as in a table of contents. */
+static void put_bar(struct printer *p, const struct pdf_table *table, const struct pdf_cell *next)
 {
     const struct pdf_line *before = p->before;
     struct str last = pdf_last(p->w, before)->text;
-    bool is_label =
-        last.at[last.n - 1] == ':' || pdf_is_mark(p->w, before) || pdf_has_leader(p->w, before);
+    bool is_label = last.at[last.n - 1] == ':' || pdf_is_mark(p->w, before) ||
+                    (table->column_n == 2 && pdf_has_leader(p->w, before));
     uint32_t empty_n = next->column - next[-1].column;
     if (is_label && empty_n == 1) {
         pdf_put_space(p->text);
         return;
     }
+    if (p->text->n > 0 && p->text->at[p->text->n - 1] == ' ')
+        p->text->n--; /* dots were there */
     buf_lit(p->text, " |");
     for (; empty_n > 1; empty_n--)
         buf_lit(p->text, " |");
@@ -165,7 +167,7 @@ static uint32_t put_row(struct printer *p, const struct pdf_table *table, uint32
         buf_lit(p->text, " | ");
     while (i < end) {
         if (i > first)
-            put_bar(p, &cells[i]);
+            put_bar(p, table, &cells[i]);
         i = put_cell(p, table, i);
     }
     return end;

@@ -153,6 +153,24 @@ static void cells_of_a_table_stay_in_their_rows(void **state)
           "9\nBeta | | 1\n\n"
           "And this is what comes after the table\n");
     check("100 300 10 Serial number:\n-\n300 300 10 ZX-81", "Serial number: ZX-81\n");
+    /* A column that is empty below its head, and dots that lead to the next column. */
+    check("100 300 10 Name\n-\n200 300 10 Town\n-\n300 300 10 Notes\n-\n"
+          "100 320 10 Lind\n-\n200 320 10 Bern\n-\n100 340 10 Roth\n-\n200 340 10 Graz",
+          "Name | Town | Notes\nLind | Bern\nRoth | Graz\n");
+    check("100 300 10 Action\n-\n200 300 10 Parts\n-\n300 300 10 Cost\n-\n"
+          "100 320 10 Wire .....\n-\n200 320 10 $37 ......\n-\n300 320 10 $40\n-\n"
+          "100 340 10 Test .....\n-\n200 340 10 $0 .......\n-\n300 340 10 $34",
+          "Action | Parts | Cost\nWire | $37 | $40\nTest | $0 | $34\n");
+}
+
+/* Its words are above columns, and as far apart as words of that font are. */
+static void a_title_above_a_table_is_one_line(void **state)
+{
+    check("100 280 10 Show Schedule Details\n-\n"
+          "100 300 10 Line\n-\n126 300 10 Screen\n-\n172 300 10 Start\n-\n"
+          "100 320 10 1\n-\n126 320 10 SCR-1\n-\n172 320 10 12/20\n-\n"
+          "100 340 10 2\n-\n126 340 10 SCR-2\n-\n172 340 10 12/26",
+          "Show Schedule Details\n\nLine | Screen | Start\n1 | SCR-1 | 12/20\n2 | SCR-2 | 12/26\n");
 }
 
 static void prose_in_columns_is_not_a_table(void **state)
@@ -241,6 +259,7 @@ int main(void)
         cmocka_unit_test(sentences_continue_on_the_next_page),
         cmocka_unit_test(what_every_page_repeats_is_there_once),
         cmocka_unit_test(cells_of_a_table_stay_in_their_rows),
+        cmocka_unit_test(a_title_above_a_table_is_one_line),
         cmocka_unit_test(prose_in_columns_is_not_a_table),
         cmocka_unit_test(a_bullet_stands_before_its_item),
         cmocka_unit_test(a_word_on_top_of_its_copy_is_read_once),
