@@ -66,6 +66,7 @@ static void check(enum api api, const char *chunks, const char *expected)
 #define DELTA(DELTA, FINISH)                                                                       \
     "{\"choices\":[{\"index\":0,\"delta\":" DELTA ",\"finish_reason\":" FINISH "}]}\n"
 
+#define CALLS(CALLS) "{\"tool_calls\":[" CALLS "]}"
 /* The end that a server did not send. */
 #define OWN_END "{\"choices\":[{\"index\":0,\"finish_reason\":\"stop\",\"delta\":{}}]}\n"
 
@@ -94,6 +95,35 @@ static void an_end_comes_once_for_each_choice(void **state)
           "{\"index\":-1,\"delta\":{\"content\":\"d\"}}]}",
           "{\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"},\"finish_reason\":null},"
           "{\"index\":1,\"delta\":{\"content\":\"b\"},\"finish_reason\":\"length\"}]}\n" OWN_END);
+}
+
+static void reasons_are_those_that_clients_know(void **state)
+{
+    static const char *const said[][2] = {
+        {"eos_token", "stop"},
+        {"end_turn", "stop"},
+        {"stop_sequence", "stop"},
+        {"model_length", "length"},
+        {"max_tokens", "length"},
+        {"length", "length"},
+        {"tool_calls", "tool_calls"},
+        {"function_call", "function_call"},
+        {"content_filter", "content_filter"},
+    };
+    char text[256], expected[256];
+    (void)state;
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
+        snprintf(text, sizeof text, CHUNK("{\"content\":\"a\"}", "\"%s\""), said[i][0]);
+        snprintf(expected, sizeof expected, DELTA("{\"content\":\"a\"}", "\"%s\""), said[i][1]);
+        check(API_CHAT, text, expected);
+    }
+    check(API_CHAT,
+          CHUNK(CALLS("{\"index\":0,\"id\":\"a\",\"type\":\"function\","
+                      "\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}"),
+                "\"tool_use\""),
+          DELTA(CALLS("{\"index\":0,\"id\":\"a\",\"type\":\"function\","
+                      "\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}"),
+                "\"tool_calls\""));
 }
 
 static void a_server_that_gives_up_has_not_ended_its_text(void **state)
@@ -144,8 +174,6 @@ static void texts_without_messages(void **state)
           "{\"choices\":[{\"index\":0,\"text\":\"\",\"finish_reason\":\"length\"}]}\n");
 }
 
-#define CALLS(CALLS) "{\"tool_calls\":[" CALLS "]}"
-
 static void tool_calls_as_they_should_be_are_left_alone(void **state)
 {
     (void)state;
@@ -156,6 +184,20 @@ static void tool_calls_as_they_should_be_are_left_alone(void **state)
     check(API_CHAT,
           CHUNK(BEGIN, "null") "\n" CHUNK(ARGUMENTS, "null") "\n" CHUNK("{}", "\"tool_calls\""),
           DELTA(BEGIN, "null") DELTA(ARGUMENTS, "null") DELTA("{}", "\"tool_calls\""));
+}
+
+/* Its input is any text, and none is no text. */
+static void calls_of_custom_tools_are_left_alone(void **state)
+{
+    (void)state;
+#define BEGIN_CUSTOM                                                                               \
+    CALLS("{\"index\":0,\"id\":\"call_1\",\"type\":\"custom\",\"custom\":{\"name\":\"f\","         \
+          "\"input\":\"\"}}")
+#define INPUT CALLS("{\"index\":0,\"custom\":{\"input\":\"a b\"}}")
+    check(API_CHAT,
+          CHUNK(BEGIN_CUSTOM, "null") "\n" CHUNK(INPUT, "null") "\n" CHUNK("{}", "\"stop\""),
+          DELTA(BEGIN_CUSTOM, "null") DELTA(INPUT, "null") DELTA("{}", "\"tool_calls\""));
+    check(API_CHAT, CHUNK(BEGIN_CUSTOM, "\"stop\""), DELTA(BEGIN_CUSTOM, "\"tool_calls\""));
 }
 
 /* Complaints 1, 3, 4, 5, 6: no index, no id, arguments as an object or none, "stop". */
@@ -509,11 +551,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(chunks_are_reduced_and_else_left_alone),
         cmocka_unit_test(an_end_comes_once_for_each_choice),
+        cmocka_unit_test(reasons_are_those_that_clients_know),
         cmocka_unit_test(a_server_that_gives_up_has_not_ended_its_text),
         cmocka_unit_test(a_whole_message_is_a_delta_unless_it_repeats_some),
         cmocka_unit_test(content_in_parts_is_a_text),
         cmocka_unit_test(texts_without_messages),
         cmocka_unit_test(tool_calls_as_they_should_be_are_left_alone),
+        cmocka_unit_test(calls_of_custom_tools_are_left_alone),
         cmocka_unit_test(tool_calls_of_faulty_servers),
         cmocka_unit_test(calls_without_an_index_continue_the_last_one),
         cmocka_unit_test(halves_of_characters_are_joined_in_each_choice),

@@ -119,7 +119,8 @@ static size_t index_of_call(const struct delta_choice *choice, const json_t *cal
     if (json_is_integer(index) && json_integer_value(index) >= 0)
         return (size_t)json_integer_value(index);
     bool is_begun = json_member_str(call, "id").n > 0 ||
-                    json_member_str(json_object_get(call, "function"), "name").n > 0;
+                    json_member_str(json_object_get(call, "function"), "name").n > 0 ||
+                    json_member_str(json_object_get(call, "custom"), "name").n > 0;
     return is_begun || choice->tool_n == 0 ? choice->tool_n : choice->tool_n - 1;
 }
 
@@ -140,6 +141,11 @@ static void write_arguments(json_t *function, bool is_new)
     }
 }
 
+static bool is_custom(const json_t *call)
+{
+    return json_is_object(json_object_get(call, "custom"));
+}
+
 static void name_call(json_t *call, bool is_new)
 {
     char id[sizeof "call_" + 2 * ID_RANDOM_BYTES] = "call_";
@@ -153,7 +159,25 @@ static void name_call(json_t *call, bool is_new)
         delta_set(call, "id", json_string(id));
     }
     if (json_member_str(call, "type").n == 0)
-        delta_set(call, "type", json_string("function"));
+        delta_set(call, "type", json_string(is_custom(call) ? "custom" : "function"));
+}
+
+/* Its input is any text, and may be empty. */
+static void make_input(struct delta_tool *tool, json_t *call, bool is_repaired)
+{
+    json_t *custom = copy_object(json_object_get(call, "custom"));
+    join_half(custom, "input", &tool->half, is_repaired);
+    tool->has_arguments = true;
+    delta_set(call, "custom", custom);
+}
+
+static void make_arguments(struct delta_tool *tool, json_t *call, bool is_new, bool is_repaired)
+{
+    json_t *function = copy_object(json_object_get(call, "function"));
+    write_arguments(function, is_new);
+    join_half(function, "arguments", &tool->half, is_repaired);
+    tool->has_arguments = tool->has_arguments || json_member_str(function, "arguments").n > 0;
+    delta_set(call, "function", function);
 }
 
 /* NULL: it is dropped. */
@@ -164,13 +188,13 @@ static json_t *make_call(struct delta_choice *choice, const json_t *given, bool 
     struct delta_tool *tool = json_is_object(given) ? tool_at(choice, index, &is_new) : NULL;
     if (tool == NULL)
         return NULL;
-    json_t *call = copy_object(given), *function = copy_object(json_object_get(given, "function"));
+    json_t *call = copy_object(given);
     delta_set(call, "index", json_integer((json_int_t)index));
     name_call(call, is_new);
-    write_arguments(function, is_new);
-    join_half(function, "arguments", &tool->half, is_repaired);
-    tool->has_arguments = tool->has_arguments || json_member_str(function, "arguments").n > 0;
-    delta_set(call, "function", function);
+    if (is_custom(call))
+        make_input(tool, call, is_repaired);
+    else
+        make_arguments(tool, call, is_new, is_repaired);
     return call;
 }
 
@@ -285,18 +309,19 @@ static json_t *make_text(struct delta_choice *choice, const json_t *given, bool 
     return text;
 }
 
-/* NULL: the choice has not ended. */
+/* Null: the choice has not ended. */
 static json_t *make_finish(struct delta_choice *choice, struct str reason)
 {
     /* A server that gives up has not ended its text. */
     if (reason.n == 0 || openai_is_failure(reason))
         return json_null();
+    const char *word = openai_known_finish(reason);
     choice->is_finished = true;
-    if (str_eq(reason, STR("stop")) && choice->tool_n > 0)
-        return json_string("tool_calls");
-    if (str_eq(reason, STR("stop")) && choice->has_function)
-        return json_string("function_call");
-    return delta_text(reason);
+    if (strcmp(word, "stop") == 0 && choice->tool_n > 0)
+        word = "tool_calls";
+    else if (strcmp(word, "stop") == 0 && choice->has_function)
+        word = "function_call";
+    return json_string(word);
 }
 
 /* NULL: it says nothing. */

@@ -141,15 +141,27 @@ static bool hand_on_logprobs(const struct delta_sink *sink, json_t *choice, cons
     return goes_on;
 }
 
+/* Where a call has its text. */
+static const char *kind_of(const json_t *call)
+{
+    return json_is_object(json_object_get(call, "custom")) ? "custom" : "function";
+}
+
+static const char *name_of(const json_t *call)
+{
+    return json_is_object(json_object_get(call, "custom")) ? "input" : "arguments";
+}
+
 /* The call was handed on with empty arguments. */
 static bool hand_on_arguments(const struct delta_sink *sink, const json_t *choice,
                               const json_t *call, json_t *arguments)
 {
     json_t *bare = bare_choice(sink, choice), *into = json_object();
-    json_t *source = json_pack("{s:O}", "arguments", arguments);
-    delta_set(json_object_get(bare, "delta"), "tool_calls",
-              json_pack("[{s:O, s:o}]", "index", json_object_get(call, "index"), "function", into));
-    bool goes_on = hand_on_text(sink, source, "arguments", bare, into);
+    json_t *source = json_pack("{s:O}", name_of(call), arguments);
+    delta_set(
+        json_object_get(bare, "delta"), "tool_calls",
+        json_pack("[{s:O, s:o}]", "index", json_object_get(call, "index"), kind_of(call), into));
+    bool goes_on = hand_on_text(sink, source, name_of(call), bare, into);
     json_decref(source);
     json_decref(bare);
     return goes_on;
@@ -163,12 +175,12 @@ static json_t *take_arguments(json_t *choice)
     size_t i;
     json_array_foreach(calls, i, call)
     {
-        json_t *function = json_object_get(call, "function");
-        json_t *arguments = json_object_get(function, "arguments");
+        json_t *body = json_object_get(call, kind_of(call));
+        json_t *arguments = json_object_get(body, name_of(call));
         bool is_long = json_string_length(arguments) > PIECE_MAX_BYTES;
         delta_append(taken, is_long ? json_incref(arguments) : json_null());
         if (is_long)
-            delta_set(function, "arguments", json_string(""));
+            delta_set(body, name_of(call), json_string(""));
     }
     return taken;
 }

@@ -138,3 +138,15 @@ bool openai_is_failure(struct str finish)
                                         "network_error", "load",     "unload"};
     return is_one_of(finish, words, sizeof words / sizeof *words);
 }
+
+const char *openai_known_finish(struct str finish)
+{
+    static const char *const known[] = {"length", "content_filter", "tool_calls", "function_call"};
+    static const char *const cut[] = {"max_tokens", "model_length"};
+    if (is_one_of(finish, cut, sizeof cut / sizeof *cut))
+        return "length";
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (str_eq(finish, str_of(known[i])))
+            return known[i];
+    return "stop";
+}

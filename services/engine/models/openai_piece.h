@@ -39,4 +39,8 @@ bool openai_is_hopeless(const json_t *json);
 /* Returns whether a finish_reason says that the server failed: then the text is not an answer. */
 bool openai_is_failure(struct str finish);
 
+/* Returns the word of OpenAI's specification for a finish_reason, which clients check. Servers have
+ * words of their own, most of them for `stop`. */
+const char *openai_known_finish(struct str finish);
+
 #endif
