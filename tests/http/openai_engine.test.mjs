@@ -3,10 +3,10 @@
 // OpenAI's own client against real nodes and `parley engine`, with model servers whose responses the tests write.
 import assert from 'node:assert/strict';
 import OpenAI, { BadRequestError } from 'openai';
-import { chunk, startModel } from '../support/door_model.mjs';
-import { startEngine } from '../support/engines.mjs';
+import { chunk } from '../support/door_model.mjs';
 import { eventually, suite } from '../support/harness.mjs';
 import { tokenOf } from '../support/openai.mjs';
+import { startServed } from '../support/openai_served.mjs';
 
 const messages = [{ role: 'user', content: 'What is the meaning of life?' }];
 const USAGE = { choices: [], usage: { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 } };
@@ -15,16 +15,13 @@ for (const transport of ['socket', 'routes'])
   suite(`OpenAI's client and the engine, by its ${transport}`, {}, ({ test, cluster }) => {
     // Runs body({client, model}) with an engine in front of that model server.
     async function withModel(answer, body, args = []) {
-      const model = await startModel(answer, { models: ['m'] });
-      const engine = await startEngine(cluster, ['--llm', model.url, '--transport', transport, '--slots', 2, ...args.map((arg) => (arg === 'URL' ? model.url : arg))]);
+      const { model, stop } = await startServed(cluster, answer, ['--transport', transport, '--slots', 2, ...args]);
       const client = new OpenAI({ baseURL: `${cluster.pick(1).url}/v1`, apiKey: await tokenOf(cluster, 'User_1'), maxRetries: 0 });
       try {
-        await eventually(async () => (await client.models.list()).data.some(({ id }) => id === 'm'), { what: 'the model is listed' });
+        assert.deepEqual((await client.models.list()).data.map(({ id }) => id), ['m']);
         await body({ client, model });
       } finally {
-        await engine.stop();
-        await model.stop();
-        assert.doesNotMatch(engine.stderr, /Sanitizer|runtime error:/);
+        await stop();
       }
     }
 

@@ -1,47 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// openai: holds answers of /v1 to OpenAI's specification (openai/openapi.json beside this: only the paths that Parley serves
-// and what they refer to, without prose; MIT).
+// openai: clients and engines of OpenAI's interface. Each answer and event is held to its specification (openai_schemas.mjs).
 //
 //   fits('ListModelsResponse', response.json)   returns the value; throws when it is not of that schema
 //   const stream = await openChat(cluster, body)   an answer that streams (Stream)
 //   await engineOf(cluster, {models, apis})     an engine at the routes, as a test writes it, whose poll waits
 //   ask(cluster, 'GET', '/v1/models', {as, body, …})   a request with `Authorization: Bearer` and a token of that account
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import http from 'node:http';
 import { assertOk, eventually } from './harness.mjs';
+import { fits } from './openai_schemas.mjs';
+import { eventCheck, noteResponse } from './openapi.mjs';
 
-const require = createRequire(import.meta.url);
-const SPECIFICATION = JSON.parse(readFileSync(new URL('openai/openapi.json', import.meta.url)), (_, node) => {
-  if (!node?.nullable) return node; // OpenAPI 3.0's word, beside 3.1's
-  const { nullable, ...rest } = node;
-  return { anyOf: [rest, { type: 'null' }] };
-});
-
-// OpenAI streams completions as such answers whose choices have not ended yet, which its specification does not say.
-const { schemas } = SPECIFICATION.components;
-schemas.StreamedCompletion = structuredClone(schemas.CreateCompletionResponse);
-const { properties } = schemas.StreamedCompletion;
-properties.usage = { anyOf: [properties.usage, { type: 'null' }] };
-properties.choices.items.properties.finish_reason = { enum: [...properties.choices.items.properties.finish_reason.enum, null] };
-
-let ajv;
-function validatorOf(schema) {
-  if (!ajv) {
-    const Ajv = require('ajv/dist/2020').default;
-    ajv = new Ajv({ strict: false, validateSchema: false, validateFormats: false });
-    ajv.addSchema(SPECIFICATION, 'openai');
-  }
-  return ajv.getSchema(`openai#/components/schemas/${schema}`);
-}
-
-export function fits(schema, value) {
-  const validate = validatorOf(schema);
-  assert.ok(validate(value), `${schema}: ${ajv.errorsText(validate.errors)}: ${JSON.stringify(value).slice(0, 600)}`);
-  return value;
-}
+export { fits };
 
 // Tokens by cluster and account.
 const tokens = new WeakMap();
@@ -62,10 +33,12 @@ export class Stream {
   text = '';
   ended;
   #woken = [];
+  #checked = 0;
 
   constructor(cluster, token, body, { node, path = '/v1/chat/completions', headers } = {}) {
     const { url } = cluster.pick(node);
     const sent = JSON.stringify({ stream: true, ...body });
+    this.asked = { method: 'POST', path, headers, body: sent };
     this.request = http.request(`${url}${path}`, {
       method: 'POST',
       agent: false,
@@ -75,12 +48,17 @@ export class Stream {
     this.request.on('response', (response) => {
       this.status = response.statusCode;
       this.headers = response.headers;
+      const check = this.status === 200 ? eventCheck(this.asked, this) : undefined;
       response.setEncoding('utf8');
       response.on('data', (text) => {
         this.text += text;
+        if (check) this.#checkLines(check);
         this.#wake();
       });
-      response.on('end', () => this.#end('end'));
+      response.on('end', () => {
+        if (!check) noteResponse(this.asked, this);
+        this.#end('end');
+      });
       response.on('error', () => this.#end('aborted'));
       this.#wake();
     });
@@ -89,6 +67,14 @@ export class Stream {
 
   #wake() {
     for (const wake of this.#woken.splice(0)) wake();
+  }
+
+  // Each whole line that has come since the last one.
+  #checkLines(check) {
+    const end = this.text.lastIndexOf('\n') + 1;
+    for (const line of this.text.slice(this.#checked, end).split('\n'))
+      if (line.startsWith('data: ') && line !== 'data: [DONE]') check({ event: 'message', data: JSON.parse(line.slice(6)) });
+    this.#checked = end;
   }
 
   #end(how) {

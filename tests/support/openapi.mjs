@@ -13,11 +13,13 @@
 //                                             between nodes and Redis run in it
 //
 // An answer fits when its operation lists its status, with that content type (in `content`, or in `x-alternatives`), its body
-// and headers are as stated, and it has no member that is not stated. A request that was answered with 2xx must be one that the file allows.
+// and headers are as stated, and it has no member that is not stated. On the routes of OpenAI's interface, answers and events are
+// of OpenAI's schemas as well (openai_schemas.mjs). A request that was answered with 2xx must be one that the file allows.
 // Without the packages that it takes from npm nothing is held to anything: tests/http/openapi.test.mjs fails then.
 import { AssertionError } from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { kept } from './kept.mjs';
+import { fitsAnswer, fitsEvent } from './openai_schemas.mjs';
 import { openapiText } from './routes.mjs';
 
 const JSON_TYPE = 'application/json';
@@ -88,9 +90,11 @@ function patternOf(path) {
   return new RegExp(`^${path.replace(/[.*+?^$()|[\]\\]/g, '\\$&').replace(/\{\w+\}/g, '[^/]+')}$`);
 }
 
+const isBelowDoor = (path) => /^(\/openai)?\/v1(\/|$|\?)/.test(path);
+
 // Where a node runs that service, its errors below these paths are OpenAI's.
 function isOfDoor({ path }, headers) {
-  return /^(\/openai)?\/v1(\/|$|\?)/.test(path) && headers['content-type'] === JSON_TYPE;
+  return isBelowDoor(path) && headers['content-type'] === JSON_TYPE;
 }
 
 // --- the checks ------------------------------------------------------------------------------------
@@ -183,6 +187,7 @@ class Checker {
     if (request.method === 'HEAD' || text === undefined) return;
     const fault = this.faultOf(media.get('schema'), type === JSON_TYPE || type === PROBLEM_TYPE ? JSON.parse(text) : text);
     if (fault) fail(request, status, fault, text);
+    if (isOfDoor(request, headers)) fitsAnswer(request.path, status, JSON.parse(text));
     if (status < 300) this.checkRequest(request, status);
   }
 
@@ -221,6 +226,7 @@ class Checker {
       if (!schema) fail(request, status, `the event ${event} is not listed`, JSON.stringify(data));
       const fault = this.faultOf(schema, data);
       if (fault) fail(request, status, `the event ${event}: ${fault}`, JSON.stringify(data));
+      if (isBelowDoor(request.path)) fitsEvent(request.path, data);
     };
   }
 

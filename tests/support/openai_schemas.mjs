@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+//
+// openai_schemas: holds answers and events of /v1 to OpenAI's specification (openai/openapi.json beside this: only the paths that
+// Parley serves and what they refer to, without prose; MIT).
+//
+//   fits('ListModelsResponse', value)     returns the value; throws when it is not of that schema
+//   fitsAnswer(path, status, value)       the same for an answer of that route
+//   fitsEvent(path, value)                the same for an event of its stream, which is a chunk or an error
+//
+// Without the packages that it takes from npm nothing is held to anything.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+
+const require = createRequire(import.meta.url);
+
+function readSpecification() {
+  const specification = JSON.parse(readFileSync(new URL('openai/openapi.json', import.meta.url)), (_, node) => {
+    if (!node?.nullable) return node; // OpenAPI 3.0's word, beside 3.1's
+    const { nullable, ...rest } = node;
+    return { anyOf: [rest, { type: 'null' }] };
+  });
+  const { schemas } = specification.components;
+  // OpenAI streams completions as such answers whose choices have not ended yet, which its specification does not say.
+  schemas.StreamedCompletion = structuredClone(schemas.CreateCompletionResponse);
+  const { properties } = schemas.StreamedCompletion;
+  properties.usage = { anyOf: [properties.usage, { type: 'null' }] };
+  properties.choices.items.properties.finish_reason = { enum: [...properties.choices.items.properties.finish_reason.enum, null] };
+  // Nor that embeddings are texts where base64 was asked for.
+  schemas.Embedding.properties.embedding = { anyOf: [schemas.Embedding.properties.embedding, { type: 'string', pattern: '^[A-Za-z0-9+/]+=*$' }] };
+  return specification;
+}
+
+let ajv;
+function validatorOf(schema) {
+  if (!ajv) {
+    const Ajv = require('ajv/dist/2020').default;
+    ajv = new Ajv({ strict: false, validateSchema: false, validateFormats: false });
+    ajv.addSchema(readSpecification(), 'openai');
+  }
+  return ajv.getSchema(`openai#/components/schemas/${schema}`);
+}
+
+export function fits(schema, value) {
+  const validate = validatorOf(schema);
+  assert.ok(validate(value), `${schema}: ${ajv.errorsText(validate.errors)}: ${JSON.stringify(value).slice(0, 600)}`);
+  return value;
+}
+
+// By the path without its folder.
+const ROUTES = [
+  [/^\/models\/?$/, 'ListModelsResponse'],
+  [/^\/models\/./, 'Model'],
+  [/^\/chat\/completions\/?$/, 'CreateChatCompletionResponse', 'CreateChatCompletionStreamResponse'],
+  [/^\/completions\/?$/, 'CreateCompletionResponse', 'StreamedCompletion'],
+  [/^\/embeddings\/?$/, 'CreateEmbeddingResponse'],
+];
+
+function routeOf(path) {
+  const rest = path.split('?')[0].replace(/^(\/openai)?\/v1/, '');
+  const found = ROUTES.find(([pattern]) => pattern.test(rest));
+  assert.ok(found, `${path}: no schema of OpenAI's is known for it`);
+  return found;
+}
+
+export function fitsAnswer(path, status, value) {
+  return fits(status >= 400 ? 'ErrorResponse' : routeOf(path)[1], value);
+}
+
+export function fitsEvent(path, value) {
+  return fits('error' in value ? 'ErrorResponse' : routeOf(path)[2], value);
+}
