@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+//
+// The largest requests of OpenAI's interface that are legal, and somewhat larger ones, many of them, and model servers that send
+// as much as they can.
+import assert from 'node:assert/strict';
+import { assertOk, assertOpenaiError, eventually, suite } from '../support/harness.mjs';
+import { ask, assertChunks, deltaOf, engineOf, openChat } from '../support/openai.mjs';
+import { startServed } from '../support/openai_served.mjs';
+
+const MIB = 1 << 20;
+const messages = [{ role: 'user', content: 'Hi' }];
+const chat = (cluster, body, options) => ask(cluster, 'POST', '/v1/chat/completions', { body, ...options });
+const nested = (depth, inside = '') => `${'['.repeat(depth)}${inside}${']'.repeat(depth)}`;
+const withTools = (tools) => `{"model":"llama3","messages":${JSON.stringify(messages)},"tools":${tools}}`;
+
+suite('hostile requests', { args: ['--threads=1'] }, ({ test, cluster }) => {
+  test('bodies of 1 MiB that are nested without end are 400, hundreds of times, and store nothing', async () => {
+    const body = withTools(nested(MIB / 2));
+    const before = await cluster.redis.cmd('DBSIZE');
+    for (let i = 0; i < 10; i += 1) {
+      const responses = await Promise.all(Array.from({ length: 30 }, () => chat(cluster, body)));
+      for (const response of responses) assertOpenaiError(response, 400);
+    }
+    assert.ok((await cluster.redis.cmd('DBSIZE')) <= before + 10);
+  });
+
+  test('tool schemas of 3 MiB, as deep as JSON may be, reach the engine byte for byte', async () => {
+    const engine = await engineOf(cluster);
+    const schema = nested(55, '{"$ref":"#"}');
+    const body = withTools(`[${Array.from({ length: Math.floor((3 * MIB) / (schema.length + 1)) }, () => schema).join(',')}]`);
+    const response = chat(cluster, body, { headers: { 'Content-Type': 'application/json' } });
+    await engine.take(engine.parked);
+    assert.equal(engine.details.Request, body);
+    assertOk(await engine.answer([deltaOf({ content: 'ok' }, { finish_reason: 'stop' })]));
+    assertOk(await response);
+  });
+
+  test('10,000 choices are refused, and those that a model server sends unasked are left out', async () => {
+    assertOpenaiError(await chat(cluster, { model: 'llama3', messages, n: 10_000 }), 400);
+    const all = (delta, finish_reason) => ({ choices: Array.from({ length: 10_000 }, (_, index) => ({ index, delta, finish_reason })) });
+    const served = await startServed(cluster, (_, response) => response.events([all({ content: 'x' }, null), all({}, 'stop')]), ['--slots', 2]);
+    try {
+      for (const n of [undefined, 1, 128]) {
+        const stream = await openChat(cluster, { model: 'm', messages, n });
+        const indexes = assertChunks(await stream.whole()).flatMap(({ choices }) => choices.map(({ index }) => index));
+        assert.equal(new Set(indexes).size, n ?? 1);
+        assert.equal(assertOk(await chat(cluster, { model: 'm', messages, n })).choices.length, n ?? 1);
+      }
+    } finally {
+      await served.stop();
+    }
+  });
+});
+
+suite('many long requests that wait', { nodes: 1, args: ['--threads=1', '--body-memory-mib=16'] }, ({ test, cluster }) => {
+  test('a node holds as many as it has memory for bodies, refuses others with 503, and has all of it again when they have left', async () => {
+    await engineOf(cluster);
+    const content = 'x'.repeat(MIB - 4096);
+    const open = (localAddress) => {
+      const opened = cluster.open('POST', '/v1/chat/completions', { as: 'User_1', body: { model: 'llama3', messages: [{ role: 'user', content }] }, localAddress });
+      opened.response.then((response) => (opened.refused = response), () => {});
+      return opened;
+    };
+    const held = [];
+    const addresses = ['127.0.0.1', '127.8.3.1', '127.8.3.2'];
+    for (const address of addresses) held.push(...Array.from({ length: 20 }, () => open(address)));
+    const waiting = async () => (await cluster.redis.cmd('KEYS', '*:t:ask.*')).length;
+    await eventually(async () => held.filter(({ refused }) => refused).length + (await waiting()) >= held.length, { what: 'each is refused or queued' });
+    const refused = held.filter((one) => one.refused);
+    assert.ok(held.length - refused.length <= 16 && held.length - refused.length >= 4, `${refused.length} of ${held.length} are refused`);
+    for (const one of refused) {
+      assertOpenaiError(one.refused, 503);
+      assert.ok(Number(one.refused.headers['retry-after']) >= 1);
+    }
+    for (const one of held) one.abort();
+    await eventually(async () => (await waiting()) === 0, { what: 'all have left' });
+    const engine = await engineOf(cluster);
+    const last = open(addresses[0]);
+    await engine.take(engine.parked);
+    assertOk(await engine.answer([deltaOf({ content: 'ok' }, { finish_reason: 'stop' })]));
+    assert.equal((await last.response).status, 200);
+  });
+});
