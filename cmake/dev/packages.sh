@@ -129,7 +129,7 @@ is_under_sudo() { [ "$EUID" -eq 0 ] && [ "${SUDO_UID:-0}" -ne 0 ] && [ "$(stat -
 # What was made as root, except the images of tests of containers, whose files belong to many users.
 give_back() {
     local dir
-    for dir in var build tests/node_modules $APP/node_modules $APP/dist; do
+    for dir in var build tests/node_modules tests/clients/node_modules $APP/node_modules $APP/dist; do
         [ ! -d "$dir" ] || find "$dir" -path build/containers -prune -o -exec chown -h "$SUDO_UID:$SUDO_GID" {} +
     done
 }

@@ -38,6 +38,8 @@ const ON_TLS = `http/add_wait http/bad_http http/sse http/unread http/strangers 
   cluster/client_leaves cluster/next_leaves bots/room_socket workflow/websocket documents/indexing_socket`.split(/\s+/);
 // Nightly: what takes Redis over TLS, and so hiredis 1, which Debian 12 has not.
 const ON_HIREDIS1 = 'cluster/redis_over_tls';
+// Nightly: clients that need Node 22.
+const NEW_CLIENTS = 'http/openai_clients';
 // Nightly, with ten times the kills and restarts, or the answers.
 const CHAOS = ['cluster/chaos', 'cluster/rolling', 'cluster/tokens'];
 // Nightly, with the Debian package, which is built from the sources that would be released.
@@ -116,6 +118,7 @@ function nightlyRun() {
     ...servers.filter(({ name }) => !known.has(name)),
     ...ON_TLS.map((name) => nodeJob(pathOf(name), { note: 'HTTPS', tls: true })),
     nodeJob(pathOf(ON_HIREDIS1), { note: 'hiredis 1', hiredis1: true }),
+    nodeJob(pathOf(NEW_CLIENTS), { note: 'newer clients', newClients: true }),
     ...CHAOS.map((name) => nodeJob(pathOf(name), { note: 'ten times', env: { PARLEY_NIGHTLY: '1' }, limitMs: LONG_MS })),
     nodeJob(pathOf(RELEASE), { note: 'with its package', env: { PARLEY_NIGHTLY: '1' } }),
     ...NIGHTLY_ONLY.map((name) => nodeJob(pathOf(name))),
