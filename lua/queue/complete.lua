@@ -4,8 +4,8 @@
 --   differs) or nobody has (taken, also by its text alone), the same answer sent twice after a lost
 --   reply (same).
 -- With a class it then continues like queue/claim.lua.
--- KEYS: t:<topic>, stored, leases, lease:<id>, partials:<topic>:<seq>, tokens:<user>, account_tokens:<account>;
---   with a class those of queue/claim.lua.
+-- KEYS: t:<topic>, stored, leases, lease:<id>, partials:<topic>:<seq>, tokens:<user>, account_tokens:<account>,
+--   account/budgets.lua; with a class those of queue/claim.lua.
 -- Wakes: every node that waits for the query, with the answer; with a class, those that queue/claim.lua wakes.
 -- Bound: one query; the states of its claim (CLAIM_MAX) when the last Seq is answered first; the rows of its claim
 --   (REPLY_BYTES), TEXT_LOOKBACK states and twice SCAN_BYTES of rows, when the text decides; with a class one claim.
@@ -31,6 +31,8 @@
 --   prompt, those of the answer and the model that was asked (name), or default if it was served so
 --   | same/seq/ms | done | cancelled | failed | lost | mismatch | missing | gap/expected | large | replay; after the
 --   first two, with a class, what queue/claim.lua replies (empty while Redis is full)
+local charges = require('account/charges')
+local apis = require('queue/apis')
 local facts_of = require('queue/facts')
 local held = require('queue/held')
 local outcomes = require('queue/outcomes')
@@ -41,7 +43,6 @@ local stored = require('queue/stored')
 local waiters = require('queue/waiters')
 local bounds = require('turn/bounds')
 local parts = require('turn/parts')
-local tokens = require('users/tokens')
 local call = redis.call
 local byte, gmatch, match = string.byte, string.gmatch, string.match
 
@@ -75,7 +76,7 @@ end
 -- State, row, who waits, and what the topic was counted with.
 local function read(turn, key, seq)
     local got = call('HMGET', key, 's:' .. seq, 'q:' .. seq, 'w:' .. seq, 'stored', 'd:' .. seq, 'f:' .. seq,
-                     'k:' .. seq)
+                     'k:' .. seq, 'g:' .. seq)
     bounds.note_read(turn, 0, #(got[2] or ''))
     return got
 end
@@ -138,14 +139,17 @@ local function complete(turn, topic, seq, lease, holder, query, answer, by_text,
         if refused then return refused end
     end
     local created, account, user, model = match(row, '^(%d+)\n(%S+) (%S+) (%S+)')
+    local is_of_door = apis.is_of_api(model)
     if is_as_default(key, seq, model, holding) then answer, model = records.as_default(answer), 'default' end
     facts = facts_of.merge(holding and got[6], facts)
     local said = facts == '' and '' or ' ' .. facts
     local text, is_waited = answer .. '\n' .. turn.now_text .. '\n' .. holder .. said, got[3] and got[3] ~= ''
     local counted = got[4] and stored.add_answer(turn, key, got[4], row, #text)
     write(key, seq, text, is_waited, counted)
-    if got[5] or got[6] then call('HDEL', key, 'd:' .. seq, 'f:' .. seq) end
-    local used = facts ~= '' and tokens.add(turn, account, user, facts)
+    local grant = got[8]
+    if got[5] or got[6] or grant then call('HDEL', key, 'd:' .. seq, 'f:' .. seq, 'g:' .. seq) end
+    local used = (facts ~= '' or is_of_door)
+        and charges.charge_answered(turn, key, seq, grant, account, user, model, facts, answer, is_of_door)
     local is_ended = holding and outcomes.leave_lease(turn, topic, holding, n)
     if not holding then outcomes.leave_open(turn, topic, seq) end
     if is_waited then

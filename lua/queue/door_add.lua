@@ -17,6 +17,7 @@
 --   max_waiting  number    queries that the user may have Open
 --   tail         text 64k  lines 3 to 7 of a row
 --   request      json 9m   the body, a string
+--   grant        name?     the id with which it was counted against the account's budgets (budget_take)
 --   is_own       flag      the user must have a tie to the topic, if it exists
 --   max_stored   number?   bytes that the account may have on this shard; without: its bytes are not counted
 --   max_stored_per_user  number?  of them each of its users; no limit without
@@ -36,7 +37,7 @@ local function verb(turn, a)
     --- arguments
     local P, key = turn.prefix, turn.prefix .. 't:' .. topic
     asks.sweep_due(turn, SWEEP_BY_ASK)
-    local reply = doors.take_over(turn, digest, asker, true)
+    local reply = doors.take_over(turn, digest, asker, true, grant)
     if reply then return reply end
     local got = call('HMGET', key, 'seq', 'u:' .. user, 'open', 'stored')
     local last, tie = got[1], got[2]
@@ -63,7 +64,7 @@ local function verb(turn, a)
         local mine = P .. 'topics:' .. user
         if call('ZADD', mine, order.next(turn, mine), topic) == 1 then users.note(turn, user) end
     end
-    doors.note(turn, digest, topic, seq, true)
+    doors.note(turn, digest, topic, seq, true, grant)
     return 'ok\n' .. topic .. '\n' .. seq
 end
 

@@ -18,6 +18,7 @@
 --   max_waiting  number    queries that the user may have Open
 --   tail         text 64k  lines 3 to 7 of a row
 --   request      json 9m   the body, a string
+--   grant        name?     the id with which it was counted against the account's budgets (budget_take)
 -- Replies: ok/topic/seq | attached/topic/seq/asker that made it | no_model (no engine has named it within the last
 --   hour) | no_engine | full/depth/eta | waiting/depth/eta/user, account, models (of the account) or topic | replay
 local asks = require('queue/asks')
@@ -31,7 +32,7 @@ local function verb(turn, a)
     --- arguments
     local key = turn.prefix .. 't:' .. topic
     asks.sweep_due(turn, SWEEP_BY_ASK)
-    local reply = doors.take_over(turn, digest, asker, false)
+    local reply = doors.take_over(turn, digest, asker, false, grant)
     if reply then return reply end
     if call('EXISTS', key) == 1 then return 'ok\n' .. topic .. '\n1' end
     local row = enqueue.row_of(turn, account, user, model, weight, tail)
@@ -39,7 +40,7 @@ local function verb(turn, a)
         or enqueue.put(turn, key, topic, '1', nil, user, account, model, weight, max_waiting, row, request, 'w:1',
                        turn.node, 'r:1', request, 'x:1', doors.watcher(turn.node, asker, asker))
     if refusal then return refusal end
-    doors.note(turn, digest, topic, '1', false)
+    doors.note(turn, digest, topic, '1', false, grant)
     return 'ok\n' .. topic .. '\n1'
 end
 

@@ -47,9 +47,15 @@ local function parse_watcher(text)
     return match(text or '', '^(%S+) (%S+) (%S+)$')
 end
 
+-- The request of this node that the account's budgets count until the query ends (account/budgets.lua).
+local function set_grant(turn, topic, seq, grant)
+    if grant ~= '' then call('HSET', turn.prefix .. 't:' .. topic, 'g:' .. seq, turn.node .. ' ' .. grant) end
+end
+
 -- Notes a query that was made.
-local function note(turn, digest, topic, seq, is_kept)
+local function note(turn, digest, topic, seq, is_kept, grant)
     local key = key_of(turn, digest)
+    set_grant(turn, topic, seq, grant)
     asks.hold_until(turn, member_of(topic, seq, is_kept), asks.ASK_MAX_MS)
     if call('SCARD', key) >= AGAIN_MAX then return end
     call('SADD', key, topic .. ' ' .. seq)
@@ -74,7 +80,7 @@ end
 
 -- Takes over a query of an equal request whose client has gone, for `asker`, or finds the one that this request has
 -- already. Returns the reply, or nil.
-local function take_over(turn, digest, asker, is_kept)
+local function take_over(turn, digest, asker, is_kept, grant)
     local list = call('SMEMBERS', key_of(turn, digest))
     bounds.note_read(turn, #list, 0)
     for _, member in ipairs(list) do
@@ -90,7 +96,10 @@ local function take_over(turn, digest, asker, is_kept)
         elseif by == asker or node == '-' or (node ~= turn.node and not idle.is_alive(turn, node)) then
             call('HSET', key, 'x:' .. seq, watcher(turn.node, asker, first))
             asks.hold_until(turn, member_of(topic, seq, is_kept), asks.ASK_MAX_MS)
-            if state ~= 68 then waiters.add(turn, topic, seq, got[3]) end
+            if state ~= 68 then
+                waiters.add(turn, topic, seq, got[3])
+                set_grant(turn, topic, seq, grant) -- that of the client that has gone counts no longer
+            end
             return 'attached\n' .. topic .. '\n' .. seq .. '\n' .. first
         end
     end

@@ -3,6 +3,7 @@
 --   with topic and Seq.
 -- An outcome as text: status / 7 row lines / 5 answer lines (empty ones without an answer, with
 -- the reason in the place of the answer when Failed or Cancelled, and of one that Failed with the error in the next).
+local charges = require('account/charges')
 local claims = require('queue/claims')
 local continuing = require('queue/continuing')
 local fair = require('queue/fair')
@@ -63,10 +64,11 @@ local FAILED_MAX = 1000 -- failed queries that operators can list
 local function end_query(turn, topic, seq, kind, reason, is_lease_over, fault)
     local P = turn.prefix
     local key = P .. 't:' .. topic
-    local got = call('HMGET', key, 's:' .. seq, 'q:' .. seq, 'w:' .. seq)
+    local got = call('HMGET', key, 's:' .. seq, 'q:' .. seq, 'w:' .. seq, 'g:' .. seq)
     bounds.note_read(turn, 0, #(got[2] or ''))
     local lease, _, _, n = records.parse_pending(got[1])
     local state, is_ended = kind .. ' ' .. reason, false
+    if got[4] then charges.charge_unanswered(turn, topic, seq, got[1], got[2], got[4], kind == 'F') end
     call('HSET', key, 's:' .. seq, state, 'w:' .. seq, '')
     if fault then call('HSET', key, 'a:' .. seq, fault) end
     if not lease then

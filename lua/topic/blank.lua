@@ -1,5 +1,6 @@
 -- blank: blanks a user's queries in a topic that other users share. The Seqs must not change, so each row stays,
 --   Cancelled and without its text, user, modifiers and answer.
+local charges = require('account/charges')
 local lookups = require('lookup/lookups')
 local needs = require('lookup/needs')
 local held = require('queue/held')
@@ -76,14 +77,15 @@ local function blank_rows(turn, user, topic, from, left, gone)
     for at = from, to, CHUNK do
         local stop, names, values, fields = min(at + CHUNK - 1, to), {}, {}, {}
         for seq = at, stop do
-            for _, letter in ipairs({'q:', 's:', 'w:'}) do names[#names + 1] = letter .. format('%d', seq) end
+            for _, letter in ipairs({'q:', 's:', 'w:', 'g:'}) do names[#names + 1] = letter .. format('%d', seq) end
         end
         local got = call('HMGET', key, unpack(names))
-        for i = 1, #names, 3 do
-            local row, state, waiting = got[i], got[i + 1], got[i + 2]
+        for i = 1, #names, 4 do
+            local row, state, waiting, grant = got[i], got[i + 1], got[i + 2], got[i + 3]
             if row and records.user_of(row) == user then
                 local seq = sub(names[i], 3)
                 local lease = records.parse_pending(state)
+                if grant then charges.charge_unanswered(turn, topic, seq, state, row, grant, false) end
                 accounts[match(row, '^%d+\n(%S+)')] = true
                 if lease then claims[lease] = claims[lease] and claims[lease] .. ',' .. seq or seq end
                 if state and byte(state) == 70 then call('ZREM', P .. 'failed', topic .. ' ' .. seq) end

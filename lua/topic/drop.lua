@@ -1,4 +1,5 @@
 -- drop: deletes a topic, whole or newest rows first.
+local charges = require('account/charges')
 local lookups = require('lookup/lookups')
 local needs = require('lookup/needs')
 local fair = require('queue/fair')
@@ -15,7 +16,7 @@ local max, min = math.max, math.min
 
 local DROP = 500 -- rows looked at with one call
 local DROP_ROWS, DROP_FIELDS = 5000, 50000
-local OF_ROW = {'q:', 's:', 'a:', 'w:', 'b:', 'd:', 'f:', 'k:', 'm:', 'e:', 'o:', 'r:', 'x:', 'p:', 'n:'}
+local OF_ROW = {'q:', 's:', 'a:', 'w:', 'b:', 'd:', 'f:', 'g:', 'k:', 'm:', 'e:', 'o:', 'r:', 'x:', 'p:', 'n:'}
 
 local function drop_rows(turn, topic, from, to)
     local P = turn.prefix
@@ -24,17 +25,22 @@ local function drop_rows(turn, topic, from, to)
         names[#names + 1] = 's:' .. seq
         names[#names + 1] = 'w:' .. seq
         names[#names + 1] = 'x:' .. seq
+        names[#names + 1] = 'g:' .. seq
         streams[#streams + 1] = P .. 'partials:' .. topic .. ':' .. seq
     end
     local got = call('HMGET', key, unpack(names))
     bounds.note_read(turn, to - from + 1, 0)
     for seq = from, to do
-        local at = (seq - from) * 3
-        local state, waiting = got[at + 1], got[at + 2]
+        local at = (seq - from) * 4
+        local state, waiting, grant = got[at + 1], got[at + 2], got[at + 4]
         if got[at + 3] then call('ZREM', P .. 'asks', topic .. ' ' .. seq) end
         local lease = records.parse_pending(state)
         if lease and not leases.has_ended(turn, lease) then leases.finish(turn, lease, topic) end
         if state and byte(state) == 70 then call('ZREM', P .. 'failed', topic .. ' ' .. seq) end
+        if grant then
+            local row = call('HGET', key, 'q:' .. seq)
+            charges.charge_unanswered(turn, topic, format('%d', seq), state, row, grant, false)
+        end
         waiters.notify(turn, topic, seq, waiting, 'changed\n' .. topic .. '\n' .. seq)
     end
     call('UNLINK', unpack(streams))

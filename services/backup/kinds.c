@@ -22,6 +22,7 @@ static const struct {
     {"nonces", KIND_COPIED, HOME_MEMBERS},
     {"nonce_counts", KIND_COPIED, HOME_CLUSTER},
     {"limit", KIND_COPIED, HOME_KEPT},
+    {"spent", KIND_COPIED, HOME_KEPT},
     {"stat", KIND_COUNTED, HOME_DIVIDED},
     {"tokens", KIND_COUNTED, HOME_DIVIDED},
     {"account_tokens", KIND_COUNTED, HOME_DIVIDED},
@@ -146,6 +147,7 @@ static const struct {
     {"held", KIND_PASSING}, /* by nodes of the former cluster */
     {"lost", KIND_PASSING},
     {"outbox", KIND_PASSING}, /* of topics that are gone */
+    {"running", KIND_PASSING},
     {"released", KIND_PASSING},
     {"unrecommended", KIND_PASSING}, /* engines that read them read everything again */
     {"cluster", KIND_PASSING},

@@ -31,6 +31,9 @@ static const struct {
     {"max-nonces", "max_nonces"},
     {"max-stored", "max_stored"},
     {"max-stored-per-user", "max_stored_per_user"},
+    {"requests-per-minute", "requests_per_minute"},
+    {"tokens-per-day", "tokens_per_day"},
+    {"max-concurrent", "max_concurrent"},
     {"dialect", "dialect"},
 };
 enum { LIMIT_NR = sizeof limits / sizeof *limits };
@@ -73,6 +76,13 @@ static const struct config_group account_options = {
                     "For add: bytes stored for all its users. Unset: no limit."),
         OPTION_TEXT("max-stored-per-user", "BYTES", NULL,
                     "For add: bytes stored for each of its users. Unset: no limit."),
+        OPTION_TEXT("requests-per-minute", "N", NULL,
+                    "For add: requests a minute to /v1, 1 to 10000. Unset: no limit."),
+        OPTION_TEXT("tokens-per-day", "N", NULL,
+                    "For add: tokens that models may read and write for it through /v1 on a day "
+                    "(UTC). Unset: no limit."),
+        OPTION_TEXT("max-concurrent", "N", NULL,
+                    "For add: requests to /v1 at a time, 1 to 1000. Unset: no limit."),
         OPTION_CHOICE("dialect", "deployed", NULL,
                       "For add: the dialect in which its requests are answered."),
         OPTION_BOOL("revoke", "off",

@@ -34,6 +34,9 @@ static void put_account_json(struct buf *b, const struct account *account)
     buf_printf(b, ",\"max_stored\":%llu,\"max_stored_per_user\":%llu",
                (unsigned long long)account->max_stored,
                (unsigned long long)account->max_stored_per_user);
+    buf_printf(b, ",\"requests_per_minute\":%u,\"tokens_per_day\":%llu,\"max_concurrent\":%u",
+               account->requests_per_minute, (unsigned long long)account->tokens_per_day,
+               account->max_concurrent);
     buf_printf(b, ",\"hashed\":%s,\"former_until\":", account->is_hashed ? "true" : "false");
     if (account->former == NULL) {
         buf_lit(b, "null}");

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * job.c - see job.h.
  *
- *   job_start --ask--> refused: answered with its error
+ *   job_start --budget--> refused: answered with 429
+ *                |
+ *                v ask --> refused: answered with its error
  *                |
  *                v                 head is due: the head
  *             FOLLOWED ---------------------------------------------+
@@ -14,6 +16,7 @@
 #include "services/openai/job.h"
 
 #include "generated/verbs.h"
+#include "services/openai/budget.h"
 #include "services/openai/chunks.h"
 #include "services/openai/leaving.h"
 #include "services/openai/merged.h"
@@ -48,17 +51,20 @@ struct job {
     struct stream stream;
     struct deadline head, last, paused;
     struct left_listener left;
+    struct budget budget;
     struct usage usage;
     struct repeated repeated; /* of a stream whose answer is generated again */
     struct chunks chunks;
     struct merged merged;
     uint64_t position; /* plus 1; 0: unknown */
     struct asked asked;
+    uint64_t began_ms;
     bool may_be_queued; /* from asking on, unless it was refused */
     bool has_ended;     /* its query has */
     bool is_over;       /* it is answered */
     bool is_pause_over; /* for so long no engine has continued */
     bool has_given;     /* the client has pieces of this claim */
+    bool has_time;      /* the head says how long it took */
 };
 
 /* --- what differs by Api ---------------------------------------------------------------------- */
@@ -82,9 +88,21 @@ static void put_head(struct buf *b, const struct job *job, const char *object)
 
 /* --- ends ------------------------------------------------------------------------------------- */
 
+/* Before the head. */
+static void put_time(struct job *job)
+{
+    char text[24];
+    if (job->has_time || job->stream.is_started)
+        return;
+    job->has_time = true;
+    snprintf(text, sizeof text, "%llu", (unsigned long long)(clock_mono_ms() - job->began_ms));
+    respond_header(job->r, "openai-processing-ms", str_of(text));
+}
+
 static void finish(struct job *job)
 {
     struct loop *loop = job->r->server->loop;
+    put_time(job);
     job->is_over = true;
     loop_cancel_deadline(loop, &job->head);
     loop_cancel_deadline(loop, &job->last);
@@ -198,6 +216,7 @@ static void start_stream(struct job *job)
     struct stream *s = &job->stream;
     if (s->is_started)
         return;
+    put_time(job);
     s->on_idle = on_idle;
     s->comment_ms = COMMENT_MS;
     stream_start(s);
@@ -509,8 +528,12 @@ static void on_gone(struct request *r)
     merged_fini(&job->merged);
     usage_fini(&job->usage);
     repeated_fini(&job->repeated);
-    if (job->may_be_queued)
+    if (job->may_be_queued) {
+        if (!job->has_ended)
+            budget_pass(&job->budget, r, false);
         leaving_start(openai_of(r), &job->asked, how);
+    }
+    budget_fini(&job->budget, r);
 }
 
 /* --- asking ----------------------------------------------------------------------------------- */
@@ -564,6 +587,8 @@ static void on_asked(struct request *r, enum err error, struct str reply)
     bool is_attached = error == ERR_OK && str_eq(tag, STR("attached"));
     bool is_queued = is_attached || (error == ERR_OK && str_eq(tag, STR("ok")));
     job->may_be_queued = is_queued || error != ERR_OK;
+    if (job->may_be_queued && !is_attached) /* that query may have ended */
+        budget_pass(&job->budget, r, is_queued);
     if (job->is_over)
         return;
     if (is_queued) {
@@ -609,7 +634,8 @@ static void ask(struct job *job)
                       .user = job->settings.whom.user_name, .account = r->account->name_token,
                       .model = buf_str(&model), .weight = r->account->weight_text,
                       .max_waiting = r->account->max_waiting, .tail = buf_str(&tail),
-                      .request = buf_str(&request), .is_own = r->account->role == ROLE_USER,
+                      .request = buf_str(&request), .grant = job->budget.id,
+                      .is_own = r->account->role == ROLE_USER,
                       .max_stored = storage_limit_of_account(r),
                       .max_stored_per_user = storage_limit_of_user(r));
     else
@@ -618,10 +644,23 @@ static void ask(struct job *job)
                       .user = job->settings.whom.user_name, .account = r->account->name_token,
                       .model = buf_str(&model), .weight = r->account->weight_text,
                       .max_waiting = r->account->max_waiting, .tail = buf_str(&tail),
-                      .request = buf_str(&request));
+                      .request = buf_str(&request), .grant = job->budget.id);
     buf_fini(&tail);
     buf_fini(&model);
     buf_fini(&request);
+}
+
+static void on_budget(struct request *r, enum err error, struct str reply)
+{
+    struct job *job = r->state;
+    if (job->is_over)
+        return;
+    if (budget_admit(&job->budget, r, error, reply)) {
+        ask(job);
+        return;
+    }
+    finish(job);
+    budget_refuse(r, error, reply);
 }
 
 /* When its caller gives up, as it says; at most DEADLINE_S. */
@@ -655,7 +694,7 @@ void job_start(struct request *r, const struct job_settings *settings)
                                                 .is_ready = is_ready};
     struct loop *loop = r->server->loop;
     struct job *job = request_alloc(r, sizeof *job);
-    *job = (struct job){.r = r, .settings = *settings};
+    *job = (struct job){.r = r, .settings = *settings, .budget.id = STR("")};
     bool is_kept = settings->topic.at != NULL || settings->is_stored;
     asked_init(&job->asked, r, &settings->whom, settings->api, settings->topic,
                is_kept ? apis[settings->api].id : "ask.", is_kept);
@@ -675,7 +714,11 @@ void job_start(struct request *r, const struct job_settings *settings)
     job->last.on_expire = on_last;
     job->paused.on_expire = on_pause_over;
     job->left.on_left = on_left;
+    job->began_ms = clock_mono_ms();
     loop_set_deadline(loop, &job->last, deadline_s(r) * 1000);
     request_on_left(r, &job->left);
-    ask(job);
+    if (budget_is_needed(r->account))
+        budget_take(&job->budget, r, str_of(job->asked.asker), on_budget);
+    else
+        ask(job);
 }

@@ -5,8 +5,15 @@
 
 static const char content_type[] = "application/json";
 
+static bool is_of(const struct problem *problem, enum err error)
+{
+    return problem->info == err_info(error);
+}
+
 static const char *type_of(const struct problem *problem)
 {
+    if (is_of(problem, ERR_QUOTA_USED))
+        return "insufficient_quota";
     switch (problem->status) {
     case 403: return "permission_error";
     case 429: return "requests";
@@ -14,14 +21,9 @@ static const char *type_of(const struct problem *problem)
     }
 }
 
-static bool is_of(const struct problem *problem, enum err error)
-{
-    return problem->info == err_info(error);
-}
-
 static const char *code_of(const struct problem *problem)
 {
-    if (is_of(problem, ERR_TOO_MUCH_STORED))
+    if (is_of(problem, ERR_TOO_MUCH_STORED) || is_of(problem, ERR_QUOTA_USED))
         return "insufficient_quota";
     switch (problem->status) {
     case 401: return "invalid_api_key";

@@ -21,13 +21,16 @@ enum {
     ACCOUNT_UPLOAD_RATE = 5,
     ACCOUNT_MAX_NONCES = 10000000,
     ACCOUNT_KEY_GENERATION_MAX = 1000000000,
-    ACCOUNT_STORED_MIN = 65536, /* as much as any user counts (lua/queue/stored.lua) */
+    ACCOUNT_REQUESTS_PER_MINUTE_MAX = 10000,
+    ACCOUNT_CONCURRENT_MAX = 1000, /* as many as lua/account/budgets.lua looks at */
+    ACCOUNT_STORED_MIN = 65536,    /* as much as any user counts (lua/queue/stored.lua) */
     ACCOUNT_STORED_MIN_PER_USER = 4096,
     ACCOUNTS_FILE_MAX_BYTES = 1 << 20,
-    ACCOUNTS_REASON_BYTES = 320 /* room for every reason, its NUL included */
+    ACCOUNTS_REASON_BYTES = 384 /* room for every reason, its NUL included */
 };
 
 #define ACCOUNT_STORED_MAX 1000000000000000ULL /* scripts take it without rounding */
+#define ACCOUNT_TOKENS_MAX 1000000000000000ULL
 
 enum role { ROLE_FRONTEND, ROLE_USER, ROLE_ENGINE, ROLE_OPERATOR, ROLE_NR };
 
@@ -63,6 +66,10 @@ struct account {
      * its users, ACCOUNT_STORED_MIN_PER_USER to 10^15, 0: no separate limit. */
     uint64_t max_stored, max_stored_per_user;
     bool is_deployed; /* dialect: deployed */
+    /* Budgets of the doors (lua/account/budgets.lua), 0: no limit. 1 to
+     * ACCOUNT_REQUESTS_PER_MINUTE_MAX, ACCOUNT_CONCURRENT_MAX, ACCOUNT_TOKENS_MAX. */
+    unsigned requests_per_minute, max_concurrent;
+    uint64_t tokens_per_day;
 };
 
 struct accounts;

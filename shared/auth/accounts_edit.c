@@ -297,7 +297,9 @@ static bool has_same_limits(const struct account *a, const struct account *b)
     return str_eq(a->weight_text, b->weight_text) && a->max_waiting == b->max_waiting &&
            a->upload_rate == b->upload_rate && a->max_rate == b->max_rate &&
            a->max_nonces == b->max_nonces && a->key_generation == b->key_generation &&
-           a->max_stored == b->max_stored && a->max_stored_per_user == b->max_stored_per_user;
+           a->max_stored == b->max_stored && a->max_stored_per_user == b->max_stored_per_user &&
+           a->requests_per_minute == b->requests_per_minute &&
+           a->tokens_per_day == b->tokens_per_day && a->max_concurrent == b->max_concurrent;
 }
 
 static bool is_same(const struct account *a, const struct account *b)

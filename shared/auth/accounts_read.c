@@ -37,6 +37,9 @@ enum member {
     MEMBER_KEY_GENERATION,
     MEMBER_MAX_STORED,
     MEMBER_MAX_STORED_PER_USER,
+    MEMBER_REQUESTS_PER_MINUTE,
+    MEMBER_TOKENS_PER_DAY,
+    MEMBER_MAX_CONCURRENT,
     MEMBER_DIALECT,
     MEMBER_NAMESPACE,
     MEMBER_NR
@@ -57,6 +60,9 @@ static const struct str member_names[MEMBER_NR] = {
     [MEMBER_KEY_GENERATION] = STR("key_generation"),
     [MEMBER_MAX_STORED] = STR("max_stored"),
     [MEMBER_MAX_STORED_PER_USER] = STR("max_stored_per_user"),
+    [MEMBER_REQUESTS_PER_MINUTE] = STR("requests_per_minute"),
+    [MEMBER_TOKENS_PER_DAY] = STR("tokens_per_day"),
+    [MEMBER_MAX_CONCURRENT] = STR("max_concurrent"),
     [MEMBER_DIALECT] = STR("dialect"),
     [MEMBER_NAMESPACE] = STR("namespace"),
 };
@@ -182,6 +188,17 @@ static bool read_bytes(const struct reader *r, const yaml_node_t *key, struct st
     return true;
 }
 
+static bool read_budget(const struct reader *r, const yaml_node_t *key, struct str text,
+                        unsigned most, unsigned *ret_n)
+{
+    uint64_t number;
+    if (!str_parse_u64(text, &number) || number < 1 || number > most)
+        return fail(r, key, "%.*s takes a whole number from 1 to %u",
+                    STR_ARG(yaml_tree_scalar(key)), most);
+    *ret_n = (unsigned)number;
+    return true;
+}
+
 static bool read_member(const struct reader *r, struct account *draft, struct account *former,
                         unsigned *seen, const yaml_node_t *key, const yaml_node_t *value)
 {
@@ -193,8 +210,9 @@ static bool read_member(const struct reader *r, struct account *draft, struct ac
         return fail_unknown(
             r, key, value, nearest_member(yaml_tree_scalar(key)),
             "secret, secret_hash, role, weight, max_waiting, max_rate, max_nonces, max_stored, "
-            "max_stored_per_user, upload_rate, key_generation, dialect, namespace, former_secret, "
-            "former_hash and former_until");
+            "max_stored_per_user, upload_rate, requests_per_minute, tokens_per_day, "
+            "max_concurrent, key_generation, dialect, namespace, former_secret, former_hash and "
+            "former_until");
     if (*seen & 1u << member)
         return fail(r, key, "account '%.*s' has '%s' twice", STR_ARG(draft->name),
                     member_names[member].at);
@@ -245,6 +263,17 @@ static bool read_member(const struct reader *r, struct account *draft, struct ac
     case MEMBER_MAX_STORED: return read_bytes(r, key, text, ACCOUNT_STORED_MIN, &draft->max_stored);
     case MEMBER_MAX_STORED_PER_USER:
         return read_bytes(r, key, text, ACCOUNT_STORED_MIN_PER_USER, &draft->max_stored_per_user);
+    case MEMBER_REQUESTS_PER_MINUTE:
+        return read_budget(r, key, text, ACCOUNT_REQUESTS_PER_MINUTE_MAX,
+                           &draft->requests_per_minute);
+    case MEMBER_MAX_CONCURRENT:
+        return read_budget(r, key, text, ACCOUNT_CONCURRENT_MAX, &draft->max_concurrent);
+    case MEMBER_TOKENS_PER_DAY:
+        if (!str_parse_u64(text, &number) || number < 1 || number > ACCOUNT_TOKENS_MAX)
+            return fail(r, key, "tokens_per_day takes a whole number from 1 to %llu",
+                        ACCOUNT_TOKENS_MAX);
+        draft->tokens_per_day = number;
+        return true;
     case MEMBER_DIALECT:
         draft->is_deployed = true;
         return str_eq(text, STR("deployed")) ||

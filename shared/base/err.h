@@ -49,6 +49,7 @@
     X(TOO_MANY_FAILURES, 429, "too_many_failures", LOG_WARN, "Too many failed logins for this account from this address: check the secret, then wait a minute.") \
     X(USER_QUEUE_FULL,  429, "too_many_waiting", LOG_INFO,  "Too many requests are waiting for this user or account: retry later.") \
     X(TOO_MUCH_STORED,  429, "too_much_stored",  LOG_INFO,  "The storage limit of this user or account is reached: delete topics.") \
+    X(QUOTA_USED,       429, "quota_used",       LOG_INFO,  "The tokens of this account for today are used up.") \
     X(RATE_LIMITED,     429, "rate_limited",     LOG_INFO,  "Too many requests: wait, then retry.") \
     X(INTERNAL,         500, "internal",         LOG_ERROR, "Internal error: report the request id to the operator.") \
     X(QUEUE_FULL,       503, "queue_full",       LOG_WARN,  "The queue is full: retry later.")     \

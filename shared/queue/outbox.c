@@ -6,7 +6,8 @@
  *                                 |
  *                                 | items
  *                                 v
- *         release_lookups, release_names on shard 0 --failed--> over: they come again
+ *         release_lookups, release_names on shard 0, --failed--> over: they come again
+ *         budget_charge on the account's shard
  *                                 | ok
  *                                 v
  *                          outbox, with these as done, for the next items
@@ -63,15 +64,43 @@ static void carry_names(struct call_start start, struct lines items)
     end_verb(&verb);
 }
 
-/* Those of names, or the others, in memory of their own. */
-static struct str pick(struct str items, bool is_names, unsigned *ret_n)
+/* "$<account> <node> <id> <tokens>" */
+static void carry_charge(struct call_start start, struct lines items)
+{
+    struct str item = lines_next(&items), account = str_cut(&item, ' ');
+    struct str node = str_cut(&item, ' '), id = str_cut(&item, ' ');
+    uint64_t tokens;
+    if (!str_parse_u64(item, &tokens))
+        abort(); /* the script has written it */
+    call_budget_charge(start, .account = ((struct str){account.at + 1, account.n - 1}),
+                       .node = node, .id = id, .tokens = tokens);
+}
+
+/* The kinds, by the first byte of an item; 0: any other. */
+static const struct outbox_kind {
+    char mark;
+    bool is_single; /* each has a shard of its own */
+    void (*carry)(struct call_start start, struct lines items);
+} kinds[] = {{0, false, carry_lookups}, {'@', false, carry_names}, {'$', true, carry_charge}};
+enum { KIND_N = sizeof kinds / sizeof *kinds };
+
+static const struct outbox_kind *kind_of(struct str item)
+{
+    for (unsigned i = 1; i < KIND_N; i++)
+        if (item.n > 0 && item.at[0] == kinds[i].mark)
+            return &kinds[i];
+    return &kinds[0];
+}
+
+/* Those of a kind, in memory of their own. */
+static struct str pick(struct str items, const struct outbox_kind *kind, unsigned *ret_n)
 {
     struct buf picked;
     buf_init(&picked, items.n + 1);
     *ret_n = 0;
     for (struct lines lines = lines_of(items); lines_are_left(&lines);) {
         struct str item = lines_next(&lines);
-        if ((item.at[0] == '@') != is_names)
+        if (kind_of(item) != kind)
             continue;
         if ((*ret_n)++ > 0)
             buf_put_char(&picked, '\n');
@@ -82,19 +111,29 @@ static struct str pick(struct str items, bool is_names, unsigned *ret_n)
     return copy;
 }
 
-static void carry(struct outbox *outbox, struct str items, bool is_names)
+/* Takes the memory of `items`. */
+static void carry_items(struct outbox *outbox, const struct outbox_kind *kind, struct str items,
+                        unsigned n)
+{
+    struct carried *carried = mem_zeroed(sizeof *carried);
+    *carried = (struct carried){.outbox = outbox, .n = n, .items = items};
+    struct call_start start = shards_call(&outbox->part->queue->shards, &carried->call, on_carried);
+    kind->carry(start, lines_of(carried->items));
+}
+
+static void carry(struct outbox *outbox, struct str items, const struct outbox_kind *kind)
 {
     unsigned n;
-    struct str picked = pick(items, is_names, &n);
-    if (n == 0) {
-        free((char *)picked.at);
+    struct str picked = pick(items, kind, &n);
+    if (n > 0 && !kind->is_single) {
+        carry_items(outbox, kind, picked, n);
         return;
     }
-    struct carried *carried = mem_zeroed(sizeof *carried);
-    *carried = (struct carried){.outbox = outbox, .n = n, .items = picked};
-    struct turn *turn = shards_cluster(&outbox->part->queue->shards);
-    struct call_start start = turn_call(turn, &carried->call, on_carried);
-    (is_names ? carry_names : carry_lookups)(start, lines_of(carried->items));
+    for (struct lines lines = lines_of(picked); n > 0; n--) {
+        struct str item = lines_next(&lines);
+        carry_items(outbox, kind, (struct str){str_copy(item), item.n}, 1);
+    }
+    free((char *)picked.at);
 }
 
 static void on_outbox(struct call *call, enum err error, struct str reply)
@@ -103,8 +142,8 @@ static void on_outbox(struct call *call, enum err error, struct str reply)
     bool has_news = outbox->has_news;
     outbox->has_news = false;
     if (error == ERR_OK && reply.n > 0) {
-        carry(outbox, reply, false);
-        carry(outbox, reply, true);
+        for (unsigned i = 0; i < KIND_N; i++)
+            carry(outbox, reply, &kinds[i]);
     } else if (error == ERR_OK && has_news) {
         outbox_check(outbox->part);
     }

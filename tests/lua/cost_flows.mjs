@@ -182,6 +182,18 @@ export const flows = {
     assert.equal((await m.call('models', 0)).split('\n').length, 1 + 3 * models.length);
   },
 
+  async 'an account with as many requests at a time as may be, of nodes that are gone, and as much usage'(m) {
+    const at = Date.now() + 1_700_000;
+    const day = Math.floor(Date.now() / 86_400_000);
+    await m.cmd('ZADD', m.key('running:F'), ...Array.from({ length: m.n(1000) }, (_, i) => [at, `gone${i} ${i}`]).flat());
+    await m.cmd('ZADD', m.key('limit:requests:F'), ...Array.from({ length: m.n(5000) }, (_, i) => [Date.now() * 1000, `r${i}`]).flat());
+    await m.cmd('HSET', m.key('account_tokens:F'), ...Array.from({ length: m.n(4096) }, (_, i) => [`${day} n ${'m'.repeat(100)}${i}`, 1]).flat());
+    await m.expect(/^ok/, 'budget_take', 0, 'F', 'id', 100_000, 1, m.n(1000));
+    await m.expect(/^ok/, 'budget_release', 'F', 'id', '');
+    await m.expect(/^ok/, 'budget_charge', 'F', 'n1', 'id', 5);
+    await m.expect(/^ok/, 'account_usage', 0, 30, 'F');
+  },
+
   async 'many large claims at once, and queries of operators'(m) {
     // A claim takes six of the half rows and three of the whole ones: of many, what one more takes is no matter.
     for (let i = 0; i < 24; i++) await m.shard.call('add', 0, 't', 'alice', 'F', 'default', 1, 100, m.tail(), '', '', '');

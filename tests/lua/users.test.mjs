@@ -244,7 +244,7 @@ scripts('usage', ({ cases }) => {
         ...keysOf({ n: 1, state: 'INDEXED' }, { n: 2, space: BOB }), 'wf_of:alice': zset({ 's.1': 1, 's.2': 2 }), 'wf_of:bob': zset({ 's.3': 3 }),
         'rooms_of:alice': zset({ a: 1, b: 2, c: 3 }), 'rooms_of:bob': zset({ a: 1 }), messages_of: { alice: '7', bob: '9' },
         'bots_of:alice': zset({ bot: 1 }), 'bots_of:bob': zset({ x: 1, y: 2 }), 'evaluations_of:alice': zset({ e: 1, f: 2 }),
-        'tokens:alice': { [`${day(0)} p`]: '30', [`${day(0)} c`]: '4', [`${day(29)} p`]: '3', [`${day(30)} p`]: '500' }, 'account_tokens:F': { [`${day(1)} p`]: '99', [`${day(1)} c`]: '9' }, 'account_tokens:G': { [`${day(0)} p`]: '1' },
+        'tokens:alice': { [`${day(0)} p`]: '30', [`${day(0)} c`]: '4', [`${day(29)} p`]: '3', [`${day(30)} p`]: '500' }, 'account_tokens:F': { [`${day(1)} p`]: '90', [`${day(1)} p big`]: '9', [`${day(1)} c big`]: '9', [`${day(1)} n big`]: '5', [`${day(30)} p big`]: '7' }, 'account_tokens:G': { [`${day(0)} p big`]: '1' },
         'limit:upload:alice': zset({ a: (Date.now() - 5_000) * 1000, b: (Date.now() - 90_000) * 1000 }), 'limit:ask:alice': zset({ a: (Date.now() - 5_000) * 1000 }),
       }),
       call: usage(),

@@ -60,7 +60,7 @@ export function newTopic(prefix = 'topic') {
 }
 
 // OpenAI's words for what has another code elsewhere.
-const OPENAI_CODES = { unauthorized: 'invalid_api_key', nonce_used: 'invalid_api_key', too_much_stored: 'insufficient_quota' };
+const OPENAI_CODES = { unauthorized: 'invalid_api_key', nonce_used: 'invalid_api_key', too_much_stored: 'insufficient_quota', quota_used: 'insufficient_quota' };
 
 // An error as OpenAI has it: four members, always. `code` as on other routes.
 export function assertOpenaiError(response, status, code) {

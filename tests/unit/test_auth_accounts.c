@@ -41,6 +41,9 @@ static void all_members_and_their_defaults_are_read(void **state)
               "    max_rate: 8\n"
               "    upload_rate: 9\n"
               "    max_nonces: 900\n"
+              "    requests_per_minute: 10\n"
+              "    tokens_per_day: 1000000000000\n"
+              "    max_concurrent: 12\n"
               "  Inference_1: {secret: 'null', role: engine, dialect: deployed}\n"
               "  \"\\\"\xc3\xa4\": {secret: x, role: operator}\n");
     assert_int_equal(accounts_count(accounts), 4);
@@ -56,6 +59,8 @@ static void all_members_and_their_defaults_are_read(void **state)
     assert_int_equal(account->max_rate, ACCOUNT_MAX_RATE);
     assert_int_equal(account->upload_rate, ACCOUNT_UPLOAD_RATE);
     assert_int_equal(account->max_nonces, ACCOUNT_MAX_NONCES);
+    assert_int_equal(account->requests_per_minute + account->max_concurrent, 0);
+    assert_true(account->tokens_per_day == 0);
     assert_false(account->is_deployed);
 
     account = accounts_find(accounts, STR("ann@example.org"));
@@ -68,6 +73,9 @@ static void all_members_and_their_defaults_are_read(void **state)
     assert_int_equal(account->max_rate, 8);
     assert_int_equal(account->upload_rate, 9);
     assert_int_equal(account->max_nonces, 900);
+    assert_int_equal(account->requests_per_minute, 10);
+    assert_true(account->tokens_per_day == 1000000000000);
+    assert_int_equal(account->max_concurrent, 12);
 
     account = accounts_find(accounts, STR("Inference_1"));
     assert_str(account->secret, "null");
@@ -193,6 +201,14 @@ static const struct broken broken[] = {
      "line 2: max_stored takes a whole number of bytes from 65536 to 1000000000000000"},
     {IN_A("role: user, max_stored_per_user: 0"),
      "line 2: max_stored_per_user takes a whole number of bytes from 4096 to 1000000000000000"},
+    {IN_A("role: user, requests_per_minute: 0"),
+     "line 2: requests_per_minute takes a whole number from 1 to 10000"},
+    {IN_A("role: user, requests_per_minute: 10001"),
+     "line 2: requests_per_minute takes a whole number from 1 to 10000"},
+    {IN_A("role: user, max_concurrent: 1001"),
+     "line 2: max_concurrent takes a whole number from 1 to 1000"},
+    {IN_A("role: user, tokens_per_day: none"),
+     "line 2: tokens_per_day takes a whole number from 1 to 1000000000000000"},
     {IN_A("role: user, dialect: topsecret"),
      "line 2: account 'A' has an unknown dialect: the only one is deployed"},
     {IN_A("role: user, max_wating: 5"),
@@ -200,26 +216,27 @@ static const struct broken broken[] = {
     {IN_A("role: user, color: 5"),
      "line 2: unknown member 'color': use secret, "
      "secret_hash, role, weight, max_waiting, max_rate, max_nonces, "
-     "max_stored, max_stored_per_user, upload_rate, key_generation, dialect, namespace, "
+     "max_stored, max_stored_per_user, upload_rate, requests_per_minute, tokens_per_day, "
+     "max_concurrent, key_generation, dialect, namespace, "
      "former_secret, former_hash and former_until"},
     {IN_A("role: fronted"),
      "line 2: account 'A' has an unknown role 'fronted': did you mean frontend?"},
     {IN_A("role: user, ? [a] : b"),
      "line 2: unknown member: use secret, secret_hash, role, weight, "
      "max_waiting, max_rate, max_nonces, max_stored, max_stored_per_user, upload_rate, "
-     "key_generation, dialect, "
+     "requests_per_minute, tokens_per_day, max_concurrent, key_generation, dialect, "
      "namespace, "
      "former_secret, former_hash and former_until"},
     {"accounts:\n  A: {topsecret}\n",
      "line 2: unknown member: use secret, secret_hash, role, weight, "
      "max_waiting, max_rate, max_nonces, max_stored, max_stored_per_user, upload_rate, "
-     "key_generation, dialect, "
+     "requests_per_minute, tokens_per_day, max_concurrent, key_generation, dialect, "
      "namespace, "
      "former_secret, former_hash and former_until"},
     {"accounts:\n  A: {t0psecret: secret}\n",
      "line 2: unknown member: use secret, secret_hash, role, "
      "weight, max_waiting, max_rate, max_nonces, max_stored, max_stored_per_user, upload_rate, "
-     "key_generation, dialect, "
+     "requests_per_minute, tokens_per_day, max_concurrent, key_generation, dialect, "
      "namespace, former_secret, former_hash and former_until"},
     {IN_A("role: user, namespace: a~b"), "line 2: the namespace of account 'A' is not 1 to 32 "
                                          "letters, digits, '-' and '_'"},

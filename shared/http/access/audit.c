@@ -146,10 +146,12 @@ static void put_state(struct buf *b, const struct account *account)
     buf_put(b, account->namespace);
     buf_put_char(b, ' ');
     buf_put(b, account->weight_text);
-    buf_printf(b, " %u %u %u %llu %llu %llu %d", account->max_waiting, account->upload_rate,
-               account->max_rate, (unsigned long long)account->max_nonces,
+    buf_printf(b, " %u %u %u %llu %llu %llu %u %llu %u %d", account->max_waiting,
+               account->upload_rate, account->max_rate, (unsigned long long)account->max_nonces,
                (unsigned long long)account->max_stored,
-               (unsigned long long)account->max_stored_per_user, account->is_deployed);
+               (unsigned long long)account->max_stored_per_user, account->requests_per_minute,
+               (unsigned long long)account->tokens_per_day, account->max_concurrent,
+               account->is_deployed);
     if (account->former != NULL)
         buf_printf(b, " %llu %.*s", (unsigned long long)account->former_until_s,
                    STR_ARG(account->former->secret));

@@ -54,7 +54,11 @@ static void put_cors(struct request *r)
         put_header(r, "access-control-allow-credentials", STR("true"));
     put_header(r, "access-control-expose-headers",
                STR("X-Request-Id, Retry-After, Link, X-RateLimit-Limit, X-RateLimit-Remaining, "
-                   "X-RateLimit-Reset, X-Parley-Position, X-Parley-Attached"));
+                   "X-RateLimit-Reset, X-Parley-Position, X-Parley-Attached, "
+                   "X-RateLimit-Limit-Requests, X-RateLimit-Remaining-Requests, "
+                   "X-RateLimit-Reset-Requests, X-RateLimit-Limit-Tokens, "
+                   "X-RateLimit-Remaining-Tokens, X-RateLimit-Reset-Tokens, Retry-After-Ms, "
+                   "X-Should-Retry, OpenAI-Processing-Ms"));
     if (!str_eq((struct str){r->exchange.h2o->method.base, r->exchange.h2o->method.len},
                 STR("OPTIONS")))
         return;

@@ -14,7 +14,10 @@ const stored = (found) => {
 };
 const FACTS = '"FinishReason":"stop","Usage":{"prompt_tokens":1,"completion_tokens":2}';
 const TODAY = Math.floor(Date.now() / 86_400_000), DAYS_S = 30 * 86_400;
-const tokens = (p, c) => Object.fromEntries(['tokens:alice', 'account_tokens:Frontend_1'].map((key) => [key, ttl(DAYS_S, { [`${TODAY} p`]: String(p), [`${TODAY} c`]: String(c) })]));
+const tokens = (p, c) => ({
+  'tokens:alice': ttl(DAYS_S, { [`${TODAY} p`]: String(p), [`${TODAY} c`]: String(c) }),
+  'account_tokens:Frontend_1': ttl(DAYS_S, { [`${TODAY} n default`]: '1', [`${TODAY} p default`]: String(p), [`${TODAY} c default`]: String(c) }),
+});
 const STORED = lines(ANSWER, 1500, 'E');
 const LATER = 9e12;
 
@@ -64,10 +67,10 @@ scripts('complete', ({ cases }) => {
     })),
     {
       name: 'its tokens are added up for its user and its account, and days that do not count any more go',
-      before: () => ({ ...pending(), 'tokens:alice': ttl(60, { [`${TODAY - 30} p`]: '5', [`${TODAY - 30} c`]: '5', [`${TODAY - 29} p`]: '7' }), 'account_tokens:Frontend_1': ttl(60, { [`${TODAY} p`]: '10', [`${TODAY} c`]: '20' }) }),
+      before: () => ({ ...pending(), 'tokens:alice': ttl(60, { [`${TODAY - 30} p`]: '5', [`${TODAY - 30} c`]: '5', [`${TODAY - 29} p`]: '7' }), 'account_tokens:Frontend_1': ttl(60, { [`${TODAY - 30} p big`]: '5', [`${TODAY} n default`]: '3', [`${TODAY} p default`]: '10', [`${TODAY} c default`]: '20', [`${TODAY} p big`]: '1' }) }),
       call: [...complete(), '', '', '', '', FACTS],
       reply: ok(1, '7 1 2 default'),
-      after: { 't:t': { ...topicOf(['D']), 'a:1': anything }, leases: null, 'tokens:alice': ttl(DAYS_S, { [`${TODAY - 29} p`]: '7', [`${TODAY} p`]: '1', [`${TODAY} c`]: '2' }), 'account_tokens:Frontend_1': ttl(60, { [`${TODAY} p`]: '11', [`${TODAY} c`]: '22' }) },
+      after: { 't:t': { ...topicOf(['D']), 'a:1': anything }, leases: null, 'tokens:alice': ttl(DAYS_S, { [`${TODAY - 29} p`]: '7', [`${TODAY} p`]: '1', [`${TODAY} c`]: '2' }), 'account_tokens:Frontend_1': ttl(60, { [`${TODAY - 30} p big`]: '5', [`${TODAY} n default`]: '4', [`${TODAY} p default`]: '11', [`${TODAY} c default`]: '22', [`${TODAY} p big`]: '1' }) },
     },
     {
       name: 'of one answer a billion at most, whatever its engine says',
