@@ -28,7 +28,7 @@
 --   deltas      text? 1m  the last pieces of a door's answer (queue/pieces.lua)
 --   offset      number?   how many bytes of deltas precede these. With it the query is known by Seq and lease alone
 -- Replies: ok/seq/ms/created (ms)/its lease, if that ended, or -; with Usage then after spaces the tokens of the
---   prompt, those of the answer and the model that was asked (name), or default if it was served so
+--   prompt, those of the answer, the model that was asked (name), or default if it was served so, and the account
 --   | same/seq/ms | done | cancelled | failed | lost | mismatch | missing | gap/expected | large | replay; after the
 --   first two, with a class, what queue/claim.lua replies (empty while Redis is full)
 local charges = require('account/charges')
@@ -156,7 +156,7 @@ local function complete(turn, topic, seq, lease, holder, query, answer, by_text,
         waiters.notify(turn, topic, seq, got[3], outcomes.as_event(topic, seq, row, 'D', text))
     end
     return 'ok\n' .. seq .. '\n' .. turn.now_text .. '\n' .. created .. '\n' .. (is_ended and holding or '-')
-        .. (used and ' ' .. used .. ' ' .. model or ''), true
+        .. (used and ' ' .. used .. ' ' .. model .. ' ' .. account or ''), true
 end
 
 local function verb(turn, a)

@@ -80,15 +80,17 @@ static void on_gone(struct request *r)
     buf_fini(&op->text);
 }
 
-/* "<prompt> <completion> <model>", where the engine's own word for the model counts more. */
+/* "<prompt> <completion> <model> <account>", where the engine's own word for the model counts
+ * more. */
 static void note_tokens(struct request *r, struct str used)
 {
     uint64_t prompt, completion;
     struct str model, prompt_text = str_cut(&used, ' '), completion_text = str_cut(&used, ' ');
+    struct str asked = str_cut(&used, ' ');
     if (!str_parse_u64(prompt_text, &prompt) || !str_parse_u64(completion_text, &completion) ||
         !request_optional_text(r, "Model", MODEL_MAX_BYTES, &model))
         return;
-    token_counts_add(model.n > 0 ? names_of(r, model) : used, prompt, completion);
+    token_counts_add(used, model.n > 0 ? names_of(r, model) : asked, prompt, completion);
 }
 
 /* False when it is not stored, and its request is answered. */

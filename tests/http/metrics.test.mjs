@@ -98,7 +98,7 @@ suite('the state of the queue in /metrics', { nodes: 2 }, ({ test, cluster }) =>
 suite('tokens in /metrics', { nodes: 1 }, ({ test, cluster }) => {
   const tokens = async () => {
     const found = samplesOf(await read(cluster, 0, { Cluster: 'false' }), 'parley_tokens_total');
-    return Object.fromEntries(found.map(({ labels: { model, kind }, value }) => [`${model} ${kind}`, value]));
+    return Object.fromEntries(found.map(({ labels: { account, model, kind }, value }) => [`${account} ${model} ${kind}`, value]));
   };
   const answer = async (Usage, Model, asked) => {
     const { Topic, Seq } = await cluster.add({ Model: asked });
@@ -106,20 +106,20 @@ suite('tokens in /metrics', { nodes: 1 }, ({ test, cluster }) => {
     await cluster.answer({ Topic, Seq, Model, Usage });
   };
 
-  test('what models read and wrote is added up by the model that answered', async () => {
+  test('what models read and wrote is added up by the account that asked and the model that answered', async () => {
     await answer({ prompt_tokens: 5, completion_tokens: 7 }, 'big:7b');
     await answer({ prompt_tokens: 1, completion_tokens: 0 }, 'big:7b', 'big');
     await answer({ prompt_tokens: 2, completion_tokens: 3 }, undefined, 'asked "so"');
     await answer({ prompt_tokens: 4, completion_tokens: 4 });
     await answer(undefined, 'mute');
-    assert.deepEqual(await tokens(), { 'big:7b prompt': 6, 'big:7b completion': 7, 'asked%20%22so%22 prompt': 2, 'asked%20%22so%22 completion': 3, 'default prompt': 4, 'default completion': 4 });
+    assert.deepEqual(await tokens(), Object.fromEntries(Object.entries({ 'big:7b prompt': 6, 'big:7b completion': 7, 'asked%20%22so%22 prompt': 2, 'asked%20%22so%22 completion': 3, 'default prompt': 4, 'default completion': 4 }).map(([name, n]) => [`Frontend_1 ${name}`, n])));
   });
 
   test('engines that name ever more models do not make ever more series', async () => {
-    for (let i = 0; i < 60; i++) await answer({ prompt_tokens: 1, completion_tokens: 2 }, `model-${i}`);
+    for (let i = 0; i < 110; i++) await answer({ prompt_tokens: 1, completion_tokens: 2 }, `model-${i}`);
     const found = await tokens();
-    assert.equal(Object.keys(found).length, 2 * 51);
-    assert.deepEqual([found['other prompt'], found['other completion']], [13, 26]);
+    assert.equal(Object.keys(found).length, 2 * 101);
+    assert.deepEqual([found['other other prompt'], found['other other completion']], [13, 26]);
   });
 
   test('open sockets of engines, and what is shown and stored of their pieces, is counted', async () => {
