@@ -35,7 +35,7 @@ bool deltas_put(struct buf *b, struct request *r, bool *ret_is_more)
             buf_put_span_text(b, &item);
         struct str delta = {b->at + from, b->n - from};
         is_good = item.kind == JSON_SPAN_TEXT && !b->is_over && is_delta(delta);
-        *ret_is_more |= is_good && !delta_text(delta, &text);
+        *ret_is_more |= is_good && !delta_read_text(delta, &text);
     }
     return is_good ||
            explain_member(r, "Deltas", "a list of strings, each a JSON object on one line");

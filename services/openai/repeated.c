@@ -33,7 +33,7 @@ static void note(struct repeated *r, bool is_text, struct str text)
 enum repeated_part repeated_take(struct repeated *r, struct str delta, struct str *ret_rest)
 {
     struct str text = STR("");
-    bool is_text = delta_text(delta, &text);
+    bool is_text = delta_read_text(delta, &text);
     size_t left = r->sent.n - r->at, n = text.n < left ? text.n : left;
     if (!r->is_again) {
         note(r, is_text, text);

@@ -69,7 +69,7 @@ static bool read_choice(struct str json, struct str *text)
     return true;
 }
 
-bool delta_text(struct str delta, struct str *ret_text)
+bool delta_read_text(struct str delta, struct str *ret_text)
 {
     struct members members;
     struct json_span choice, other;
@@ -101,7 +101,7 @@ void delta_put_continue(struct buf *b, struct str pieces)
     buf_put_char(b, '"');
     while (piece_next(&lines, &piece)) {
         offset = piece.id.offset;
-        if (piece.is_delta && delta_text(piece.text, &text))
+        if (piece.is_delta && delta_read_text(piece.text, &text))
             buf_put(b, text); /* the insides of two JSON strings are the inside of one */
     }
     buf_put_char(b, '"');
