@@ -629,15 +629,14 @@ static void ask(struct job *job)
     buf_put_json(&request, request_entity(r));
     job->may_be_queued = true;
     if (job->asked.is_kept)
-        call_door_add(request_call(r, on_asked), .topic = job->asked.topic,
-                      .asker = str_of(job->asked.asker), .digest = str_of(job->asked.digest),
-                      .user = job->settings.whom.user_name, .account = r->account->name_token,
-                      .model = buf_str(&model), .weight = r->account->weight_text,
-                      .max_waiting = r->account->max_waiting, .tail = buf_str(&tail),
-                      .request = buf_str(&request), .grant = job->budget.id,
-                      .is_own = r->account->role == ROLE_USER,
-                      .max_stored = storage_limit_of_account(r),
-                      .max_stored_per_user = storage_limit_of_user(r));
+        call_door_add(
+            request_call(r, on_asked), .topic = job->asked.topic, .asker = str_of(job->asked.asker),
+            .digest = str_of(job->asked.digest), .user = job->settings.whom.user_name,
+            .account = r->account->name_token, .model = buf_str(&model),
+            .weight = r->account->weight_text, .max_waiting = r->account->max_waiting,
+            .tail = buf_str(&tail), .request = buf_str(&request), .grant = job->budget.id,
+            .is_own = r->account->role == ROLE_USER, .max_stored = storage_limit_of_account(r),
+            .max_stored_per_user = storage_limit_of_user(r));
     else
         call_door_ask(request_call(r, on_asked), .topic = job->asked.topic,
                       .asker = str_of(job->asked.asker), .digest = str_of(job->asked.digest),

@@ -114,8 +114,7 @@ static int compare_cells(const void *left, const void *right)
 static void put_cells(struct grid *grid)
 {
     struct pdf_tables *tables = grid->sheet->tables;
-    struct pdf_table table = {
-        .cell = tables->cell_n, .column_n = grid->column_n, .line = PDF_NONE};
+    struct pdf_table table = {.cell = tables->cell_n, .column_n = grid->column_n, .line = PDF_NONE};
     for (uint32_t i = 0; i < grid->piece_n; i++) {
         const struct piece *piece = &grid->pieces[i];
         uint32_t line = line_of_piece(grid, piece);

@@ -115,9 +115,9 @@ static void a_code_becomes_a_token_of_the_same_person(void **state)
                      ERR_UNAUTHORIZED);
     assert_int_equal(person_read_code(&key, source, buf_str(&token), NOW_S, &again),
                      ERR_UNAUTHORIZED);
-    assert_int_equal(person_read_token(&key, STR("https://id.example other"), buf_str(&token),
-                                       NOW_S, &again),
-                     ERR_REVOKED);
+    assert_int_equal(
+        person_read_token(&key, STR("https://id.example other"), buf_str(&token), NOW_S, &again),
+        ERR_REVOKED);
     assert_int_equal(
         person_read_code(&key, source, buf_str(&text), NOW_S + PERSON_CODE_S + SKEW_S, &again),
         ERR_TOKEN_EXPIRED);
