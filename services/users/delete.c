@@ -30,7 +30,7 @@ struct place {
 };
 
 struct deletion {
-    struct person person;
+    struct user_of_path person;
     enum phase phase;
     unsigned rounds;
     struct place *places; /* of the shards */

@@ -284,7 +284,7 @@ static void on_gone(struct request *r)
 }
 
 /* May it begin beside those under way on this node? */
-static bool has_place(struct request *r, const struct person *person)
+static bool has_place(struct request *r, const struct user_of_path *person)
 {
     unsigned n = 0, of_account_n = 0;
     list_for_each (struct export, x, &users_of(r)->exports, link) {
@@ -312,7 +312,7 @@ static bool has_place(struct request *r, const struct person *person)
 
 void users_export(struct request *r)
 {
-    struct person person;
+    struct user_of_path person;
     if (!person_of_path(r, &person) || !has_place(r, &person))
         return;
     struct export *x = request_alloc(r, sizeof *x);

@@ -36,7 +36,7 @@ struct export
 {
     struct list_link link; /* of those under way on this node */
     struct request *r;
-    struct person person;
+    struct user_of_path person;
     struct download download;
     struct zip zip;
     struct steps steps;       /* of making and compressing a page */

@@ -4,9 +4,9 @@
 
 #include "shared/http/request/explain.h"
 
-bool person_of_path(struct request *r, struct person *ret_person)
+bool person_of_path(struct request *r, struct user_of_path *ret_person)
 {
-    struct person person;
+    struct user_of_path person;
     struct str user = request_path_param(r, "user"), given = request_param(r, "OnBehalfOf");
     if (given.at != NULL && !str_eq(given, user)) {
         explain(r, ERR_FORBIDDEN, "OnBehalfOf is %s, and the path names %s: omit OnBehalfOf.",

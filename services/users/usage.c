@@ -37,7 +37,7 @@ enum count {
 };
 
 struct counting {
-    struct person person;
+    struct user_of_path person;
     uint64_t from, n[COUNT_NR];
 };
 

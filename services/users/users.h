@@ -28,7 +28,7 @@ static inline struct users *users_of(const struct request *r)
 }
 
 /* The person whose data a request is about. All live as long as the request. */
-struct person {
+struct user_of_path {
     struct on_behalf whom;
     struct str space;     /* of its documents */
     struct str namespace; /* as a name; "%" without one */
@@ -38,6 +38,6 @@ struct person {
  * frontend, any user (`namespace~User`) for an operator. Answers 400 or 403 and returns false
  * otherwise.
  */
-bool person_of_path(struct request *r, struct person *ret_person) must_check;
+bool person_of_path(struct request *r, struct user_of_path *ret_person) must_check;
 
 #endif
