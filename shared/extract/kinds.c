@@ -131,7 +131,7 @@ enum extract_kind extract_kind_named(struct str word)
 /* Raise that of a kind with each change by which a file gives another text or other pages. EPUB and
  * EML hold files of other kinds: theirs rise with those of HTML, and with those of attachments. */
 static const unsigned readers_versions[EXTRACT_KIND_NR] = {
-    [EXTRACT_TEXT] = 1, [EXTRACT_HTML] = 5, [EXTRACT_DOCX] = 3, [EXTRACT_PDF] = 3,
+    [EXTRACT_TEXT] = 1, [EXTRACT_HTML] = 5, [EXTRACT_DOCX] = 3, [EXTRACT_PDF] = 4,
     [EXTRACT_PPTX] = 1, [EXTRACT_XLSX] = 1, [EXTRACT_ODT] = 2,  [EXTRACT_ODS] = 2,
     [EXTRACT_ODP] = 2,  [EXTRACT_EPUB] = 5, [EXTRACT_RTF] = 2,  [EXTRACT_CSV] = 1,
     [EXTRACT_JSON] = 1, [EXTRACT_XML] = 1,  [EXTRACT_EML] = 4,
