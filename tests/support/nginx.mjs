@@ -48,8 +48,8 @@ function adapt(text, dir, listen, ports, path) {
 export async function startNginx(ports, { program = findNginx().program, path = '' } = {}) {
   const folder = makeFolder();
   const listen = await freePort();
-  const path = folder.file('nginx.conf', adapt(readConfig(), folder.dir, listen, ports, path));
-  const child = adopt(spawn(program, ['-e', join(folder.dir, 'error.log'), '-p', folder.dir, '-c', path], { stdio: 'ignore' }));
+  const file = folder.file('nginx.conf', adapt(readConfig(), folder.dir, listen, ports, path));
+  const child = adopt(spawn(program, ['-e', join(folder.dir, 'error.log'), '-p', folder.dir, '-c', file], { stdio: 'ignore' }));
   const read = (name) => (existsSync(join(folder.dir, name)) ? readFileSync(join(folder.dir, name), 'utf8') : '');
   try {
     await eventually(() => child.exitCode !== null || existsSync(join(folder.dir, 'nginx.pid')), { what: 'nginx runs' });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The web app below a path of nginx, with deploy/nginx.conf, on two nodes of which one dies.
+// The web app below a path of nginx, with deploy/nginx.conf, on two nodes. One of them dies.
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
 import { openApp, takeQuestion, watchReports } from '../support/app.mjs';
