@@ -32,7 +32,7 @@ void web_report_violation(struct request *r)
     bool is_json = json_parse(request_entity(r), reason, sizeof reason, &body);
     const json_t *report = json_object_get(body, "csp-report");
     if (!json_is_object(report)) {
-        explain(r, ERR_BAD_REQUEST,
+        explain(r, is_json ? ERR_BAD_REQUEST : ERR_BAD_JSON,
                 "The body must be a report of a browser, a JSON object with csp-report%s%s.",
                 is_json ? "" : ": ", is_json ? "" : reason);
         json_decref(body);

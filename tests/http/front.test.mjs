@@ -75,7 +75,7 @@ suite('the first page', {}, ({ test, cluster }) => {
     const { Topic } = await cluster.add({ Query: 'A private question', User: 'alice', Model: 'secret-model' });
     await eventually(async () => assertOk(await get(JSON_TYPE)).depth === 1, { what: 'the question is counted' });
     const body = assertOk(await get(JSON_TYPE));
-    assertMembers(body, ['name', 'description', 'accepting', 'depth', 'parked_polls', 'in_flight', 'links']);
+    assertMembers(body, ['name', 'description', 'accepting', 'provider', 'depth', 'parked_polls', 'in_flight', 'links']);
     const version = /VERSION (\d+\.\d+\.\d+)/.exec(readFileSync(new URL('../../CMakeLists.txt', import.meta.url), 'utf8'))[1];
     for (const text of [JSON.stringify(body), (await page()).text])
       for (const secret of [Topic, 'private question', 'alice', 'secret-model', 'other-model', 'closet', 'Frontend_1', 'Inference_1', version, '127.0.0.1', cluster.redis.url])

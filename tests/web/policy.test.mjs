@@ -43,7 +43,8 @@ suite('reports about the policy of the web app', { nodes: 1, sweep: false }, ({ 
 
   test('what is no report is refused and not counted, and a long report is refused by its head', async () => {
     const before = await reportsOf(cluster);
-    for (const body of ['', 'x', '[]', '{}', '7', '{"csp-report":7}', '{"csp-report":[]}']) assertProblem(await report(body), 400, 'bad_request');
+    for (const body of ['[]', '{}', '7', '{"csp-report":7}', '{"csp-report":[]}']) assertProblem(await report(body), 400, 'bad_request');
+    for (const body of ['', 'x', '{"csp-report":']) assertProblem(await report(body), 400, 'bad_json');
     assertProblem(await report(`{"csp-report":{"blocked-uri":"${'x'.repeat(16384)}"}}`), 413, 'too_large');
     assert.equal(await reportsOf(cluster), before);
     for (const body of ['{"csp-report":{}}', `{"csp-report":{"violated-directive":7,"blocked-uri":"${'é'.repeat(4000)}"}}`]) assert.equal((await report(body)).status, 204);
