@@ -89,7 +89,7 @@ function build(script: HTMLScriptElement): void {
 
   const log = make('div', { role: 'log', 'aria-live': 'off', 'aria-label': words.answers });
   const status = make('p', { role: 'status' });
-  const field = make('textarea', { rows: '2', required: '', maxlength: String(QUESTION_MAX_CHARS), 'aria-label': words.question, placeholder: words.question });
+  const field = make('textarea', { name: 'question', rows: '2', required: '', maxlength: String(QUESTION_MAX_CHARS), 'aria-label': words.question, placeholder: words.question });
   const button = make('button', { type: 'submit' }, words.ask);
   const form = make('form', {}, field, button);
   root.append(log, status, form);
