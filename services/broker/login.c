@@ -7,9 +7,9 @@
  * of an address, which no server logs. POST /api/login: uses it. No row is stored for links: they
  * are signed, and used up as a nonce is.
  *
- * A person who signed in with the OpenID provider (sign_in.c) gets a token of ours for the code that
- * the provider's answer became, and renews it in the same way. Others with a token of the provider
- * get none here: they have one. */
+ * A person who signed in with the OpenID provider (services/web/sign_in.c) gets a token of ours for
+ * the code that the provider's answer became, and renews it in the same way. Others with a token of
+ * the provider get none here: they have one. */
 #include "services/broker/handlers.h"
 
 #include "shared/auth/signed.h"

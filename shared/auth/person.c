@@ -4,7 +4,6 @@
  * with a word and never with a header, so none of them is ever the MAC of a text. */
 #include "shared/auth/person.h"
 
-#include "shared/auth/token_text.h"
 #include "shared/base/base64url.h"
 
 #include <assert.h>
@@ -54,7 +53,7 @@ void person_secret(const struct token_key *key, const struct person_state *state
                    enum person_secret which, char secret[PERSON_SECRET_CHARS])
 {
     static const char *const words[] = {[PERSON_NONCE] = "nonce", [PERSON_VERIFIER] = "verifier"};
-    unsigned char mac[MAC_BYTES];
+    unsigned char mac[TOKEN_MAC_BYTES];
     struct buf text;
     buf_init(&text, TOKEN_ID_CHARS + 32);
     buf_printf(&text, "%s of a sign-in ", words[which]);
@@ -70,7 +69,7 @@ void person_secret(const struct token_key *key, const struct person_state *state
 
 static void put_generation(struct buf *b, const struct token_key *key, struct str source)
 {
-    unsigned char mac[MAC_BYTES];
+    unsigned char mac[TOKEN_MAC_BYTES];
     char hex[TOKEN_GENERATION_CHARS + 1];
     struct buf text;
     buf_init(&text, source.n + 32);

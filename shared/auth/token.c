@@ -6,7 +6,7 @@
  * `gen` stands for the secret that the account had: an HMAC of it, under the same key. A text that
  * a token's MAC covers begins with a header, so no token is ever the MAC of a generation.
  */
-#include "shared/auth/token_text.h"
+#include "shared/auth/token.h"
 #include "shared/base/clock.h"
 
 #include <assert.h>
@@ -24,21 +24,12 @@ static const struct str link_header = STR("eyJhbGciOiJIUzI1NiIsInR5cCI6InBhcmxle
 static const struct str issuer = STR("parley");
 static const char generation[] = "generation of a secret";
 
-bool token_key_parse(struct str hex, struct token_key *ret_key)
-{
-    struct token_key key;
-    if (hex.n != 2 * sizeof key.bytes || !str_unhex(hex, key.bytes))
-        return false;
-    *ret_key = key;
-    return true;
-}
-
 /* The secret may be short and guessable: without the key nobody can try guesses against this. */
 static void put_generation(const struct token_key *key, const struct account *account,
                            char hex[TOKEN_GENERATION_CHARS + 1])
 {
     unsigned char text[sizeof generation + ACCOUNT_NAME_MAX_BYTES + 1 + ACCOUNT_SECRET_MAX_BYTES];
-    unsigned char mac[MAC_BYTES];
+    unsigned char mac[TOKEN_MAC_BYTES];
     size_t n = sizeof generation; /* its NUL and the name's space keep the parts apart */
     memcpy(text, generation, n);
     memcpy(text + n, account->name.at, account->name.n);

@@ -15,20 +15,14 @@
 #define PARLEY_AUTH_TOKEN_H
 
 #include "shared/auth/accounts.h"
-#include "shared/base/buf.h"
+#include "shared/auth/token_text.h"
 #include "shared/base/err.h"
 
 enum {
-    TOKEN_KEY_BYTES = 32,
-    TOKEN_MAX_BYTES = 8 << 10,
     TOKEN_SUB_MAX_BYTES = ACCOUNT_NAME_MAX_BYTES,
     TOKEN_SKEW_S = 60, /* maximum difference between the clocks of two nodes */
     TOKEN_GENERATION_CHARS = 16,
     TOKEN_ID_CHARS = 32
-};
-
-struct token_key {
-    unsigned char bytes[TOKEN_KEY_BYTES];
 };
 
 struct token_claims {
@@ -45,9 +39,6 @@ static inline struct str token_sub(const struct token_claims *claims)
 {
     return (struct str){claims->sub, claims->sub_n};
 }
-
-/* Reads 64 hex digits of either case; otherwise returns false and leaves *ret_key untouched. */
-bool token_key_parse(struct str hex, struct token_key *ret_key) must_check;
 
 /* Puts a token for the account, which proved itself at `proved_s`, valid from `now_s` (seconds
  * since 1970) for `lifetime_s`. A token is shorter than 1 KiB, or 1.5 KiB if the name consists of

@@ -16,19 +16,29 @@
 
 enum { REASON_BYTES = 160 };
 
-void token_text_mac(const struct token_key *key, struct str text, unsigned char mac[MAC_BYTES])
+bool token_key_parse(struct str hex, struct token_key *ret_key)
+{
+    struct token_key key;
+    if (hex.n != 2 * sizeof key.bytes || !str_unhex(hex, key.bytes))
+        return false;
+    *ret_key = key;
+    return true;
+}
+
+void token_text_mac(const struct token_key *key, struct str text,
+                    unsigned char mac[TOKEN_MAC_BYTES])
 {
     unsigned n = 0;
     /* Fails when OpenSSL cannot allocate, or was set up without SHA-256. */
     if (HMAC(EVP_sha256(), key->bytes, sizeof key->bytes, (const unsigned char *)text.at, text.n,
              mac, &n) == NULL)
         abort();
-    assert(n == MAC_BYTES);
+    assert(n == TOKEN_MAC_BYTES);
 }
 
-static void sign(const struct token_key *key, struct str text, char mac_chars[MAC_CHARS])
+static void sign(const struct token_key *key, struct str text, char mac_chars[TOKEN_MAC_CHARS])
 {
-    unsigned char mac[MAC_BYTES];
+    unsigned char mac[TOKEN_MAC_BYTES];
     token_text_mac(key, text, mac);
     base64url_encode(mac, sizeof mac, mac_chars);
 }
@@ -36,7 +46,7 @@ static void sign(const struct token_key *key, struct str text, char mac_chars[MA
 void token_text_put(struct buf *out, const struct token_key *key, struct str kind,
                     struct str payload)
 {
-    char mac_chars[MAC_CHARS];
+    char mac_chars[TOKEN_MAC_CHARS];
     size_t start = out->n;
     buf_put(out, kind);
     buf_put_char(out, '.');
@@ -47,24 +57,24 @@ void token_text_put(struct buf *out, const struct token_key *key, struct str kin
         return;
     sign(key, (struct str){out->at + start, out->n - start}, mac_chars);
     buf_put_char(out, '.');
-    buf_put(out, (struct str){mac_chars, MAC_CHARS});
+    buf_put(out, (struct str){mac_chars, TOKEN_MAC_CHARS});
 }
 
 /* Finds the payload of a text whose header is ours and whose MAC is right. */
 static bool check_mac(const struct token_key *key, struct str kind, struct str text,
                       struct str *ret_payload)
 {
-    char mac_chars[MAC_CHARS];
-    if (text.n > TOKEN_MAX_BYTES || text.n < kind.n + 2 + MAC_CHARS ||
+    char mac_chars[TOKEN_MAC_CHARS];
+    if (text.n > TOKEN_MAX_BYTES || text.n < kind.n + 2 + TOKEN_MAC_CHARS ||
         !str_has_prefix(text, kind) || text.at[kind.n] != '.')
         return false;
-    struct str signed_text = {text.at, text.n - MAC_CHARS - 1};
+    struct str signed_text = {text.at, text.n - TOKEN_MAC_CHARS - 1};
     struct str payload = {text.at + kind.n + 1, signed_text.n - kind.n - 1};
     if (signed_text.at[signed_text.n] != '.')
         return false;
     sign(key, signed_text, mac_chars);
-    if (!str_eq_secret((struct str){mac_chars, MAC_CHARS},
-                       (struct str){text.at + signed_text.n + 1, MAC_CHARS}))
+    if (!str_eq_secret((struct str){mac_chars, TOKEN_MAC_CHARS},
+                       (struct str){text.at + signed_text.n + 1, TOKEN_MAC_CHARS}))
         return false;
     *ret_payload = payload;
     return true;

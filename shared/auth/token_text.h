@@ -1,24 +1,33 @@
 /* SPDX-License-Identifier: MIT
  *
  * token_text: the texts that nodes sign for each other: three parts in base64url, header, payload
- * and MAC, under the cluster's key. token.h and person.h say which kinds exist. Private to
- * shared/auth. Pure functions, any thread.
+ * and MAC, under the cluster's key. token.h and person.h say which kinds exist. Pure functions, any
+ * thread.
  *
  * Each kind has a constant header, so no text passes for one of another kind.
  */
 #ifndef PARLEY_AUTH_TOKEN_TEXT_H
 #define PARLEY_AUTH_TOKEN_TEXT_H
 
-#include "shared/auth/token.h"
 #include "shared/base/json.h"
 
 enum {
-    MAC_BYTES = 32, /* HMAC of SHA-256 */
-    MAC_CHARS = 43
+    TOKEN_KEY_BYTES = 32,
+    TOKEN_MAX_BYTES = 8 << 10,
+    TOKEN_MAC_BYTES = 32, /* HMAC of SHA-256 */
+    TOKEN_MAC_CHARS = 43
 };
 
+struct token_key {
+    unsigned char bytes[TOKEN_KEY_BYTES];
+};
+
+/* Reads 64 hex digits of either case; otherwise returns false and leaves *ret_key untouched. */
+bool token_key_parse(struct str hex, struct token_key *ret_key) must_check;
+
 /* HMAC of `text` under the cluster's key. */
-void token_text_mac(const struct token_key *key, struct str text, unsigned char mac[MAC_BYTES]);
+void token_text_mac(const struct token_key *key, struct str text,
+                    unsigned char mac[TOKEN_MAC_BYTES]);
 
 /* Puts a text of this kind (its header in base64url) with the payload, which is JSON. */
 void token_text_put(struct buf *out, const struct token_key *key, struct str kind,

@@ -15,7 +15,7 @@ const provider = await startProvider({ redirects: [BACK] });
 const folder = makeFolder();
 const secret = folder.file('client.secret', `${CLIENT.secret}\n`);
 const args = [
-  `--oidc-issuer=${provider.issuer}`, `--oidc-audience=${provider.audience}`, '--oidc-allow-private=on', `--oidc-client-id=${CLIENT.id}`,
+  `--oidc-issuer=${provider.issuer}`, `--oidc-audience=${provider.audience}`, '--oidc-allow-private=on', '--oidc-retry-seconds=0', `--oidc-client-id=${CLIENT.id}`,
   `--oidc-client-secret-file=${secret}`, `--public-url=${PUBLIC}/`, '--oidc-name=Example & Co',
 ];
 const base64url = (bytes) => Buffer.from(bytes).toString('base64url');

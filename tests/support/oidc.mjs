@@ -16,7 +16,7 @@ const KEYS_PATH = '/jwks';
 const DISCOVERY_PATH = '/.well-known/openid-configuration';
 const TOKEN_PATH = '/token';
 
-const LOGIN_PAGE = '<!doctype html><title>Provider</title><form method="post"><label>Name <input name="name"></label><button>Continue</button><button name="cancel" value="1">Cancel</button></form>';
+const LOGIN_PAGE = '<!doctype html><title>Provider</title><form method="post"><label>Name <input name="who"></label><button>Continue</button><button name="cancel" value="1">Cancel</button></form>';
 
 let generation = 0;
 
@@ -211,7 +211,7 @@ export class TestProvider {
     let body = '';
     for await (const chunk of request) body += chunk;
     const form = new URLSearchParams(body);
-    const accountId = params.login_hint ?? form.get('name');
+    const accountId = params.login_hint ?? form.get('who');
     if (form.has('cancel')) return this.#provider.interactionFinished(request, response, { error: 'access_denied', error_description: 'Cancelled' });
     if (!accountId) return response.writeHead(200, { 'content-type': 'text/html' }).end(LOGIN_PAGE);
     return this.#provider.interactionFinished(request, response, { login: { accountId } });
