@@ -8,7 +8,8 @@
 -- Arguments:
 --   account  name
 --   id       name
---   is_void  flag  there is no query; otherwise nobody knows: one that is there was left, and counts until it is cancelled
+--   is_void  flag  there is no query; otherwise nobody knows: one that is there was left, and counts until it is
+--                  cancelled
 -- Replies: ok
 local budgets = require('account/budgets')
 

@@ -21,8 +21,9 @@
 --   is_own       flag      the user must have a tie to the topic, if it exists
 --   max_stored   number?   bytes that the account may have on this shard; without: its bytes are not counted
 --   max_stored_per_user  number?  of them each of its users; no limit without
--- Replies: ok/topic/seq | attached/topic/seq/asker that made it | missing | no_model | no_engine | full/depth/eta
---   | waiting/depth/eta/user, account, models (of the account) or topic | stored/bytes/limit/account or user | replay
+-- Replies: ok/topic/seq | attached/topic/seq/asker that made it/done or runs | missing | no_model | no_engine
+--   | full/depth/eta | waiting/depth/eta/user, account, models (of the account) or topic
+--   | stored/bytes/limit/account or user | replay
 local asks = require('queue/asks')
 local doors = require('queue/doors')
 local enqueue = require('queue/enqueue')
@@ -37,7 +38,7 @@ local function verb(turn, a)
     --- arguments
     local P, key = turn.prefix, turn.prefix .. 't:' .. topic
     asks.sweep_due(turn, SWEEP_BY_ASK)
-    local reply = doors.take_over(turn, digest, asker, true, grant)
+    local reply = doors.take_over(turn, digest, asker, account, true, grant)
     if reply then return reply end
     local got = call('HMGET', key, 'seq', 'u:' .. user, 'open', 'stored')
     local last, tie = got[1], got[2]

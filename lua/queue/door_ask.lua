@@ -19,8 +19,9 @@
 --   tail         text 64k  lines 3 to 7 of a row
 --   request      json 9m   the body, a string
 --   grant        name?     the id with which it was counted against the account's budgets (budget_take)
--- Replies: ok/topic/seq | attached/topic/seq/asker that made it | no_model (no engine has named it within the last
---   hour) | no_engine | full/depth/eta | waiting/depth/eta/user, account, models (of the account) or topic | replay
+-- Replies: ok/topic/seq | attached/topic/seq/asker that made it/done or runs | no_model (no engine has named it within
+--   the last hour) | no_engine | full/depth/eta | waiting/depth/eta/user, account, models (of the account) or topic
+--   | replay
 local asks = require('queue/asks')
 local doors = require('queue/doors')
 local enqueue = require('queue/enqueue')
@@ -32,7 +33,7 @@ local function verb(turn, a)
     --- arguments
     local key = turn.prefix .. 't:' .. topic
     asks.sweep_due(turn, SWEEP_BY_ASK)
-    local reply = doors.take_over(turn, digest, asker, false, grant)
+    local reply = doors.take_over(turn, digest, asker, account, false, grant)
     if reply then return reply end
     if call('EXISTS', key) == 1 then return 'ok\n' .. topic .. '\n1' end
     local row = enqueue.row_of(turn, account, user, model, weight, tail)

@@ -3,6 +3,7 @@
 -- has gone; a name of that request; and of the request that made it. The set again:<digest> has the queries of equal
 -- requests, "<topic> <seq>": an equal one takes over a query whose client has gone.
 -- What is due has a member in the zset `asks`: the topic, or of a topic that is kept "<topic> <seq>".
+local budgets = require('account/budgets')
 local asks = require('queue/asks')
 local fallback = require('queue/fallback')
 local idle = require('queue/idle')
@@ -78,15 +79,23 @@ local function query_of(turn, digest, asker)
     return nil
 end
 
+-- The query is charged to the request that took it over, and that of the client that has gone (`before`, if it was
+-- counted) is no longer at work.
+local function move_grant(turn, topic, seq, account, before, grant)
+    if grant == '' or before == turn.node .. ' ' .. grant then return end
+    set_grant(turn, topic, seq, grant)
+    if before then budgets.charge_anywhere(turn, account, before, 0) end
+end
+
 -- Takes over a query of an equal request whose client has gone, for `asker`, or finds the one that this request has
--- already. Returns the reply, or nil.
-local function take_over(turn, digest, asker, is_kept, grant)
+-- already. Equal requests are of one account. Returns the reply, or nil.
+local function take_over(turn, digest, asker, account, is_kept, grant)
     local list = call('SMEMBERS', key_of(turn, digest))
     bounds.note_read(turn, #list, 0)
     for _, member in ipairs(list) do
         local topic, seq = match(member, '^(%S+) (%d+)$')
         local key = turn.prefix .. 't:' .. topic
-        local got = call('HMGET', key, 's:' .. seq, 'x:' .. seq, 'w:' .. seq)
+        local got = call('HMGET', key, 's:' .. seq, 'x:' .. seq, 'w:' .. seq, 'g:' .. seq)
         local node, by, first = parse_watcher(got[2])
         local state = got[1] and byte(got[1])
         if not node or state == 70 or state == 67 then
@@ -98,9 +107,9 @@ local function take_over(turn, digest, asker, is_kept, grant)
             asks.hold_until(turn, member_of(topic, seq, is_kept), asks.ASK_MAX_MS)
             if state ~= 68 then
                 waiters.add(turn, topic, seq, got[3])
-                set_grant(turn, topic, seq, grant) -- that of the client that has gone counts no longer
+                move_grant(turn, topic, seq, account, got[4], grant)
             end
-            return 'attached\n' .. topic .. '\n' .. seq .. '\n' .. first
+            return 'attached\n' .. topic .. '\n' .. seq .. '\n' .. first .. '\n' .. (state == 68 and 'done' or 'runs')
         end
     end
     return nil

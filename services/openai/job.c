@@ -587,7 +587,7 @@ static void on_asked(struct request *r, enum err error, struct str reply)
     bool is_attached = error == ERR_OK && str_eq(tag, STR("attached"));
     bool is_queued = is_attached || (error == ERR_OK && str_eq(tag, STR("ok")));
     job->may_be_queued = is_queued || error != ERR_OK;
-    if (job->may_be_queued && !is_attached) /* that query may have ended */
+    if (job->may_be_queued && !is_attached) /* one that has ended will charge nobody */
         budget_pass(&job->budget, r, is_queued);
     if (job->is_over)
         return;
@@ -597,6 +597,8 @@ static void on_asked(struct request *r, enum err error, struct str reply)
         else
             respond_header(r, "x-parley-attached", STR("1"));
         take_query(job, &lines);
+        if (is_attached && str_eq(lines_next(&lines), STR("runs")))
+            budget_pass(&job->budget, r, true);
         r->was_parked = true;
         loop_set_deadline(r->server->loop, &job->head,
                           job->settings.is_stream ? HEAD_OF_STREAM_MS : HEAD_MS);

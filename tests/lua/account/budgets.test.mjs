@@ -10,6 +10,8 @@ const DAY = Math.floor(Date.now() / 86_400_000);
 const REQUEST = JSON.stringify('x'.repeat(398)); // 400 bytes: 101 tokens
 const SAID = '"Usage":{"prompt_tokens":7,"completion_tokens":30}';
 const take = (id, { requests = '', tokens = '', running = '', account = 'F' } = {}) => ['budget_take', 0, account, id, requests, tokens, running];
+const ask = (id, { topic = `ask.${id}`, digest = `d${id}` } = {}) => ['door_ask', 0, topic, id, digest, 'alice', 'F', MODEL, 1, 100, tailOf({ user: 'alice', model: 'llama3' }), REQUEST, id];
+const leave = (id, how = 'over', { topic = `ask.${id}`, digest = `d${id}` } = {}) => ['door_leave', topic, 1, id, digest, '', how];
 const firstLine = (reply) => reply.split('\n')[0];
 
 scripts('budget_take', ({ test, shard }) => {
@@ -66,7 +68,7 @@ scripts('charges', ({ test, shard }) => {
   const begin = async (id, { topic = `ask.${id}`, isClaimed = true } = {}) => {
     await shard.cmd('HSET', shard.key('models_seen'), MODEL, `${Date.now()} E `);
     assert.equal(firstLine(await shard.call(...take(id, { tokens: 1e6 }))), 'ok');
-    assert.equal(await shard.call('door_ask', 0, topic, 'alice', 'F', MODEL, 1, 100, tailOf({ user: 'alice', model: 'llama3' }), REQUEST, id), 'ok');
+    assert.equal(firstLine(await shard.call(...ask(id, { topic }))), 'ok');
     assert.equal((await shard.get(`t:${topic}`))['g:1'], `n1 ${id}`);
     return { topic, lease: isClaimed ? (await shard.call('claim', 0, 'E|chat/llama3', '0')).split('\n')[3] : '' };
   };
@@ -81,7 +83,7 @@ scripts('charges', ({ test, shard }) => {
     assert.match(await complete(query, SAID), /^same/);
     assert.deepEqual([await spent(), await running()], [37, []]);
     assert.equal((await shard.get(`t:${query.topic}`))['g:1'], undefined);
-    await shard.call('ask_leave', query.topic, 0, 0);
+    await shard.call(...leave('1'));
     assert.equal(await spent(), 37);
     assert.deepEqual(await rows(), [`${DAY} ${MODEL} 1 7 30 0`]);
   });
@@ -94,7 +96,7 @@ scripts('charges', ({ test, shard }) => {
 
   test('one that was never claimed costs nothing, whatever ends it', async () => {
     const [left, cancelled] = [await begin('1', { isClaimed: false }), await begin('2', { isClaimed: false })];
-    await shard.call('ask_leave', left.topic, 0, 0);
+    await shard.call(...leave('1'));
     assert.equal(await shard.call('cancel', 0, cancelled.topic, 1, '', '"no"'), 'ok');
     assert.deepEqual([await spent(), await running(), await rows()], [0, [], []]);
   });
@@ -103,7 +105,7 @@ scripts('charges', ({ test, shard }) => {
     const query = await begin('1');
     const deltas = ['{"a":1}', '{"a":2}', '{"a":3}'];
     assert.match(await shard.call('partial', 0, query.topic, 1, query.lease, 0, '', '', 1000, 'E', 'whole', '', deltas.join('\n')), /^ok/);
-    await shard.call('ask_leave', query.topic, 0, 0);
+    await shard.call(...leave('1'));
     assert.deepEqual([await spent(), await running()], [104, []]);
     assert.deepEqual(await rows(), [`${DAY} ${MODEL} 1 101 3 1`]);
   });
@@ -119,6 +121,21 @@ scripts('charges', ({ test, shard }) => {
     await shard.call('budget_release', 'F', '1', '');
     assert.match(await complete(query, SAID), /^ok/);
     assert.deepEqual([await spent(), await running()], [37, []]);
+  });
+
+  test('a request that takes a query over is charged instead of the one whose client has gone', async () => {
+    const query = await begin('1');
+    assert.equal(await shard.call(...leave('1', 'left')), 'ok');
+    assert.equal(firstLine(await shard.call(...take('2', { running: 2 }))), 'ok');
+    for (let i = 0; i < 2; i++) assert.equal(await shard.call(...ask('2', { digest: 'd1' })), lines('attached', query.topic, 1, '1', 'runs'));
+    assert.deepEqual([await spent(), await running()], [0, ['n1 2']]);
+    assert.equal(await shard.call(...leave('1')), 'ok'); // two seconds later
+    assert.match(await complete(query, SAID), /^ok/);
+    assert.deepEqual([await spent(), await running()], [37, []]);
+    assert.equal(await shard.call(...leave('2', 'left', { digest: 'd1' })), 'ok');
+    assert.equal(firstLine(await shard.call(...take('3'))), 'ok');
+    assert.equal(await shard.call(...ask('3', { digest: 'd1' })), lines('attached', query.topic, 1, '1', 'done'));
+    assert.deepEqual([await spent(), await running()], [37, ['n1 3']]); // its node gives that back
   });
 
   test('with several shards the outbox has it, and the account\'s shard takes it once', async () => {
@@ -174,7 +191,7 @@ scripts('budgets, at random', ({ test, shard }) => {
           return;
         }
         await shard.cmd('HSET', shard.key('models_seen'), MODEL, `${Date.now()} E `);
-        assert.equal(await run(node, 'door_ask', 0, `ask.${id}`, 'alice', 'F', MODEL, 1, 100, tailOf({ user: 'alice', model: 'llama3' }), REQUEST, id), 'ok');
+        assert.equal(firstLine(await run(node, ...ask(id))), 'ok');
         live.set(id, { id, node, topic: `ask.${id}`, pieces: 0, offset: 0 });
       },
       async claim() {
@@ -195,7 +212,7 @@ scripts('budgets, at random', ({ test, shard }) => {
       },
       async leave(query) {
         if (!query) return;
-        assert.equal(await run(query.node, 'ask_leave', query.topic, 0, 0), 'ok');
+        assert.equal(await run(query.node, ...leave(query.id)), 'ok');
         end(query, query.lease ? 101 + query.pieces : 0);
       },
       async cancel(query) {
