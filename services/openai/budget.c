@@ -84,7 +84,6 @@ static void refuse(struct request *r, struct str used_up, uint64_t wait_ms)
             "ended.",
             COUNTED_AS(account->max_concurrent, "request", "requests"));
     metrics_add(r->server->metrics, METRIC_RATE_LIMITED, 1);
-    put_number(r, "retry-after-ms", retry_ms);
     if (is_of_day) /* a retry within the minute gets the same */
         respond_header(r, "x-should-retry", STR("false"));
     respond_error_more(r, is_of_day ? ERR_QUOTA_USED : ERR_RATE_LIMITED, detail, NULL,

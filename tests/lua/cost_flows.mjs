@@ -54,7 +54,7 @@ export const flows = {
       else await m.expect(/^ok/, 'release', 0, topic, lease, 'E', '', '"no"', 'fail', '', `{"message":${m.json(8000)}}`);
       for (const how of ['left', 'over']) await m.expect(/^ok/, 'door_leave', topic, 1, topic, 'd', '', how);
     }
-    await m.expect(/^ok/, 'door_add', 0, 'k', 'k', 'e', 'alice', 'F', 'chat/m', 1, 100, tailOf(), request, '', 2 ** 40);
+    await m.expect(/^ok/, 'door_add', 0, 'k', 'k', 'e', 'alice', 'F', 'chat/m', 1, 100, tailOf(), request, '', '', 2 ** 40);
     for (const how of ['left', 'over']) await m.expect(/^ok/, 'door_leave', 'k', 1, 'k', 'e', '1', how);
     await m.call('sweep_asks');
   },

@@ -248,7 +248,7 @@ scripts('an equal request', ({ test, shard }) => {
 
 scripts('door_add', ({ test, shard }) => {
   const add = ({ topic = 't', asker = 'a', user = 'alice', digest = 'd', own = '', stored = '', each = '', request = REQUEST } = {}) =>
-    shard.call('door_add', 0, topic, asker, digest, user, 'Frontend_1', MODEL, 1, 100, TAIL, request, own, stored, each);
+    shard.call('door_add', 0, topic, asker, digest, user, 'Frontend_1', MODEL, 1, 100, TAIL, request, '', own, stored, each);
   const leave = (how, asker = 'a', seq = 1) => shard.call('door_leave', 't', seq, asker, 'd', '1', how);
   const topic = () => shard.get('t:t');
 
