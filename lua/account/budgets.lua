@@ -37,7 +37,7 @@ local function end_orphans(turn, account)
     local key, is_there = key_of(turn, 'running', account), {[turn.node] = true}
     local before = format('%d', turn.now_ms + RUN_MAX_MS - ORPHAN_MS)
     local old = call('ZRANGEBYSCORE', key, '(' .. turn.now_text, before, 'LIMIT', 0, SWEEP_MAX)
-    bounds.note_read(turn, #old, 0)
+    bounds.note_read(turn, 2 * #old, 0)
     for i = 1, #old do
         local node = match(old[i], '^%S+')
         if is_there[node] == nil then is_there[node] = call('ZSCORE', turn.prefix .. 'nodes', node) ~= false end

@@ -6,7 +6,7 @@ local bounds = require('turn/bounds')
 local call = redis.call
 local byte, format, match = string.byte, string.format, string.match
 
-local COMMANDS = 10           -- to drop one
+local COMMANDS = 11           -- to drop one
 local ASK_MAX_MS = 1800000    -- no request waits longer
 
 local GONE = '"Its client has gone."'

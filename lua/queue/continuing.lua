@@ -47,19 +47,22 @@ end
 -- A claim of these Seqs ends without an answer. Keeps the pieces that are to be continued, deletes the others, and
 -- counts those whose claims are over.
 local function return_seqs(turn, topic, seqs)
-    local key, over = turn.prefix .. 't:' .. topic, {}
-    bounds.note_read(turn, 2 * #seqs, 0)
+    local key, over, doors, logs = turn.prefix .. 't:' .. topic, {}, {}, {}
+    if #seqs == 0 then return end
+    for i = 1, #seqs do doors[i] = 'x:' .. seqs[i] end
+    local of_door = call('HMGET', key, unpack(doors))
+    bounds.note_read(turn, #seqs, 0)
     for i = 1, #seqs do
         local seq = seqs[i]
-        local bytes = call('HEXISTS', key, 'r:' .. seq) == 1 and bytes_of(turn, topic, seq)
+        local bytes = of_door[i] and bytes_of(turn, topic, seq)
         if bytes then
             call('HSET', key, 'o:' .. seq, bytes)
             call('HDEL', key, 'd:' .. seq, 'f:' .. seq)
         else
-            over[#over + 1] = seq
-            call('DEL', log_of(turn, topic, seq))
+            over[#over + 1], logs[#logs + 1] = seq, log_of(turn, topic, seq)
         end
     end
+    if #logs > 0 then call('DEL', unpack(logs)) end
     records.count_ended(turn, topic, over)
 end
 

@@ -37,7 +37,7 @@ local function sweep_orphans(turn)
     local P = turn.prefix
     local n, before = 0, format('%d', turn.now_ms + ASK_MAX_MS - ORPHAN_MS)
     for _, member in ipairs(call('ZRANGEBYSCORE', P .. 'asks', '(' .. turn.now_text, before, 'LIMIT', 0, SWEEP_MAX)) do
-        bounds.note_read(turn, 2, 0)
+        bounds.note_read(turn, 3, 0)
         if is_orphan(turn, member) then
             asks.drop_ask(turn, member)
             n = n + 1

@@ -74,14 +74,13 @@ local function drop_newest(turn, topic, n)
     local first = max(1, last - n + 1)
     drop_open(turn, topic, first)
     for from = first, last, DROP do
-        local to, names = min(from + DROP - 1, last), {}
+        local to = min(from + DROP - 1, last)
         drop_rows(turn, topic, from, to)
-        for seq = from, to do
-            for _, letter in ipairs(OF_ROW) do
-                names[#names + 1] = letter .. seq
-            end
+        for _, letter in ipairs(OF_ROW) do
+            local names = {}
+            for seq = from, to do names[#names + 1] = letter .. seq end
+            call('HDEL', key, unpack(names))
         end
-        call('HDEL', key, unpack(names))
     end
     call('HDEL', key, 'places') -- those left may show rows that are gone
     call('HSET', key, 'seq', format('%d', first - 1))

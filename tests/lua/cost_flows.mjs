@@ -44,7 +44,7 @@ export const flows = {
     const bytes = deltas.replaceAll('\n', '').length;
     await m.cmd('HSET', m.key('models_seen'), 'chat/m', `${Date.now()} E `);
     for (const topic of ['a1', 'a2']) {
-      await m.expect(/^ok/, 'door_ask', 0, topic, topic, 'd', 'alice', 'F', 'chat/m', 1, 100, tailOf(), request);
+      await m.expect(/^ok/, 'door_ask', 0, topic, topic, topic, 'alice', 'F', 'chat/m', 1, 100, tailOf(), request);
       const claim = await m.expect(/^claim/, 'claim', 0, 'E|chat/m', '0');
       const lease = claim.split('\n')[3];
       await m.expect(/^ok/, 'request', topic, 1, lease);
@@ -52,7 +52,7 @@ export const flows = {
       await m.expect(/^1\nPending/, 'partials', topic, 1, '0-0');
       if (topic === 'a1') await m.expect(/^ok/, 'complete', 0, topic, 1, lease, 'E', '', lines(`[${m.json(ANSWER)}]`, 'null', 'null'), '', '', '', '', '', '', deltas, bytes);
       else await m.expect(/^ok/, 'release', 0, topic, lease, 'E', '', '"no"', 'fail', '', `{"message":${m.json(8000)}}`);
-      for (const how of ['left', 'over']) await m.expect(/^ok/, 'door_leave', topic, 1, topic, 'd', '', how);
+      for (const how of ['left', 'over']) await m.expect(/^ok/, 'door_leave', topic, 1, topic, topic, '', how);
     }
     await m.expect(/^ok/, 'door_add', 0, 'k', 'k', 'e', 'alice', 'F', 'chat/m', 1, 100, tailOf(), request, '', '', 2 ** 40);
     for (const how of ['left', 'over']) await m.expect(/^ok/, 'door_leave', 'k', 1, 'k', 'e', '1', how);
