@@ -121,7 +121,7 @@ static void put_budget(struct buf *b, const char *name, uint64_t most, uint64_t 
 {
     buf_put_key(b, name);
     if (most > 0)
-        buf_printf(b, "{\"Max\":%llu,\"Used\":%llu}", (unsigned long long)most,
+        buf_printf(b, "{\"max\":%llu,\"used\":%llu}", (unsigned long long)most,
                    (unsigned long long)used);
     else
         buf_lit(b, "null");
@@ -131,12 +131,12 @@ static void put_budget(struct buf *b, const char *name, uint64_t most, uint64_t 
 static void put_model(struct buf *b, struct str model)
 {
     struct str rest = model, api = str_cut(&rest, '/');
-    buf_lit(b, ",\"Api\":");
+    buf_lit(b, ",\"api\":");
     if (api.n < model.n)
         buf_put_json_of_name(b, api);
     else
         buf_lit(b, "null");
-    buf_lit(b, ",\"Model\":");
+    buf_lit(b, ",\"model\":");
     if (str_eq(model, STR("%")))
         buf_lit(b, "null");
     else
@@ -148,9 +148,9 @@ static void put_row(struct buf *b, const struct row *row)
     char bytes[64];
     struct buf date = {.at = bytes, .cap = sizeof bytes, .max = sizeof bytes};
     buf_put_timestamp(&date, row->day * DAY_S);
-    buf_printf(b, "{\"Day\":\"%.*s\"", DATE_CHARS, date.at);
+    buf_printf(b, "{\"day\":\"%.*s\"", DATE_CHARS, date.at);
     put_model(b, row->model);
-    buf_printf(b, ",\"Requests\":%llu,\"Prompt\":%llu,\"Completion\":%llu,\"Estimated\":%llu}",
+    buf_printf(b, ",\"requests\":%llu,\"prompt_tokens\":%llu,\"completion_tokens\":%llu,\"estimated_requests\":%llu}",
                (unsigned long long)row->n[COUNT_REQUESTS], (unsigned long long)row->n[COUNT_PROMPT],
                (unsigned long long)row->n[COUNT_COMPLETION],
                (unsigned long long)row->n[COUNT_ESTIMATED]);
@@ -160,12 +160,12 @@ static void put_account(struct buf *b, const struct reading *reading, unsigned i
 {
     const struct account *account = reading->accounts[i];
     const uint64_t *used = reading->used[i];
-    buf_lit(b, "{\"Account\":");
+    buf_lit(b, "{\"account\":");
     buf_put(b, account->name_json);
-    put_budget(b, "RequestsPerMinute", account->requests_per_minute, used[USED_REQUESTS]);
-    put_budget(b, "TokensPerDay", account->tokens_per_day, used[USED_TOKENS]);
-    put_budget(b, "Concurrent", account->max_concurrent, used[USED_RUNNING]);
-    buf_lit(b, ",\"Rows\":[");
+    put_budget(b, "requests_per_minute", account->requests_per_minute, used[USED_REQUESTS]);
+    put_budget(b, "tokens_per_day", account->tokens_per_day, used[USED_TOKENS]);
+    put_budget(b, "max_concurrent", account->max_concurrent, used[USED_RUNNING]);
+    buf_lit(b, ",\"rows\":[");
     for (bool is_first = true; *row < reading->row_n && reading->rows[*row].account == i;
          (*row)++, is_first = false) {
         if (!is_first)
@@ -180,13 +180,13 @@ static void answer(struct request *r, const struct reading *reading)
     struct buf b;
     size_t row = 0;
     buf_init(&b, ANSWER_MAX_BYTES);
-    buf_lit(&b, "{\"Accounts\":[");
+    buf_lit(&b, "{\"accounts\":[");
     for (unsigned i = 0; i < reading->account_n; i++) {
         if (i > 0)
             buf_put_char(&b, ',');
         put_account(&b, reading, i, &row);
     }
-    buf_lit(&b, "],\"Next\":");
+    buf_lit(&b, "],\"next\":");
     if (reading->next > 0)
         buf_put_u64(&b, reading->next);
     else
@@ -230,7 +230,7 @@ static bool pick_page(struct request *r, struct reading *reading)
 {
     const struct accounts *accounts = gate_accounts(r->server->gate);
     uint64_t from;
-    if (!request_param_u64(r, "After", 0, UINT32_MAX, 0, &from))
+    if (!request_param_u64(r, "after", 0, UINT32_MAX, 0, &from))
         return false;
     for (; from < accounts_count(accounts) && reading->account_n < PAGE; from++)
         reading->accounts[reading->account_n++] = accounts_at(accounts, from);
@@ -241,10 +241,10 @@ static bool pick_page(struct request *r, struct reading *reading)
 void users_account_usage(struct request *r)
 {
     struct reading *reading = request_alloc(r, sizeof *reading);
-    struct str name = request_param(r, "Account");
+    struct str name = request_param(r, "account");
     uint64_t days;
     *reading = (struct reading){.accounts = {r->account}, .account_n = 1};
-    if (!request_param_u64(r, "Days", 1, DAYS, DAYS, &days))
+    if (!request_param_u64(r, "days", 1, DAYS, DAYS, &days))
         return;
     if (r->account->role == ROLE_OPERATOR) {
         reading->account_n = 0;

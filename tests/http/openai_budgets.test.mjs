@@ -19,7 +19,7 @@ const accounts = {
 const DURATION = /^(\d+ms|(\d+h)?(\d+m)?\d+s)$/;
 const chat = (cluster, as, body = {}, options) => ask(cluster, 'POST', '/v1/chat/completions', { as, body: { model: 'fast', messages: MESSAGES, ...body }, ...options });
 const usage = async (cluster, as, query) => assertOk(await ask(cluster, 'GET', '/api/usage', { as, query }));
-const usageOf = async (cluster, as) => (await usage(cluster, as)).Accounts[0];
+const usageOf = async (cluster, as) => (await usage(cluster, as)).accounts[0];
 const headersOf = ({ headers }, what) => ['limit', 'remaining', 'reset'].map((name) => headers[`x-ratelimit-${name}-${what}`]);
 
 // Engines that answer at once until the test is over.
@@ -91,7 +91,7 @@ suite('budgets of accounts', { accounts, sweep: false }, ({ test, cluster }) => 
     assert.deepEqual(Object.keys(other.headers).filter((name) => name.startsWith('x-ratelimit-')), []);
     assert.ok(other.headers['openai-processing-ms'] >= 0);
     assert.deepEqual(await cluster.redis.cmd('KEYS', '*:running:User_1'), []);
-    assert.deepEqual((await usageOf(cluster, 'Few')).RequestsPerMinute, { Max: 3, Used: 3 });
+    assert.deepEqual((await usageOf(cluster, 'Few')).requests_per_minute, { max: 3, used: 3 });
   });
 
   served('tokens_per_day: answers are charged with what their engines said, and past it there is no quota', async () => {
@@ -102,7 +102,7 @@ suite('budgets of accounts', { accounts, sweep: false }, ({ test, cluster }) => 
       assert.deepEqual([limit, remaining], ['25', left]);
       assert.match(reset, DURATION);
       const spent = 25 - left + 10;
-      await eventually(async () => (await usageOf(cluster, 'Daily')).TokensPerDay.Used === spent, { what: `${spent} tokens are charged` });
+      await eventually(async () => (await usageOf(cluster, 'Daily')).tokens_per_day.used === spent, { what: `${spent} tokens are charged` });
     }
     for (const node of [0, 1]) {
       const refused = await chat(cluster, 'Daily', {}, { node });
@@ -113,7 +113,7 @@ suite('budgets of accounts', { accounts, sweep: false }, ({ test, cluster }) => 
       assert.equal(headersOf(refused, 'tokens')[1], '0');
     }
     const found = await usageOf(cluster, 'Daily');
-    assert.deepEqual(found.Rows, [{ Day: found.Rows[0].Day, Api: 'chat', Model: 'fast', Requests: 3, Prompt: 18, Completion: 12, Estimated: 0 }]);
+    assert.deepEqual(found.rows, [{ day: found.rows[0].day, api: 'chat', model: 'fast', requests: 3, prompt_tokens: 18, completion_tokens: 12, estimated_requests: 0 }]);
   });
 
   test('max_concurrent: one at a time, whatever the node, and the next once it is answered', async () => {
@@ -135,8 +135,8 @@ suite('budgets of accounts', { accounts, sweep: false }, ({ test, cluster }) => 
     assert.equal(await hasPlace('One'), false);
     stream.abort();
     await eventually(() => hasPlace('One'), { what: 'there is a place' });
-    const [row] = (await usageOf(cluster, 'One')).Rows.filter(({ Estimated }) => Estimated > 0);
-    assert.ok(row.Prompt > 10 && row.Completion >= 1, JSON.stringify(row));
+    const [row] = (await usageOf(cluster, 'One')).rows.filter((one) => one.estimated_requests > 0);
+    assert.ok(row.prompt_tokens > 10 && row.completion_tokens >= 1, JSON.stringify(row));
   });
 
   test('an engine that dies in the middle frees the place of its client', async () => {
@@ -161,17 +161,17 @@ suite('budgets of accounts', { accounts, sweep: false }, ({ test, cluster }) => 
   });
 
   test('an account reads its own usage, and an operator that of each', async () => {
-    for (const query of [{}, { Account: 'Few' }]) {
-      const { Accounts, Next } = await usage(cluster, 'One', query);
-      assert.deepEqual([Accounts.map(({ Account }) => Account), Next], [['One'], null]);
+    for (const query of [{}, { account: 'Few' }]) {
+      const found = await usage(cluster, 'One', query);
+      assert.deepEqual([found.accounts.map(({ account }) => account), found.next], [['One'], null]);
     }
-    const all = await usage(cluster, 'Operator_1', { Days: 1 });
-    assert.deepEqual(all.Accounts.map(({ Account }) => Account), Object.keys(accounts));
-    assert.equal((await usage(cluster, 'Operator_1', { Account: 'Few' })).Accounts[0].RequestsPerMinute.Max, 3);
-    assert.deepEqual((await usage(cluster, 'Operator_1', { After: 2 })).Accounts.map(({ Account }) => Account), Object.keys(accounts).slice(2));
+    const all = await usage(cluster, 'Operator_1', { days: 1 });
+    assert.deepEqual(all.accounts.map(({ account }) => account), Object.keys(accounts));
+    assert.equal((await usage(cluster, 'Operator_1', { account: 'Few' })).accounts[0].requests_per_minute.max, 3);
+    assert.deepEqual((await usage(cluster, 'Operator_1', { after: 2 })).accounts.map(({ account }) => account), Object.keys(accounts).slice(2));
     const refused = async (as, query, status, code) => assertProblem(await ask(cluster, 'GET', '/api/usage', { as, query }), status, code);
-    await refused('Operator_1', { Account: 'nobody' }, 404, 'not_found');
-    await refused('One', { Days: 31 }, 400, 'bad_request');
+    await refused('Operator_1', { account: 'nobody' }, 404, 'not_found');
+    await refused('One', { days: 31 }, 400, 'bad_request');
     await refused('Inference_1', {}, 403, 'forbidden');
   });
 });
@@ -193,8 +193,8 @@ suite('budgets of accounts, under a crowd', { accounts, nodes: 3 }, ({ test, clu
     await end();
     assert.ok(good * 10 >= 300 && good * 10 <= 300 + 4 * 10, `${good} answers`);
     await eventually(async () => {
-      const { TokensPerDay, Concurrent } = await usageOf(cluster, 'Crowd');
-      return TokensPerDay.Used === good * 10 && Concurrent.Used === 0;
+      const { tokens_per_day: tokens, max_concurrent: running } = await usageOf(cluster, 'Crowd');
+      return tokens.used === good * 10 && running.used === 0;
     }, { what: 'each is charged once' });
   });
 });

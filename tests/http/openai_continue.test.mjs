@@ -6,15 +6,17 @@ import { chunk, startModel } from '../support/door_model.mjs';
 import { startEngine } from '../support/engines.mjs';
 import { assertOk, assertProblem, eventually, suite } from '../support/harness.mjs';
 import { ask, assertChunks, deltaOf, Engine, engineOf, fits, openChat } from '../support/openai.mjs';
+import { keyOf } from '../support/shards.mjs';
 
-const MESSAGES = [{ role: 'user', content: 'Count.' }];
-const BODY = { model: 'llama3', messages: MESSAGES };
+let asked = 0;
+// A request that no other one equals: an equal one takes over what a client has left.
+const newBody = () => ({ model: 'llama3', messages: [{ role: 'user', content: `Count to ${(asked += 1)}.` }] });
 const contentOf = (chunks) => chunks.flatMap(({ choices }) => choices ?? []).map(({ delta }) => delta.content ?? '').join('');
 
 suite('an engine that is lost in the middle', {}, ({ test, cluster }) => {
   const begin = async (deltas, { body = {}, node = 0 } = {}) => {
     const engine = await engineOf(cluster, { continues: true, node });
-    const stream = await openChat(cluster, { ...BODY, ...body }, { node: 1 });
+    const stream = await openChat(cluster, { ...newBody(), ...body }, { node: 1 });
     await engine.take(engine.parked);
     if (deltas.length > 0) {
       assertOk(await engine.give(...deltas));
@@ -25,6 +27,8 @@ suite('an engine that is lost in the middle', {}, ({ test, cluster }) => {
   const lose = async ({ of: { Topic, Lease }, node }, more = {}) => assertOk(await cluster.request('POST', '/api/release-claim', { as: 'Inference_1', node, body: { Topic, Lease, Reason: 'lost', ...more } }));
   const take = (options) => new Engine(cluster, { continues: true, ...options }).take();
   const finish = async (engine, content, Answer) => assertOk(await engine.answer([deltaOf({ content }), deltaOf({}, { finish_reason: 'stop' })], { Answer: [Answer] }));
+  // Its client has gone for so long that it is cancelled.
+  const left = ({ Topic }) => eventually(async () => !(await cluster.redis.cmd('HGET', keyOf(Topic, `t:${Topic}`), 'open')), { what: `${Topic} no longer waits` });
   const assertLost = async (stream) => {
     await stream.whole();
     const errors = stream.chunks.filter(({ error }) => error);
@@ -38,8 +42,8 @@ suite('an engine that is lost in the middle', {}, ({ test, cluster }) => {
     const second = await take({ node: 1 });
     assert.equal(second.details.Continue, 'One, "é" \n');
     assert.equal(second.details.Offset, engine.offset);
-    assert.deepEqual(second.body.messages, MESSAGES);
-    assert.equal(assertProblem(await second.post('give-partial', { ...second.of, Offset: 0, Deltas: [deltaOf({ content: 'x' })] }), 409, 'partial_gap').expected, engine.offset);
+    assert.deepEqual(second.body.messages, engine.body.messages);
+    assert.equal(assertProblem(await second.post('give-partial', { ...second.of, Offset: engine.offset + 1, Deltas: [deltaOf({ content: 'x' })] }), 409, 'partial_gap').expected, engine.offset);
     assertOk(await second.give(deltaOf({ content: 'two, ' })));
     await stream.until(({ chunks }) => contentOf(chunks).endsWith('two, '), 'what it adds');
     await lose(second);
@@ -57,7 +61,7 @@ suite('an engine that is lost in the middle', {}, ({ test, cluster }) => {
     await finish(waiting, 'two.', 'One, two.');
     assert.equal(contentOf(assertChunks(await stream.whole())), 'One, two.');
     const first = await engineOf(cluster, { continues: true });
-    const response = ask(cluster, 'POST', '/v1/chat/completions', { body: BODY });
+    const response = ask(cluster, 'POST', '/v1/chat/completions', { body: newBody() });
     await first.take(first.parked);
     assertOk(await first.give(deltaOf({ content: 'One, ' })));
     await lose(first);
@@ -72,7 +76,7 @@ suite('an engine that is lost in the middle', {}, ({ test, cluster }) => {
     assert.equal(other.details.Continue, undefined);
     await assertLost(stream);
     const first = await engineOf(cluster, { continues: true });
-    const response = ask(cluster, 'POST', '/v1/chat/completions', { body: BODY });
+    const response = ask(cluster, 'POST', '/v1/chat/completions', { body: newBody() });
     await first.take(first.parked);
     assertOk(await first.give(deltaOf({ content: 'One, ' })));
     await lose(first);
@@ -101,6 +105,7 @@ suite('an engine that is lost in the middle', {}, ({ test, cluster }) => {
       const { engine, stream } = await begin(deltas, { body });
       await lose(engine);
       await assertLost(stream);
+      await left(engine.of);
     }
   });
 
@@ -156,7 +161,7 @@ for (const transport of ['socket', 'routes'])
       let second;
       try {
         await eventually(async () => assertOk(await ask(cluster, 'GET', '/v1/models')).data.length > 0, { what: 'the model is listed' });
-        const stream = await openChat(cluster, { model: 'm', messages: MESSAGES }, { node: 1 });
+        const stream = await openChat(cluster, { ...newBody(), model: 'm' }, { node: 1 });
         await stream.until(({ chunks }) => contentOf(chunks) === 'One, two, ', 'the first piece');
         assert.equal(open, 1);
         second = await start();
