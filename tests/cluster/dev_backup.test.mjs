@@ -11,7 +11,7 @@ import { ownShards } from '../support/shards.mjs';
 
 ownShards(); // the script, whatever it starts: the same on any number of shards
 
-describe('./dev backup and restore', { timeout: 300_000 }, () => {
+describe('./dev backup and restore', { timeout: 900_000 }, () => {
   const checkout = makeCheckout();
   let ports;
   before(async () => {

@@ -11,7 +11,7 @@ import { ownShards } from '../support/shards.mjs';
 
 ownShards(); // the script, whatever it starts: the same on any number of shards
 
-const TIMEOUT = { timeout: 300_000 };
+const TIMEOUT = { timeout: 900_000 };
 const says = (text) => `#include <stdio.h>\nint main(void) { puts("${text}"); }\n`;
 const passes = says('[  PASSED  ] 1 test(s).');
 const FILES = {

@@ -14,7 +14,7 @@ import { ownShards } from '../support/shards.mjs';
 
 ownShards(); // the script, whatever it starts: the same on any number of shards
 
-const TIMEOUT = { timeout: 300_000 };
+const TIMEOUT = { timeout: 900_000 };
 
 function assertDone({ code, stdout, stderr }) {
   assert.equal(code, 0, `${stdout}${stderr}`);

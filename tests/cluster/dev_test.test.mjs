@@ -58,7 +58,7 @@ int main(void)
   'services/web/app/node_modules/.installed-lock': '{}',
 };
 
-describe('./dev test in a small project', { timeout: 300_000 }, () => {
+describe('./dev test in a small project', { timeout: 900_000 }, () => {
   const folder = makeFolder();
   const home = join(folder.dir, 'home');
   before(() => {

@@ -9,7 +9,7 @@ import { ownShards } from '../support/shards.mjs';
 
 ownShards(); // the script, whatever it starts: the same on any number of shards
 
-const TIMEOUT = { timeout: 300_000 };
+const TIMEOUT = { timeout: 900_000 };
 const QUERY = 'How long does a lease last, said the heron?';
 const HINT = /PARLEY_LOG_LEVEL=debug \.\/dev up/;
 

@@ -13,7 +13,7 @@ import { ownShards } from '../support/shards.mjs';
 
 ownShards(); // the script, whatever it starts: the same on any number of shards
 
-const TIMEOUT = { timeout: 300_000 };
+const TIMEOUT = { timeout: 900_000 };
 const textOf = (name) => readFileSync(join(ROOT, name), 'utf8');
 const COMMANDS = [...textOf('dev').split("cat <<'TEXT'")[1].split('\nTEXT')[0].matchAll(/^ {2}([a-z]+) /gm)].map(([, name]) => name);
 

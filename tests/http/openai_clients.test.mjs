@@ -18,7 +18,7 @@ const call = (index, more) => chunk({ tool_calls: [{ index, ...more }] });
 const begin = (index, name, text = '') => call(index, { id: `call_${index}`, type: 'function', function: { name, arguments: text } });
 const more = (index, text) => call(index, { function: { arguments: text } });
 const of = (index, delta, finish_reason = null) => ({ choices: [{ index, delta, finish_reason }] });
-const token = (text) => ({ content: [{ token: text, logprob: -0.5, bytes: null, top_logprobs: [] }] });
+const token = (text) => ({ content: [{ token: text, logprob: -0.5, bytes: null, top_logprobs: [] }], refusal: null });
 const HELLO = [chunk({ role: 'assistant', content: '' }), chunk({ content: 'Forty-' }), chunk({ content: 'two' })];
 const END = [chunk({}, 'stop'), USAGE];
 const WHOLE = [...HELLO, ...END];
@@ -72,7 +72,7 @@ const ROWS = {
       all: { ...said, logprobs: [['Forty', -0.5], ['-two', -0.5]] },
       ai: { logprobs: none },
       langchain: { logprobs: none },
-      'openai5 joined': { logprobs: [['Forty', -0.5], ['Forty', -0.5], ['-two', -0.5]] }, // its own fault: it adds the first ones twice
+      joined: { logprobs: [['Forty', -0.5], ['Forty', -0.5], ['-two', -0.5]] }, // its own fault: it adds the first ones twice
     },
   },
   'two choices': {
