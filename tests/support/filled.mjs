@@ -81,6 +81,8 @@ export async function fillRest(shard) {
   await shard.call('sync', '{}', 3, 4, 1, 'Inference_1|*', 0, 0, 0, '', 'Inference_1 gpu', '{}');
   await shard.turn([['nonce', 1]], { nonces: [ANY_BYTES.slice(0, 16), ANY_BYTES.slice(16, 32)] });
   await shard.call('rates', 'Frontend_1', 100, 3);
+  assert.match(await shard.call('budget_take', 0, 'Frontend_1', 'one', 100, 1000, 10), /^ok/);
+  assert.equal(await shard.call('budget_charge', 'Frontend_1', 'n1', 'one', 5), 'ok');
   assert.equal(await shard.call('audit_note', 'operator', '', '{"Event":"drained"}'), 'ok');
   const days = await shard.cmd('KEYS', shard.key('nonces:*'));
   for (const key of days) await shard.cmd('EXPIRE', key, 172_800);
