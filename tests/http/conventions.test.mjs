@@ -148,7 +148,7 @@ suite('routes and methods', { sweep: false }, ({ test, cluster }) => {
 
   test('HEAD is answered at once as GET is, without the body, and not where something is handed out', async () => {
     const { Topic } = await cluster.add();
-    const handsOut = ['/api/get-new-queries', '/api/get-new-lookup', '/api/bots/{username}/deliveries'];
+    const handsOut = ['/api/get-new-queries', '/api/get-new-lookup', '/api/bots/{username}/deliveries', '/auth/callback'];
     for (const { method, path, roles, takesToken } of allRoutes()) {
       if (method !== 'GET') continue;
       const options = { as: ACCOUNT_OF[roles[0]], query: { Topic, Seq: 1, OnBehalfOf: 'alice' } };
