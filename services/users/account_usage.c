@@ -150,7 +150,9 @@ static void put_row(struct buf *b, const struct row *row)
     buf_put_timestamp(&date, row->day * DAY_S);
     buf_printf(b, "{\"day\":\"%.*s\"", DATE_CHARS, date.at);
     put_model(b, row->model);
-    buf_printf(b, ",\"requests\":%llu,\"prompt_tokens\":%llu,\"completion_tokens\":%llu,\"estimated_requests\":%llu}",
+    buf_printf(b,
+               ",\"requests\":%llu,\"prompt_tokens\":%llu,\"completion_tokens\":%llu,\"estimated_"
+               "requests\":%llu}",
                (unsigned long long)row->n[COUNT_REQUESTS], (unsigned long long)row->n[COUNT_PROMPT],
                (unsigned long long)row->n[COUNT_COMPLETION],
                (unsigned long long)row->n[COUNT_ESTIMATED]);
