@@ -25,6 +25,7 @@ const STAYS = {
   pushed: 'an upload whose blocks never came, 5 min',
   rate: 'requests of accounts, 10 s',
   recommendations: 'the empty stream keeps its last id, which engines read on from',
+  spent: 'how many tokens an account used on a day, 2 days',
   stat: 'counts of a minute, 2 h',
   token_key: 'the key of the cluster',
   unrecommended: 'engines learn of deleted entries from it',
