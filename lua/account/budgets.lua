@@ -24,17 +24,25 @@ local LEFT_MS = 3000         -- until a query whose client has left is cancelled
 local ORPHAN_MS = 60000      -- as queue/sweep_asks.lua
 local SWEEP_MAX = 1000       -- of the oldest; an account has no more at a time (shared/auth/accounts.h)
 
-local function key_of(turn, what, account)
-    return turn.prefix .. what .. ':' .. account
+local function running_of(turn, account)
+    return turn.prefix .. 'running:' .. account
+end
+
+local function spent_of(turn, account)
+    return turn.prefix .. 'spent:' .. account
+end
+
+local function limit_of(turn, account)
+    return turn.prefix .. 'limit:requests:' .. account
 end
 
 local function running_n(turn, account)
-    return call('ZCOUNT', key_of(turn, 'running', account), '(' .. turn.now_text, '+inf')
+    return call('ZCOUNT', running_of(turn, account), '(' .. turn.now_text, '+inf')
 end
 
 -- Those of nodes that are gone are no longer counted.
 local function end_orphans(turn, account)
-    local key, is_there = key_of(turn, 'running', account), {[turn.node] = true}
+    local key, is_there = running_of(turn, account), {[turn.node] = true}
     local before = format('%d', turn.now_ms + RUN_MAX_MS - ORPHAN_MS)
     local old = call('ZRANGEBYSCORE', key, '(' .. turn.now_text, before, 'LIMIT', 0, SWEEP_MAX)
     bounds.note_read(turn, 2 * #old, 0)
@@ -56,11 +64,11 @@ local function today(turn)
 end
 
 local function spent_today(turn, account)
-    return tonumber(call('HGET', key_of(turn, 'spent', account), today(turn))) or 0
+    return tonumber(call('HGET', spent_of(turn, account), today(turn))) or 0
 end
 
 local function spend(turn, account, tokens)
-    local key, day = key_of(turn, 'spent', account), today(turn)
+    local key, day = spent_of(turn, account), today(turn)
     if call('HINCRBY', key, day, tokens) > tokens then return end
     for _, other in ipairs(call('HKEYS', key)) do -- the first ones of the day
         if other ~= day then call('HDEL', key, other) end
@@ -70,7 +78,7 @@ end
 
 -- Those of the last minute.
 local function requests_n(turn, account)
-    return call('ZCOUNT', key_of(turn, 'limit:requests', account), format('(%.0f', turn.now_us - WINDOW_S * 1000000),
+    return call('ZCOUNT', limit_of(turn, account), format('(%.0f', turn.now_us - WINDOW_S * 1000000),
                 '+inf')
 end
 
@@ -78,13 +86,13 @@ end
 local function requests_left(turn, account, most)
     local n = requests_n(turn, account)
     if n == 0 then return most, 0 end
-    local newest = call('ZRANGE', key_of(turn, 'limit:requests', account), -1, -1, 'WITHSCORES')[2]
+    local newest = call('ZRANGE', limit_of(turn, account), -1, -1, 'WITHSCORES')[2]
     return max(0, most - n), WINDOW_S * 1000 - max(0, floor((turn.now_us - newest) / 1000))
 end
 
 -- Returns nil, or which budget is used up and for how many ms at least. Counts a request only if there is room in all.
 local function take(turn, account, id, requests, tokens, running)
-    local key = key_of(turn, 'running', account)
+    local key = running_of(turn, account)
     call('ZREMRANGEBYSCORE', key, '-inf', format('(%d', turn.now_ms - KEEP_MS))
     instants.pull_in(turn, key, RUN_MAX_MS)
     if tokens and spent_today(turn, account) >= tokens then return 'tokens', DAY_MS - turn.now_ms % DAY_MS end
@@ -100,7 +108,7 @@ end
 
 -- It is not counted any more. `is_void`: no query of it will ever end; otherwise it may have one that is left.
 local function release(turn, account, id, is_void)
-    local key, member = key_of(turn, 'running', account), turn.node .. ' ' .. id
+    local key, member = running_of(turn, account), turn.node .. ' ' .. id
     if is_void then
         call('ZREM', key, member)
     else
@@ -110,7 +118,7 @@ end
 
 -- Its query has ended. On the account's shard.
 local function charge(turn, account, grant, tokens)
-    if call('ZREM', key_of(turn, 'running', account), grant) == 1 and tokens > 0 then spend(turn, account, tokens) end
+    if call('ZREM', running_of(turn, account), grant) == 1 and tokens > 0 then spend(turn, account, tokens) end
 end
 
 -- The same on the shard of the query. `grant`: its field g:<seq>, which the caller deletes.
