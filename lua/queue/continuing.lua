@@ -4,7 +4,6 @@
 -- field o:<seq> of an Open query says how many bytes they are. Any other engine begins again.
 -- What cannot be continued: an answer with more than text (e:<seq>, which `partial` sets: tool calls, several choices,
 -- reasoning, a choice that has ended), one without deltas, a request whose modifiers are not empty, a long text.
-local fallback = require('queue/fallback')
 local idle = require('queue/idle')
 local records = require('queue/records')
 local waiters = require('queue/waiters')
@@ -13,7 +12,6 @@ local call = redis.call
 local match = string.match
 
 local PIECES_MAX, BYTES_MAX = 8192, 1048576
-local THERE_MS = 30000 -- as a door takes an engine for there (queue/doors.lua)
 
 local function log_of(turn, topic, seq)
     return turn.prefix .. 'partials:' .. topic .. ':' .. seq
@@ -24,24 +22,17 @@ local function mark_of(model)
     return 'continues/' .. match(model, '^[^/]*/(.*)$')
 end
 
-local function is_there(turn, mark)
-    local seen = fallback.seen_at(turn, mark)
-    if seen and turn.now_ms - seen < THERE_MS then return true end
-    local waiter = idle.take_waiter(turn, idle.QUERIES, mark)
-    if waiter then idle.put_back(waiter) end
-    return waiter ~= nil
-end
-
 -- How many bytes of pieces an engine could continue; nil when none could.
 local function bytes_of(turn, topic, seq)
-    local got = call('HMGET', turn.prefix .. 't:' .. topic, 'r:' .. seq, 'e:' .. seq, 'q:' .. seq)
-    if not got[1] or got[2] then return nil end
-    local model = match(got[3], '^%d+\n%S+ %S+ (%S+/%S+) %S+\n[^\n]*\n[^\n]*\n{}\n')
+    local got = call('HMGET', turn.prefix .. 't:' .. topic, 'e:' .. seq, 'q:' .. seq)
+    bounds.note_read(turn, 0, #(got[2] or ''))
+    if got[1] or not got[2] then return nil end
+    local model = match(got[2], '^%d+\n%S+ %S+ (%S+/%S+) %S+\n[^\n]*\n[^\n]*\n{}\n')
     local log = log_of(turn, topic, seq)
     local last = model and call('XREVRANGE', log, '+', '-', 'COUNT', 1)[1]
     local bytes = last and last[2][2] == 'd' and tonumber(match(last[1], '^%d+%-(%d+)$'))
     if not bytes or bytes > BYTES_MAX or call('XLEN', log) > PIECES_MAX then return nil end
-    return is_there(turn, mark_of(model)) and bytes or nil
+    return idle.has_engine(turn, mark_of(model)) and bytes or nil
 end
 
 -- A claim of these Seqs ends without an answer. Keeps the pieces that are to be continued, deletes the others, and

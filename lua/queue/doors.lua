@@ -5,7 +5,6 @@
 -- What is due has a member in the zset `asks`: the topic, or of a topic that is kept "<topic> <seq>".
 local budgets = require('account/budgets')
 local asks = require('queue/asks')
-local fallback = require('queue/fallback')
 local idle = require('queue/idle')
 local waiters = require('queue/waiters')
 local bounds = require('turn/bounds')
@@ -14,19 +13,12 @@ local byte, match = string.byte, string.match
 
 local AGAIN_MAX = 16 -- equal requests at a time; of more, those that came later are never taken over
 
-local KNOWN_MS, THERE_MS = 3600000, 30000 -- a poll that is parked is stated every few seconds
+local KNOWN_MS = 3600000
 
--- Is an engine for that model there? Those that are parked count before a sync has noted them. With several shards an
--- engine may be at work for another one, and then this shard does not know that it is there.
+-- With several shards an engine may be at work for another one, and then this shard does not know that it is there.
 local function refusal_of(turn, model)
-    local seen = fallback.seen_at(turn, model)
-    local age = seen and turn.now_ms - seen
-    if age and age < THERE_MS then return nil end
-    local waiter = idle.take_waiter(turn, idle.QUERIES, model)
-    if waiter then
-        idle.put_back(waiter)
-        return nil
-    end
+    local is_there, age = idle.has_engine(turn, model)
+    if is_there then return nil end
     if not age or age >= KNOWN_MS then return 'no_model' end
     return not turn.is_sharded and 'no_engine' or nil
 end

@@ -18,6 +18,7 @@ local floor, min = math.floor, math.min
 local QUERIES, LOOKUPS = 'idle', 'idle_lookups' -- keys, and what the turn has read of each
 local IDLE_MAX = 128 -- entries looked at a turn; the slow rescan serves those after them
 local SCANS_MAX = 5000 -- of models and Open queries, for what a turn hands over unasked; the next sync continues
+local THERE_MS = 30000 -- a poll that is parked is stated every few seconds
 local DUE_UNIT, DUE_MAX = 1000000, 999999
 
 local function is_for_lookups(class)
@@ -252,9 +253,21 @@ local function flush(turn)
     flush_of(turn, LOOKUPS)
 end
 
+-- Is an engine for that model there? One that is parked counts before a sync has noted it. Also returns how many ms ago
+-- one was last seen; nil: never.
+local function has_engine(turn, model)
+    local seen = fallback.seen_at(turn, model)
+    local age = seen and turn.now_ms - seen
+    if age and age < THERE_MS then return true, age end
+    local waiter = take_waiter(turn, QUERIES, model)
+    if waiter then put_back(waiter) end
+    return waiter ~= nil, age
+end
+
 return {
     QUERIES = QUERIES, LOOKUPS = LOOKUPS, SCANS_MAX = SCANS_MAX, is_for_lookups = is_for_lookups, own_entry = own_entry,
     credits_of = credits_of, set_credits = set_credits, grant = grant, take = take, put_back = put_back,
     has_credit = has_credit, is_listed = is_listed, names_model = names_model, takes_model = takes_model,
     is_alive = is_alive, take_waiter = take_waiter, strike_off = strike_off, flush = flush,
+    has_engine = has_engine,
 }

@@ -6,11 +6,11 @@
 
 enum { TITLE_CHARS = 200, TITLE_RAW_BYTES = TITLE_CHARS * 12 };
 
-static bool read_person(struct request *r, struct on_behalf *ret_whom)
+static bool read_person(struct request *r, struct on_behalf *ret_person)
 {
     struct str given = request_header(r, "x-parley-user");
     if (r->account->role == ROLE_USER)
-        return on_behalf_of(r, (struct str){NULL, 0}, ret_whom);
+        return on_behalf_of(r, (struct str){NULL, 0}, ret_person);
     if (given.at == NULL)
         given = request_member_text(r, "user");
     if (r->account->role == ROLE_FRONTEND &&
@@ -20,7 +20,7 @@ static bool read_person(struct request *r, struct on_behalf *ret_whom)
                 "of UTF-8: in the header x-parley-user or in the member `user`.");
         return false;
     }
-    return on_behalf_of(r, given, ret_whom);
+    return on_behalf_of(r, given, ret_person);
 }
 
 /* As far as model servers keep what they promise: the texts are compared. */
@@ -100,7 +100,7 @@ static bool read_topic(struct request *r, struct job_settings *settings)
 bool input_read(struct request *r, struct job_settings *settings)
 {
     return request_text(r, "model", 1, OPENAI_MODEL_MAX_BYTES, &settings->model) &&
-           read_stream(r, settings) && read_n(r, settings) && read_person(r, &settings->whom) &&
+           read_stream(r, settings) && read_n(r, settings) && read_person(r, &settings->person) &&
            read_topic(r, settings);
 }
 

@@ -621,7 +621,7 @@ static void ask(struct job *job)
     buf_init(&tail, TAIL_MAX_BYTES);
     buf_init(&model, 1024);
     buf_init(&request, REQUEST_MAX_BYTES);
-    row_put_who(&tail, job->settings.whom.user, job->settings.model);
+    row_put_who(&tail, job->settings.person.user, job->settings.model);
     buf_put(&tail, job->settings.is_one_text ? STR("{}") : STR("{\"Continue\":false}"));
     row_put_trace(&tail, request_header(r, "traceparent"), r->id);
     buf_put_json(&tail, job->settings.title);
@@ -633,7 +633,7 @@ static void ask(struct job *job)
     if (job->asked.is_kept)
         call_door_add(
             request_call(r, on_asked), .topic = job->asked.topic, .asker = str_of(job->asked.asker),
-            .digest = str_of(job->asked.digest), .user = job->settings.whom.user_name,
+            .digest = str_of(job->asked.digest), .user = job->settings.person.user_name,
             .account = r->account->name_token, .model = buf_str(&model),
             .weight = r->account->weight_text, .max_waiting = r->account->max_waiting,
             .tail = buf_str(&tail), .request = buf_str(&request), .grant = job->budget.id,
@@ -642,7 +642,7 @@ static void ask(struct job *job)
     else
         call_door_ask(request_call(r, on_asked), .topic = job->asked.topic,
                       .asker = str_of(job->asked.asker), .digest = str_of(job->asked.digest),
-                      .user = job->settings.whom.user_name, .account = r->account->name_token,
+                      .user = job->settings.person.user_name, .account = r->account->name_token,
                       .model = buf_str(&model), .weight = r->account->weight_text,
                       .max_waiting = r->account->max_waiting, .tail = buf_str(&tail),
                       .request = buf_str(&request), .grant = job->budget.id);
@@ -697,7 +697,7 @@ void job_start(struct request *r, const struct job_settings *settings)
     struct job *job = request_alloc(r, sizeof *job);
     *job = (struct job){.r = r, .settings = *settings, .budget.id = STR("")};
     bool is_kept = settings->topic.at != NULL || settings->is_stored;
-    asked_init(&job->asked, r, &settings->whom, settings->api, settings->topic,
+    asked_init(&job->asked, r, &settings->person, settings->api, settings->topic,
                is_kept ? apis[settings->api].id : "ask.", is_kept);
     usage_init(&job->usage, request_entity(r).n);
     repeated_init(&job->repeated);

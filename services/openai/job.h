@@ -18,7 +18,7 @@ struct job_settings {
     enum openai_api api;
     struct str model; /* as the client named it: 1 to OPENAI_MODEL_MAX_BYTES, UTF-8 */
     struct str title; /* of the query, for people */
-    struct on_behalf whom;
+    struct on_behalf person;
     struct str topic;   /* that keeps it, a name; at == NULL: none */
     bool is_stored;     /* without one, a topic of its own keeps it */
     bool is_stream;     /* not of embeddings */

@@ -27,7 +27,7 @@ static void put_part(EVP_MD_CTX *digest, struct str part)
     EVP_DigestUpdate(digest, part.at, part.n);
 }
 
-static void put_digest(struct asked *asked, struct request *r, const struct on_behalf *whom,
+static void put_digest(struct asked *asked, struct request *r, const struct on_behalf *person,
                        enum openai_api api, struct str topic)
 {
     unsigned char bytes[EVP_MAX_MD_SIZE];
@@ -35,7 +35,7 @@ static void put_digest(struct asked *asked, struct request *r, const struct on_b
     EVP_MD_CTX *digest = EVP_MD_CTX_new();
     EVP_DigestInit_ex(digest, EVP_sha256(), NULL);
     put_part(digest, r->account->name_token);
-    put_part(digest, whom->user_name);
+    put_part(digest, person->user_name);
     put_part(digest, (struct str){&route, 1});
     put_part(digest, topic);
     put_part(digest, request_entity(r));
@@ -44,14 +44,14 @@ static void put_digest(struct asked *asked, struct request *r, const struct on_b
     str_hex(bytes, DIGEST_BYTES, asked->digest);
 }
 
-void asked_init(struct asked *asked, struct request *r, const struct on_behalf *whom,
+void asked_init(struct asked *asked, struct request *r, const struct on_behalf *person,
                 enum openai_api api, struct str topic, const char *prefix, bool is_kept)
 {
     char plain[TOPIC_BYTES];
     unsigned n = r->server->shards->n;
     struct str namespace = is_kept ? r->account->namespace : STR("");
     *asked = (struct asked){.is_kept = is_kept, .seq = is_kept ? 0 : 1};
-    put_digest(asked, r, whom, api, topic.at == NULL ? STR("") : topic);
+    put_digest(asked, r, person, api, topic.at == NULL ? STR("") : topic);
     do { /* of the digest's shard: an equal request looks there */
         str_random_hex(ASKER_BYTES, asked->asker);
         snprintf(plain, sizeof plain, "%s%s", prefix, asked->asker);

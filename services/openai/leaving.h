@@ -26,7 +26,7 @@ enum leaving_how { LEAVING_LEFT, LEAVING_SERVED /* the client has the whole answ
 
 /* For a request of that person, Api and body; equal ones find each other. `topic`: that keeps it;
  * at == NULL: a new one, whose name begins with `prefix`, and which is kept or not. */
-void asked_init(struct asked *asked, struct request *r, const struct on_behalf *whom,
+void asked_init(struct asked *asked, struct request *r, const struct on_behalf *person,
                 enum openai_api api, struct str topic, const char *prefix, bool is_kept);
 /* `asked` is copied. */
 void leaving_start(struct openai *openai, const struct asked *asked, enum leaving_how how);
