@@ -11,22 +11,7 @@
 #ifndef PARLEY_SERVICES_OPENAI_JOB_H
 #define PARLEY_SERVICES_OPENAI_JOB_H
 
-#include "services/openai/openai.h"
-#include "shared/ask/on_behalf.h"
-
-struct job_settings {
-    enum openai_api api;
-    struct str model; /* as the client named it: 1 to OPENAI_MODEL_MAX_BYTES, UTF-8 */
-    struct str title; /* of the query, for people */
-    struct on_behalf person;
-    struct str topic;   /* that keeps it, a name; at == NULL: none */
-    bool is_stored;     /* without one, a topic of its own keeps it */
-    bool is_stream;     /* not of embeddings */
-    bool has_usage;     /* a stream ends with the usage */
-    bool wants_base64;  /* embeddings */
-    bool is_one_text;   /* another engine may continue the answer */
-    bool is_repeatable; /* an equal request has an equal answer */
-};
+#include "services/openai/job_answer.h"
 
 /* Answers the request, whose body is what engines get. Texts live as long as the request. */
 void job_start(struct request *r, const struct job_settings *settings);

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * job_answer: makes the answer of a job (job.h) from what is followed: the head when it is due,
+ * chunks of a stream or one body, and errors as clients of OpenAI's interface read them. The job
+ * lives in the request's memory. On the loop's thread.
+ */
+#ifndef PARLEY_SERVICES_OPENAI_JOB_ANSWER_H
+#define PARLEY_SERVICES_OPENAI_JOB_ANSWER_H
+
+#include "services/openai/budget.h"
+#include "services/openai/chunks.h"
+#include "services/openai/leaving.h"
+#include "services/openai/merged.h"
+#include "services/openai/repeated.h"
+#include "shared/http/request/stream.h"
+#include "shared/queue/follow.h"
+
+enum {
+    JOB_DEADLINE_S = 1740, /* before the topic is swept (lua/queue/asks.lua) */
+    JOB_ANSWER_MAX_BYTES = 32 << 20,
+    JOB_RETRY_S = 10,
+};
+
+struct job_settings {
+    enum openai_api api;
+    struct str model; /* as the client named it: 1 to OPENAI_MODEL_MAX_BYTES, UTF-8 */
+    struct str title; /* of the query, for people */
+    struct on_behalf person;
+    struct str topic;   /* that keeps it, a name; at == NULL: none */
+    bool is_stored;     /* without one, a topic of its own keeps it */
+    bool is_stream;     /* not of embeddings */
+    bool has_usage;     /* a stream ends with the usage */
+    bool wants_base64;  /* embeddings */
+    bool is_one_text;   /* another engine may continue the answer */
+    bool is_repeatable; /* an equal request has an equal answer */
+};
+
+struct job {
+    struct request *r;
+    struct job_settings settings;
+    struct follow follow;
+    struct stream stream;
+    struct deadline head, last, paused;
+    struct left_listener left;
+    struct budget budget;
+    struct usage usage;
+    struct repeated repeated; /* of a stream whose answer is generated again */
+    struct chunks chunks;
+    struct merged merged;
+    uint64_t position; /* plus 1; 0: unknown */
+    struct asked asked;
+    uint64_t began_ms;
+    bool may_be_queued; /* from asking on, unless it was refused */
+    bool has_ended;     /* its query has */
+    bool is_over;       /* it is answered */
+    bool is_pause_over; /* for so long no engine has continued */
+    bool has_given;     /* the client has pieces of this claim */
+    bool has_time;      /* the head says how long it took */
+};
+
+/* The words of an Api. */
+struct job_api {
+    const char *name, *id, *object, *chunk;
+};
+extern const struct job_api job_apis[OPENAI_API_NR];
+
+/* Puts `{"id":...,"object":...,"created":...,"model":...`. */
+void job_put_head(struct buf *b, const struct job *job, const char *object);
+/* It is answered from now on: nothing more is followed or waited for. */
+void job_finish(struct job *job);
+/* Answers with the error, before or after the head. `detail` NULL: the error's own text. */
+void job_fail(struct job *job, enum err error, const char *detail);
+
+extern const struct follow_events job_events;
+/* The deadlines `head` and `paused` have passed. */
+void job_on_head_due(struct deadline *deadline);
+void job_on_pause_over(struct deadline *deadline);
+
+#endif
