@@ -114,7 +114,6 @@ void outcome_put_facts(struct buf *b, const struct outcome *o);
 struct delivery {
     enum work work;
     struct str topic, lease; /* copies in the request's pool; at == NULL: no claim */
-    struct str record;       /* for its lease's key (lua/queue/leases.lua); the same */
     bool is_of_door;         /* its history is left out: a door's request has its own */
     bool is_long;            /* its request is to be read, and ends its Details */
     bool continues;          /* and so is the answer that another engine has begun */
@@ -140,10 +139,9 @@ void claim_reply_fetch_rest(struct call_start start, struct request *r, const st
  * claim has been given back, and the answer must not bring it. */
 bool claim_reply_put_rest(struct buf *b, struct request *r, struct delivery *delivery,
                           enum err error, struct str reply) must_check;
-/* Records the claim that is about to be answered. */
+/* Records the claim that is about to be answered, and has it confirmed soon. */
 void delivery_note(struct delivery *delivery, struct request *r, const struct claim *claim);
-/* When the request is gone: confirms the claim if its bytes reached the client's socket, otherwise
- * gives it back. */
+/* When the request is gone: gives the claim back if its bytes did not reach the client's socket. */
 void claim_reply_finish(struct delivery *delivery, struct request *r);
 
 /* --- engine_poll.c ---------------------------------------------------------------------------- */

@@ -201,7 +201,8 @@ void delivery_note(struct delivery *delivery, struct request *r, const struct cl
     *delivery = (struct delivery){.work = claim->work,
                                   .topic = request_copy(r, claim->topic),
                                   .lease = request_copy(r, claim->lease)};
-    delivery->record = claim->work == WORK_QUERIES ? record_of(r, claim) : STR("");
+    queue_delivering(broker_of(r)->queue, claim->work, claim->topic, claim->lease,
+                     claim->work == WORK_QUERIES ? record_of(r, claim) : STR(""));
 }
 
 void claim_reply_fetch_rest(struct call_start start, struct request *r, const struct claim *claim,
@@ -276,13 +277,12 @@ static void on_reset(void *queue, uint64_t connection, uint32_t stream)
     queue_answer_reset(queue, connection, stream);
 }
 
-static void confirm(struct delivery *delivery, struct request *r)
+static void note_delivered(struct delivery *delivery, struct request *r)
 {
     struct queue *queue = broker_of(r)->queue;
     uint32_t stream;
     uint64_t connection = connection_on_reset(&r->exchange, on_reset, queue, &stream);
-    queue_delivered(queue, delivery->work, delivery->topic, delivery->lease, delivery->record,
-                    connection, stream);
+    queue_delivered(queue, delivery->work, delivery->topic, delivery->lease, connection, stream);
 }
 
 void claim_reply_finish(struct delivery *delivery, struct request *r)
@@ -294,7 +294,9 @@ void claim_reply_finish(struct delivery *delivery, struct request *r)
         give_back(delivery, r, is_sent);
         return;
     }
-    if (!connection_was_reset(&r->exchange)) /* else it comes back with its delivery lease */
-        confirm(delivery, r);
+    if (connection_was_reset(&r->exchange))
+        queue_delivery_reset(broker_of(r)->queue, delivery->work, delivery->topic, delivery->lease);
+    else
+        note_delivered(delivery, r);
     delivery->topic.at = NULL;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * deliver.c - reports what became of claims that were given to engines: confirmed (queue_delivered)
- * or given back.
+ * deliver.c - reports what became of claims that were given to engines: confirmed
+ * (queue_delivering) or given back.
  *
  * A confirmation waits for a turn that is sent anyway, from a fifth of the delivery lease on, and
  * no longer than three fifths: a call of its own for every claim would be the herd that hand-overs
@@ -17,14 +17,14 @@
 
 enum { CLAIMS_PER_CALL = 256, UNCONFIRMED_MAX = 8192, BUCKET_N = 1024 };
 
-/* A claim that reached its engine and is not confirmed yet: in the list of its shard, oldest first,
+/* A claim that goes to its engine and is not confirmed yet: in the list of its shard, oldest first,
  * and in a bucket. */
 struct delivered {
     struct list_link link, bucket_link;
     struct shard_deliveries *shard;
     enum work work;
     uint64_t lease, since_ms;
-    uint64_t connection; /* on which it went; 0: not known */
+    uint64_t connection; /* on which it went; 0: not known, or it is still being written */
     uint32_t stream;     /* of HTTP/2; else 0 */
     /* Both are in `text`. */
     struct str claim;  /* "<lease> <topic>" or "<lease> <fingerprint>" */
@@ -150,7 +150,7 @@ static void confirm(struct shard_deliveries *shard, struct delivered_call *call)
     end_verb(&verb);
 }
 
-/* Reports those that were delivered until then (clock_mono_ms). */
+/* Reports those that began until then (clock_mono_ms). */
 static void report_until(struct shard_deliveries *shard, uint64_t until_ms)
 {
     struct delivered_call *calls[WORK_NR] = {NULL};
@@ -212,24 +212,36 @@ static struct delivered *create(struct shard_deliveries *shard, enum work work, 
     return one;
 }
 
-void queue_delivered(struct queue *queue, enum work work, struct str topic, struct str lease,
-                     struct str record, uint64_t connection, uint32_t stream)
+static struct shard_deliveries *of_claim(struct queue *queue, enum work work, struct str topic)
 {
-    struct shard_deliveries *shard =
-        work == WORK_LOOKUPS ? at_shard(queue, 0) : of_topic(queue, topic);
-    if (log_is_on(LOG_DEBUG))
-        log_write(LOG_DEBUG, "claim delivered", LOG_STR("topic", topic), LOG_STR("lease", lease));
-    if (work == WORK_QUERIES)
-        metrics_add(queue->metrics, METRIC_CLAIMS, 1);
+    return work == WORK_LOOKUPS ? at_shard(queue, 0) : of_topic(queue, topic);
+}
+
+void queue_delivering(struct queue *queue, enum work work, struct str topic, struct str lease,
+                      struct str record)
+{
+    struct shard_deliveries *shard = of_claim(queue, work, topic);
     struct delivered *one = create(shard, work, topic, lease, record);
-    one->connection = connection;
-    one->stream = stream;
     list_append(&shard->claims, &one->link);
     put_in_bucket(one);
     if (shard->n == UNCONFIRMED_MAX)
         delivered_report(shard->part);
     else if (!deadline_is_set(&shard->timer))
         loop_set_deadline(queue->loop, &shard->timer, late_ms(queue));
+}
+
+void queue_delivered(struct queue *queue, enum work work, struct str topic, struct str lease,
+                     uint64_t connection, uint32_t stream)
+{
+    struct delivered *one = find(of_claim(queue, work, topic), work, lease);
+    if (log_is_on(LOG_DEBUG))
+        log_write(LOG_DEBUG, "claim delivered", LOG_STR("topic", topic), LOG_STR("lease", lease));
+    if (work == WORK_QUERIES)
+        metrics_add(queue->metrics, METRIC_CLAIMS, 1);
+    if (one == NULL)
+        return;
+    one->connection = connection;
+    one->stream = stream;
 }
 
 static void forget_those_of(struct shard_deliveries *shard, uint64_t connection, uint32_t stream)
@@ -248,13 +260,26 @@ void queue_answer_reset(struct queue *queue, uint64_t connection, uint32_t strea
         forget_those_of(at_shard(queue, i), connection, stream);
 }
 
-void queue_claim_ended(struct queue *queue, struct str topic, struct str lease)
+/* False if it is not there. */
+static bool forget(struct queue *queue, enum work work, struct str topic, struct str lease)
 {
-    struct delivered *one = find(of_topic(queue, topic), WORK_QUERIES, lease);
+    struct delivered *one = find(of_claim(queue, work, topic), work, lease);
     if (one == NULL)
-        return;
+        return false;
     take_out(one);
     free(one);
+    return true;
+}
+
+void queue_delivery_reset(struct queue *queue, enum work work, struct str topic, struct str lease)
+{
+    if (!forget(queue, work, topic, lease))
+        queue_give_back(queue, work, topic, lease, true);
+}
+
+void queue_claim_ended(struct queue *queue, struct str topic, struct str lease)
+{
+    (void)forget(queue, WORK_QUERIES, topic, lease);
 }
 
 void queue_claim_lives(struct queue *queue, struct str topic, struct str lease)
@@ -314,6 +339,7 @@ void queue_give_back(struct queue *queue, enum work work, struct str topic, stru
     if (log_is_on(LOG_DEBUG))
         log_write(LOG_DEBUG, "claim not delivered: returning it", LOG_STR("topic", topic),
                   LOG_STR("lease", lease));
+    (void)forget(queue, work, topic, lease);
     if (work == WORK_LOOKUPS) {
         call_give_back_lookup(shards_forget(&queue->shards), .fingerprint = topic, .lease = lease,
                               .sent = sent);

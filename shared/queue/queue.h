@@ -53,7 +53,8 @@ struct poll {
     /* The poll is parked: it waits, with or without a credit. May be NULL. */
     void (*on_parked)(struct poll *poll);
     /* The poll got a claim and is idle again; `claim` is valid only inside the call. The owner
-     * answers its engine and then calls queue_delivered or queue_give_back. */
+     * calls queue_delivering, answers its engine, and then calls queue_delivered or
+     * queue_give_back. */
     void (*on_claim)(struct poll *poll, struct claim *claim);
     /* The poll ended without a claim and is idle again. ERR_OK: answer with the empty body (a newer
      * poll of that engine replaced it, or there was no work and it may not wait). ERR_NOT_FOUND:
@@ -171,15 +172,23 @@ void queue_poll_cancel(struct queue *queue, struct poll *poll);
 /* Ends every poll that is parked, with on_end(ERR_OK). */
 void queue_end_parked(struct queue *queue);
 
-/* Gives a claim that reached its engine a full lease, unless it ends first. `topic`: for a lookup
- * its fingerprint. `record`: the text of the lease's key (lua/queue/leases.lua); "" for a lookup.
- * `connection` and `stream`: for queue_answer_reset; 0: none. Copies what it keeps. */
+/* A claim is about to be written to its engine. Its lease becomes a full one soon, unless it ends or
+ * is given back first: an engine may read a long claim for longer than a delivery lease. `topic`:
+ * for a lookup its fingerprint. `record`: the text of the lease's key (lua/queue/leases.lua); "" for
+ * a lookup. Copies what it keeps. */
+void queue_delivering(struct queue *queue, enum work work, struct str topic, struct str lease,
+                      struct str record);
+/* All of it reached the engine's socket. `connection` and `stream`: for queue_answer_reset; 0:
+ * none. */
 void queue_delivered(struct queue *queue, enum work work, struct str topic, struct str lease,
-                     struct str record, uint64_t connection, uint32_t stream);
+                     uint64_t connection, uint32_t stream);
 /* A client has reset its connection, or if `stream` is not 0, that stream of it: claims that were
  * sent there and are not confirmed yet keep their delivery leases, unless the engine extends or
  * answers them. */
 void queue_answer_reset(struct queue *queue, uint64_t connection, uint32_t stream);
+/* Its client has reset the stream after libh2o had taken all of it: it keeps its delivery lease, as
+ * the engine may have got it, or is given back if it is confirmed. */
+void queue_delivery_reset(struct queue *queue, enum work work, struct str topic, struct str lease);
 /* Notes that a claim of queries has ended, so nothing is left to confirm. */
 void queue_claim_ended(struct queue *queue, struct str topic, struct str lease);
 /* Confirms the lease of a claim of queries whose engine is about to give a sign of life, so that

@@ -11,7 +11,7 @@ const topics = (cluster) => cluster.redis.cmd('KEYS', '*:t:ask.*');
 // Earlier ones may expire meanwhile.
 const assertNoneNew = async (cluster, before) => assert.deepEqual((await topics(cluster)).filter((key) => !before.includes(key)), []);
 
-suite('chat completions', { args: ['--delivery-seconds', '60'] }, ({ test, cluster }) => {
+suite('chat completions', {}, ({ test, cluster }) => {
   const waiting = (options) => engineOf(cluster, options);
 
   test('the request reaches the engine byte for byte, and the answer is made of its pieces', async () => {

@@ -13,7 +13,7 @@ const chat = (cluster, body, options) => ask(cluster, 'POST', '/v1/chat/completi
 const nested = (depth, inside = '') => `${'['.repeat(depth)}${inside}${']'.repeat(depth)}`;
 const withTools = (tools) => `{"model":"llama3","messages":${JSON.stringify(messages)},"tools":${tools}}`;
 
-suite('hostile requests', { args: ['--threads=1', '--delivery-seconds', '60'] }, ({ test, cluster }) => {
+suite('hostile requests', { args: ['--threads=1'] }, ({ test, cluster }) => {
   test('bodies of 1 MiB that are nested without end are 400, hundreds of times, and store nothing', async () => {
     const body = withTools(nested(MIB / 2));
     const before = await cluster.redis.cmd('DBSIZE');

@@ -41,7 +41,8 @@ static void deliver(unsigned lease)
 {
     char text[16];
     snprintf(text, sizeof text, "%u", lease);
-    queue_delivered(queue, WORK_QUERIES, STR("t"), str_of(text), STR("E t 1 n1 1"), 0, 0);
+    queue_delivering(queue, WORK_QUERIES, STR("t"), str_of(text), STR("E t 1 n1 1"));
+    queue_delivered(queue, WORK_QUERIES, STR("t"), str_of(text), 0, 0);
 }
 
 static void end(unsigned lease)
@@ -88,6 +89,17 @@ static void what_has_ended_is_not_confirmed(void **state)
     assert_true(has_key(11));
     assert_false(
         has_key(12)); /* its lease is in the index here, so only the node has left it out */
+}
+
+static void what_is_still_being_written_is_confirmed(void **state)
+{
+    claim(15);
+    claim(16);
+    queue_delivering(queue, WORK_QUERIES, STR("t"), STR("15"), STR("E t 1 n1 1"));
+    queue_delivering(queue, WORK_QUERIES, STR("t"), STR("16"), STR("E t 1 n1 1"));
+    queue_delivery_reset(queue, WORK_QUERIES, STR("t"), STR("16"));
+    run_until_key(15);
+    assert_false(has_key(16));
 }
 
 static void a_sign_of_life_is_preceded_by_the_confirmation(void **state)
@@ -138,6 +150,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(a_claim_is_confirmed_by_itself_when_it_is_late, forget),
         cmocka_unit_test_teardown(what_has_ended_is_not_confirmed, forget),
+        cmocka_unit_test_teardown(what_is_still_being_written_is_confirmed, forget),
         cmocka_unit_test_teardown(a_sign_of_life_is_preceded_by_the_confirmation, forget),
         cmocka_unit_test_teardown(more_claims_than_a_node_keeps_are_all_confirmed, forget),
         cmocka_unit_test_teardown(what_a_lost_connection_swallowed_is_confirmed_again, forget),
