@@ -4,7 +4,8 @@
 import assert from 'node:assert/strict';
 import { openApp, watchReports } from '../support/app.mjs';
 import { Browser, findBrowser } from '../support/browser.mjs';
-import { assertOk, eventually, suite } from '../support/harness.mjs';
+import { ACCOUNTS, assertOk, eventually, suite } from '../support/harness.mjs';
+import { ask, deltaOf, engineOf } from '../support/openai.mjs';
 import { assertReachable, VIEWS } from '../support/reach.mjs';
 import { ownShards } from '../support/shards.mjs';
 
@@ -13,7 +14,9 @@ ownShards(); // what a page shows: the same on any number of shards
 const skip = findBrowser() ? false : 'no chromium is installed';
 const HOSTILE = '<img src=x onerror=alert(1)> \u202eright to left\u202c & <b>bold</b>';
 
-suite('the page for operators', { nodes: 2, sweep: false }, ({ test, cluster }) => {
+const accounts = { ...ACCOUNTS, Spender: { secret: 'secret-of-a-spender', role: 'user', tokens_per_day: 20_000 } };
+
+suite('the page for operators', { nodes: 2, accounts, sweep: false }, ({ test, cluster }) => {
   watchReports(cluster);
   async function inBrowser(use) {
     const browser = await Browser.start();
@@ -38,6 +41,14 @@ suite('the page for operators', { nodes: 2, sweep: false }, ({ test, cluster }) 
     });
     assertOk(await cluster.request('POST', '/api/release-claim', { as: 'Inference_1', body: { Topic, Lease: claim.Lease, Reason, Retry: false } }));
   }
+  // A request of Spender, and what its answer says of its tokens.
+  async function spend(model, Usage) {
+    const engine = await engineOf(cluster, { models: model, apis: 'chat' });
+    const answer = ask(cluster, 'POST', '/v1/chat/completions', { as: 'Spender', body: { model, messages: [{ role: 'user', content: 'Hi' }] } });
+    await engine.take(engine.parked);
+    assertOk(await engine.answer([deltaOf({ role: 'assistant', content: 'Hello' }, { finish_reason: 'stop' })], { Usage }));
+    assertOk(await answer);
+  }
   const number = (app, name) => app.tab.locator('.numbers > div', { hasText: name }).locator('dd').first();
   const shows = (locator, text) => eventually(async () => (await locator.innerText()) === text, { what: text });
 
@@ -58,6 +69,23 @@ suite('the page for operators', { nodes: 2, sweep: false }, ({ test, cluster }) 
       await app.sees('Who is there?');
       await cluster.answer({ Topic: claim.Topic, Seq: 1, Lease: claim.Lease, Query: 'Who is there?', Answer: ['Nobody.'] });
       await app.sees('No question is with an engine.');
+      app.assertSafe();
+    }), { skip });
+
+  test('what accounts have used is shown with their budgets, by model', () =>
+    inBrowser(async (browser) => {
+      await spend('llama3', { prompt_tokens: 9000, completion_tokens: 4100 });
+      await spend('mistral', { prompt_tokens: 1, completion_tokens: 1 });
+      const app = await opened(browser);
+      await app.tab.getByRole('link', { name: 'Usage' }).click();
+      const account = app.tab.getByRole('row', { name: /^Spender/ });
+      await account.waitFor();
+      assert.equal((await account.getByRole('cell').allInnerTexts()).join(' '), '2 9,001 4,101');
+      assert.match(await account.innerText(), /Tokens today\s+13,102 of 20,000/);
+      assert.deepEqual(await app.tab.getByRole('row', { name: 'llama3' }).getByRole('cell').allInnerTexts(), ['llama3', '1', '9,000', '4,100']);
+      await app.shot('operations-usage');
+      await app.tab.getByLabel('Show').selectOption('the last 30 days');
+      await account.waitFor();
       app.assertSafe();
     }), { skip });
 
@@ -126,6 +154,9 @@ suite('the page for operators', { nodes: 2, sweep: false }, ({ test, cluster }) 
         await app.tab.getByRole('link', { name: /^Queue/ }).click();
         await app.tab.locator('.query').first().waitFor();
         await assertReachable(app, `${name}-operations-queue`);
+        await app.tab.getByRole('link', { name: 'Usage' }).click();
+        await app.tab.getByRole('row', { name: /^Spender/ }).waitFor();
+        await assertReachable(app, `${name}-operations-usage`);
         await app.tab.getByRole('link', { name: 'Audit log' }).click();
         await app.sees('query reopened');
         await assertReachable(app, `${name}-operations-audit`);
