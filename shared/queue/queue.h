@@ -172,10 +172,10 @@ void queue_poll_cancel(struct queue *queue, struct poll *poll);
 /* Ends every poll that is parked, with on_end(ERR_OK). */
 void queue_end_parked(struct queue *queue);
 
-/* A claim is about to be written to its engine. Its lease becomes a full one soon, unless it ends or
- * is given back first: an engine may read a long claim for longer than a delivery lease. `topic`:
- * for a lookup its fingerprint. `record`: the text of the lease's key (lua/queue/leases.lua); "" for
- * a lookup. Copies what it keeps. */
+/* A claim is about to be written to its engine. Its lease becomes a full one soon, unless it ends
+ * or is given back first: an engine may read a long claim for longer than a delivery lease.
+ * `topic`: for a lookup its fingerprint. `record`: the text of the lease's key
+ * (lua/queue/leases.lua); "" for a lookup. Copies what it keeps. */
 void queue_delivering(struct queue *queue, enum work work, struct str topic, struct str lease,
                       struct str record);
 /* All of it reached the engine's socket. `connection` and `stream`: for queue_answer_reset; 0:

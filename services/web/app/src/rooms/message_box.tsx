@@ -2,6 +2,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { draftOf, keepDraft } from '../chat/outbox';
 import { t } from '../texts';
+import { isSending, useGrowing } from '../ui/growing';
 import { Icon } from '../ui/icons';
 import { seen } from '../ui/name';
 import { Choices, complete, optionId, type Choice } from './completion';
@@ -22,8 +23,8 @@ interface Props {
 export function MessageBox({ room, names, replyTo, onSend, onCancelReply }: Props) {
   const words = t().rooms;
   const draft = `room ${room}`;
-  const field = useRef<HTMLTextAreaElement>(null);
   const [text, setText] = useState(draftOf(draft));
+  const field = useGrowing(text);
   const [caret, setCaret] = useState(0);
   const [at, setAt] = useState(0);
   const [isClosed, setClosed] = useState(false);
@@ -40,10 +41,7 @@ export function MessageBox({ room, names, replyTo, onSend, onCancelReply }: Prop
   };
   useEffect(() => field.current?.focus({ preventScroll: true }), [replyTo]);
   useLayoutEffect(() => {
-    const area = field.current!;
-    area.style.height = 'auto';
-    area.style.height = `${area.scrollHeight}px`;
-    if (chosen.current !== null) area.setSelectionRange(chosen.current, chosen.current);
+    if (chosen.current !== null) field.current!.setSelectionRange(chosen.current, chosen.current);
     chosen.current = null;
   }, [text]);
   const submit = () => {
@@ -72,7 +70,7 @@ export function MessageBox({ room, names, replyTo, onSend, onCancelReply }: Prop
       event.preventDefault();
     } else if (event.key === 'Escape' && replyTo) {
       onCancelReply();
-    } else if (event.key === 'Enter') {
+    } else if (isSending(event)) {
       event.preventDefault();
       submit();
     }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import type { ComponentChildren } from 'preact';
 import { t } from '../texts';
+import { isSending, useGrowing } from '../ui/growing';
 import { Icon } from '../ui/icons';
 
 interface Props {
@@ -16,21 +17,16 @@ interface Props {
 
 /** A box for words to a workflow: a request, or an answer to its question. */
 export function WordsBox({ label, placeholder, note, onSend, isFocused = false, children }: Props) {
-  const field = useRef<HTMLTextAreaElement>(null);
   const [text, setText] = useState('');
+  const field = useGrowing(text);
   useEffect(() => {
     if (isFocused) field.current?.focus({ preventScroll: true });
   }, []);
-  useLayoutEffect(() => {
-    const area = field.current!;
-    area.style.height = 'auto';
-    area.style.height = `${area.scrollHeight}px`;
-  }, [text]);
   const submit = () => {
     if (text.trim() !== '' && onSend(text.trim())) setText('');
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
+    if (!isSending(event)) return;
     event.preventDefault();
     submit();
   };
