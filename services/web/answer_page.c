@@ -2,6 +2,7 @@
  * answer_page.c - see answer_page.h. Everything that is not a literal passes buf_put_html. */
 #include "services/web/answer_page.h"
 
+#include "services/web/answer_text.h"
 #include "shared/base/html.h"
 #include "shared/base/json.h"
 
@@ -14,42 +15,6 @@ void answer_page_put_box(struct buf *b, struct str question)
                "<input id=\"q\" name=\"q\" maxlength=\"4000\" required value=\"");
     buf_put_html(b, question);
     buf_lit(b, "\">\n<button>Ask</button>\n</form>\n");
-}
-
-/* --- the answer ------------------------------------------------------------------------------- */
-
-/* The bytes of the mark `[N]` that `text` begins with, if there is a source N; otherwise 0. */
-static size_t measure_mark(struct str text, size_t source_n, size_t *ret_number)
-{
-    size_t i = 1, number = 0;
-    if (text.n < 3 || text.at[0] != '[')
-        return 0;
-    while (i < text.n && text.at[i] >= '0' && text.at[i] <= '9' && number <= source_n)
-        number = number * 10 + (size_t)(text.at[i++] - '0');
-    if (i == text.n || text.at[i] != ']' || number < 1 || number > source_n)
-        return 0;
-    *ret_number = number;
-    return i + 1;
-}
-
-/* Code between backticks may hold what looks like a mark, and has none. */
-static void put_answer(struct buf *b, struct str text, size_t source_n)
-{
-    size_t from = 0, number, n;
-    bool is_code = false;
-    for (size_t i = 0; i < text.n;) {
-        struct str rest = {text.at + i, text.n - i};
-        is_code ^= *rest.at == '`';
-        n = is_code ? 0 : measure_mark(rest, source_n, &number);
-        if (n == 0) {
-            i++;
-            continue;
-        }
-        buf_put_html(b, (struct str){text.at + from, i - from});
-        buf_printf(b, "<a href=\"#source-%zu\">[%zu]</a>", number, number);
-        from = i += n;
-    }
-    buf_put_html(b, (struct str){text.at + from, text.n - from});
 }
 
 /* --- its sources ------------------------------------------------------------------------------ */
@@ -89,7 +54,7 @@ static void put_source(struct buf *b, const json_t *source, size_t number)
     }
     buf_put_html(b, url);
     buf_put(b, link.n > 0 ? STR("</a>\n<blockquote>") : STR("\n<blockquote>"));
-    buf_put_html(b, excerpt);
+    answer_text_put(b, excerpt, 0);
     buf_put(b, excerpt.n < content.n ? STR(" …</blockquote></li>\n") : STR("</blockquote></li>\n"));
 }
 
@@ -117,7 +82,7 @@ static void put_result(struct buf *b, const json_t *result)
         return;
     }
     buf_lit(b, "<h2>Answer</h2>\n<div class=\"answer\">");
-    put_answer(b, answer, json_array_size(sources));
+    answer_text_put(b, answer, json_array_size(sources));
     buf_lit(b, "</div>\n");
     if (json_member_str(result, "finish_reason").n > 0)
         buf_lit(b, "<p class=\"note\">The answer is not complete: the model stopped early.</p>\n");

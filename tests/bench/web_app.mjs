@@ -3,13 +3,13 @@
 // web_app: what the web app costs a browser where there is much to show: how long it blocks the page at a time (long tasks, of 50 ms
 // and more), and what its heap grows by.
 //
-//   ./dev build release && PARLEY_BIN=build/release/parley node tests/bench/web_app.mjs [ROUNDS]
+//   ./dev build release && PARLEY_BIN=build/release/parley node tests/bench/web_app.mjs [ROUNDS] [NAME…]
 //
 //   topic     a topic of 2,000 questions is opened and scrolled to its beginning
 //   answer    an answer of 1 MB with headings, lists, tables and code arrives in pieces of 1 KiB, 50 a second
 //   uploads   50 files of 100 KiB are chosen at once, uploaded and indexed (without the limit of uploads a minute)
 //
-// Each in a tab of its own, ROUNDS times (3). Prints a table of medians; asserts nothing.
+// Each, or those named, in a tab of its own, ROUNDS times (3). Prints a table of medians; asserts nothing.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openApp, takeQuestion } from '../support/app.mjs';
 import { Browser } from '../support/browser.mjs';
@@ -22,10 +22,10 @@ const TURNS_AT_ONCE = 50;
 const ANSWER_BYTES = 1_000_000; // what an answer may be, with the escapes of its JSON
 const PIECE_MS = 20;
 const FILES = 50;
-const LIMITS_MS = 500; // how often uploads a minute are forgotten
+const LIMITS_MS = 20; // how often uploads a minute are forgotten
 const FILE_WORDS = 16_000;
 const WAIT_MS = 300_000;
-const rounds = Number(process.argv[2] ?? 3);
+const [rounds = '3', ...names] = process.argv.slice(2);
 
 const PART = (n) => `## Part ${n}\n\nA lease lasts **150 seconds**, unless a [heartbeat](https://example.org/${n}) renews it.\n\n1. The engine sends it.\n2. The node stores it in \`leases\`.\n\n| State | Meaning |\n|---|---|\n| Open | waits |\n| Pending | is with an engine |\n\n\`\`\`c\nint lease_${n} = ${n};\n\`\`\`\n\n${prose(60, n)}\n\n`;
 
@@ -125,13 +125,11 @@ const cluster = await startCluster({ nodes: 1, args: [`--embeddings=openai:${emb
 const browser = await Browser.start();
 const folder = makeFolder();
 try {
-  await fill(cluster, 'long');
-  const found = { topic: [], answer: [], uploads: [] };
-  for (let round = 0; round < rounds; round += 1) {
-    found.topic.push(await topic(cluster, browser));
-    found.answer.push(await answer(cluster, browser));
-    found.uploads.push(await uploads(cluster, browser, folder, round));
-  }
+  if (names.length === 0 || names.includes('topic')) await fill(cluster, 'long');
+  const found = {};
+  for (let round = 0; round < Number(rounds); round += 1)
+    for (const [name, run] of Object.entries({ topic, answer, uploads }))
+      if (names.length === 0 || names.includes(name)) (found[name] ??= []).push(await run(cluster, browser, folder, round));
   console.log('          longest task   long tasks   blocked in all    took   heap grew by');
   for (const [name, all] of Object.entries(found)) {
     const of = (member, digits = 0) => median(all.map((one) => one[member])).toFixed(digits);

@@ -41,7 +41,7 @@ suite('the page of an answer', {}, ({ test, cluster }) => {
         const html = await page(QUESTION, { node });
         assert.match(html, /<h1 class="question">How long does a lease last\?<\/h1>/);
         assert.match(html, /<input id="q" name="q" maxlength="4000" required value="How long does a lease last\?">/);
-        assert.match(html, /<div class="answer">It lasts 150 seconds <a href="#source-1">\[1\]<\/a>\. Code: `list\[1\]`\.<\/div>/);
+        assert.match(html, /<div class="answer">It lasts 150 seconds <a href="#source-1">\[1\]<\/a>\. Code: <code>list\[1\]<\/code>\.<\/div>/);
         assert.match(html, /<h2>Sources<\/h2>\n<ol class="sources">\n<li id="source-1"><a href="handbook\/leases">\/handbook\/leases<\/a>/);
       }
     }));
