@@ -4,6 +4,7 @@
 // services, and what only newer versions know (`resolve`).
 //
 //   const nginx = await startNginx(ports);   // of node1, node2 … of that file; {path: '/below'}: below a path that nodes do not see
+//   const plain = await startNginx(ports, { config: DEFAULTS });     // that proxies and is otherwise as it comes
 //   nginx.url, nginx.requests()              // each {method, path, status, upstreams} so far: the ports of nodes that were tried
 //   await nginx.stop();
 import { spawn, spawnSync } from 'node:child_process';
@@ -23,6 +24,23 @@ export const nodesOfConfig = () => Math.max(...[...readConfig().matchAll(/server
 
 // How long nginx leaves out a node that it could not reach.
 export const failTimeoutMs = () => Math.max(...[...readConfig().matchAll(/fail_timeout=(\d+)s/g)].map(([, n]) => Number(n))) * 1000;
+
+// Addresses and logs, and nothing about how it proxies.
+export const DEFAULTS = `events {}
+http {
+    access_log /dev/stdout;
+    error_log /dev/stderr warn;
+    upstream nodes {
+        server node1:8080;
+    }
+    server {
+        listen 8080;
+        location / {
+            proxy_pass http://nodes;
+        }
+    }
+}
+`;
 
 const readConfig = () => readFileSync(join(ROOT, 'deploy/nginx.conf'), 'utf8');
 
@@ -45,10 +63,10 @@ function adapt(text, dir, listen, ports, path) {
   return `daemon off;\nworker_processes 1;\n${process.getuid() === 0 ? 'user root;\n' : ''}${config}`;
 }
 
-export async function startNginx(ports, { program = findNginx().program, path = '' } = {}) {
+export async function startNginx(ports, { program = findNginx().program, path = '', config = readConfig() } = {}) {
   const folder = makeFolder();
   const listen = await freePort();
-  const file = folder.file('nginx.conf', adapt(readConfig(), folder.dir, listen, ports, path));
+  const file = folder.file('nginx.conf', adapt(config, folder.dir, listen, ports, path));
   const child = adopt(spawn(program, ['-e', join(folder.dir, 'error.log'), '-p', folder.dir, '-c', file], { stdio: 'ignore' }));
   const read = (name) => (existsSync(join(folder.dir, name)) ? readFileSync(join(folder.dir, name), 'utf8') : '');
   try {

@@ -86,11 +86,8 @@ void download_flush(struct download *d)
         return;
     d->is_cut |= d->out.is_over;
     if (d->is_cut) {
-        /* With a byte: without any, libh2o may release the request inside h2o_send. */
-        h2o_iovec_t last = h2o_iovec_init(H2O_STRLIT("\n"));
         d->is_ended = true;
-        connection_wrote(&d->r->exchange);
-        h2o_send(d->r->exchange.h2o, &last, 1, H2O_SEND_STATE_ERROR);
+        connection_cut(&d->r->exchange, "\n");
         return;
     }
     if (d->out.n == 0 && !d->is_ending)

@@ -19,12 +19,8 @@ void stream_flush(struct stream *s)
     if (!s->is_started || s->is_sending || s->is_ended)
         return;
     if (s->is_cut) {
-        /* With bytes, if only a few: without any, libh2o may release the request inside h2o_send.
-         */
-        h2o_iovec_t last = h2o_iovec_init(H2O_STRLIT(":\n\n"));
         s->is_ended = true;
-        connection_wrote(&s->r->exchange);
-        h2o_send(s->r->exchange.h2o, &last, 1, H2O_SEND_STATE_ERROR);
+        connection_cut(&s->r->exchange, ":\n\n");
         return;
     }
     if (s->out.n == 0 && !s->is_ending)

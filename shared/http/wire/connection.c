@@ -86,6 +86,17 @@ void connection_wrote(struct exchange *x)
         watch_writes(x->connection);
 }
 
+void connection_cut(struct exchange *x, const char *last)
+{
+    h2o_iovec_t bytes = h2o_iovec_init(last, strlen(last));
+    if (x->connection != NULL && x->h2o->version < 0x101) {
+        connection_omit_goodbye(x->connection);
+        connection_reset_at_close(x->connection);
+    }
+    connection_wrote(x);
+    h2o_send(x->h2o, &bytes, 1, H2O_SEND_STATE_ERROR);
+}
+
 static void stop_reading(struct connection *c)
 {
     if (h2o_socket_is_reading(c->socket))

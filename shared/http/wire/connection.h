@@ -86,6 +86,11 @@ void connection_answered(struct exchange *x);
 /* HTTP/2: its whole answer is now in libh2o, for an anonymous client. */
 void connection_answers_anonymous(struct exchange *x);
 
+/* Ends an answer of unknown length so that its client sees that it is not whole. With HTTP/1.0,
+ * where such an answer ends with its connection, the connection is reset. `last` is sent before, if
+ * there is still time: at least one byte, because libh2o may release the request inside h2o_send
+ * without any. Static. */
+void connection_cut(struct exchange *x, const char *last);
 /* A piece of its answer was handed to libh2o. */
 void connection_wrote(struct exchange *x);
 /* At the end of each pass of the loop: libh2o may have begun to read again by itself. */

@@ -133,6 +133,10 @@ void connection_hold(struct exchange *x, size_t bytes);
 
 /* TLS: begins the handshake, after which libh2o has the connection. */
 void connection_secure(struct connection *c, struct tls *tls);
+/* TLS: the connection will end without an alert that says so. Does nothing without TLS. */
+void connection_omit_goodbye(struct connection *c);
+/* When the socket is closed, the kernel discards what is unsent and resets the connection. */
+void connection_reset_at_close(struct connection *c);
 /* TLS: continues with the handshake as far as what was received allows. `c` may be gone afterwards.
  */
 void connection_shake_hands(struct connection *c);

@@ -41,7 +41,7 @@ struct connection_tls {
     struct deadline handshake;
     bool is_reading;  /* nothing may be written */
     bool has_written; /* all the same */
-    bool is_cut;      /* and it was omitted: nothing can follow it */
+    bool is_cut;      /* an alert was omitted, or its goodbye is to be */
     bool is_direct;   /* what is written bypasses libh2o */
 };
 
@@ -370,6 +370,12 @@ void connection_send_now(struct connection *c, const char *bytes, size_t n)
     (void)!SSL_write(c->tls->ssl, bytes, (int)n); /* if it fails, so does the next write */
     c->tls->is_direct = false;
     ERR_clear_error();
+}
+
+void connection_omit_goodbye(struct connection *c)
+{
+    if (c->tls != NULL)
+        c->tls->is_cut = true;
 }
 
 void connection_end_writing(h2o_socket_t *socket)

@@ -79,16 +79,20 @@ static bool fits(const struct exchange *x, size_t more)
     return cap == 0 || held == x->unread.bytes || (held + more <= cap && !is_address_over(x, more));
 }
 
-/* libh2o sees the end later and then disposes of the connection's requests. Without SO_LINGER the
+void connection_reset_at_close(struct connection *c)
+{
+    const struct linger at_once = {.l_onoff = 1};
+    (void)setsockopt(h2o_socket_get_fd(c->socket), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+}
+
+/* libh2o sees the end later and then disposes of the connection's requests. Without the reset the
  * kernel would keep the unsent data after the socket is closed, until the client reads it. */
 static void give_up(struct connection *c)
 {
-    const struct linger at_once = {.l_onoff = 1};
-    int fd = h2o_socket_get_fd(c->socket);
     c->is_given_up = true;
     metrics_add(c->all->wire->metrics, METRIC_UNREAD_CLOSED, 1);
-    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
-    (void)shutdown(fd, SHUT_RDWR);
+    connection_reset_at_close(c);
+    (void)shutdown(h2o_socket_get_fd(c->socket), SHUT_RDWR);
 }
 
 /* Returns whether the client has read some of its answers in the last PATIENCE_MS: the answer is
