@@ -40,6 +40,8 @@ const ON_TLS = `http/add_wait http/bad_http http/sse http/unread http/strangers 
 const ON_HIREDIS1 = 'cluster/redis_over_tls';
 // Nightly: clients that need Node 22.
 const NEW_CLIENTS = 'http/openai_clients';
+// Nightly: programs of others that are large.
+const TOOLS = ['http/openai_opencode'];
 // Nightly, with ten times the kills and restarts, or the answers.
 const CHAOS = ['cluster/chaos', 'cluster/rolling', 'cluster/tokens'];
 // Nightly, with the Debian package, which is built from the sources that would be released.
@@ -119,6 +121,7 @@ function nightlyRun() {
     ...ON_TLS.map((name) => nodeJob(pathOf(name), { note: 'HTTPS', tls: true })),
     nodeJob(pathOf(ON_HIREDIS1), { note: 'hiredis 1', hiredis1: true }),
     nodeJob(pathOf(NEW_CLIENTS), { note: 'newer clients', newClients: true }),
+    ...TOOLS.map((name) => nodeJob(pathOf(name), { note: 'real programs', tools: true })),
     ...CHAOS.map((name) => nodeJob(pathOf(name), { note: 'ten times', env: { PARLEY_NIGHTLY: '1' }, limitMs: LONG_MS })),
     nodeJob(pathOf(RELEASE), { note: 'with its package', env: { PARLEY_NIGHTLY: '1' } }),
     ...NIGHTLY_ONLY.map((name) => nodeJob(pathOf(name))),

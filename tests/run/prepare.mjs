@@ -19,6 +19,7 @@ export async function prepare(job) {
   if (job.server) wanted.push(['PARLEY_TEST_REDIS', 'tests/servers.sh', job.server]);
   if (job.hiredis1) wanted.push(['PARLEY_BIN', 'tests/hiredis.sh']);
   if (job.newClients) wanted.push(['PARLEY_TEST_NODE_22', 'tests/clients.sh']);
+  if (job.tools) wanted.push(['PARLEY_TEST_TOOLS', 'tests/tools.sh']);
   if (job.tls || process.env.PARLEY_TEST_TLS === '1') wanted.push(['PARLEY_TEST_TLS', 'tests/tls.sh']);
   for (const [variable, script, ...words] of wanted) {
     const { status, stdout, stderr } = await run(script, words);

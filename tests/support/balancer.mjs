@@ -6,6 +6,7 @@
 //   balancer.choose = ({ method, path }) => cluster.nodes[0].url;
 //   balancer.url, balancer.requests                   [{ method, path, node }]
 import http from 'node:http';
+import { pipeline } from 'node:stream';
 
 class Balancer {
   requests = [];
@@ -27,7 +28,7 @@ class Balancer {
     this.requests.push({ method: request.method, path, node });
     const passed = http.request(new URL(request.url, node), { method: request.method, headers: request.headers }, (answer) => {
       response.writeHead(answer.statusCode, answer.headers);
-      answer.pipe(response);
+      pipeline(answer, response, () => {}); // which breaks off if the node does
     });
     passed.on('error', () => response.destroy());
     response.on('close', () => passed.destroy());
