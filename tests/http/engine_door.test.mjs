@@ -63,6 +63,11 @@ for (const socket of [false, true])
       assert.deepEqual([answer.Answer, answer.Think, answer.FinishReason, answer.Model, answer.Usage], [['Hello you.'], null, 'stop', 'm', { prompt_tokens: 5, completion_tokens: 2 }]);
     });
 
+    test('a slot whose next claim is there already counts once', (_, response) => response.events(HELLO), async ({ node }) => {
+      await Promise.all(Array.from({ length: 40 }, () => node.ask(chat()).over()));
+      assert.equal(Math.max(0, ...node.slots), socket ? 2 : 0);
+    });
+
     const open = gate();
     test('deltas come while the model still writes', async (_, response) => {
       response.event(HELLO[1]);

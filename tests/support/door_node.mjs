@@ -10,6 +10,7 @@
 //   job.forget(2);      as a node that died before it stored all but two deltas
 //   await job.end;      {answer} of give-new-answer or {release} of release-claim; null: it is still claimed
 //   node.polls          the queries of its polls, or of its upgrade
+//   node.slots          what its `slots` frames said, in order
 //   await node.stop();
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -116,6 +117,7 @@ class Job {
 
 class DoorNode {
   polls = [];
+  slots = [];
   rests = [];
   failures = [];
   #jobs = [];
@@ -203,6 +205,7 @@ class DoorNode {
         const frame = JSON.parse(bytes.toString());
         if (frame.Type === 'slots') {
           slots = frame.Slots;
+          this.slots.push(slots);
           return fill();
         }
         if (frame.Type === 'rest') {

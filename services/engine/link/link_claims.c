@@ -183,10 +183,18 @@ void link_socket_end_polls(struct link_socket *s)
         link_socket_end_poll(s, poll->context);
 }
 
+unsigned link_socket_count(const struct link_socket *s, unsigned poll_n)
+{
+    unsigned coming_n = 0;
+    list_for_each (struct untaken, claim, &s->claims, at)
+        coming_n += list_is_linked(&claim->timer.link);
+    return s->held_n + s->claim_n + poll_n - (coming_n < poll_n ? coming_n : poll_n);
+}
+
 void link_socket_put_slots(struct link_socket *s)
 {
     struct buf b;
-    unsigned slots = s->poll_n + s->claim_n + s->held_n;
+    unsigned slots = link_socket_count(s, s->poll_n);
     slots -= s->releasing_n < slots ? s->releasing_n : slots;
     if (slots == s->reported_slots || s->client == NULL)
         return;

@@ -181,8 +181,7 @@ static void on_timer(void *context)
 
 static bool takes_poll(struct link_socket *s)
 {
-    unsigned n = s->poll_n + s->held_n + s->claim_n;
-    if (n >= SOCKET_SLOTS_MAX || s->is_leaving)
+    if (link_socket_count(s, s->poll_n + 1) > SOCKET_SLOTS_MAX || s->is_leaving)
         return false;
     if (s->state == SOCKET_DOWN && !s->has_tried)
         open_now(s);

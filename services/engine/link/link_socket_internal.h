@@ -62,6 +62,9 @@ void link_socket_start_poll(struct link_socket *s, struct link_call *call);
 /* The slot's poll, of which there is one at most, ends with no claim. */
 void link_socket_end_poll(struct link_socket *s, const void *context);
 void link_socket_end_polls(struct link_socket *s);
+/* The slots that this connection has with `poll_n` polls. A claim that no poll has taken yet and a
+ * poll that will take it are one. */
+unsigned link_socket_count(const struct link_socket *s, unsigned poll_n);
 /* Reports to the node for how many claims there is room, if that has changed. */
 void link_socket_put_slots(struct link_socket *s);
 /* Releases claims that no poll took. */
