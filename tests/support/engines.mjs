@@ -26,11 +26,11 @@ const HANDBOOK = {
 // PARLEY_TEST_TRANSPORT: its --transport, unless the test names one.
 const TRANSPORT = () => (process.env.PARLEY_TEST_TRANSPORT ? ['--transport', process.env.PARLEY_TEST_TRANSPORT] : []);
 
-export async function startEngine(cluster, args = [], { nodes = cluster.nodes, env = {}, ready = true, secretFile, all } = {}) {
+export async function startEngine(cluster, args = [], { nodes = cluster.nodes, env = {}, ready = true, secretFile, all, bin } = {}) {
   const folder = secretFile ? undefined : makeFolder();
   const engine = startProcess(
     ['engine', '--url', nodes.map(({ url }) => url).join(','), '--user', 'Inference_1', '--secret-file', secretFile ?? folder.file('secret', `${SECRET}\n`), '--wait', 20, ...TRANSPORT(), ...args],
-    { env },
+    { env, bin },
   );
   all?.push(engine);
   engine.stop = async (signal = 'SIGTERM') => {

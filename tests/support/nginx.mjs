@@ -78,6 +78,7 @@ export async function startNginx(ports, { program = findNginx().program, path = 
   }
   return {
     url: `http://127.0.0.1:${listen}`,
+    pid: child.pid,
     requests: () =>
       [...read('access.log').matchAll(/"(\S+) (\S+) [^"]*" (\d+) \d+ \S+ (.*)$/gm)].map(([, method, path_, status, rest]) => ({
         method,
