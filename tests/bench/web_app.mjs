@@ -62,6 +62,10 @@ async function open(cluster, browser, path = 'app/') {
   return { app, begin };
 }
 
+// Locators look at every element of the page, in its thread.
+const isShown = (app, text) => app.page.evaluate(`[...document.querySelectorAll('.question, .note')].some((one) => one.textContent.includes(${JSON.stringify(text)}))`);
+const shows = (app, text) => eventually(() => isShown(app, text), { every: 200, ms: WAIT_MS, what: text });
+
 async function fill(cluster, topic) {
   for (let from = 0; from < TURNS; from += TURNS_AT_ONCE) {
     const added = Array.from({ length: TURNS_AT_ONCE }, (_, i) => ({ Topic: topic, User: 'User_1', Query: `Question ${from + i}: how long does a lease last?` }));
@@ -80,9 +84,8 @@ async function topic(cluster, browser) {
   const { app, begin } = await open(cluster, browser);
   const end = await begin();
   await app.page.evaluate(`location.hash = '#/t/long'`);
-  await app.sees(`Question ${TURNS - 1}:`);
-  const first = app.tab.getByText('Question 0:');
-  while ((await first.count()) === 0) {
+  await shows(app, `Question ${TURNS - 1}:`);
+  while (!(await isShown(app, 'Question 0:'))) {
     await app.page.evaluate(`document.querySelector('.scroller').scrollTo(0, 0)`);
     await sleep(50);
   }
@@ -103,7 +106,7 @@ async function answer(cluster, browser) {
     await due;
   }
   await engine.end(text, { Model: 'llama3' });
-  await app.sees('Answered by llama3');
+  await shows(app, 'Answered by llama3');
   return end();
 }
 

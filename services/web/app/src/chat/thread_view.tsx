@@ -9,8 +9,8 @@ import { Icon } from '../ui/icons';
 import { reopenThread, type Thread } from './thread';
 import { TurnView, type TurnActions } from './turn_view';
 
-/** How many turns are drawn at first, and how many more when one scrolls up to them. */
-const PAGE = 30;
+/** How many turns are drawn at first, and how many more at a time when one scrolls up to them. */
+const PAGE = 10;
 
 function Welcome() {
   return (

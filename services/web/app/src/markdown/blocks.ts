@@ -5,10 +5,15 @@
 export type Block = { kind: 'text'; source: string } | { kind: 'code'; language: string; source: string };
 
 const FENCE = /^(`{3,}|~{3,})[ \t]*([^`\s]*)[^`]*$/;
+/** Of a group of blocks, about. */
+const GROUP_CHARS = 8192;
 /** A line that continues nothing above a blank line: no indentation, no list, no quotation. */
 const FRESH = /^(?![ \t]|[-+*][ \t]|\d{1,9}[.)][ \t]|>)/;
 /** A definition that other blocks may refer to. */
 const DEFINITION = /^ {0,3}\[[^\]\n]+\]:/m;
+
+/** Lines that do not keep the whole text in memory: engines of JavaScript make parts of a string point into it. */
+const joined = (lines: string[]) => (lines.length === 1 ? ` ${lines[0]}`.slice(1) : lines.join('\n'));
 
 function closes(line: string, fence: string): boolean {
   const text = line.trimEnd();
@@ -23,8 +28,8 @@ export function cut(source: string): Block[] {
   let language = '';
   let isAfterBlank = false;
   const end = (kind: Block['kind']) => {
-    if (kind === 'code') blocks.push({ kind, language, source: lines.join('\n') });
-    else if (lines.some((line) => line.trim() !== '')) blocks.push({ kind, source: lines.join('\n') });
+    if (kind === 'code') blocks.push({ kind, language, source: joined(lines) });
+    else if (lines.some((line) => line.trim() !== '')) blocks.push({ kind, source: joined(lines) });
     lines = [];
   };
   for (const line of source.split('\n')) {
@@ -45,3 +50,23 @@ export function cut(source: string): Block[] {
   end(fence === '' ? 'text' : 'code');
   return blocks;
 }
+
+/** The blocks in groups of about equal size, each of which is drawn at once. */
+export function group(blocks: Block[]): Block[][] {
+  const groups: Block[][] = [];
+  let chars = GROUP_CHARS;
+  for (const block of blocks) {
+    if (chars >= GROUP_CHARS) {
+      groups.push([]);
+      chars = 0;
+    }
+    groups.at(-1)!.push(block);
+    chars += block.source.length;
+  }
+  return groups;
+}
+
+const isSameBlock = (one: Block, other: Block | undefined) =>
+  one === other || (one.kind === other?.kind && one.source === other.source && (one.kind === 'text' || one.language === (other as typeof one).language));
+
+export const isSameGroup = (one: Block[], other: Block[]) => one.length === other.length && one.every((block, i) => isSameBlock(block, other[i]));

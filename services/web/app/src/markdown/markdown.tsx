@@ -4,10 +4,11 @@
 // clean: a link leads to the web or to a mailbox, a picture is a link, HTML is text.
 import type { Definition, Nodes, Parents, Root, Table } from 'mdast';
 import type { ComponentChildren, VNode } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
 import { memo } from './memo';
 import { t } from '../texts';
 import { CopyButton } from '../ui/copy';
-import { cut, type Block } from './blocks';
+import { cut, group, isSameGroup, type Block } from './blocks';
 import { isReadable, parse } from './parse';
 
 const SAFE_ADDRESS = /^(?:https?:\/\/|mailto:)/i;
@@ -153,8 +154,36 @@ const Text = memo(({ source, drawText }: { source: string; drawText: DrawText })
 
 const Code = memo(CodeBlock);
 
+interface GroupProps {
+  blocks: Block[];
+  drawText: DrawText;
+}
+
+const Group = memo<GroupProps>(
+  ({ blocks, drawText }) => (
+    <div>{blocks.map((block, i) => (block.kind === 'code' ? <Code key={i} source={block.source} language={block.language} /> : <Text key={i} source={block.source} drawText={drawText} />))}</div>
+  ),
+  (one, other) => one === other || (Array.isArray(one) && isSameGroup(one as Block[], other as Block[])),
+);
+
+/** How many groups are drawn in one go; then the browser has its turn. */
+const GROUPS_AT_ONCE = 2;
+
 /** `source` may be the beginning of a text that is still being written. `drawText` draws the texts in it; it stays the same function. */
 export function Markdown({ source, drawText = asItIs }: { source: string; drawText?: DrawText }) {
-  const drawBlock = (block: Block, i: number) => (block.kind === 'code' ? <Code key={i} source={block.source} language={block.language} /> : <Text key={i} source={block.source} drawText={drawText} />);
-  return <div class="markdown">{cut(source).map(drawBlock)}</div>;
+  const groups = group(cut(source));
+  const [shown, setShown] = useState(GROUPS_AT_ONCE);
+  const isWhole = shown >= groups.length;
+  useEffect(() => {
+    if (isWhole) return;
+    const timer = setTimeout(() => setShown(shown + GROUPS_AT_ONCE));
+    return () => clearTimeout(timer);
+  }, [shown, isWhole]);
+  return (
+    <div class={`markdown ${groups.length > GROUPS_AT_ONCE ? 'is-long' : ''}`}>
+      {groups.slice(0, shown).map((blocks, i) => (
+        <Group key={i} blocks={blocks} drawText={drawText} />
+      ))}
+    </div>
+  );
 }
