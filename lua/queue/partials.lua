@@ -9,6 +9,7 @@
 --   topic  name
 --   seq    digits
 --   after  text 48  "<claim>-<offset>" of a piece, 0-0 for all
+--   brief  flag     without the position, which costs a look at the queue
 -- Replies: missing | number of its claim, or of the last one while there is none/<check's reply, registered as
 --   waiting>, NUL, then per piece its id, kind and text, each as <length>:<bytes>.  PIECES_MAX or PIECES_BYTES of texts
 --   a call: the caller asks again from the last one
@@ -44,7 +45,10 @@ local function verb(turn, a)
             end
             head = claim .. 'Pending\n' .. row .. '\n\n\n\n\n\n\n'
         else
-            local position, eta = positions.position_of(turn, topic, seq, call('HGET', key, 'open') or '')
+            local position, eta = '', ''
+            if not brief then
+                position, eta = positions.position_of(turn, topic, seq, call('HGET', key, 'open') or '')
+            end
             head = claim .. 'Open\n' .. row .. '\n\n\n\n\n\n' .. position .. '\n' .. eta
         end
     end

@@ -137,8 +137,10 @@ static void on_asked(struct request *r, enum err error, struct str reply)
         if (is_attached && str_eq(lines_next(&lines), STR("runs")))
             budget_pass(&job->budget, r, true);
         r->was_parked = true;
+        job->follow.skips_position = true;
         loop_set_deadline(r->server->loop, &job->head,
-                          job->settings.is_stream ? HEAD_OF_STREAM_MS : HEAD_MS);
+                          (job->settings.is_stream ? HEAD_OF_STREAM_MS : HEAD_MS) -
+                              JOB_POSITION_MS);
         follow_start(&job->follow);
         return;
     }

@@ -170,6 +170,12 @@ void job_on_head_due(struct deadline *deadline)
     char position[24];
     if (job->is_over || job->stream.is_started)
         return;
+    if (job->follow.skips_position) {
+        job->follow.skips_position = false;
+        loop_set_deadline(job->r->server->loop, &job->head, JOB_POSITION_MS);
+        follow_check(&job->follow);
+        return;
+    }
     if (job->position > 0 && !job->has_given) {
         snprintf(position, sizeof position, "%llu", (unsigned long long)job->position - 1);
         respond_header(job->r, "x-parley-position", str_of(position));

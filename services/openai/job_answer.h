@@ -19,6 +19,7 @@ enum {
     JOB_DEADLINE_S = 1740, /* before the topic is swept (lua/queue/asks.lua) */
     JOB_ANSWER_MAX_BYTES = 32 << 20,
     JOB_RETRY_S = 10,
+    JOB_POSITION_MS = 100, /* before the head, which has the position in the queue */
 };
 
 struct job_settings {
@@ -72,7 +73,8 @@ void job_finish(struct job *job);
 void job_fail(struct job *job, enum err error, const char *detail);
 
 extern const struct follow_events job_events;
-/* The deadlines `head` and `paused` have passed. */
+/* The deadlines `head` and `paused` have passed. Of `head` there are two: first, JOB_POSITION_MS
+ * before the head, the position is read. */
 void job_on_head_due(struct deadline *deadline);
 void job_on_pause_over(struct deadline *deadline);
 

@@ -283,8 +283,8 @@ void follow_check(struct follow *f)
     f->stored = (struct piece_id){0, 0};
     move(f, FOLLOW_READING);
     call_partials(shards_call(queue_shards(f->queue), &f->check, on_checked),
-                  .topic = f->watch.topic, .seq = f->watch.seq,
-                  .after = piece_id_put(f->id, after));
+                  .topic = f->watch.topic, .seq = f->watch.seq, .after = piece_id_put(f->id, after),
+                  .brief = f->skips_position);
 }
 
 void follow_resume(struct follow *f)

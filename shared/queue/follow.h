@@ -89,7 +89,8 @@ struct follow {
     /* Set by the owner before follow_start. Others than doors read the text of a door's answer at
      * its end. */
     bool takes_deltas;
-    bool has_deltas; /* that were given, of this claim */
+    bool skips_position; /* which costs Redis time: set and reset by the owner at any time */
+    bool has_deltas;     /* that were given, of this claim */
 };
 
 /* `queue` and `events` are borrowed. `seen`: what the reader already has, from another follow of

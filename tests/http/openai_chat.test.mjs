@@ -307,6 +307,19 @@ suite('streamed chat completions', {}, ({ test, cluster }) => {
     assert.equal(textOf(assertChunks(await stream.whole())), 'Late');
   });
 
+  test('a head that is sent while the request waits says how many are served before it', async () => {
+    const { engine, stream } = await open(); // which is claimed, and no other engine is there
+    const waiting = [];
+    for (let i = 0; i < 3; i++) waiting.push(await (await openChat(cluster, { model: 'llama3', messages: [{ role: 'user', content: `Wait ${i}` }] })).head());
+    assert.deepEqual(waiting.map(({ headers }) => headers['x-parley-position']), ['0', '1', '2']);
+    assert.equal((await stream.head()).headers['x-parley-position'], undefined);
+    for (const one of [stream, ...waiting]) {
+      if (one !== stream) await engine.take();
+      assertOk(await engine.answer([deltaOf({ content: 'Done' }, { finish_reason: 'stop' })]));
+      await one.whole();
+    }
+  });
+
   test('what fails after the head is an error and the end, never a short answer', async () => {
     const { engine, stream } = await open();
     assertOk(await engine.give(deltaOf({ content: 'Half' })));

@@ -24,7 +24,7 @@ export const flows = {
     await m.expect(/^ok/, 'delivered', `${lease} t`, 'E t 1 n1 1');
     await m.expect(/^ok/, 'extend', 0, 't', lease, 'E');
     await m.expect(/^ok/, 'partial', 0, 't', 1, lease, 0, m.text(500_000), m.text(500_000), 1 << 20, 'E', 'first', '"FinishReason":"stop"');
-    await m.expect(/^1\nPending/, 'partials', 't', 1, '0-0');
+    await m.expect(/^1\nPending/, 'partials', 't', 1, '0-0', '');
     await m.expect(/^ok/, 'release', 0, 't', '', 'E', m.json(QUERY), '"tired"', 'retry');
     await m.call('claim', 0, 'E|*', '0');
     await m.expect(/^ok/, 'give_back', 't', '2', '1');
@@ -49,7 +49,7 @@ export const flows = {
       const lease = claim.split('\n')[3];
       await m.expect(/^ok/, 'request', topic, 1, lease);
       await m.expect(/^ok/, 'partial', 0, topic, 1, lease, 0, '', '', 1 << 20, 'E', 'whole', '', deltas);
-      await m.expect(/^1\nPending/, 'partials', topic, 1, '0-0');
+      await m.expect(/^1\nPending/, 'partials', topic, 1, '0-0', '');
       if (topic === 'a1') await m.expect(/^ok/, 'complete', 0, topic, 1, lease, 'E', '', lines(`[${m.json(ANSWER)}]`, 'null', 'null'), '', '', '', '', '', '', deltas, bytes);
       else await m.expect(/^ok/, 'release', 0, topic, lease, 'E', '', '"no"', 'fail', '', `{"message":${m.json(8000)}}`);
       for (const how of ['left', 'over']) await m.expect(/^ok/, 'door_leave', topic, 1, topic, topic, '', how);

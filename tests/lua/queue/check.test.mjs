@@ -219,7 +219,7 @@ scripts('partial', ({ cases }) => {
 });
 
 scripts('partials', ({ cases, test, shard }) => {
-  const partials = (after = '0-0') => ['partials', 't', 1, after];
+  const partials = (after = '0-0', brief = '') => ['partials', 't', 1, after, brief];
   const text = stream(['3-2', { k: 't', x: 'hm' }], ['3-7', { k: 'a', x: 'ä\n0:' }]);
   cases([
     { name: 'an unknown query', call: partials(), reply: 'missing' },
@@ -249,12 +249,13 @@ scripts('partials', ({ cases, test, shard }) => {
       reply: `${lines(0, 'Open', ROW, '', '', '', '', '', 0, '')}\0`,
       after: { 't:t': { ...topicOf([undefined]), 'w:1': 'n2 n1' } },
     },
+    { name: 'Open, without its position', before: { 't:t': topicOf([undefined]) }, call: partials('0-0', '1'), reply: `${lines(0, 'Open', ROW, '', '', '', '', '', '', '')}\0`, after: { 't:t': topicOf([undefined], { 'w:1': 'n1' }) } },
   ]);
 
   test('256 pieces a call, the rest behind the last id', async () => {
     await shard.seed({ 't:t': topicOf(['P 7 1 E 1']) });
     for (let i = 1; i <= 300; i++) await shard.cmd('XADD', shard.key('partials:t:1'), `1-${i}`, 'k', 'a', 'x', 'x');
-    const pieces = async (after) => (await shard.call('partials', 't', 1, after)).split('\0')[1].match(/1:a1:x/g).length;
+    const pieces = async (after) => (await shard.call('partials', 't', 1, after, '')).split('\0')[1].match(/1:a1:x/g).length;
     assert.equal(await pieces('0-0'), 256);
     assert.equal(await pieces('1-256'), 44);
   });

@@ -33,7 +33,7 @@ scripts('an answer whose engine is lost', ({ test, shard }) => {
     assert.equal(await release(await begin(), 'E'), 'ok');
     assert.equal(await get('o:1'), String(A.length));
     assert.equal(await get('k:1'), undefined);
-    assert.match(await shard.call('partials', 'ask.1', 1, '0-0'), new RegExp(`^0\\nOpen\\n[^]*\\0\\d+:1-${A.length}1:d\\d+:`));
+    assert.match(await shard.call('partials', 'ask.1', 1, '0-0', ''), new RegExp(`^0\\nOpen\\n[^]*\\0\\d+:1-${A.length}1:d\\d+:`));
     const text = await claim(CONTINUES);
     assert.equal(text.at(-1), `${REQUEST.length} ${A.length}`);
     assert.equal(await get('o:1'), undefined);

@@ -111,7 +111,7 @@ scripts('deltas', ({ cases, test, shard }) => {
     assert.deepEqual(replies, ['ok']);
     assert.match(events[0], /^outcome\nt\n1\nFailed\n[^]*\n"too long"\n{"status":400}\n\n\n$/);
     assert.deepEqual(await shard.get('t:t'), topicOf('F "too long"', { 'w:1': '', 'a:1': '{"status":400}', 'k:1': '1' }));
-    assert.match(await shard.call('partials', 't', 1, '0-0'), /\n"too long"\n{"status":400}\n\n\n\n\n\0$/);
+    assert.match(await shard.call('partials', 't', 1, '0-0', ''), /\n"too long"\n{"status":400}\n\n\n\n\n\0$/);
   });
 
   test('8 MiB are kept and no more, and read page by page', async () => {
@@ -126,7 +126,7 @@ scripts('deltas', ({ cases, test, shard }) => {
     assert.equal(await shard.call(...partial(offset, delta)), 'large');
     let after = '0-0', read = 0;
     for (;;) {
-      const page = (await shard.call('partials', 't', 1, after)).split('\0')[1];
+      const page = (await shard.call('partials', 't', 1, after, '')).split('\0')[1];
       const ids = [...page.matchAll(/(?:^|[}])\d+:(1-\d+)1:d/g)].map(([, id]) => id);
       if (ids.length === 0) break;
       assert.ok(ids.length <= 5, `${ids.length} pieces of 256 KiB`);
@@ -222,7 +222,7 @@ scripts('an equal request', ({ test, shard }) => {
     assert.equal(await shard.call(...leave('over', first)), 'ok');
     assert.ok(soon(60_000)(await due()));
     assert.equal(await shard.call(...ask(second)), attached.replace('runs', 'done'));
-    assert.match(await shard.call('partials', 'ask.1', 1, '0-0'), /^1\nDone\n[^]*\0.*{"a":1}$/);
+    assert.match(await shard.call('partials', 'ask.1', 1, '0-0', ''), /^1\nDone\n[^]*\0.*{"a":1}$/);
     assert.equal(await shard.call(...leave('served', { ...second, topic: 'ask.1', asker: 'ask.2' })), 'ok');
     assert.equal(await watcher(), undefined);
     assert.ok(soon(60_000)(await due()));
