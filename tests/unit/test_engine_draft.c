@@ -201,13 +201,12 @@ static bool put_event(void *context, struct str type, struct str data)
     return true;
 }
 
-enum filter_kind { FILTER_SSE, FILTER_THINK, FILTER_CITE };
+enum filter_kind { FILTER_SSE, FILTER_THINK };
 
 static void run_filter(enum filter_kind kind, struct str in, size_t step, struct buf *out)
 {
     struct sse sse;
     struct think_split split = {.where = THINK_START};
-    struct cite_filter cite = {.source_n = 3};
     struct buf think;
     sse_init(&sse, SSE_EVENT_MAX_BYTES);
     buf_init(&think, 4096);
@@ -215,13 +214,10 @@ static void run_filter(enum filter_kind kind, struct str in, size_t step, struct
         struct str piece = {in.at + at, in.n - at < step ? in.n - at : step};
         if (kind == FILTER_SSE)
             assert_true(sse_feed(&sse, piece, put_event, out));
-        else if (kind == FILTER_THINK)
-            think_feed(&split, piece, &think, out);
         else
-            cite_feed(&cite, piece, out);
+            think_feed(&split, piece, &think, out);
     }
     think_finish(&split, &think, out);
-    cite_finish(&cite, out);
     if (kind == FILTER_THINK) {
         buf_put_char(out, '|');
         buf_put(out, buf_str(&think));
@@ -286,30 +282,6 @@ static void thinking_is_kept_apart(void **state)
     check_filter(FILTER_THINK, "<think>a<</think>b", "b|a<");
 }
 
-#define DIGITS "12345678901234567890123456789012345678901234567890"
-
-static void marks_in_other_brackets_are_marks(void **state)
-{
-    check_filter(FILTER_CITE, "a【2】 b 【9】, c ［1, 3］。", "a[2] b, c [1][3]。");
-    check_filter(FILTER_CITE, "a【2†source】 b [3†x] c【4:0†y】 d [^1] e", "a[2] b [3] c d [1] e");
-    check_filter(FILTER_CITE, "【注】 [10:30] [【1】 【 [2] ［", "【注】 [10:30] [[1] 【 [2] ［");
-    check_filter(FILTER_CITE, "`【9】` 、。【", "`【9】` 、。【");
-}
-
-static void marks_without_a_passage_are_stripped(void **state)
-{
-    check_filter(FILTER_CITE, "One [1]. Two [9]. Three [2, 7][3].", "One [1]. Two. Three [2][3].");
-    check_filter(FILTER_CITE, "Code `a[9]` and ```\nb[8]\n``` but [8]",
-                 "Code `a[9]` and ```\nb[8]\n``` but");
-    check_filter(FILTER_CITE, "- [ ] box, [] and [x] and [1", "- [ ] box, [] and [x] and [1");
-    check_filter(FILTER_CITE, "a  [4]  b [12345678901234567890123456789012345678901234567890]",
-                 "a   b");
-    check_filter(FILTER_CITE, "b [1" DIGITS DIGITS DIGITS "]", "b [1" DIGITS DIGITS DIGITS "]");
-    check_filter(FILTER_CITE, "a [-1] b [1.5] c [0] d [+2] e [1 2], f", "a b c d e, f");
-    check_filter(FILTER_CITE, "a [1-3] b [2-9] c [3;1] [;]", "a [1][2][3] b [2][3] c [1][3] [;]");
-    check_filter(FILTER_CITE, "lone ` tick [9]\nnext [9]", "lone ` tick [9]\nnext");
-}
-
 static void requests_hold_conversation_and_passages(void **state)
 {
     struct claim claim;
@@ -349,8 +321,6 @@ int main(void)
         cmocka_unit_test(events_are_read_however_they_are_cut),
         cmocka_unit_test(an_events_id_outlives_a_stream_that_breaks_off),
         cmocka_unit_test(thinking_is_kept_apart),
-        cmocka_unit_test(marks_in_other_brackets_are_marks),
-        cmocka_unit_test(marks_without_a_passage_are_stripped),
         cmocka_unit_test(requests_hold_conversation_and_passages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,7 @@
 #include "services/engine/models/openai_pass.h"
 #include "services/engine/models/openai_reply.h"
 #include "shared/http/client/endpoint.h"
+#include "shared/text/cite.h"
 
 struct openai {
     struct backend base;
