@@ -14,8 +14,10 @@ local function of_bytes(n)
     return floor(n / BYTES_PER_TOKEN) + 1
 end
 
+-- Of a question over documents (queue/ask.lua) the row has it all.
 local function of_request(key, seq)
-    return of_bytes(call('HSTRLEN', key, 'r:' .. seq))
+    local bytes = call('HSTRLEN', key, 'r:' .. seq)
+    return of_bytes(bytes > 0 and bytes or call('HSTRLEN', key, 'q:' .. seq))
 end
 
 -- An answered query. `grant`: its field g:<seq>, if it has one; of others it is `false`. Returns the tokens if its
@@ -23,7 +25,7 @@ end
 local function charge_answered(turn, key, seq, grant, account, user, model, facts, answer, is_of_door)
     local prompt, completion = tokens.said(facts)
     local is_said = prompt ~= nil
-    if not is_said and is_of_door then prompt, completion = of_request(key, seq), of_bytes(#answer) end
+    if not is_said and (is_of_door or grant) then prompt, completion = of_request(key, seq), of_bytes(#answer) end
     if prompt then tokens.count(turn, account, user, model, prompt, completion, not is_said) end
     if grant then budgets.charge_anywhere(turn, account, grant, prompt + completion) end
     return is_said and tokens.as_text(prompt, completion)

@@ -18,11 +18,13 @@
 --   tail         text 4m  lines 3 to 7 of a row
 --   max_waiting  number?  no limit without
 --   max_of_all   number?  of an account that many clients share: its Open queries; no limit without
+--   grant        name?    the id with which it was counted against the account's budgets (budget_take)
 -- Replies: ok/topic (made) | joined/topic | done/topic/outcome as text | no_engine[/seconds until the first one has
 --   rested] | full/depth/eta | waiting/depth/eta. After the topic of the first two a line `maybe`: no engine is there
 --   now, but one was recently and did not say that it leaves: ask again with `engines` a moment later; or a line
 --   `unseen`, of several shards: this one knows of none, ask all with `engines` now
 local asks = require('queue/asks')
+local doors = require('queue/doors')
 local enqueue = require('queue/enqueue')
 local outcomes = require('queue/outcomes')
 local presence = require('queue/presence')
@@ -80,6 +82,7 @@ local function verb(turn, a)
     refusal = enqueue.put(turn, P .. 't:' .. topic, topic, '1', nil, user, account, model, weight,
                           max_waiting or HUGE, row, nil, 'w:1', turn.node, 'digest', digest)
     if refusal then return refusal end
+    doors.set_grant(turn, topic, '1', grant)
     asks.hold(turn, topic)
     if digest ~= '' then call('SET', P .. 'asked:' .. digest, topic) end
     return with_doubt('ok\n' .. topic, there)

@@ -148,7 +148,7 @@ local function complete(turn, topic, seq, lease, holder, query, answer, by_text,
     write(key, seq, text, is_waited, counted)
     local grant = got[8]
     if got[5] or got[6] or grant then call('HDEL', key, 'd:' .. seq, 'f:' .. seq, 'g:' .. seq) end
-    local used = (facts ~= '' or is_of_door)
+    local used = (facts ~= '' or is_of_door or grant)
         and charges.charge_answered(turn, key, seq, grant, account, user, model, facts, answer, is_of_door)
     local is_ended = holding and outcomes.leave_lease(turn, topic, holding, n)
     if not holding then outcomes.leave_open(turn, topic, seq) end

@@ -109,5 +109,5 @@ end
 
 return {
     refusal_of = refusal_of, member_of = member_of, watcher = watcher, parse_watcher = parse_watcher, note = note,
-    forget = forget, query_of = query_of, take_over = take_over,
+    forget = forget, query_of = query_of, take_over = take_over, set_grant = set_grant,
 }

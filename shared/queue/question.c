@@ -421,7 +421,8 @@ static void ask(struct question *q, const struct question_settings *s)
              .topic = q->watch.topic, .user = s->user_name, .account = s->account,
              .model = buf_str(&model), .weight = s->weight.n > 0 ? s->weight : STR("1"),
              .tail = buf_str(&tail), .max_waiting = s->max_waiting > 0 ? s->max_waiting : NO_NUMBER,
-             .max_of_all = s->max_of_all > 0 ? s->max_of_all : NO_NUMBER);
+             .max_of_all = s->max_of_all > 0 ? s->max_of_all : NO_NUMBER,
+             .grant = s->grant.n > 0 ? s->grant : STR(""));
     buf_fini(&tail);
     buf_fini(&model);
 }

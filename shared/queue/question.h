@@ -69,9 +69,12 @@ struct question_settings {
     struct str traceparent; /* n == 0: none */
     struct str request_id;  /* of the request that asks, for logs; n == 0: none */
     struct str scope;       /* the scope that may share it; n == 0: not shared */
-    double temperature;     /* below 0: the engine's own */
-    unsigned max_tokens;    /* 0: the engine's own */
-    uint64_t deadline_ms;   /* from now */
+    /* What counts it against budgets of the account until it ends (lua/account/budgets.lua), a
+     * name; n == 0: nothing. A question that another one made already (`is_new`) keeps its own. */
+    struct str grant;
+    double temperature;   /* below 0: the engine's own */
+    unsigned max_tokens;  /* 0: the engine's own */
+    uint64_t deadline_ms; /* from now */
     /* The owner follows the topic itself (shared/queue/follow.h) from on_asked on: on_end then
      * reports only earlier failures and the deadline. */
     bool is_followed;

@@ -101,7 +101,7 @@ static void on_retrieved(struct retrieval *retrieval, void *context)
     reply_put_quota(r, &retrieval->quota);
     for (size_t i = 0; i < retrieval->all_n; i++)
         ask->hits[i] = &retrieval->hits[i];
-    struct cited_answer_settings settings = {
+    struct cited_question settings = {
         .requester = public_requester(r),
         .question = ask->question,
         .context = ask->context,

@@ -7,37 +7,13 @@
  *     |
  *     +--question--> (refused, or in the queue) --> STREAMING: `sources`, then follow_sse.h
  *   the client leaves: the question is taken out of the queue. The node drains: it stays for a
- *   while, so that the client that asks another node continues waiting for the same.
- *
- * Questions of one space that give an engine the very same are one query. */
+ *   while, so that the client that asks another node continues waiting for the same. */
 #include "services/documents/ask/cited_answer.h"
 
 #include "services/documents/ask/llm_refusal.h"
 #include "shared/base/clock.h"
 
-enum { RESULT_MAX = 16 << 20, ANSWER_MAX = 8 << 20, TITLES_MAX = 1 << 20 };
-
-void cited_passages_init(struct cited_passages *passages, const struct retrieve_hit *const *hits,
-                         unsigned n)
-{
-    size_t ends[TOP_K_MAX], from = 0;
-    buf_init(&passages->titles, TITLES_MAX);
-    for (unsigned i = 0; i < n; i++) {
-        buf_put_json_text(&passages->titles, hits[i]->title_json);
-        ends[i] = passages->titles.n;
-    }
-    for (unsigned i = 0; i < n; i++) {
-        struct str titles = buf_str(&passages->titles);
-        passages->items[i] = (struct ask_passage){.title = {titles.at + from, ends[i] - from},
-                                                  .text = hits[i]->text};
-        from = ends[i];
-    }
-}
-
-void cited_passages_fini(struct cited_passages *passages)
-{
-    buf_fini(&passages->titles);
-}
+enum { RESULT_MAX = 16 << 20, ANSWER_MAX = 8 << 20 };
 
 /* --- results ---------------------------------------------------------------------------------- */
 
@@ -203,28 +179,12 @@ static void ask(struct cited_answer *g)
 {
     static const struct question_events events = {
         .on_asked = on_asked, .on_last_check = on_last_check, .on_end = on_end};
-    const struct cited_answer_settings *s = &g->settings;
-    struct cited_passages passages;
-    struct question_settings question = {.query = s->question,
-                                         .scope = s->requester.scope,
-                                         .temperature = s->temperature,
-                                         .max_tokens = s->max_tokens,
-                                         .deadline_ms = s->deadline_ms,
-                                         .is_followed = g->is_stream};
-    struct buf messages;
-    buf_init(&messages, RESULT_MAX);
-    cited_passages_init(&passages, s->hits, s->hit_n);
-    ask_prompt_put_answer(&messages, s->question, s->context, passages.items, s->hit_n);
-    question.messages = buf_str(&messages);
-    requester_put(&s->requester, &question);
-    g->question = question_start(s->requester.queue, &question, &events, g);
-    buf_fini(&messages);
-    cited_passages_fini(&passages);
+    g->question = cited_question_start(&g->settings, g->is_stream, &events, g);
 }
 
 void cited_answer_start(struct cited_answer *g, struct request *r,
                         const struct cited_answer_format *format,
-                        const struct cited_answer_settings *settings)
+                        const struct cited_question *settings)
 {
     static const struct follow_sse_format sse = {.put_done = put_done, .put_error = put_error};
     *g = (struct cited_answer){.r = r,
@@ -234,7 +194,7 @@ void cited_answer_start(struct cited_answer *g, struct request *r,
                                .is_stream = stream_is_wanted(r)};
     if (g->is_stream)
         follow_sse_init(&g->sse, r, settings->requester.queue, &sse);
-    if (settings->hit_n == 0 && str_trim(settings->context).n == 0) {
+    if (cited_question_is_void(settings)) {
         respond_nothing(g);
         return;
     }

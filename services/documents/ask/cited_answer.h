@@ -12,9 +12,8 @@
 #ifndef PARLEY_SERVICES_DOCUMENTS_ASK_CITED_ANSWER_H
 #define PARLEY_SERVICES_DOCUMENTS_ASK_CITED_ANSWER_H
 
-#include "services/documents/ask/ask_prompt.h"
 #include "services/documents/ask/citations.h"
-#include "services/documents/search/retrieve.h"
+#include "services/documents/ask/cited_question.h"
 #include "shared/answer/follow_sse.h"
 #include "shared/ask/refusal.h"
 
@@ -38,23 +37,10 @@ struct cited_answer_format {
     bool is_llm; /* report errors as llm_refusal.h does */
 };
 
-/* Texts that cited_answer_start borrows from it must live as long as the request. */
-struct cited_answer_settings {
-    struct requester requester;
-    struct str question, context;
-    /* At most TOP_K_MAX, in the order of their numbers. The model gets the first `hit_n`. The
-     * others fit too badly to be given to it and are shown only when there is no answer. */
-    const struct retrieve_hit *const *hits;
-    unsigned hit_n, all_n;
-    double temperature;   /* below 0: the engine's default */
-    unsigned max_tokens;  /* 0: the engine's default */
-    uint64_t deadline_ms; /* from now */
-};
-
 struct cited_answer {
     struct request *r;
     const struct cited_answer_format *format;
-    struct cited_answer_settings settings;
+    struct cited_question settings;
     struct question *question;
     struct presence presence;
     struct follow_sse sse;
@@ -62,21 +48,13 @@ struct cited_answer {
     bool is_stream, is_streaming;
 };
 
-/* Answers the request, now or later. Overwrites `g`. */
+/* Answers the request, now or later. Overwrites `g`. Texts that it borrows from `settings` must live
+ * as long as the request. */
 void cited_answer_start(struct cited_answer *g, struct request *r,
                         const struct cited_answer_format *format,
-                        const struct cited_answer_settings *settings);
+                        const struct cited_question *settings);
 /* Accepts a `g` that was zeroed and never started. */
 void cited_answer_fini(struct cited_answer *g);
-
-/* Hits in the form that a prompt takes. Texts are borrowed from the hits. */
-struct cited_passages {
-    struct ask_passage items[TOP_K_MAX];
-    struct buf titles;
-};
-void cited_passages_init(struct cited_passages *passages, const struct retrieve_hit *const *hits,
-                         unsigned n);
-void cited_passages_fini(struct cited_passages *passages);
 
 /* Puts the member `finish_reason` after another one, of an answer that is not complete. */
 void cited_answer_put_cut(struct buf *b, struct str cut_by);

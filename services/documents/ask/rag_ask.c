@@ -117,14 +117,14 @@ static void answer(struct rag_ask *op)
 {
     static const struct cited_answer_format format = {
         .put_result = put_result, .put_sources = put_sources, .is_llm = true};
-    struct cited_answer_settings settings = {.requester = op->requester,
-                                             .question = op->question,
-                                             .hits = op->hits,
-                                             .hit_n = op->hit_n,
-                                             .all_n = op->all_n,
-                                             .temperature = op->temperature,
-                                             .max_tokens = op->max_tokens,
-                                             .deadline_ms = left_ms(op)};
+    struct cited_question settings = {.requester = op->requester,
+                                      .question = op->question,
+                                      .hits = op->hits,
+                                      .hit_n = op->hit_n,
+                                      .all_n = op->all_n,
+                                      .temperature = op->temperature,
+                                      .max_tokens = op->max_tokens,
+                                      .deadline_ms = left_ms(op)};
     presence_stop(&op->presence);
     cited_answer_start(&op->cited, op->r, &format, &settings);
 }

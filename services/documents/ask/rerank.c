@@ -2,7 +2,7 @@
  * rerank.c - see rerank.h. */
 #include "services/documents/ask/rerank.h"
 
-#include "services/documents/ask/cited_answer.h"
+#include "services/documents/ask/cited_question.h"
 #include "services/documents/ask/model_reply.h"
 #include "shared/base/mem.h"
 

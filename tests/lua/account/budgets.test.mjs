@@ -94,6 +94,26 @@ scripts('charges', ({ test, shard }) => {
     assert.deepEqual(await rows(), [`${DAY} ${MODEL} 1 101 13 1`]);
   });
 
+  test('a question over documents is charged the same, and what others who share it were granted is not', async () => {
+    const question = (id) => ['ask', 'd1', `ask.${id}`, 'alice', 'F', 'default', 1, tailOf({ user: 'alice', query: 'x'.repeat(398) }), '', '', id];
+    await shard.seed({ engines: { 'E -': `${Date.now()} {}` } });
+    for (const [id, reply] of [['1', 'ok'], ['2', 'joined']]) {
+      assert.equal(firstLine(await shard.call(...take(id, { tokens: 1e6 }))), 'ok');
+      assert.equal(firstLine(await shard.call(...question(id))), reply);
+    }
+    const topic = 'ask.1';
+    assert.equal((await shard.get(`t:${topic}`))['g:1'], 'n1 1');
+    const bytes = await shard.cmd('HSTRLEN', shard.key(`t:${topic}`), 'q:1');
+    const lease = (await shard.call('claim', 0, 'E|*', '0')).split('\n')[3];
+    assert.match(await complete({ topic, lease }, ''), /^ok/);
+    const read = Math.floor(bytes / 4) + 1;
+    assert.deepEqual([await spent(), await running()], [read + 13, ['n1 2']]); // its node gives that back
+    assert.deepEqual(await rows(), [`${DAY} default 1 ${read} 13 1`]);
+    await shard.call('ask', '', 'ask.3', 'alice', 'F', 'default', 1, tailOf({ user: 'alice' }), '', '', '2');
+    await shard.call('ask_leave', 'ask.3', 0);
+    assert.deepEqual([await spent(), await running()], [read + 13, []]);
+  });
+
   test('one that was never claimed costs nothing, whatever ends it', async () => {
     const [left, cancelled] = [await begin('1', { isClaimed: false }), await begin('2', { isClaimed: false })];
     await shard.call(...leave('1'));

@@ -9,7 +9,7 @@ const MAX_MS = 1_800_000;
 const KEEP_MS = 60_000;
 const USER = { user: 'alice', model: 'default' };
 const ask = ({ digest = 'd1', topic = 'a1', user = USER.user, max = '', maxOfAll = '' } = {}) =>
-  ['ask', digest, topic, user, 'Frontend_1', USER.model, 1, tailOf({ ...USER, query: 'Q1' }), max, maxOfAll];
+  ['ask', digest, topic, user, 'Frontend_1', USER.model, 1, tailOf({ ...USER, query: 'Q1' }), max, maxOfAll, ''];
 const leave = (topic = 'a1', keep = 0) => ['ask_leave', topic, keep];
 const row = (found) => {
   const [ms, ...rest] = found.split('\n');
