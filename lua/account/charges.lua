@@ -14,7 +14,7 @@ local function of_bytes(n)
     return floor(n / BYTES_PER_TOKEN) + 1
 end
 
--- Of a question over documents (queue/ask.lua) the row has it all.
+-- The row of a question over documents (queue/ask.lua) has all of it.
 local function of_request(key, seq)
     local bytes = call('HSTRLEN', key, 'r:' .. seq)
     return of_bytes(bytes > 0 and bytes or call('HSTRLEN', key, 'q:' .. seq))

@@ -42,6 +42,7 @@ struct documents_settings {
     uint64_t cache_max_bytes;  /* of search indexes, per thread */
     struct space_settings space;
     const char *public_collection;
+    const char *public_url; /* where people reach the cluster; "": paths alone */
     unsigned
         public_max_waiting; /* questions of all anonymous clients that may wait for an engine */
     uint64_t ask_ms;        /* how long a question may wait for its answer */
@@ -98,6 +99,8 @@ struct owner {
 /* Finds the user for whom the request acts by its query parameter OnBehalfOf. Answers 400 or 403
  * and returns false otherwise. */
 bool owner_of_request(struct request *r, struct owner *ret_owner) must_check;
+/* The person as the owner of documents, for requests that name it elsewhere. */
+struct owner owner_of_person(struct request *r, const struct on_behalf *person);
 /* The owner as the sender of questions to engines: identical questions over the owner's documents
  * are shared. */
 struct requester owner_requester(struct request *r, const struct owner *owner);

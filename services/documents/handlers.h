@@ -10,6 +10,9 @@
 #include "services/documents/documents.h"
 #include "shared/ask/reply.h"
 
+/* ask/as_model.c */
+extern const struct own_model documents_model;
+
 /* DocuChat's clients show what the member `error` says. */
 problem_writer documents_put_problem;
 

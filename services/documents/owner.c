@@ -2,17 +2,21 @@
  * owner.c - finds the owner of the documents that a request is about. */
 #include "services/documents/documents.h"
 
-bool owner_of_request(struct request *r, struct owner *ret_owner)
+struct owner owner_of_person(struct request *r, const struct on_behalf *person)
 {
     char bytes[SPACE_MAX_BYTES];
     struct buf space = {.at = bytes, .cap = sizeof bytes, .max = sizeof bytes};
-    struct owner owner;
-    if (!on_behalf_of(r, request_param(r, "OnBehalfOf"), &owner.whom))
-        return false;
     buf_lit(&space, "o:");
-    buf_put(&space, owner.whom.user_name);
-    owner.space = request_copy(r, buf_str(&space));
-    *ret_owner = owner;
+    buf_put(&space, person->user_name);
+    return (struct owner){.whom = *person, .space = request_copy(r, buf_str(&space))};
+}
+
+bool owner_of_request(struct request *r, struct owner *ret_owner)
+{
+    struct on_behalf person;
+    if (!on_behalf_of(r, request_param(r, "OnBehalfOf"), &person))
+        return false;
+    *ret_owner = owner_of_person(r, &person);
     return true;
 }
 

@@ -23,6 +23,8 @@ struct service_process {
     const struct shard_map *map;
 };
 
+struct own_model; /* shared/ask/own_model.h */
+
 struct service {
     const char *name;       /* which is its --target */
     const char *summary;    /* one line of `parley serve --help` */
@@ -32,6 +34,7 @@ struct service {
     /* Kinds of events on the node's channel that are for it (struct queue_config); ends with NULL.
      * NULL: none. */
     const char *const *events;
+    const struct own_model *model; /* that the doors of its nodes offer; NULL: none */
 
     /* --- of a process --- */
 

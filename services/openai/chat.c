@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * chat.c - POST /v1/chat/completions: reads the request. Engines get its body as it came. */
+ * chat.c - POST /v1/chat/completions: reads the request. Engines get its body as it came;
+ * models of services get the question in it. */
 #include "services/openai/input.h"
-#include "services/openai/job.h"
+#include "services/openai/own_chat.h"
+#include "services/openai/own_models.h"
 
 /* The text of the last message of a user. */
 static struct str title_of(struct request *r)
@@ -38,7 +40,11 @@ static struct str title_of(struct request *r)
 void openai_chat(struct request *r)
 {
     struct job_settings settings = {.api = OPENAI_CHAT};
+    struct str engine_model;
     if (!request_body(r) || !input_read(r, &settings) || !input_list(r, "messages"))
+        return;
+    settings.own = own_models_find(r, settings.model, &engine_model);
+    if (settings.own != NULL && !own_chat_read(r, &settings, engine_model))
         return;
     settings.title = title_of(r);
     job_start(r, &settings);

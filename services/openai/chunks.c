@@ -70,7 +70,8 @@ static void put_delta(struct chunks *c, struct buf *b, uint64_t index, const str
         buf_put(b, delta->at[i].name.raw);
         buf_lit(b, "\":");
         members_put_span(b, &delta->at[i].value);
-        c->usage->text_bytes += delta->at[i].value.raw.n;
+        if (!str_eq(delta->at[i].name.raw, STR("annotations"))) /* no model has written them */
+            c->usage->text_bytes += delta->at[i].value.raw.n;
     }
     put_twin(b, delta, b->n == start);
     c->has_calls[index] |= members_get(delta, "tool_calls") != NULL;

@@ -65,14 +65,14 @@ static bool read_stream(struct request *r, struct job_settings *settings)
     return true;
 }
 
-static struct str text_of(struct request *r, const struct json_span *span)
+struct str input_text(struct request *r, const struct json_span *text)
 {
     struct buf b;
     buf_init(&b, OPENAI_BODY_BYTES);
-    buf_put_span_text(&b, span);
-    struct str text = request_copy(r, buf_str(&b));
+    buf_put_span_text(&b, text);
+    struct str copy = request_copy(r, buf_str(&b));
     buf_fini(&b);
-    return text;
+    return copy;
 }
 
 static bool explain_header(struct request *r, const char *name, const char *expected)
@@ -92,7 +92,8 @@ static bool read_topic(struct request *r, struct job_settings *settings)
     if (given != NULL && given->kind == JSON_SPAN_OBJECT && members_read(&metadata, given->raw))
         topic = members_get_kind(&metadata, "topic", JSON_SPAN_TEXT);
     if (topic != NULL)
-        return topic_name(r, text_of(r, topic), explain_member, "metadata.topic", &settings->topic);
+        return topic_name(r, input_text(r, topic), explain_member, "metadata.topic",
+                          &settings->topic);
     return settings->api != OPENAI_CHAT ||
            request_optional_bool(r, "store", false, &settings->is_stored);
 }

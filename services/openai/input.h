@@ -14,6 +14,8 @@
 bool input_read(struct request *r, struct job_settings *settings) must_check;
 /* Checks that the member is a list that is not empty. */
 bool input_list(struct request *r, const char *name) must_check;
+/* Returns a text without its escapes, in the request's pool. */
+struct str input_text(struct request *r, const struct json_span *text);
 /* Returns the first 200 characters of a text, in the request's pool. */
 struct str input_title(struct request *r, const struct json_span *text);
 /* The same of a text, or of the last text in a list; "" if there is none. */

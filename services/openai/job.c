@@ -65,6 +65,8 @@ static void on_gone(struct request *r)
     merged_fini(&job->merged);
     usage_fini(&job->usage);
     repeated_fini(&job->repeated);
+    if (job->own != NULL)
+        job->own->model->cancel(job->own);
     if (job->may_be_queued) {
         if (!job->has_ended)
             budget_pass(&job->budget, r, false);
@@ -75,12 +77,13 @@ static void on_gone(struct request *r)
 
 /* --- asking ----------------------------------------------------------------------------------- */
 
-static void refuse_model(struct request *r, const struct job *job)
+void job_refuse_model(struct job *job)
 {
-    explain(r, ERR_NO_MODEL,
+    job_finish(job);
+    explain(job->r, ERR_NO_MODEL,
             "No engine has named the model %s for this route within the last hour: GET /v1/models "
             "lists those that one has.",
-            explain_quoted(r, job->settings.model));
+            explain_quoted(job->r, job->settings.model));
 }
 
 /* Once it is known which query answers it. */
@@ -116,6 +119,16 @@ static void take_query(struct job *job, struct lines *lines)
     prepare_chunks(job);
 }
 
+void job_wait(struct job *job)
+{
+    struct request *r = job->r;
+    r->was_parked = true;
+    job->follow.skips_position = true;
+    loop_set_deadline(r->server->loop, &job->head,
+                      (job->settings.is_stream ? HEAD_OF_STREAM_MS : HEAD_MS) - JOB_POSITION_MS);
+    follow_start(&job->follow);
+}
+
 static void on_asked(struct request *r, enum err error, struct str reply)
 {
     struct job *job = r->state;
@@ -136,18 +149,15 @@ static void on_asked(struct request *r, enum err error, struct str reply)
         take_query(job, &lines);
         if (is_attached && str_eq(lines_next(&lines), STR("runs")))
             budget_pass(&job->budget, r, true);
-        r->was_parked = true;
-        job->follow.skips_position = true;
-        loop_set_deadline(r->server->loop, &job->head,
-                          (job->settings.is_stream ? HEAD_OF_STREAM_MS : HEAD_MS) -
-                              JOB_POSITION_MS);
-        follow_start(&job->follow);
+        job_wait(job);
+        return;
+    }
+    if (error == ERR_OK && str_eq(tag, STR("no_model"))) {
+        job_refuse_model(job);
         return;
     }
     job_finish(job);
-    if (error == ERR_OK && str_eq(tag, STR("no_model")))
-        refuse_model(r, job);
-    else if (error == ERR_OK && str_eq(tag, STR("no_engine")))
+    if (error == ERR_OK && str_eq(tag, STR("no_engine")))
         respond_error_more(r, ERR_NO_ENGINE, NULL, NULL, JOB_RETRY_S);
     else if (!reply_refuse(r, error, tag, &lines))
         respond_error(r, ERR_INTERNAL, NULL);
@@ -157,6 +167,10 @@ static void ask(struct job *job)
 {
     struct request *r = job->r;
     struct buf tail, model, request;
+    if (job->settings.ask != NULL) {
+        job->settings.ask(job);
+        return;
+    }
     buf_init(&tail, TAIL_MAX_BYTES);
     buf_init(&model, 1024);
     buf_init(&request, REQUEST_MAX_BYTES);
@@ -236,11 +250,15 @@ void job_start(struct request *r, const struct job_settings *settings)
     merged_init(&job->merged, settings->api, &job->usage);
     prepare_stream(job);
     follow_init(&job->follow, openai_of(r)->queue, &job_events, (struct piece_id){0, 0});
-    job->follow.takes_deltas = true;
-    if (!is_kept)
-        follow_watch(&job->follow, job->asked.topic, job->asked.seq);
-    r->about.topic = job->asked.topic;
-    r->about.seq = job->asked.seq;
+    job->follow.takes_deltas = settings->own == NULL;
+    if (settings->own != NULL) {
+        prepare_chunks(job); /* it is known later which query answers it */
+    } else {
+        if (!is_kept)
+            follow_watch(&job->follow, job->asked.topic, job->asked.seq);
+        r->about.topic = job->asked.topic;
+        r->about.seq = job->asked.seq;
+    }
     r->state = job;
     r->on_gone = on_gone;
     job->head.on_expire = job_on_head_due;

@@ -16,4 +16,11 @@
 /* Answers the request, whose body is what engines get. Texts live as long as the request. */
 void job_start(struct request *r, const struct job_settings *settings);
 
+/* --- for own_chat.c --- */
+
+/* Follows its query, which is in the queue and watched (follow_watch). */
+void job_wait(struct job *job);
+/* Answers that no engine has named the model. */
+void job_refuse_model(struct job *job);
+
 #endif

@@ -70,19 +70,29 @@ static void end_stream_with(struct job *job, const struct buf *error)
     stream_end(&job->stream);
 }
 
-void job_fail(struct job *job, enum err error, const char *detail)
+static void fail(struct job *job, enum err error, const char *detail, unsigned retry_s)
 {
     struct buf b;
     job_finish(job);
     if (!job->stream.is_started) {
-        respond_error_more(job->r, error, detail, NULL,
-                           err_info(error)->status == 503 ? JOB_RETRY_S : 0);
+        respond_error_more(job->r, error, detail, NULL, retry_s);
         return;
     }
     buf_init(&b, 16 << 10);
     put_error_of(&b, error, detail);
     end_stream_with(job, &b);
     buf_fini(&b);
+}
+
+void job_fail(struct job *job, enum err error, const char *detail)
+{
+    fail(job, error, detail, err_info(error)->status == 503 ? JOB_RETRY_S : 0);
+}
+
+void job_refuse(struct job *job, const struct refusal *refusal)
+{
+    fail(job, refusal->error, refusal->detail[0] != 0 ? refusal->detail : NULL,
+         refusal->retry_after_s);
 }
 
 static void put_member(struct buf *b, const struct members *fault, const char *name,
@@ -264,9 +274,47 @@ static void give_text(struct job *job, enum follow_kind kind, struct str text)
     buf_fini(&b);
 }
 
+/* The same, or what a model of a service shows of it. */
+static void give_shown(struct job *job, enum follow_kind kind, struct str text)
+{
+    struct buf shown;
+    if (job->own == NULL || kind == FOLLOW_THINK) {
+        give_text(job, kind, text);
+        return;
+    }
+    buf_init(&shown, JOB_ANSWER_MAX_BYTES);
+    job->own->model->put_text(job->own, text, &shown);
+    if (shown.n > 0)
+        give_text(job, kind, buf_str(&shown));
+    buf_fini(&shown);
+}
+
+/* The end of what a model of a service shows: the rest of the text, and its annotations. */
+static void give_rest(struct job *job)
+{
+    struct buf rest, annotations, delta;
+    buf_init(&rest, JOB_ANSWER_MAX_BYTES);
+    buf_init(&annotations, JOB_ANSWER_MAX_BYTES);
+    job->own->model->put_end(job->own, &rest, &annotations);
+    if (rest.n > 0)
+        give_text(job, FOLLOW_ANSWER, buf_str(&rest));
+    if (annotations.n > 0 && !job->is_over && !repeated_is_short(&job->repeated)) {
+        buf_init(&delta, JOB_ANSWER_MAX_BYTES);
+        buf_lit(&delta, "{\"choices\":[{\"index\":0,\"delta\":{\"annotations\":");
+        buf_put(&delta, buf_str(&annotations));
+        buf_lit(&delta, "}}]}");
+        give_delta(job, buf_str(&delta));
+        buf_fini(&delta);
+    }
+    buf_fini(&rest);
+    buf_fini(&annotations);
+}
+
 static void on_restart(struct follow *follow)
 {
     struct job *job = of_follow(follow);
+    if (job->own != NULL)
+        job->own->model->restart(job->own);
     merged_clear(&job->merged);
     if (job->has_given && job->settings.is_stream && !job->is_over) {
         if (is_repeatable(job) && repeated_begin(&job->repeated))
@@ -311,7 +359,7 @@ static void on_piece(struct follow *follow, enum follow_kind kind, struct str te
     if (kind == FOLLOW_DELTA)
         give_delta(job, text);
     else
-        give_text(job, kind, text);
+        give_shown(job, kind, text);
 }
 
 static void on_position(struct follow *follow, uint64_t position, struct str eta)
@@ -412,6 +460,15 @@ static void answer_whole(struct job *job, struct str finish_reason)
     buf_fini(&b);
 }
 
+static void end_well(struct job *job, struct str finish_reason)
+{
+    job_finish(job);
+    if (job->settings.is_stream)
+        end_chunks(job, finish_reason);
+    else
+        answer_whole(job, finish_reason);
+}
+
 static void on_end(struct follow *follow, const struct outcome *o)
 {
     struct job *job = of_follow(follow);
@@ -424,19 +481,30 @@ static void on_end(struct follow *follow, const struct outcome *o)
         fail_with_outcome(job, o);
         return;
     }
+    if (job->own != NULL)
+        give_rest(job);
+    if (job->is_over)
+        return;
     if (repeated_is_short(&job->repeated)) {
         job_fail(job, ERR_ENGINE_LOST, NULL);
         return;
     }
-    job_finish(job);
     usage_say_facts(&job->usage, o->facts);
     buf_init(&facts, 4096);
-    struct str reason = finish_of(o, &members, &facts);
-    if (job->settings.is_stream)
-        end_chunks(job, reason);
-    else
-        answer_whole(job, reason);
+    end_well(job, finish_of(o, &members, &facts));
     buf_fini(&facts);
+}
+
+void job_answer_text(struct job *job, struct str text)
+{
+    struct buf delta;
+    buf_init(&delta, JOB_ANSWER_MAX_BYTES);
+    buf_lit(&delta, "{\"choices\":[{\"index\":0,\"delta\":{\"content\":");
+    buf_put_json(&delta, text);
+    buf_lit(&delta, "}}],\"usage\":{\"prompt_tokens\":0,\"completion_tokens\":0}}");
+    give_delta(job, buf_str(&delta));
+    buf_fini(&delta);
+    end_well(job, STR("stop"));
 }
 
 const struct follow_events job_events = {.on_piece = on_piece,

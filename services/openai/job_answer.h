@@ -12,6 +12,7 @@
 #include "services/openai/leaving.h"
 #include "services/openai/merged.h"
 #include "services/openai/repeated.h"
+#include "shared/ask/own_model.h"
 #include "shared/http/request/stream.h"
 #include "shared/queue/follow.h"
 
@@ -21,6 +22,8 @@ enum {
     JOB_RETRY_S = 10,
     JOB_POSITION_MS = 100, /* before the head, which has the position in the queue */
 };
+
+struct job;
 
 struct job_settings {
     enum openai_api api;
@@ -34,6 +37,11 @@ struct job_settings {
     bool wants_base64;  /* embeddings */
     bool is_one_text;   /* another engine may continue the answer */
     bool is_repeatable; /* an equal request has an equal answer */
+
+    /* A model that a service offers, and how it is asked (own_chat.h). NULL: an engine is. */
+    const struct own_model *own;
+    struct own_question *question;
+    void (*ask)(struct job *job);
 };
 
 struct job {
@@ -50,6 +58,7 @@ struct job {
     struct merged merged;
     uint64_t position; /* plus 1; 0: unknown */
     struct asked asked;
+    struct own_answer *own; /* NULL: none */
     uint64_t began_ms;
     bool may_be_queued; /* from asking on, unless it was refused */
     bool has_ended;     /* its query has */
@@ -71,6 +80,11 @@ void job_put_head(struct buf *b, const struct job *job, const char *object);
 void job_finish(struct job *job);
 /* Answers with the error, before or after the head. `detail` NULL: the error's own text. */
 void job_fail(struct job *job, enum err error, const char *detail);
+
+/* The same, as a refusal has it. */
+void job_refuse(struct job *job, const struct refusal *refusal);
+/* Answers with a text that no engine was asked for. */
+void job_answer_text(struct job *job, struct str text);
 
 extern const struct follow_events job_events;
 /* The deadlines `head` and `paused` have passed. Of `head` there are two: first, JOB_POSITION_MS

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * models.c - GET /v1/models and /v1/models/{id}: the models that engines have named for one of the
- * doors' Apis within the last hour (lua/queue/models.lua). One that is served by several Apis is
- * one model. */
+ * doors' Apis within the last hour (lua/queue/models.lua), and those of the node's services
+ * (own_models.h). One that is served by several Apis is one model. */
 #include "services/openai/openai.h"
 
 #include "generated/verbs.h"
+#include "services/openai/own_models.h"
 #include "shared/ask/reply.h"
 #include "shared/base/clock.h"
 #include "shared/http/request/explain.h"
@@ -13,35 +14,79 @@ enum { LIST_MAX_BYTES = 1 << 20 };
 
 /* A model as the verb lists it; its lines of several Apis follow each other. */
 struct model {
-    struct str name; /* a name (buf_put_name) */
-    uint64_t age_ms; /* since an engine was last there for it */
+    struct str name;      /* a name (buf_put_name) */
+    uint64_t age_ms;      /* since an engine was last there for it */
+    uint64_t chat_age_ms; /* the same of chat; UINT64_MAX: nobody serves that */
 };
+
+static void read_api(struct lines *lines, struct model *model)
+{
+    bool is_chat = str_eq(lines_next(lines), STR("chat"));
+    uint64_t age_ms = lines_next_u64(lines);
+    if (age_ms < model->age_ms)
+        model->age_ms = age_ms;
+    if (is_chat)
+        model->chat_age_ms = age_ms;
+}
 
 /* Reads the next model. Returns false if there is none. */
 static bool next_model(struct lines *lines, struct model *ret_model)
 {
-    struct model model = {.name = lines_next(lines)};
+    struct model model = {lines_next(lines), UINT64_MAX, UINT64_MAX};
     if (model.name.n == 0)
         return false;
-    (void)lines_next(lines); /* the api */
-    model.age_ms = lines_next_u64(lines);
-    for (struct lines ahead = *lines; str_eq(lines_next(&ahead), model.name); *lines = ahead) {
-        (void)lines_next(&ahead);
-        uint64_t age_ms = lines_next_u64(&ahead);
-        model.age_ms = age_ms < model.age_ms ? age_ms : model.age_ms;
-    }
+    read_api(lines, &model);
+    for (struct lines ahead = *lines; str_eq(lines_next(&ahead), model.name); *lines = ahead)
+        read_api(&ahead, &model);
     *ret_model = model;
     return true;
 }
 
 /* `created` is when an engine last named it: nobody knows more. */
+static void put_rest(struct buf *b, uint64_t age_ms)
+{
+    buf_lit(b, ",\"object\":\"model\",\"created\":");
+    buf_put_u64(b, (clock_wall_ms() - age_ms) / 1000);
+    buf_lit(b, ",\"owned_by\":\"parley\"}");
+}
+
 static void put_model(struct buf *b, const struct model *model)
 {
     buf_lit(b, "{\"id\":");
     buf_put_json_of_name(b, model->name);
-    buf_lit(b, ",\"object\":\"model\",\"created\":");
-    buf_put_u64(b, (clock_wall_ms() - model->age_ms) / 1000);
-    buf_lit(b, ",\"owned_by\":\"parley\"}");
+    put_rest(b, model->age_ms);
+}
+
+/* One of a service is always there. */
+static void put_own(struct buf *b, struct str id, uint64_t age_ms)
+{
+    buf_lit(b, "{\"id\":");
+    buf_put_json(b, id);
+    put_rest(b, age_ms);
+}
+
+/* Finds the model of that name, which may hold anything. */
+static bool find_model(struct lines *lines, struct str plain, struct model *ret_model)
+{
+    struct buf name;
+    bool is_found = false;
+    buf_init(&name, 3 * plain.n + 1);
+    buf_put_name(&name, plain);
+    while (!is_found && next_model(lines, ret_model))
+        is_found = str_eq(ret_model->name, buf_str(&name));
+    buf_fini(&name);
+    return is_found;
+}
+
+bool openai_find_chat_model(struct str reply, struct str model, uint64_t *ret_age_ms)
+{
+    struct lines lines = lines_of(reply);
+    struct model found;
+    (void)lines_next(&lines); /* the tag */
+    if (!find_model(&lines, model, &found) || found.chat_age_ms == UINT64_MAX)
+        return false;
+    *ret_age_ms = found.chat_age_ms;
+    return true;
 }
 
 static void on_listed(struct request *r, enum err error, struct str reply)
@@ -53,8 +98,14 @@ static void on_listed(struct request *r, enum err error, struct str reply)
         return;
     buf_init(&b, LIST_MAX_BYTES);
     buf_lit(&b, "{\"object\":\"list\",\"data\":[");
-    for (bool is_first = true; next_model(&lines, &model); is_first = false) {
-        if (!is_first)
+    size_t start = b.n;
+    for (const struct own_model *own = NULL; (own = own_models_next(r, own)) != NULL;) {
+        if (b.n > start)
+            buf_put_char(&b, ',');
+        put_own(&b, own->name, 0);
+    }
+    while (next_model(&lines, &model)) {
+        if (b.n > start)
             buf_put_char(&b, ',');
         put_model(&b, &model);
     }
@@ -97,22 +148,26 @@ static void on_looked_up(struct request *r, enum err error, struct str reply)
 {
     struct lines lines = lines_of(reply);
     struct model model;
+    struct str id = id_of_path(r), engine_model;
+    struct buf b;
+    uint64_t age_ms = 0;
     if (reply_refuse(r, error, lines_next(&lines), &lines))
         return;
-    struct str id = id_of_path(r);
-    struct buf *b = &r->server->scratch;
-    buf_clear(b);
-    buf_put_name(b, id);
-    struct str wanted = request_copy(r, buf_str(b));
-    while (next_model(&lines, &model)) {
-        if (!str_eq(model.name, wanted))
-            continue;
-        buf_clear(b);
-        put_model(b, &model);
-        respond_json(r, 200, b);
+    const struct own_model *own = own_models_find(r, id, &engine_model);
+    bool is_known = own == NULL ? find_model(&lines, id, &model)
+                                : engine_model.at == NULL ||
+                                      openai_find_chat_model(reply, engine_model, &age_ms);
+    if (!is_known) {
+        explain_unknown(r);
         return;
     }
-    explain_unknown(r);
+    buf_init(&b, LIST_MAX_BYTES);
+    if (own == NULL)
+        put_model(&b, &model);
+    else
+        put_own(&b, id, age_ms);
+    respond_json(r, 200, &b);
+    buf_fini(&b);
 }
 
 void openai_show_model(struct request *r)

@@ -29,6 +29,10 @@ static inline struct openai *openai_of(const struct request *r)
 /* The kinds of requests, each an Api of engines (lua/queue/apis.lua). */
 enum openai_api { OPENAI_CHAT, OPENAI_COMPLETIONS, OPENAI_EMBEDDINGS, OPENAI_API_NR };
 
+/* Returns whether the reply of the verb `models` has that model for chat. `ret_age_ms`: since an
+ * engine was last there for it. (models.c) */
+bool openai_find_chat_model(struct str reply, struct str model, uint64_t *ret_age_ms) must_check;
+
 /* Writes errors as {"error":{"message","type","param","code"}}, always with these four members. */
 problem_writer openai_put_problem;
 

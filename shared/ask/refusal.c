@@ -6,7 +6,13 @@
 
 #include <stdio.h>
 
-enum { RETRY_UNKNOWN_S = 5, RETRY_MAX_S = 300, FAILED_RETRY_S = 5, TIMEOUT_RETRY_S = 1 };
+enum {
+    RETRY_UNKNOWN_S = 5,
+    RETRY_MAX_S = 300,
+    FAILED_RETRY_S = 5,
+    TIMEOUT_RETRY_S = 1,
+    LIMITED_RETRY_MAX_S = 3600,
+};
 
 unsigned refusal_retry_s(bool is_known, uint64_t eta_s)
 {
@@ -62,6 +68,19 @@ void refusal_of(const struct question_end *end, struct refusal *ret_refusal)
         break;
     default: break;
     }
+}
+
+void refusal_of_limit(const struct request *r, uint64_t retry_ms, uint64_t limit, uint64_t window_s,
+                      struct refusal *ret_refusal)
+{
+    uint64_t retry_s = retry_ms / 1000 + (retry_ms % 1000 != 0);
+    retry_s = retry_s < 1 ? 1 : retry_s > LIMITED_RETRY_MAX_S ? LIMITED_RETRY_MAX_S : retry_s;
+    *ret_refusal = (struct refusal){.error = ERR_RATE_LIMITED, .retry_after_s = (unsigned)retry_s};
+    snprintf(ret_refusal->detail, sizeof ret_refusal->detail,
+             "Too many requests of this kind from this %s: at most %llu in %llu %s. Retry in %llu "
+             "%s.",
+             r->account == NULL ? "address" : "user", (unsigned long long)limit,
+             COUNTED(window_s, "second"), COUNTED(retry_s, "second"));
 }
 
 void refusal_of_drain(struct refusal *ret_refusal)

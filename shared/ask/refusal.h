@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * refusal: maps the end of a question without an answer to an error and a retry time. Refusals by
- * verbs are in reply.h. On the loop's thread.
+ * refusal: maps a limit, or the end of a question without an answer, to an error and a retry time.
+ * Refusals by verbs are in reply.h. On the loop's thread.
  */
 #ifndef PARLEY_ASK_REFUSAL_H
 #define PARLEY_ASK_REFUSAL_H
@@ -18,6 +18,9 @@ struct refusal {
 
 /* `end` is not QUESTION_DONE. */
 void refusal_of(const struct question_end *end, struct refusal *ret_refusal);
+/* For a limit of `limit` requests per `window_s` that is reached for another `retry_ms`. */
+void refusal_of_limit(const struct request *r, uint64_t retry_ms, uint64_t limit, uint64_t window_s,
+                      struct refusal *ret_refusal);
 /* For a question that is still waiting on a draining node. */
 void refusal_of_drain(struct refusal *ret_refusal);
 void refusal_respond(struct request *r, const struct refusal *refusal);

@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-enum { LIMITED_RETRY_MAX_S = 3600, STORED_RETRY_S = 60, NAME_MAX_BYTES = 1024 };
+enum { STORED_RETRY_S = 60, NAME_MAX_BYTES = 1024 };
 
 /* Tags without more: what each of them is answered with; NULL: in the error's own words. */
 static const struct {
@@ -186,16 +186,10 @@ void reply_put_quota(struct request *r, const struct quota *quota)
 
 void reply_refuse_limited(struct request *r, uint64_t retry_ms, uint64_t limit, uint64_t window_s)
 {
-    char detail[192];
-    uint64_t retry_s = retry_ms / 1000 + (retry_ms % 1000 != 0);
-    retry_s = retry_s < 1 ? 1 : retry_s > LIMITED_RETRY_MAX_S ? LIMITED_RETRY_MAX_S : retry_s;
-    snprintf(detail, sizeof detail,
-             "Too many requests of this kind from this %s: at most %llu in %llu %s. Retry in %llu "
-             "%s.",
-             r->account == NULL ? "address" : "user", (unsigned long long)limit,
-             COUNTED(window_s, "second"), COUNTED(retry_s, "second"));
-    put_quota_headers(r, limit, 0, retry_s);
-    respond_error_more(r, ERR_RATE_LIMITED, detail, NULL, (unsigned)retry_s);
+    struct refusal refusal;
+    refusal_of_limit(r, retry_ms, limit, window_s, &refusal);
+    put_quota_headers(r, limit, 0, refusal.retry_after_s);
+    refusal_respond(r, &refusal);
 }
 
 bool reply_refuse(struct request *r, enum err error, struct str tag, struct lines *rest)

@@ -69,8 +69,9 @@ struct question_settings {
     struct str traceparent; /* n == 0: none */
     struct str request_id;  /* of the request that asks, for logs; n == 0: none */
     struct str scope;       /* the scope that may share it; n == 0: not shared */
-    /* What counts it against budgets of the account until it ends (lua/account/budgets.lua), a
-     * name; n == 0: nothing. A question that another one made already (`is_new`) keeps its own. */
+    /* The name under which it counts against budgets of the account until it ends
+     * (lua/account/budgets.lua); n == 0: none. A question that is joined (not `is_new`) keeps its
+     * own. */
     struct str grant;
     double temperature;   /* below 0: the engine's own */
     unsigned max_tokens;  /* 0: the engine's own */

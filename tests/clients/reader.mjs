@@ -5,8 +5,8 @@
 //
 //   node reader.mjs BASE KEY     lines of JSON: {id, client, body} in, {id, begun: true} at the first piece and {id, seen} out
 //
-// `seen` has what was not empty: {text, reasoning, refusal, calls, finish, usage, logprobs, error, others}. `others`: the texts
-// of further choices. `error`: [status, code, message] as far as the client has them, the first line without the status before it.
+// `seen` has what was not empty: {text, reasoning, refusal, calls, finish, usage, logprobs, sources, error, others}. `others`: the texts
+// of further choices. `sources`: what is cited, [url, title] of each. `error`: [status, code, message] as far as the client has them, the first line without the status before it.
 import { createInterface } from 'node:readline';
 import { inspect } from 'node:util';
 
@@ -29,6 +29,8 @@ function errorOf(error) {
 const counts = (usage) => usage && [usage.prompt_tokens, usage.completion_tokens, usage.total_tokens];
 const callsOf = (calls) => (calls ?? []).map(({ id, function: { name, arguments: text } }) => [id.slice(0, 5), name, text]);
 
+const sourcesOf = (annotations) => (annotations ?? []).map(({ url_citation: { url, title } }) => [url, title]);
+
 function addCalls(calls, pieces = []) {
   for (const { index, id, function: { name, arguments: text } = {} } of pieces) {
     calls[index] ??= { id: '', function: { name: '', arguments: '' } };
@@ -40,7 +42,7 @@ function addCalls(calls, pieces = []) {
 
 // Each piece, as OpenAI's documentation shows it.
 async function readPieces(client, body, begin) {
-  const seen = { text: '', reasoning: '', refusal: '', others: [], logprobs: [] };
+  const seen = { text: '', reasoning: '', refusal: '', others: [], logprobs: [], sources: [] };
   const calls = [];
   try {
     for await (const chunk of await client.chat.completions.create({ ...body, stream: true })) {
@@ -53,6 +55,7 @@ async function readPieces(client, body, begin) {
         seen.reasoning += delta.reasoning_content ?? '';
         seen.refusal += delta.refusal ?? '';
         seen.logprobs.push(...(logprobs?.content ?? []).map(({ token, logprob }) => [token, logprob]));
+        seen.sources.push(...sourcesOf(delta.annotations));
         addCalls(calls, delta.tool_calls);
         seen.finish = finish_reason ?? seen.finish;
       }
@@ -77,6 +80,7 @@ async function readJoined(client, body, begin) {
       usage: counts(usage),
       logprobs: logprobs?.content?.map(({ token, logprob }) => [token, logprob]),
       others: others.map(({ message: { content } }) => content),
+      sources: sourcesOf(message.annotations),
     };
   } catch (error) {
     return { error: errorOf(error) };
@@ -92,7 +96,7 @@ const openai = (name, read) => async (body, begin) => {
 
 const ai = (name, providerName, makeModel) => async ({ model, messages, tools = [], stream_options, ...body }, begin) => {
   const [{ streamText, tool, jsonSchema }, provider] = await Promise.all([import(name), import(providerName)]);
-  const seen = { text: '', reasoning: '', calls: [] };
+  const seen = { text: '', reasoning: '', calls: [], sources: [] };
   const given = Object.fromEntries(tools.map(({ function: { name: of, parameters } }) => [of, tool({ inputSchema: jsonSchema(parameters) })]));
   const { fullStream } = streamText({
     model: makeModel(provider, model, { usage: Boolean(stream_options?.include_usage), body }),
@@ -109,6 +113,7 @@ const ai = (name, providerName, makeModel) => async ({ model, messages, tools = 
       }
       if (part.type === 'reasoning-delta') seen.reasoning += part.text;
       if (part.type === 'tool-call') seen.calls.push([part.toolCallId.slice(0, 5), part.toolName, JSON.stringify(part.input)]);
+      if (part.type === 'source') seen.sources.push([part.url, part.title]);
       if (part.type === 'error') seen.error = errorOf(part.error);
       if (part.type === 'finish') [seen.finish, seen.usage] = [part.finishReason, [part.totalUsage.inputTokens, part.totalUsage.outputTokens, part.totalUsage.totalTokens].filter(Number.isFinite)];
     }

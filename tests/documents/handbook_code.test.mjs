@@ -40,6 +40,7 @@ const RESULTS = {
   'docs/handbook/workflow-files.md': [/^workflows.yaml: no faults$/m],
   'docs/handbook/workflows.md': [/^The run is done\.$/m, /^exit code 3$/m, /^model\.verifyRequest no [^]*^10 rows$/m],
   'docs/handbook/your-data.md': [/"Done":true/],
+  'docs/handbook/your-tools.md': [/"model":"parley\/documents"[^\n]*"annotations":\[\{"type":"url_citation"[^\n]*"title":"leases\.md"/],
 };
 const PAGE_MS = 170_000;
 

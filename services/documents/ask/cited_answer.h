@@ -48,8 +48,8 @@ struct cited_answer {
     bool is_stream, is_streaming;
 };
 
-/* Answers the request, now or later. Overwrites `g`. Texts that it borrows from `settings` must live
- * as long as the request. */
+/* Answers the request, now or later. Overwrites `g`. Texts that it borrows from `settings` must
+ * live as long as the request. */
 void cited_answer_start(struct cited_answer *g, struct request *r,
                         const struct cited_answer_format *format,
                         const struct cited_question *settings);

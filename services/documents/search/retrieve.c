@@ -15,6 +15,7 @@
 #include "services/documents/search/retrieve_op.h"
 
 #include "generated/verbs.h"
+#include "shared/ask/refusal.h"
 #include "shared/base/clock.h"
 #include "shared/base/mem.h"
 #include "shared/base/sm.h"
@@ -264,4 +265,14 @@ void retrieve_refuse(struct request *r, const struct retrieval *retrieval)
     }
     reply_put_quota(r, &retrieval->quota);
     respond_error(r, retrieval->error, NULL);
+}
+
+void retrieve_refusal_of(const struct request *r, const struct retrieval *retrieval,
+                         struct refusal *ret_refusal)
+{
+    if (retrieval->error == ERR_RATE_LIMITED)
+        refusal_of_limit(r, retrieval->retry_ms, retrieval->limit, retrieval->window_s,
+                         ret_refusal);
+    else
+        *ret_refusal = (struct refusal){.error = retrieval->error};
 }

@@ -44,6 +44,8 @@ struct retrieval {
     uint64_t took_ms; /* from start to end */
 };
 
+struct refusal; /* shared/ask/refusal.h */
+
 /* Runs exactly once, unless the retrieval is freed first; never before retrieve_start returns. May
  * free the retrieval. */
 typedef void retrieve_cb(struct retrieval *retrieval, void *context);
@@ -72,5 +74,8 @@ void retrieve_put_citation(struct buf *b, const struct retrieve_hit *hit);
 /* Answers the request with the error of the retrieval, which must not be ERR_OK, and with the
  * headers of its quota. */
 void retrieve_refuse(struct request *r, const struct retrieval *retrieval);
+/* The same as a refusal, for responses of another form. */
+void retrieve_refusal_of(const struct request *r, const struct retrieval *retrieval,
+                         struct refusal *ret_refusal);
 
 #endif
