@@ -89,6 +89,16 @@ bool openai_find_chat_model(struct str reply, struct str model, uint64_t *ret_ag
     return true;
 }
 
+/* An engine in front of another cluster may name that one's. */
+static bool is_hidden(struct request *r, struct str name)
+{
+    struct buf *plain = &r->server->scratch;
+    struct str engine_model;
+    buf_clear(plain);
+    return buf_put_unnamed(plain, name) &&
+           own_models_find(r, buf_str(plain), &engine_model) != NULL;
+}
+
 static void on_listed(struct request *r, enum err error, struct str reply)
 {
     struct lines lines = lines_of(reply);
@@ -105,6 +115,8 @@ static void on_listed(struct request *r, enum err error, struct str reply)
         put_own(&b, own->name, 0);
     }
     while (next_model(&lines, &model)) {
+        if (is_hidden(r, model.name))
+            continue;
         if (b.n > start)
             buf_put_char(&b, ',');
         put_model(&b, &model);

@@ -202,7 +202,7 @@ suite('what broke elsewhere', {}, ({ test, cluster }) => {
   test('27: the models are a list, always', async () => {
     await serve([END]);
     const { object, data } = assertOk(await ask(cluster, 'GET', '/v1/models'));
-    assert.deepEqual([object, data.map(({ id }) => id)], ['list', ['m']]);
+    assert.deepEqual([object, data.map(({ id }) => id)], ['list', ['parley/documents', 'm']]);
   });
 
   test('32: members that are null count as absent', async () => {

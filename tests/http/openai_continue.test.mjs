@@ -160,7 +160,7 @@ for (const transport of ['socket', 'routes'])
       const first = await start();
       let second;
       try {
-        await eventually(async () => assertOk(await ask(cluster, 'GET', '/v1/models')).data.length > 0, { what: 'the model is listed' });
+        await eventually(async () => assertOk(await ask(cluster, 'GET', '/v1/models')).data.some(({ id }) => id === 'm'), { what: 'the model is listed' });
         const stream = await openChat(cluster, { ...newBody(), model: 'm' }, { node: 1 });
         await stream.until(({ chunks }) => contentOf(chunks) === 'One, two, ', 'the first piece');
         assert.equal(open, 1);

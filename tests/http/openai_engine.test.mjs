@@ -18,7 +18,7 @@ for (const transport of ['socket', 'routes'])
       const { model, stop } = await startServed(cluster, answer, ['--transport', transport, '--slots', 2, ...args]);
       const client = new OpenAI({ baseURL: `${cluster.pick(1).url}/v1`, apiKey: await tokenOf(cluster, 'User_1'), maxRetries: 0 });
       try {
-        assert.deepEqual((await client.models.list()).data.map(({ id }) => id), ['m']);
+        assert.deepEqual((await client.models.list()).data.map(({ id }) => id), ['parley/documents', 'm']);
         await body({ client, model });
       } finally {
         await stop();

@@ -7,6 +7,7 @@ import { ACCOUNTS, assertMembers, assertOk, assertOpenaiError, assertProblem, ev
 import { ask, fits, tokenOf } from '../support/openai.mjs';
 
 const FOLDERS = ['/v1', '/openai/v1'];
+const OWN = 'parley/documents'; // tests/documents/as_a_model.test.mjs
 const EMPTY = { Topic: null, Queries: null };
 
 suite('models of engines', {}, ({ test, cluster }) => {
@@ -20,8 +21,9 @@ suite('models of engines', {}, ({ test, cluster }) => {
     await eventually(areListed, { what: `${models} in the list` });
   }
 
-  test('without an engine the list is there, and empty', async () => {
-    assert.deepEqual(assertOk(await ask(cluster, 'GET', '/v1/models')), { object: 'list', data: [] });
+  test('without an engine the list has the documents only', async () => {
+    const { object, data } = assertOk(await ask(cluster, 'GET', '/v1/models'));
+    assert.deepEqual([object, data.map(({ id }) => id)], ['list', [OWN]]);
   });
 
   test('those that an engine names with Apis are listed by name, once, on every node; others are not', async () => {
@@ -31,7 +33,7 @@ suite('models of engines', {}, ({ test, cluster }) => {
     assert.deepEqual(await cluster.claim(), EMPTY);
     for (const node of [0, 1]) {
       const models = await list({ node });
-      assert.deepEqual(models.map(({ id }) => id), ['alpha', 'meta-llama/Llama-3', 'zeta']);
+      assert.deepEqual(models.map(({ id }) => id), [OWN, 'alpha', 'meta-llama/Llama-3', 'zeta']);
       for (const { object, created, owned_by } of models) {
         assert.deepEqual([object, owned_by], ['model', 'parley']);
         assert.ok(Math.abs(created - Date.now() / 1000) < 120, `${created} is now`);
@@ -50,7 +52,7 @@ suite('models of engines', {}, ({ test, cluster }) => {
     await name('meta-llama/Llama-3, größe 7');
     for (const folder of FOLDERS) {
       for (const id of ['meta-llama/Llama-3', 'meta-llama%2FLlama-3', 'meta-llama/Llama-3'.replace('/', '%2f')]) {
-        for (const path of [`${folder}/models/${id}`, ...(id.includes('/') ? [] : [`${folder}/models/${id}/`])])
+        for (const path of [`${folder}/models/${id}`, `${folder}/models/${id}/`])
           assert.equal(fits('Model', assertOk(await ask(cluster, 'GET', path))).id, 'meta-llama/Llama-3', path);
       }
       assert.equal(fits('Model', assertOk(await ask(cluster, 'GET', `${folder}/models/${encodeURIComponent('größe 7')}`))).id, 'größe 7');

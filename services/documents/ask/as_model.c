@@ -125,7 +125,7 @@ static void put_text(struct own_answer *base, struct str piece, struct buf *out)
     count_to(a, out, out->n);
 }
 
-/* The page of a passage that has one, else the passage. */
+/* The page of a passage that has one, else the passage, as its account may read it. */
 static void put_url(struct buf *b, const struct answer *a, const struct retrieve_hit *hit)
 {
     if (hit->url_json.n > STR("\"\"").n) {
@@ -134,7 +134,12 @@ static void put_url(struct buf *b, const struct answer *a, const struct retrieve
     }
     buf_put_char(b, '"');
     buf_put(b, http_base_url(str_of(documents_of(a->r)->settings->public_url)));
-    buf_printf(b, "/api/docs/%.*s/chunks/%u\"", STR_ARG(hit->doc), hit->chunk);
+    buf_printf(b, "/api/docs/%.*s/chunks/%u", STR_ARG(hit->doc), hit->chunk);
+    if (a->r->account->role == ROLE_FRONTEND) {
+        buf_lit(b, "?OnBehalfOf=");
+        buf_put_url_encoded(b, a->asked.person.user);
+    }
+    buf_put_char(b, '"');
 }
 
 static void put_end(struct own_answer *base, struct buf *out, struct buf *annotations)

@@ -11,7 +11,8 @@ const struct config_group approvals_options = {
     (const struct config_option[]){
         OPTION_TEXT("public-url", "URL", "",
                     "Where people reach the cluster, as in https://parley.example.org. Links of "
-                    "approvers begin with it; without it they are paths."),
+                    "approvers, and addresses of passages that parley/documents cites, begin with "
+                    "it; without it they are paths."),
         {0}}};
 
 static bool is_url(struct str url)
