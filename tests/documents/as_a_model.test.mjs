@@ -123,6 +123,25 @@ suite('documents as a model', { accounts, args: ['--ask-seconds', '5'] }, ({ tes
     });
   });
 
+  test('a node that is to end finishes what it has begun', async () => {
+    const { hold, open } = gate();
+    const node = await cluster.startNode();
+    cluster.nodes.splice(cluster.nodes.indexOf(node), 1); // the engine asks the others
+    await withEngine(cluster, async (prompt) => {
+      assertOk(await partial(prompt, 0, 'It lasts [1] '));
+      await hold;
+      return 'It lasts [1] long.';
+    }, async () => {
+      const stream = await openChat(cluster, { model: MODEL, messages: said(QUESTION) }, { node });
+      await stream.until(({ chunks }) => textOf(chunks).startsWith('It lasts [1]'), 'the first piece');
+      const stopped = node.stop();
+      await eventually(() => /draining/.test(node.log()), { what: 'it drains' });
+      open();
+      assert.equal(textOf(assertChunks(await stream.whole())), 'It lasts [1] long.');
+      await stopped;
+    });
+  });
+
   test('thoughts of a model are its reasoning', () =>
     withEngine(cluster, async (prompt) => {
       await cluster.answer({ Topic: prompt.topic, Seq: 1, Query: prompt.query, Lease: prompt.lease, Think: ['Hm [9].'], Answer: ['It lasts [1].'] });
