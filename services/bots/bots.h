@@ -95,7 +95,7 @@ static inline struct bots *bots_of(const struct request *r)
     return service_state(r, "bots");
 }
 
-/* The user for whom a request acts, and its account. Texts live as long as the request. */
+/* The user that a request acts for, and its account. Texts live as long as the request. */
 struct bots_who {
     struct str account;   /* a name */
     struct str namespace; /* the account's, as a name: "%" without one. For keys */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * who.c - for whom a request acts, and names for keys (see bots.h). */
+ * who.c - the user that a request acts for, and names for keys (see bots.h). */
 #include "services/bots/bots.h"
 
 #include "services/bots/skeleton.h"
@@ -17,11 +17,11 @@ struct str bots_namespace_of(struct request *r)
 
 bool bots_who_of(struct request *r, struct bots_who *ret_who)
 {
-    struct on_behalf whom;
-    if (!on_behalf_of(r, request_param(r, "OnBehalfOf"), &whom))
+    struct on_behalf person;
+    if (!on_behalf_of(r, request_param(r, "OnBehalfOf"), &person))
         return false;
-    *ret_who = (struct bots_who){r->account->name_token, bots_namespace_of(r), whom.user,
-                                 whom.user_name, role_name(r->account->role)};
+    *ret_who = (struct bots_who){r->account->name_token, bots_namespace_of(r), person.user,
+                                 person.user_name, role_name(r->account->role)};
     return true;
 }
 

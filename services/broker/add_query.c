@@ -152,14 +152,14 @@ static bool read_wait(struct request *r, struct adding *adding)
 void broker_add_query(struct request *r)
 {
     struct str user, query, model;
-    struct on_behalf whom;
+    struct on_behalf person;
     struct adding *adding = request_alloc(r, sizeof *adding);
     *adding = (struct adding){.waits = false};
     if (!request_body(r) || !names_topic_member(r, &adding->topic) ||
         !request_text(r, "User", 1, USER_MAX_BYTES, &user) ||
         !request_text(r, "Query", 1, QUERY_MAX_BYTES, &query) ||
         !request_optional_text(r, "Model", MODEL_MAX_BYTES, &model) ||
-        !on_behalf_of(r, user, &whom))
+        !on_behalf_of(r, user, &person))
         return;
     if (request_header(r, "idempotency-key").n > IDEMPOTENCY_MAX) {
         explain(r, ERR_BAD_REQUEST, "Idempotency-Key must be 1 to 128 bytes, not %zu.",
@@ -173,7 +173,7 @@ void broker_add_query(struct request *r)
     }
     if (!check_modifiers(r, &adding->replaces) || !read_wait(r, adding))
         return;
-    adding->user = whom.user_name;
+    adding->user = person.user_name;
     adding->model = names_of(r, model.n == 0 ? STR("default") : model);
     adding->key = added_key(r);
     if (adding->key.n > 0)

@@ -288,11 +288,11 @@ static void begin(struct search *search)
 
 void broker_find_topics(struct request *r)
 {
-    struct on_behalf whom;
+    struct on_behalf person;
     struct search *search = request_alloc(r, sizeof *search);
     struct str text = request_param(r, "Text");
     *search = (struct search){.r = r, .after = STR("")};
-    if (!on_behalf_of(r, request_param(r, "OnBehalfOf"), &whom))
+    if (!on_behalf_of(r, request_param(r, "OnBehalfOf"), &person))
         return;
     if (text.n < 1 || text.n > TEXT_MAX_BYTES) {
         (void)explain_param(r, "Text", "1 to 256 bytes");
@@ -301,7 +301,7 @@ void broker_find_topics(struct request *r)
     if (!request_param_u64(r, "limit", 1, LIMIT_MAX, LIMIT_USUAL, &search->left) ||
         !read_cursor(r, search))
         return;
-    search->user = whom.user_name;
+    search->user = person.user_name;
     read_wanted(&search->wanted, text);
     begin(search);
 }

@@ -101,10 +101,10 @@ void broker_recommend(struct request *r)
 {
     static const char *const texts[] = {"Query", "Fragment", "Comment"};
     struct str topic, user, type, text, fragment = {NULL, 0};
-    struct on_behalf whom;
+    struct on_behalf person;
     if (!request_body(r) || !names_topic_member(r, &topic) ||
         !request_optional_text(r, "OnBehalfOf", USER_MAX_BYTES, &user) ||
-        !on_behalf_of(r, user, &whom) || !request_text(r, "Type", 1, 64, &type))
+        !on_behalf_of(r, user, &person) || !request_text(r, "Type", 1, 64, &type))
         return;
     if (!is_recommendation_type(type)) {
         (void)explain_member(r, "Type",
@@ -117,7 +117,7 @@ void broker_recommend(struct request *r)
     buf_lit(b, "{\"Topic\":");
     buf_put_span(b, request_member(r, "Topic"));
     buf_put_key(b, "OnBehalfOf");
-    buf_put_json(b, whom.user);
+    buf_put_json(b, person.user);
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         size_t max = i == 0 ? QUERY_MAX_BYTES : i == 1 ? FRAGMENT_MAX_BYTES : COMMENT_MAX_BYTES;
         bool is_comment = i == 2;
@@ -136,7 +136,7 @@ void broker_recommend(struct request *r)
         buf_put_json(b, r->account->namespace);
     }
     buf_put_char(b, '}');
-    struct recommend op = {.topic = topic, .user_name = whom.user_name, .text = buf_str(b)};
+    struct recommend op = {.topic = topic, .user_name = person.user_name, .text = buf_str(b)};
     put_digest(&op, type, fragment);
     if (r->server->shards->n == 1)
         store(r, &op, false);

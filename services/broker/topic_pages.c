@@ -168,11 +168,11 @@ static bool is_topic_cursor(struct str after)
 
 void broker_user_topics(struct request *r)
 {
-    struct on_behalf whom;
+    struct on_behalf person;
     struct reading *reading;
-    if (!on_behalf_of(r, request_param(r, "OnBehalfOf"), &whom) ||
-        (reading = begin(r, whom.user_name, STR(""), is_topic_cursor)) == NULL)
+    if (!on_behalf_of(r, request_param(r, "OnBehalfOf"), &person) ||
+        (reading = begin(r, person.user_name, STR(""), is_topic_cursor)) == NULL)
         return;
-    reading->user = whom.user;
+    reading->user = person.user;
     ask_for_topics(r);
 }

@@ -30,10 +30,10 @@ static bool read_either(struct request *r, const char *name, struct str *ret_tex
 static bool read_user_and_topic(struct request *r, struct str *ret_user, struct str *ret_topic)
 {
     struct str given;
-    struct on_behalf whom;
-    if (!read_either(r, "OnBehalfOf", &given) || !on_behalf_of(r, given, &whom))
+    struct on_behalf person;
+    if (!read_either(r, "OnBehalfOf", &given) || !on_behalf_of(r, given, &person))
         return false;
-    *ret_user = whom.user_name;
+    *ret_user = person.user_name;
     return names_topic_either(r, ret_topic);
 }
 

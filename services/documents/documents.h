@@ -93,10 +93,10 @@ const char *documents_prefix(const struct documents *documents, struct str space
 
 /* The owner of the documents that a request is about. All in the request's pool. */
 struct owner {
-    struct on_behalf whom;
+    struct on_behalf person;
     struct str space; /* "o:<user's name>" */
 };
-/* Finds the user for whom the request acts by its query parameter OnBehalfOf. Answers 400 or 403
+/* Finds the user that the request acts for by its query parameter OnBehalfOf. Answers 400 or 403
  * and returns false otherwise. */
 bool owner_of_request(struct request *r, struct owner *ret_owner) must_check;
 /* The person as the owner of documents, for requests that name it elsewhere. */

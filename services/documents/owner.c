@@ -8,7 +8,7 @@ struct owner owner_of_person(struct request *r, const struct on_behalf *person)
     struct buf space = {.at = bytes, .cap = sizeof bytes, .max = sizeof bytes};
     buf_lit(&space, "o:");
     buf_put(&space, person->user_name);
-    return (struct owner){.whom = *person, .space = request_copy(r, buf_str(&space))};
+    return (struct owner){.person = *person, .space = request_copy(r, buf_str(&space))};
 }
 
 bool owner_of_request(struct request *r, struct owner *ret_owner)
@@ -22,5 +22,5 @@ bool owner_of_request(struct request *r, struct owner *ret_owner)
 
 struct requester owner_requester(struct request *r, const struct owner *owner)
 {
-    return requester_of(r, documents_of(r)->queue, &owner->whom, owner->space);
+    return requester_of(r, documents_of(r)->queue, &owner->person, owner->space);
 }

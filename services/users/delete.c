@@ -85,7 +85,7 @@ static void answer(struct request *r, const struct deletion *deletion, bool is_d
         buf_printf(b, "%s\"%s\":%llu", i == 0 ? "" : ",", kinds[i],
                    (unsigned long long)deletion->gone[i]);
     buf_printf(b, "},\"Done\":%s}", is_done ? "true" : "false");
-    log_write(LOG_INFO, "user data deleted", LOG_STR("user", deletion->person.whom.user_name),
+    log_write(LOG_INFO, "user data deleted", LOG_STR("user", deletion->person.on_behalf.user_name),
               LOG_STR("by", r->account->name_token), LOG_STR("request", r->id),
               LOG_U("topics", deletion->gone[0]), LOG_U("documents", deletion->gone[5]),
               LOG_S("done", is_done ? "yes" : "no"));
@@ -129,7 +129,7 @@ static void on_bots(struct request *r, enum err error, struct str reply)
 static void go_on(struct request *r)
 {
     const struct deletion *deletion = r->state;
-    struct str user = deletion->person.whom.user_name;
+    struct str user = deletion->person.on_behalf.user_name;
     if (deletion->phase == PHASE_BOTS) {
         call_bot_forget_user(request_call(r, on_bots), .user = user);
         return;

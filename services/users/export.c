@@ -101,7 +101,8 @@ static void fill(struct users *users)
 static void wait_for_turn(struct export *x)
 {
     struct users *users = users_of(x->r);
-    const struct fair_owner owner = {x->r->account->name_token, x->person.whom.user_name, STR("")};
+    const struct fair_owner owner = {x->r->account->name_token, x->person.on_behalf.user_name,
+                                     STR("")};
     fair_slots_wait(users->turns, &x->entry, &owner, 1);
     fill(users);
 }
@@ -160,7 +161,7 @@ void export_go_on(struct export *x)
 void export_fail(struct export *x, const char *why)
 {
     log_write(LOG_WARN, "user export cut off", LOG_S("reason", why),
-              LOG_STR("user", x->person.whom.user_name), LOG_STR("request", x->r->id));
+              LOG_STR("user", x->person.on_behalf.user_name), LOG_STR("request", x->r->id));
     download_cut(&x->download);
 }
 
@@ -185,7 +186,7 @@ static void start(struct export *x)
     struct buf *b = &x->r->server->scratch;
     buf_clear(b);
     buf_lit(b, "{\"Format\":1,\"User\":");
-    buf_put_json(b, x->person.whom.user);
+    buf_put_json(b, x->person.on_behalf.user);
     buf_lit(b, ",\"Timestamp\":");
     buf_put_json_time(b, x->now_s * 1000);
     buf_lit(b, "}\n");
@@ -292,7 +293,7 @@ static bool has_place(struct request *r, const struct user_of_path *person)
             continue;
         n++;
         of_account_n += str_eq(x->r->account->name_token, r->account->name_token);
-        if (str_eq(x->person.whom.user_name, person->whom.user_name)) {
+        if (str_eq(x->person.on_behalf.user_name, person->on_behalf.user_name)) {
             respond_error_more(r, ERR_RATE_LIMITED,
                                "An export of this user is already running: wait for it or end it.",
                                NULL, RETRY_S);

@@ -51,7 +51,7 @@ void export_evaluations(struct export *x)
         export_begin_file(x, STR("evaluations.json"));
     if (!x->is_page) {
         call_evaluation_list(export_call_at(x, x->shard, export_on_page),
-                             .user = x->person.whom.user_name, .account = STR(""),
+                             .user = x->person.on_behalf.user_name, .account = STR(""),
                              .limit = NO_NUMBER, .after = buf_str(&x->page_after));
     } else if (lines_are_left(&x->rest)) {
         put_evaluation(x, &x->rest);
@@ -94,6 +94,6 @@ void export_turns(struct export *x)
         return;
     }
     call_evaluation_read(export_call(x, on_turns), .evaluation = evaluation, .run = run,
-                         .account = buf_str(&x->filename), .user = x->person.whom.user_name,
+                         .account = buf_str(&x->filename), .user = x->person.on_behalf.user_name,
                          .since = x->from);
 }

@@ -62,8 +62,9 @@ void export_messages(struct export *x)
 {
     if (x->shard == 0 && x->from == 0 && x->after.n == 0)
         export_begin_file(x, STR("messages.json"));
-    call_rooms_of_user(export_call_at(x, x->shard, on_messages), .user = x->person.whom.user_name,
-                       .from = x->from, .after = buf_str(&x->after));
+    call_rooms_of_user(export_call_at(x, x->shard, on_messages),
+                       .user = x->person.on_behalf.user_name, .from = x->from,
+                       .after = buf_str(&x->after));
 }
 
 /* --- bots ------------------------------------------------------------------------------------- */
@@ -76,7 +77,7 @@ static void take_bot(struct export *x, struct lines *lines)
     uint64_t created_ms = 0;
     for (size_t i = 0; i < 17; i++)
         of[i] = lines_next(lines);
-    if (!str_eq(of[8], x->person.whom.user_name))
+    if (!str_eq(of[8], x->person.on_behalf.user_name))
         return;
     export_begin_item(x);
     buf_lit(b, "{\"username\":");

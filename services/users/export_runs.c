@@ -62,7 +62,8 @@ void export_runs(struct export *x)
 {
     if (x->shard == 0 && x->after.n == 0)
         export_begin_file(x, STR("runs.json"));
-    call_workflow_history(export_call_at(x, x->shard, on_runs), .user = x->person.whom.user_name,
-                          .account = STR(""), .session = STR(""), .request_id = STR(""),
-                          .final_status = STR(""), .limit = NO_NUMBER, .after = buf_str(&x->after));
+    call_workflow_history(export_call_at(x, x->shard, on_runs),
+                          .user = x->person.on_behalf.user_name, .account = STR(""),
+                          .session = STR(""), .request_id = STR(""), .final_status = STR(""),
+                          .limit = NO_NUMBER, .after = buf_str(&x->after));
 }

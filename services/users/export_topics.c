@@ -35,7 +35,7 @@ void export_topics(struct export *x)
 {
     if (!x->is_page) {
         call_user_topics(export_call_at(x, x->shard, export_on_page),
-                         .user = x->person.whom.user_name, .after = buf_str(&x->page_after),
+                         .user = x->person.on_behalf.user_name, .after = buf_str(&x->page_after),
                          .limit = NO_NUMBER, .is_whole = true);
     } else if (lines_are_left(&x->rest)) {
         begin_topic(x);
@@ -124,7 +124,7 @@ static void on_thread(struct request *r, enum err error, struct str reply)
     while (lines_are_left(&lines)) {
         uint64_t seq = lines_next_u64(&lines);
         struct outcome o = lines_next_outcome(&lines);
-        bool is_users = str_eq(o.row.user_name, x->person.whom.user_name);
+        bool is_users = str_eq(o.row.user_name, x->person.on_behalf.user_name);
         note(x, seq, is_users);
         if (is_users)
             put_query(x, seq, &o);
@@ -140,8 +140,8 @@ static void on_thread(struct request *r, enum err error, struct str reply)
 void export_thread(struct export *x)
 {
     call_thread(export_call(x, on_thread), .topic = buf_str(&x->topic),
-                .user = x->person.whom.user_name, .after = buf_str(&x->after), .before = STR(""),
-                .limit = NO_NUMBER, .is_whole = true);
+                .user = x->person.on_behalf.user_name, .after = buf_str(&x->after),
+                .before = STR(""), .limit = NO_NUMBER, .is_whole = true);
 }
 
 static void put_lookup(struct export *x, uint64_t seq, struct str print, struct str fragment,
@@ -242,12 +242,12 @@ void export_lookups(struct export *x)
 {
     if (shard_n(x) > 1) {
         call_noted_lookups(export_call(x, on_noted), .topic = buf_str(&x->topic),
-                           .user = x->person.whom.user_name, .after = buf_str(&x->after),
+                           .user = x->person.on_behalf.user_name, .after = buf_str(&x->after),
                            .limit = NO_NUMBER);
         return;
     }
     call_list_lookups(export_call(x, on_lookups), .topic = buf_str(&x->topic),
-                      .user = x->person.whom.user_name, .after = buf_str(&x->after),
+                      .user = x->person.on_behalf.user_name, .after = buf_str(&x->after),
                       .limit = NO_NUMBER);
 }
 
@@ -278,5 +278,5 @@ void export_recommendations(struct export *x)
     if (x->shard == 0 && x->after.n == 0)
         export_begin_file(x, STR("recommendations.json"));
     call_user_recommendations(export_call_at(x, x->shard, on_recommendations),
-                              .user = x->person.whom.user_name, .after = buf_str(&x->after));
+                              .user = x->person.on_behalf.user_name, .after = buf_str(&x->after));
 }

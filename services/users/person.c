@@ -14,20 +14,20 @@ bool person_of_path(struct request *r, struct user_of_path *ret_person)
         return false;
     }
     if (r->account->role == ROLE_OPERATOR) {
-        person.whom.user = user;
-        if (!on_behalf_any_name(r, user, &person.whom.user_name))
+        person.on_behalf.user = user;
+        if (!on_behalf_any_name(r, user, &person.on_behalf.user_name))
             return false;
-    } else if (!on_behalf_of(r, user, &person.whom)) {
+    } else if (!on_behalf_of(r, user, &person.on_behalf)) {
         return false;
     }
     struct buf space;
     buf_init(&space, 1024);
     buf_lit(&space, "o:");
-    buf_put(&space, person.whom.user_name);
+    buf_put(&space, person.on_behalf.user_name);
     person.space = request_copy(r, buf_str(&space));
     buf_fini(&space);
-    struct str rest = person.whom.user_name, first = str_cut(&rest, NAMESPACE_MARK);
-    person.namespace = first.n < person.whom.user_name.n ? first : STR("%");
+    struct str rest = person.on_behalf.user_name, first = str_cut(&rest, NAMESPACE_MARK);
+    person.namespace = first.n < person.on_behalf.user_name.n ? first : STR("%");
     *ret_person = person;
     return true;
 }

@@ -101,7 +101,7 @@ static void answer(struct request *r, const struct counting *counting)
     bool has_open = r->account->role != ROLE_OPERATOR;
     buf_clear(b);
     buf_lit(b, "{\"User\":");
-    buf_put_json(b, counting->person.whom.user);
+    buf_put_json(b, counting->person.on_behalf.user);
     buf_printf(b, ",\"Topics\":{\"Count\":%llu}", (unsigned long long)n[COUNT_TOPICS]);
     if (has_open) {
         put_pair(b, "Queries", "Count", n[COUNT_QUERIES], "Open", n[COUNT_OPEN]);
@@ -163,7 +163,7 @@ static void count_page(struct request *r)
     const struct counting *counting = r->state;
     struct gather *all = gather_begin(r, on_page);
     for (unsigned i = 0; i < all->n; i++)
-        call_usage(gather_call(r, i), .user = counting->person.whom.user_name,
+        call_usage(gather_call(r, i), .user = counting->person.on_behalf.user_name,
                    .account = r->account->name_token, .space = counting->person.space,
                    .from = counting->from);
 }

@@ -29,7 +29,7 @@ static inline struct users *users_of(const struct request *r)
 
 /* The person whose data a request is about. All live as long as the request. */
 struct user_of_path {
-    struct on_behalf whom;
+    struct on_behalf on_behalf;
     struct str space;     /* of its documents */
     struct str namespace; /* as a name; "%" without one */
 };

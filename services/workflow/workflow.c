@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * workflow.c - for whom a request acts, and the session of its texts (workflow.h). */
+ * workflow.c - the user that a request acts for, and the session of its texts (workflow.h). */
 #include "services/workflow/workflow.h"
 
 #include <openssl/sha.h>
@@ -13,14 +13,14 @@ bool workflow_is_open(const struct request *r)
 
 bool workflow_who_of(struct request *r, struct str given, struct workflow_who *ret_who)
 {
-    struct on_behalf whom;
+    struct on_behalf person;
     if (r->account == NULL) {
         *ret_who = (struct workflow_who){STR("-"), STR("anonymous"), STR("anonymous"), STR("")};
         return true;
     }
-    if (!on_behalf_of(r, given, &whom))
+    if (!on_behalf_of(r, given, &person))
         return false;
-    *ret_who = (struct workflow_who){r->account->name_token, whom.user, whom.user_name,
+    *ret_who = (struct workflow_who){r->account->name_token, person.user, person.user_name,
                                      role_name(r->account->role)};
     return true;
 }

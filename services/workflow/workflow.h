@@ -53,7 +53,7 @@ static inline struct workflow *workflow_of(const struct request *r)
 /* Returns whether clients without credentials are let in (struct route). */
 bool workflow_is_open(const struct request *r);
 
-/* The user for whom a request acts, and its account. Texts live as long as the request. */
+/* The user that a request acts for, and its account. Texts live as long as the request. */
 struct workflow_who {
     struct str account; /* a name; "-" for a client without credentials */
     struct str user;    /* as given: what engines see */

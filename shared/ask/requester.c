@@ -2,12 +2,12 @@
  * requester.c - see requester.h. */
 #include "shared/ask/requester.h"
 
-struct requester requester_of(struct request *r, struct queue *queue, const struct on_behalf *whom,
-                              struct str scope)
+struct requester requester_of(struct request *r, struct queue *queue,
+                              const struct on_behalf *person, struct str scope)
 {
     return (struct requester){.queue = queue,
-                              .user = whom->user,
-                              .user_name = whom->user_name,
+                              .user = person->user,
+                              .user_name = person->user_name,
                               .account = r->account->name_token,
                               .weight = r->account->weight_text,
                               .traceparent = request_header(r, "traceparent"),

@@ -3,7 +3,7 @@
  * requester: on whose behalf a request puts questions to engines (shared/queue/question.h): whose
  * turn they take and whose limits count.
  *
- *     struct requester requester = requester_of(r, queue, &whom, scope);
+ *     struct requester requester = requester_of(r, queue, &person, scope);
  *     struct question_settings settings = {.query = ..., .messages = ..., .deadline_ms = ...};
  *     requester_put(&requester, &settings);
  *     question_start(requester.queue, &settings, &events, context);
@@ -22,10 +22,10 @@ struct requester {
     struct str scope; /* users that may share its questions */
 };
 
-/* Returns the requester of a request that acts for `whom`, with the weight and limits of its
+/* Returns the requester of a request that acts for `person`, with the weight and limits of its
  * account. */
-struct requester requester_of(struct request *r, struct queue *queue, const struct on_behalf *whom,
-                              struct str scope);
+struct requester requester_of(struct request *r, struct queue *queue,
+                              const struct on_behalf *person, struct str scope);
 /* Fills in user and account. The caller decides in `settings->scope` whether the question is
  * shared. */
 void requester_put(const struct requester *requester, struct question_settings *settings);

@@ -42,7 +42,7 @@ struct talk {
     struct str room_name; /* JSON string */
 };
 
-/* To whom it is said. */
+/* Who it is said to. */
 struct talk_bot {
     struct str username, emulates; /* JSON strings */
     struct str token;              /* Zulip's `token`: the caller key; never logged */

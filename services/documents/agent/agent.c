@@ -280,11 +280,11 @@ void agent_start(struct agent *agent)
     struct documents *documents = documents_of(agent->r);
     struct retrieve_settings settings = {.space = agent->owner.space,
                                          .account = agent->r->account->name_token,
-                                         .user = agent->owner.whom.user_name,
+                                         .user = agent->owner.person.user_name,
                                          .question = agent->question,
                                          .n = AGENT_SEARCH_N,
                                          .nonce = &agent->r->nonce};
-    settings.limits = ask_input_limits(agent->r, agent->owner.whom.user_name);
+    settings.limits = ask_input_limits(agent->r, agent->owner.person.user_name);
     agent->trace = json_array();
     buf_init(&agent->pending_notes, AGENT_LINE_MAX_BYTES);
     presence_start(&agent->presence, &documents_of(agent->r)->waiting, agent->r, on_presence_end);

@@ -128,7 +128,7 @@ static void search(struct agent *agent, const struct agent_step *chosen)
     }
     struct retrieve_settings settings = {.space = agent->owner.space,
                                          .account = agent->r->account->name_token,
-                                         .user = agent->owner.whom.user_name,
+                                         .user = agent->owner.person.user_name,
                                          .question = chosen->query,
                                          .n = AGENT_SEARCH_N};
     agent_move(agent, AGENT_SEARCHING);

@@ -263,6 +263,6 @@ void documents_rag_ask(struct request *r)
     r->on_gone = on_gone;
     struct retrieve_settings settings = settings_of(op);
     settings.nonce = &r->nonce;
-    settings.limits = ask_input_limits(r, op->owner.whom.user_name);
+    settings.limits = ask_input_limits(r, op->owner.person.user_name);
     op->first = retrieve_start(documents_of(r), &settings, on_first, op);
 }

@@ -102,7 +102,7 @@ static struct watcher *new_watcher(struct indexing *indexing, const struct owner
     struct watcher *watcher = mem_zeroed(sizeof *watcher);
     struct buf json;
     buf_init(&json, OWNER_MAX_BYTES * 8);
-    buf_put_json(&json, owner->whom.user);
+    buf_put_json(&json, owner->person.user);
     *watcher = (struct watcher){.indexing = indexing, .owner_json = buf_str(&json)};
     watcher->space = enter_space(indexing, owner->space);
     list_prepend(&watcher->space->watchers, &watcher->link);

@@ -249,7 +249,7 @@ static struct str key_of(struct upload *upload)
 static void begin(struct upload *upload)
 {
     struct request *r = upload->r;
-    struct str who = upload->owner.whom.user_name;
+    struct str who = upload->owner.person.user_name;
     char limits[2 * SPACE_MAX_BYTES + 64];
     int n = snprintf(limits, sizeof limits, "upload:%.*s:%u:60,upload:%.*s:%u:3600", STR_ARG(who),
                      r->account->upload_rate, STR_ARG(who),

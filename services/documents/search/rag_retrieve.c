@@ -71,7 +71,7 @@ void documents_retrieve(struct request *r)
         return;
     settings.space = owner.space;
     settings.account = r->account->name_token;
-    settings.user = owner.whom.user_name;
+    settings.user = owner.person.user_name;
     settings.question = asked->query;
     r->state = asked;
     r->on_gone = on_gone;

@@ -2,7 +2,7 @@
  *
  * link: the signed links by which an approver answers one question without logging in
  * (ADR 15). A link names its question, the account as which it counts
- * and the user for whom that account acts, and carries an HMAC under a key that is derived from the
+ * and the user that this account acts for, and carries an HMAC under a key that is derived from the
  * cluster's token key. Links are not stored: every node makes the same link again, and every node
  * can check it. Pure functions, any thread.
  *

@@ -14,7 +14,7 @@
 
 enum { PAGE_QUESTIONS = 100, AFTER_MAX_BYTES = 600, LIST_MAX_BYTES = 64 << 20 };
 
-/* The user for whom a request acts: an account that may act for others and names nobody acts for
+/* The user that a request acts for: an account that may act for others and names nobody acts for
  * itself. */
 static bool read_who(struct request *r, struct workflow_who *ret_who)
 {

@@ -39,7 +39,7 @@ static void add(struct once *once, struct str text)
 static struct once *begin(struct request *r, struct str given)
 {
     struct once *once = request_alloc(r, sizeof *once);
-    struct str whom = request_param(r, "OnBehalfOf");
+    struct str user = request_param(r, "OnBehalfOf");
     const char *reason;
     *once = (struct once){.given = given,
                           .digest = EVP_MD_CTX_new(),
@@ -51,7 +51,7 @@ static struct once *begin(struct request *r, struct str given)
     add(once, str_of(r->route->method));
     add(once, r->path);
     add(once, (struct str){"", 1});
-    add(once, whom.at == NULL ? STR("") : whom);
+    add(once, user.at == NULL ? STR("") : user);
     add(once, (struct str){"", 1});
     return once;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-import { useEffect, useState } from 'preact/hooks';
 import { call } from '../session/session';
 import { t } from '../texts';
 import { seen } from '../ui/name';
 import { Table } from '../ui/table';
 import { Time } from '../ui/time';
+import { SpanPanel } from './span_panel';
 
 interface Event {
   Id: string;
@@ -49,34 +49,9 @@ function Details({ event }: { event: Event }) {
 
 export function AuditView() {
   const words = t().operations;
-  const [days, setDays] = useState<number>(SPANS_DAYS[0]);
-  const [events, setEvents] = useState<Event[] | null>(null);
-  const [hasFailed, setFailed] = useState(false);
-  useEffect(() => {
-    const abort = new AbortController();
-    setEvents(null);
-    setFailed(false);
-    readEvents(days, abort.signal).then(setEvents, () => abort.signal.aborted || setFailed(true));
-    return () => abort.abort();
-  }, [days]);
   return (
-    <section class="panel">
-      <div class="panel-head">
-        <label class="span">
-          {words.span}{' '}
-          <select class="input" name="span" value={days} onChange={(event) => setDays(Number(event.currentTarget.value))}>
-            {SPANS_DAYS.map((n) => (
-              <option key={n} value={n}>
-                {words.days(n)}
-              </option>
-            ))}
-          </select>
-        </label>
-      </div>
-      {hasFailed && <p class="fault">{t().signIn.unreachable}</p>}
-      {events === null && !hasFailed && <p class="message is-late">{t().thread.loading}</p>}
-      {events?.length === 0 && <p class="message">{words.noEvents}</p>}
-      {events && events.length > 0 && (
+    <SpanPanel spans={SPANS_DAYS} nameOf={words.days} read={readEvents} none={words.noEvents}>
+      {(events) => (
         <Table name={words.audit} heads={[words.when, words.what, words.account, words.client, words.details]}>
           {events.map((event) => (
             <tr key={event.Id}>
@@ -99,6 +74,6 @@ export function AuditView() {
           ))}
         </Table>
       )}
-    </section>
+    </SpanPanel>
   );
 }

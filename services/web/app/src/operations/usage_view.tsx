@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-import { useEffect, useState } from 'preact/hooks';
 import { t } from '../texts';
 import { seen } from '../ui/name';
 import { Table } from '../ui/table';
+import { SpanPanel } from './span_panel';
 import { byModel, readUsage, sumOf, type AccountUsage, type Budget, type Counts } from './usage';
 
 const SPANS_DAYS = [1, 7, 30] as const;
@@ -62,40 +62,15 @@ function AccountRows({ usage }: { usage: AccountUsage }) {
 
 export function UsageView() {
   const words = t().operations;
-  const [days, setDays] = useState<number>(SPANS_DAYS[0]);
-  const [usage, setUsage] = useState<AccountUsage[] | null>(null);
-  const [hasFailed, setFailed] = useState(false);
-  useEffect(() => {
-    const abort = new AbortController();
-    setUsage(null);
-    setFailed(false);
-    readUsage(days, abort.signal).then(setUsage, () => abort.signal.aborted || setFailed(true));
-    return () => abort.abort();
-  }, [days]);
   return (
-    <section class="panel usage">
-      <div class="panel-head">
-        <label class="span">
-          {words.span}{' '}
-          <select class="input" name="span" value={days} onChange={(event) => setDays(Number(event.currentTarget.value))}>
-            {SPANS_DAYS.map((n) => (
-              <option key={n} value={n}>
-                {words.daysOfUsage(n)}
-              </option>
-            ))}
-          </select>
-        </label>
-      </div>
-      {hasFailed && <p class="fault">{t().signIn.unreachable}</p>}
-      {usage === null && !hasFailed && <p class="message is-late">{t().thread.loading}</p>}
-      {usage?.length === 0 && <p class="message">{words.noUsage}</p>}
-      {usage && usage.length > 0 && (
+    <SpanPanel class="usage" spans={SPANS_DAYS} nameOf={words.daysOfUsage} read={readUsage} none={words.noUsage}>
+      {(usage) => (
         <Table name={words.usage} heads={[words.accountAndModel, words.requests, words.tokensRead, words.tokensWritten]}>
           {usage.map((one) => (
             <AccountRows key={one.account} usage={one} />
           ))}
         </Table>
       )}
-    </section>
+    </SpanPanel>
   );
 }
