@@ -6,6 +6,7 @@
 #include "services/engine/models/openai_reply.h"
 #include "services/engine/models/stream.h"
 #include "shared/http/request/error_text.h"
+#include "shared/text/cite.h"
 
 #include <stdlib.h>
 
