@@ -18,10 +18,12 @@
 --   tail         text 64k  lines 3 to 7 of a row
 --   request      json 9m   the body, a string
 --   grant        name?     the id with which it was counted against the account's budgets (budget_take)
+--   metadata     text? 64k  of a chat completion: y:<seq> without its first line (queue/kept.lua); of others none
 --   is_own       flag      the user must have a tie to the topic, if it exists
 --   max_stored   number?   bytes that the account may have on this shard; without: its bytes are not counted
 --   max_stored_per_user  number?  of them each of its users; no limit without
--- Replies: ok/topic/seq | attached/topic/seq/asker that made it/done or runs | missing | no_model | no_engine
+-- Replies: ok/topic/seq/place of the topic among the user's (microseconds) | attached/topic/seq/asker that made it/done
+--   or runs/place | missing | no_model | no_engine
 --   | full/depth/eta | waiting/depth/eta/user, account, models (of the account) or topic
 --   | stored/bytes/limit/account or user | replay
 local asks = require('queue/asks')
@@ -31,15 +33,22 @@ local stored = require('queue/stored')
 local users = require('topic/users')
 local order = require('turn/order')
 local call = redis.call
+local match = string.match
 
 local SWEEP_BY_ASK = 2
+
+-- The score of a topic of that list.
+local function place_of(mine, topic)
+    local score = call('ZSCORE', mine, topic)
+    return score and order.text_of(score) or '0'
+end
 
 local function verb(turn, a)
     --- arguments
     local P, key = turn.prefix, turn.prefix .. 't:' .. topic
     asks.sweep_due(turn, SWEEP_BY_ASK)
     local reply = doors.take_over(turn, digest, asker, account, true, grant)
-    if reply then return reply end
+    if reply then return reply .. '\n' .. place_of(P .. 'topics:' .. user, match(reply, '^%S+\n(%S+)')) end
     local got = call('HMGET', key, 'seq', 'u:' .. user, 'open', 'stored')
     local last, tie = got[1], got[2]
     if is_own and last and not tie then return 'missing' end
@@ -47,9 +56,11 @@ local function verb(turn, a)
     if refusal then return refusal end
     local seq = enqueue.next_seq(last)
     local row = enqueue.row_of(turn, account, user, model, weight, tail)
-    local bytes = #row + #request
+    local y = metadata ~= '' and asker .. metadata
+    local bytes = #row + #request + #(y or '')
     local more = {'w:' .. seq, turn.node, 'r:' .. seq, request, 'x:' .. seq, doors.watcher(turn.node, asker, asker),
                   'u:' .. user, tie or '1'}
+    if y then more[#more + 1], more[#more + 2] = 'y:' .. seq, y end
     if max_stored or got[4] then
         counted, refusal = stored.move(turn, key, got[4], account, user, bytes, max_stored, max_stored_per_user)
         if refusal then return refusal end
@@ -61,12 +72,12 @@ local function verb(turn, a)
         if counted then stored.move(turn, key, counted, account, user, -bytes) end
         return refusal
     end
+    local mine = P .. 'topics:' .. user
     if not tie then
-        local mine = P .. 'topics:' .. user
         if call('ZADD', mine, order.next(turn, mine), topic) == 1 then users.note(turn, user) end
     end
     doors.note(turn, digest, topic, seq, true, grant)
-    return 'ok\n' .. topic .. '\n' .. seq
+    return 'ok\n' .. topic .. '\n' .. seq .. '\n' .. place_of(mine, topic)
 end
 
 return {door_add = verb}

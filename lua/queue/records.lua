@@ -18,6 +18,7 @@
 --   r:<seq>      of a query of a door: its client's request (queue/requests.lua)
 --   e:<seq>, o:<seq>  whether another engine may continue its answer (queue/continuing.lua)
 --   x:<seq>      of a query of a door: whose client waits for it (queue/doors.lua)
+--   y:<seq>, v:<seq>  of a chat completion that is kept (queue/kept.lua)
 --   c:<lease>    the Seqs of a claim that were cancelled under it, ','
 --   u:<user>     that user's tie to the topic
 --   places, p:<seq>, n:<seq>  which queries took the place of earlier ones (queue/places.lua)

@@ -15,6 +15,7 @@ local byte, find, format, match, sub = string.byte, string.find, string.format, 
 local max, min = math.max, math.min
 
 local CHUNK = 100
+local OF_ENDED = {'a:', 'b:', 'k:', 'm:', 'r:', 'v:', 'x:', 'y:'} -- fields that a query may have which is Done
 local REASON = '"Deleted with the data of its user."'
 
 -- The row without what its user wrote.
@@ -97,6 +98,7 @@ local function blank_rows(turn, user, topic, from, left, gone)
                 fields[k + 4], fields[k + 5], fields[k + 6] = 'f:' .. seq, 'k:' .. seq, 'm:' .. seq
                 fields[k + 7], fields[k + 8] = 'r:' .. seq, 'x:' .. seq
                 fields[k + 9], fields[k + 10] = 'e:' .. seq, 'o:' .. seq
+                fields[k + 11], fields[k + 12] = 'v:' .. seq, 'y:' .. seq
                 streams[#streams + 1] = P .. 'partials:' .. topic .. ':' .. seq
                 if seq == '1' then fields[#fields + 1] = 'title' end
                 blanked[seq], gone.queries = true, gone.queries + 1
@@ -116,4 +118,14 @@ local function blank_rows(turn, user, topic, from, left, gone)
     return to < last and to + 1 or nil
 end
 
-return {blank_rows = blank_rows}
+-- Blanks one query that is Done.
+local function blank_ended(turn, topic, seq, row)
+    local key = turn.prefix .. 't:' .. topic
+    call('HSET', key, 'q:' .. seq, blank(row), 's:' .. seq, 'C ' .. REASON)
+    for _, letter in ipairs(OF_ENDED) do call('HDEL', key, letter .. seq) end
+    if seq == '1' then call('HDEL', key, 'title') end
+    call('UNLINK', turn.prefix .. 'partials:' .. topic .. ':' .. seq)
+    forget_lookups(turn, topic, {[seq] = true})
+end
+
+return {blank_rows = blank_rows, blank_ended = blank_ended}

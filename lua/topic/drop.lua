@@ -16,7 +16,9 @@ local max, min = math.max, math.min
 
 local DROP = 500 -- rows looked at with one call
 local DROP_ROWS, DROP_FIELDS = 5000, 50000
-local OF_ROW = {'q:', 's:', 'a:', 'w:', 'b:', 'd:', 'f:', 'g:', 'k:', 'm:', 'e:', 'o:', 'r:', 'x:', 'p:', 'n:'}
+local OF_ROW = {
+    'q:', 's:', 'a:', 'w:', 'b:', 'd:', 'f:', 'g:', 'k:', 'm:', 'e:', 'o:', 'r:', 'x:', 'p:', 'n:', 'v:', 'y:',
+}
 
 local function drop_rows(turn, topic, from, to)
     local P = turn.prefix

@@ -21,21 +21,7 @@ local min = math.min
 local READ_BYTES, REPLY_BYTES, ROW_BYTES = bounds.READ_BYTES, bounds.REPLY_BYTES, bounds.ROW_BYTES
 
 local TOPICS_PAGE = 1000
-local COMMANDS = 3       -- for a topic
-local SAME_MS_MAX = 1000 -- of topics of one user that a backup has at the same time, those that are looked at
-
--- The place after a cursor, "<score in microseconds>.<topic>". Its topic may be gone by now, or be another shard's.
-local function rank_after(mine, cursor)
-    if cursor == '' then return 0 end
-    local us, topic = match(cursor, '^(%d+)%.(.*)$')
-    local score = order.score_of(us)
-    local rank = call('ZCOUNT', mine, '-inf', '(' .. score)
-    for _, other in ipairs(call('ZRANGE', mine, score, score, 'BYSCORE', 'LIMIT', 0, SAME_MS_MAX)) do
-        if other > topic then break end
-        rank = rank + 1
-    end
-    return rank
-end
+local COMMANDS = 3 -- for a topic
 
 -- A topic's name as the user sees it, and how many bytes were read for it.
 local function name_of(turn, topic, own, is_whole)
@@ -55,7 +41,8 @@ local function verb(turn, a)
     local n = min(limit or TOPICS_PAGE, TOPICS_PAGE)
     local mine, names = P .. 'topics:' .. user, P .. 'names:' .. user
     local renamed = call('EXISTS', names) == 1
-    local text, from, bytes, topics, scanned = {'ok', ''}, rank_after(mine, after), 0, 0, 0
+    local text, from, bytes, topics, scanned = {'ok', ''}, 0, 0, 0, 0
+    if after ~= '' then from = order.rank_after(mine, match(after, '^(%d+)%.(.*)$')) end
     local page = call('ZRANGE', mine, from, from + n, 'WITHSCORES') -- one more than fits: is there a next page?
     for i = 1, #page, 2 do
         if i > 1 and (i > 2 * n or bytes > REPLY_BYTES or topics * COMMANDS * ROW_BYTES + scanned > READ_BYTES) then

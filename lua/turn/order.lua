@@ -5,6 +5,8 @@
 local call = redis.call
 local floor, format, max = math.floor, string.format, math.max
 
+local SAME_MS_MAX = 1000 -- of members that a backup has at the same time, those that are looked at
+
 local function us_of(score)
     return floor(score * 1000 + 0.5)
 end
@@ -33,4 +35,16 @@ local function text_of(score)
     return format('%.0f', us_of(score))
 end
 
-return {us_of = us_of, score_of = score_of, next = next, next_ms = next_ms, text_of = text_of}
+-- The rank of the first member after this one, which has or had that score (in microseconds) and may be gone, or be on
+-- another shard; and whether it is there.
+local function rank_after(key, us, member)
+    local score, is_there = score_of(us), false
+    local rank = call('ZCOUNT', key, '-inf', '(' .. score)
+    for _, other in ipairs(call('ZRANGE', key, score, score, 'BYSCORE', 'LIMIT', 0, SAME_MS_MAX)) do
+        if other > member then break end
+        rank, is_there = rank + 1, other == member
+    end
+    return rank, is_there
+end
+
+return {us_of = us_of, score_of = score_of, next = next, next_ms = next_ms, text_of = text_of, rank_after = rank_after}

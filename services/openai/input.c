@@ -2,17 +2,18 @@
  * input.c - see input.h. */
 #include "services/openai/input.h"
 
+#include "services/openai/metadata.h"
 #include "shared/ask/topic_name.h"
 
 enum { TITLE_CHARS = 200, TITLE_RAW_BYTES = TITLE_CHARS * 12 };
 
-static bool read_person(struct request *r, struct on_behalf *ret_person)
+bool input_person(struct request *r, struct str member, struct on_behalf *ret_person)
 {
     struct str given = request_header(r, "x-parley-user");
     if (r->account->role == ROLE_USER)
         return on_behalf_of(r, (struct str){NULL, 0}, ret_person);
     if (given.at == NULL)
-        given = request_member_text(r, "user");
+        given = member;
     if (r->account->role == ROLE_FRONTEND &&
         (given.n < 1 || given.n > USER_MAX_BYTES || !str_is_utf8(given))) {
         explain(r, ERR_BAD_REQUEST,
@@ -98,11 +99,19 @@ static bool read_topic(struct request *r, struct job_settings *settings)
            request_optional_bool(r, "store", false, &settings->is_stored);
 }
 
+/* Reads those of a chat completion that is kept; those of others go to engines as they are. */
+static bool read_metadata(struct request *r, struct job_settings *settings)
+{
+    bool is_kept = settings->topic.at != NULL || settings->is_stored;
+    return settings->api != OPENAI_CHAT || !is_kept || metadata_read(r, &settings->metadata);
+}
+
 bool input_read(struct request *r, struct job_settings *settings)
 {
     return request_text(r, "model", 1, OPENAI_MODEL_MAX_BYTES, &settings->model) &&
-           read_stream(r, settings) && read_n(r, settings) && read_person(r, &settings->person) &&
-           read_topic(r, settings);
+           read_stream(r, settings) && read_n(r, settings) &&
+           input_person(r, request_member_text(r, "user"), &settings->person) &&
+           read_topic(r, settings) && read_metadata(r, settings);
 }
 
 bool input_list(struct request *r, const char *name)

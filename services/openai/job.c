@@ -17,6 +17,7 @@
 #include "services/openai/job.h"
 
 #include "generated/verbs.h"
+#include "services/openai/completion_id.h"
 #include "shared/ask/reply.h"
 #include "shared/ask/storage_limit.h"
 #include "shared/base/clock.h"
@@ -64,6 +65,7 @@ static void on_gone(struct request *r)
     stream_fini(&job->stream);
     merged_fini(&job->merged);
     usage_fini(&job->usage);
+    usage_fini(&job->unused);
     repeated_fini(&job->repeated);
     if (job->own != NULL)
         job->own->model->cancel(job->own);
@@ -86,10 +88,31 @@ void job_refuse_model(struct job *job)
             explain_quoted(job->r, job->settings.model));
 }
 
-/* Once it is known which query answers it. */
-static void prepare_chunks(struct job *job)
+/* Once it is known which query answers it, and where its topic is among those of its user. */
+static void set_id(struct job *job, uint64_t place)
+{
+    struct buf b;
+    buf_init(&b, 1024);
+    if (job_is_stored(job)) {
+        completion_id_put(&b, job->r,
+                          &(struct completion_id){.asker = str_of(job->asked.first),
+                                                  .place = place,
+                                                  .seq = job->asked.seq,
+                                                  .topic = job->asked.topic});
+    } else {
+        buf_put(&b, str_of(job_apis[job->settings.api].id));
+        buf_put(&b, str_of(job->asked.first));
+    }
+    job->id = request_copy(job->r, buf_str(&b));
+    job->created_s = clock_wall_ms() / 1000;
+    buf_fini(&b);
+}
+
+/* Names the answer, and with it each chunk. */
+static void set_head(struct job *job, uint64_t place)
 {
     struct buf head;
+    set_id(job, place);
     buf_init(&head, 4096);
     job_put_head(&head, job, job_apis[job->settings.api].chunk);
     job->chunks = (struct chunks){.api = job->settings.api,
@@ -99,13 +122,15 @@ static void prepare_chunks(struct job *job)
     buf_fini(&head);
 }
 
-/* Follows the query that the reply names: of an equal request perhaps, whose client has gone. */
-static void take_query(struct job *job, struct lines *lines)
+/* Follows the query that the reply names: of an equal request perhaps, whose client has gone.
+ * Returns whether it has not ended yet, as far as that is known. */
+static bool take_query(struct job *job, struct lines *lines, bool is_attached)
 {
     struct request *r = job->r;
     struct str topic = lines_next(lines);
     uint64_t seq = lines_next_u64(lines);
-    struct str first = lines_next(lines);
+    struct str first = is_attached ? lines_next(lines) : STR("");
+    bool has_ended = is_attached && str_eq(lines_next(lines), STR("done"));
     if (first.n == sizeof job->asked.first - 1)
         memcpy(job->asked.first, first.at, first.n);
     if (!str_eq(topic, job->asked.topic) || seq != job->asked.seq) {
@@ -116,7 +141,8 @@ static void take_query(struct job *job, struct lines *lines)
         r->about.topic = job->asked.topic;
         r->about.seq = seq;
     }
-    prepare_chunks(job);
+    set_head(job, lines_next_u64(lines));
+    return !has_ended;
 }
 
 void job_wait(struct job *job)
@@ -146,8 +172,7 @@ static void on_asked(struct request *r, enum err error, struct str reply)
             queue_count_added(job->follow.queue, job->asked.topic);
         else
             respond_header(r, "x-parley-attached", STR("1"));
-        take_query(job, &lines);
-        if (is_attached && str_eq(lines_next(&lines), STR("runs")))
+        if (take_query(job, &lines, is_attached) && is_attached)
             budget_pass(&job->budget, r, true);
         job_wait(job);
         return;
@@ -184,14 +209,15 @@ static void ask(struct job *job)
     buf_put_json(&request, request_entity(r));
     job->may_be_queued = true;
     if (job->asked.is_kept)
-        call_door_add(
-            request_call(r, on_asked), .topic = job->asked.topic, .asker = str_of(job->asked.asker),
-            .digest = str_of(job->asked.digest), .user = job->settings.person.user_name,
-            .account = r->account->name_token, .model = buf_str(&model),
-            .weight = r->account->weight_text, .max_waiting = r->account->max_waiting,
-            .tail = buf_str(&tail), .request = buf_str(&request), .grant = job->budget.id,
-            .is_own = r->account->role == ROLE_USER, .max_stored = storage_limit_of_account(r),
-            .max_stored_per_user = storage_limit_of_user(r));
+        call_door_add(request_call(r, on_asked), .topic = job->asked.topic,
+                      .asker = str_of(job->asked.asker), .digest = str_of(job->asked.digest),
+                      .user = job->settings.person.user_name, .account = r->account->name_token,
+                      .model = buf_str(&model), .weight = r->account->weight_text,
+                      .max_waiting = r->account->max_waiting, .tail = buf_str(&tail),
+                      .request = buf_str(&request), .grant = job->budget.id,
+                      .metadata = job->settings.metadata, .is_own = r->account->role == ROLE_USER,
+                      .max_stored = storage_limit_of_account(r),
+                      .max_stored_per_user = storage_limit_of_user(r));
     else
         call_door_ask(request_call(r, on_asked), .topic = job->asked.topic,
                       .asker = str_of(job->asked.asker), .digest = str_of(job->asked.digest),
@@ -247,12 +273,13 @@ void job_start(struct request *r, const struct job_settings *settings)
                is_kept ? job_apis[settings->api].id : "ask.", is_kept);
     usage_init(&job->usage, request_entity(r).n);
     repeated_init(&job->repeated);
-    merged_init(&job->merged, settings->api, &job->usage);
+    usage_init(&job->unused, 0);
+    merged_init(&job->merged, settings->api, settings->is_stream ? &job->unused : &job->usage);
     prepare_stream(job);
     follow_init(&job->follow, openai_of(r)->queue, &job_events, (struct piece_id){0, 0});
     job->follow.takes_deltas = settings->own == NULL;
     if (settings->own != NULL) {
-        prepare_chunks(job); /* it is known later which query answers it */
+        set_head(job, 0); /* it is known later which query answers it */
     } else {
         if (!is_kept)
             follow_watch(&job->follow, job->asked.topic, job->asked.seq);

@@ -2,13 +2,18 @@
  * job_answer.c - see job_answer.h. */
 #include "services/openai/job_answer.h"
 
+#include "generated/verbs.h"
 #include "services/openai/vectors.h"
 #include "shared/base/clock.h"
 #include "shared/http/request/respond.h"
 
 #include <stdio.h>
 
-enum { COMMENT_MS = 10000, PAUSE_MS = 30000 /* for an engine that continues what was begun */ };
+enum {
+    COMMENT_MS = 10000,
+    PAUSE_MS = 30000,           /* for an engine that continues what was begun */
+    STORED_MAX_BYTES = 9 << 20, /* as lua/queue/door_keep.lua takes it */
+};
 
 /* --- Apis ------------------------------------------------------------------------------------- */
 
@@ -18,12 +23,22 @@ const struct job_api job_apis[OPENAI_API_NR] = {
     [OPENAI_EMBEDDINGS] = {"embeddings", "", "list", ""},
 };
 
+bool job_is_stored(const struct job *job)
+{
+    return job->settings.metadata.n > 0;
+}
+
+/* Puts the members after the id and the kind of object. */
+static void put_created(struct buf *b, const struct job *job)
+{
+    buf_printf(b, "\"created\":%llu,\"model\":", (unsigned long long)job->created_s);
+    buf_put_json(b, job->settings.model);
+}
+
 void job_put_head(struct buf *b, const struct job *job, const char *object)
 {
-    buf_printf(b, "{\"id\":\"%s%s\",\"object\":\"%s\",\"created\":%llu,\"model\":",
-               job_apis[job->settings.api].id, job->asked.first, object,
-               (unsigned long long)(clock_wall_ms() / 1000));
-    buf_put_json(b, job->settings.model);
+    buf_printf(b, "{\"id\":\"%.*s\",\"object\":\"%s\",", STR_ARG(job->id), object);
+    put_created(b, job);
 }
 
 /* --- ends ------------------------------------------------------------------------------------- */
@@ -241,10 +256,10 @@ static void give_delta(struct job *job, struct str delta)
     if (!job->has_given && job->settings.is_stream) /* its caller no longer waits for the first */
         loop_set_deadline(job->r->server->loop, &job->last, JOB_DEADLINE_S * 1000);
     job->has_given = true;
-    if (!job->settings.is_stream) {
+    if (!job->settings.is_stream || job_is_stored(job))
         merged_add(&job->merged, delta);
+    if (!job->settings.is_stream)
         return;
-    }
     if (is_repeatable(job) && leave_out(job, &delta))
         return;
     buf_init(&b, JOB_ANSWER_MAX_BYTES);
@@ -429,16 +444,21 @@ static bool put_embeddings(struct buf *b, const struct job *job)
     return n > 0;
 }
 
-static void put_whole(struct buf *b, const struct job *job, struct str finish_reason)
+static void put_rest(struct buf *b, const struct job *job)
 {
-    job_put_head(b, job, job_apis[job->settings.api].object);
-    merged_put(&job->merged, b, finish_reason);
+    merged_put(&job->merged, b, job->finish);
     buf_lit(b, ",\"usage\":");
     usage_put(&job->usage, b, true);
+}
+
+static void put_whole(struct buf *b, const struct job *job)
+{
+    job_put_head(b, job, job_apis[job->settings.api].object);
+    put_rest(b, job);
     buf_put_char(b, '}');
 }
 
-static void answer_whole(struct job *job, struct str finish_reason)
+static void answer_whole(struct job *job)
 {
     struct buf b;
     bool is_good = true;
@@ -446,7 +466,7 @@ static void answer_whole(struct job *job, struct str finish_reason)
     if (job->settings.api == OPENAI_EMBEDDINGS)
         is_good = put_embeddings(&b, job);
     else
-        put_whole(&b, job, finish_reason);
+        put_whole(&b, job);
     if (!is_good)
         job_fail(job, ERR_ENGINE_FAILED, "The engine has sent no embedding.");
     else if (!job->stream.is_started)
@@ -460,13 +480,35 @@ static void answer_whole(struct job *job, struct str finish_reason)
     buf_fini(&b);
 }
 
-static void end_well(struct job *job, struct str finish_reason)
+static void answer(struct job *job)
 {
-    job_finish(job);
     if (job->settings.is_stream)
-        end_chunks(job, finish_reason);
+        end_chunks(job, job->finish);
     else
-        answer_whole(job, finish_reason);
+        answer_whole(job);
+}
+
+/* Without Redis the client has its answer all the same. */
+static void on_stored(struct request *r, enum err error, struct str reply)
+{
+    (void)error;
+    (void)reply;
+    answer(r->state);
+}
+
+/* Stores what its client gets, and answers then: who has the id finds it. */
+static void store(struct job *job)
+{
+    struct buf b;
+    buf_init(&b, STORED_MAX_BYTES);
+    put_created(&b, job);
+    put_rest(&b, job);
+    if (b.is_over)
+        answer(job);
+    else
+        call_door_keep(request_call(job->r, on_stored), .topic = job->asked.topic,
+                       .seq = job->asked.seq, .answer = buf_str(&b));
+    buf_fini(&b);
 }
 
 static void on_end(struct follow *follow, const struct outcome *o)
@@ -491,8 +533,13 @@ static void on_end(struct follow *follow, const struct outcome *o)
     }
     usage_say_facts(&job->usage, o->facts);
     buf_init(&facts, 4096);
-    end_well(job, finish_of(o, &members, &facts));
+    job->finish = request_copy(job->r, finish_of(o, &members, &facts));
     buf_fini(&facts);
+    job_finish(job);
+    if (job_is_stored(job))
+        store(job);
+    else
+        answer(job);
 }
 
 void job_answer_text(struct job *job, struct str text)
@@ -504,7 +551,9 @@ void job_answer_text(struct job *job, struct str text)
     buf_lit(&delta, "}}],\"usage\":{\"prompt_tokens\":0,\"completion_tokens\":0}}");
     give_delta(job, buf_str(&delta));
     buf_fini(&delta);
-    end_well(job, STR("stop"));
+    job->finish = STR("stop");
+    job_finish(job);
+    answer(job);
 }
 
 const struct follow_events job_events = {.on_piece = on_piece,

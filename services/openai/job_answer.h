@@ -30,13 +30,14 @@ struct job_settings {
     struct str model; /* as the client named it: 1 to OPENAI_MODEL_MAX_BYTES, UTF-8 */
     struct str title; /* of the query, for people */
     struct on_behalf person;
-    struct str topic;   /* that keeps it, a name; at == NULL: none */
-    bool is_stored;     /* without one, a topic of its own keeps it */
-    bool is_stream;     /* not of embeddings */
-    bool has_usage;     /* a stream ends with the usage */
-    bool wants_base64;  /* embeddings */
-    bool is_one_text;   /* another engine may continue the answer */
-    bool is_repeatable; /* an equal request has an equal answer */
+    struct str topic;    /* that keeps it, a name; at == NULL: none */
+    bool is_stored;      /* without one, a topic of its own keeps it */
+    struct str metadata; /* of a chat completion that is kept (metadata.h); else n == 0 */
+    bool is_stream;      /* not of embeddings */
+    bool has_usage;      /* a stream ends with the usage */
+    bool wants_base64;   /* embeddings */
+    bool is_one_text;    /* another engine may continue the answer */
+    bool is_repeatable;  /* an equal request has an equal answer */
 
     /* A model that a service offers, and how it is asked (own_chat.h). NULL: an engine is. */
     const struct own_model *own;
@@ -59,6 +60,10 @@ struct job {
     uint64_t position; /* plus 1; 0: unknown */
     struct asked asked;
     struct own_answer *own; /* NULL: none */
+    struct str id;          /* of the answer, once its query is known */
+    uint64_t created_s;     /* the same */
+    struct usage unused;    /* of `merged`, where chunks count */
+    struct str finish;      /* why the model stopped, if its engine said it */
     uint64_t began_ms;
     bool may_be_queued; /* from asking on, unless it was refused */
     bool has_ended;     /* its query has */
@@ -74,6 +79,8 @@ struct job_api {
 };
 extern const struct job_api job_apis[OPENAI_API_NR];
 
+/* Is the answer stored, so that clients can read it later (lua/queue/kept.lua)? */
+bool job_is_stored(const struct job *job);
 /* Puts `{"id":...,"object":...,"created":...,"model":...`. */
 void job_put_head(struct buf *b, const struct job *job, const char *object);
 /* It is answered from now on: nothing more is followed or waited for. */

@@ -37,10 +37,12 @@ suite('requests that a topic keeps', {}, ({ test, cluster }) => {
     assertProblem(await thread(topic), 404, 'not_found');
   });
 
-  test('with store the id of the answer is its topic', async () => {
+  test('with store it has a topic of its own', async () => {
     const { answer } = await chat({ store: true }, of('bea'));
-    assert.deepEqual(await topicsOf('bea'), { [answer.id]: 'What is kept?' });
-    assert.deepEqual(assertOk(await thread(answer.id))[0].Answer, ['All of it.']);
+    const topics = await topicsOf('bea'), [topic] = Object.keys(topics);
+    assert.deepEqual(topics, { [topic]: 'What is kept?' });
+    assert.ok(answer.id.startsWith(topic));
+    assert.deepEqual(assertOk(await thread(topic))[0].Answer, ['All of it.']);
   });
 
   test('without them, and with store false, nothing is kept', async () => {

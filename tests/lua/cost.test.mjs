@@ -143,6 +143,7 @@ const SPECIAL = {
   unrecommend: { id: () => '1-0' },
   partials: { after: () => '0-0', brief: () => '' },
   user_topics: { after: (bytes) => `1000.${'x'.repeat(bytes - 10)}` },
+  door_list: { after: (bytes) => `1.1000.${'x'.repeat(bytes - 10)}` },
   sync: { name: (bytes, i) => `F${i} ${'x'.repeat(bytes - 10)}` },
   restore_document: { field: (_bytes, i) => ['space', 'created', 'path', 'sha', 'generation', 'vectors', 'job', 'status', 'text_bytes', 'old_text_bytes', 'vectors_n', 'dimension', 'chunks'][i] ?? `f${i}`, value: (_bytes, i) => (i === 4 ? '0' : '7') },
 };

@@ -51,6 +51,12 @@ export class Data {
     return reply;
   }
 
+  // 16 pairs, as y:<seq> has them.
+  metadata() {
+    const value = this.text(3000);
+    return `\n${Array.from({ length: 16 }, (_, i) => `"k${i}":"${value}"\n`).join('')}`;
+  }
+
   // Rows of a topic as they are after their end, without going through the queue.
   async rows(topic, n, { state = () => 'C "no"', user = 'alice', tail = this.tail(), answer } = {}) {
     for (let seq = 1; seq <= n; seq++) {

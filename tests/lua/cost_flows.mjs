@@ -54,9 +54,27 @@ export const flows = {
       else await m.expect(/^ok/, 'release', 0, topic, lease, 'E', '', '"no"', 'fail', '', `{"message":${m.json(8000)}}`);
       for (const how of ['left', 'over']) await m.expect(/^ok/, 'door_leave', topic, 1, topic, topic, '', how);
     }
-    await m.expect(/^ok/, 'door_add', 0, 'k', 'k', 'e', 'alice', 'F', 'chat/m', 1, 100, tailOf(), request, '', '', 2 ** 40);
+    await m.expect(/^ok/, 'door_add', 0, 'k', 'k', 'e', 'alice', 'F', 'chat/m', 1, 100, tailOf(), request, '', m.metadata(), '', 2 ** 40);
     for (const how of ['left', 'over']) await m.expect(/^ok/, 'door_leave', 'k', 1, 'k', 'e', '1', how);
     await m.call('sweep_asks');
+  },
+
+  async 'chat completions that are stored, as large as they may be'(m) {
+    const answer = `"choices":[${m.json(8 << 20)}]`;
+    await m.rows('t', 3, { state: () => 'D', answer: lines(`[${m.json(ANSWER)}]`, 'null', 'null', 1500, 'F') });
+    await m.cmd('HSET', m.key('t:t'), 'stored', '1 F alice');
+    for (const seq of [1, 2, 3]) await m.cmd('HSET', m.key('t:t'), `y:${seq}`, `a${m.metadata()}`, `r:${seq}`, m.json(9 << 20));
+    await m.expect(/^ok/, 'door_keep', 't', 2, answer);
+    for (const what of ['answer', 'request']) await m.expect(/^ok/, 'door_show', 0, 't', 2, 'F', 'alice', 'a', what);
+    await m.expect(/^ok/, 'door_note', 0, 't', 2, 'F', 'alice', 'a', m.metadata(), 2 ** 40);
+    for (const back of ['', '1']) await m.expect(/^ok/, 'door_list', 0, 'alice', 'F', '', back, 100, '', m.metadata());
+    await m.expect(/^ok/, 'door_delete', 0, 't', 2, 'F', 'alice', 'a');
+  },
+
+  async 'chat completions among very many other queries'(m) {
+    await m.rows('t', m.n(20_000), { tail: tailOf() });
+    for (let i = 0; i < m.n(2000); i++) await m.rows(`t${i}`, 1, { tail: tailOf() });
+    for (const back of ['', '1']) await m.expect(/^ok/, 'door_list', 0, 'alice', 'F', '', back, 100, '', '');
   },
 
   async 'a topic of large rows'(m) {

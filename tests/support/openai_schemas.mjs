@@ -4,8 +4,8 @@
 // Parley serves and what they refer to, without prose; MIT).
 //
 //   fits('ListModelsResponse', value)     returns the value; throws when it is not of that schema
-//   fitsAnswer(path, status, value)       the same for an answer of that route
-//   fitsEvent(path, value)                the same for an event of its stream, which is a chunk or an error
+//   fitsAnswer({method, path}, status, value)   the same for an answer of that route
+//   fitsEvent(request, value)              the same for an event of its stream, which is a chunk or an error
 //
 // Without the packages that it takes from npm nothing is held to anything.
 import assert from 'node:assert/strict';
@@ -28,6 +28,10 @@ function readSpecification() {
   properties.choices.items.properties.finish_reason = { enum: [...properties.choices.items.properties.finish_reason.enum, null] };
   // Nor that embeddings are texts where base64 was asked for.
   schemas.Embedding.properties.embedding = { anyOf: [schemas.Embedding.properties.embedding, { type: 'string', pattern: '^[A-Za-z0-9+/]+=*$' }] };
+  // It lists messages of users, whose role its schema does not know.
+  const message = schemas.ChatCompletionMessageList.properties.data.items.allOf;
+  message[0] = structuredClone(schemas.ChatCompletionResponseMessage);
+  message[0].properties.role = { type: 'string' };
   return specification;
 }
 
@@ -47,26 +51,30 @@ export function fits(schema, value) {
   return value;
 }
 
-// By the path without its folder.
+// By the method and the path without its folder.
 const ROUTES = [
-  [/^\/models\/?$/, 'ListModelsResponse'],
-  [/^\/models\/./, 'Model'],
-  [/^\/chat\/completions\/?$/, 'CreateChatCompletionResponse', 'CreateChatCompletionStreamResponse'],
-  [/^\/completions\/?$/, 'CreateCompletionResponse', 'StreamedCompletion'],
-  [/^\/embeddings\/?$/, 'CreateEmbeddingResponse'],
+  [/^[A-Z]+ \/models\/?$/, 'ListModelsResponse'],
+  [/^[A-Z]+ \/models\/./, 'Model'],
+  [/^GET \/chat\/completions\/?$/, 'ChatCompletionList'],
+  [/^DELETE \/chat\/completions\/[^/]+\/?$/, 'ChatCompletionDeleted'],
+  [/^[A-Z]+ \/chat\/completions\/[^/]+\/?$/, 'CreateChatCompletionResponse'],
+  [/^[A-Z]+ \/chat\/completions\/[^/]+\/messages\/?$/, 'ChatCompletionMessageList'],
+  [/^POST \/chat\/completions\/?$/, 'CreateChatCompletionResponse', 'CreateChatCompletionStreamResponse'],
+  [/^[A-Z]+ \/completions\/?$/, 'CreateCompletionResponse', 'StreamedCompletion'],
+  [/^[A-Z]+ \/embeddings\/?$/, 'CreateEmbeddingResponse'],
 ];
 
-function routeOf(path) {
-  const rest = path.split('?')[0].replace(/^(\/openai)?\/v1/, '');
+function routeOf({ method = 'POST', path }) {
+  const rest = `${method} ${path.split('?')[0].replace(/^(\/openai)?\/v1/, '')}`;
   const found = ROUTES.find(([pattern]) => pattern.test(rest));
   assert.ok(found, `${path}: no schema of OpenAI's is known for it`);
   return found;
 }
 
-export function fitsAnswer(path, status, value) {
-  return fits(status >= 400 ? 'ErrorResponse' : routeOf(path)[1], value);
+export function fitsAnswer(request, status, value) {
+  return fits(status >= 400 ? 'ErrorResponse' : routeOf(request)[1], value);
 }
 
-export function fitsEvent(path, value) {
-  return fits('error' in value ? 'ErrorResponse' : routeOf(path)[2], value);
+export function fitsEvent(request, value) {
+  return fits('error' in value ? 'ErrorResponse' : routeOf(request)[2], value);
 }

@@ -187,7 +187,7 @@ class Checker {
     if (request.method === 'HEAD' || text === undefined) return;
     const fault = this.faultOf(media.get('schema'), type === JSON_TYPE || type === PROBLEM_TYPE ? JSON.parse(text) : text);
     if (fault) fail(request, status, fault, text);
-    if (isOfDoor(request, headers)) fitsAnswer(request.path, status, JSON.parse(text));
+    if (isOfDoor(request, headers)) fitsAnswer(request, status, JSON.parse(text));
     if (status < 300) this.checkRequest(request, status);
   }
 
@@ -226,7 +226,7 @@ class Checker {
       if (!schema) fail(request, status, `the event ${event} is not listed`, JSON.stringify(data));
       const fault = this.faultOf(schema, data);
       if (fault) fail(request, status, `the event ${event}: ${fault}`, JSON.stringify(data));
-      if (isBelowDoor(request.path)) fitsEvent(request.path, data);
+      if (isBelowDoor(request.path)) fitsEvent(request, data);
     };
   }
 

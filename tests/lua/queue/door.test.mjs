@@ -247,8 +247,14 @@ scripts('an equal request', ({ test, shard }) => {
 });
 
 scripts('door_add', ({ test, shard }) => {
-  const add = ({ topic = 't', asker = 'a', user = 'alice', digest = 'd', own = '', stored = '', each = '', request = REQUEST } = {}) =>
-    shard.call('door_add', 0, topic, asker, digest, user, 'Frontend_1', MODEL, 1, 100, TAIL, request, '', own, stored, each);
+  // The reply, without the place of the topic, which is its score.
+  const add = async ({ topic = 't', asker = 'a', user = 'alice', digest = 'd', own = '', stored = '', each = '', request = REQUEST, metadata = '' } = {}) => {
+    const reply = await shard.call('door_add', 0, topic, asker, digest, user, 'Frontend_1', MODEL, 1, 100, TAIL, request, '', metadata, own, stored, each);
+    if (!/^(ok|attached)/.test(reply)) return reply;
+    const list = reply.split('\n'), place = list.pop();
+    assert.equal(Number(place), Math.round((await shard.cmd('ZSCORE', shard.key(`topics:${user}`), topic)) * 1000));
+    return list.join('\n');
+  };
   const leave = (how, asker = 'a', seq = 1) => shard.call('door_leave', 't', seq, asker, 'd', '1', how);
   const topic = () => shard.get('t:t');
 
@@ -263,6 +269,16 @@ scripts('door_add', ({ test, shard }) => {
     assert.equal(found['x:2'], 'n1 b b');
     assert.equal(found.stored, undefined);
     assert.deepEqual(await shard.cmd('ZRANGE', shard.key('topics:alice'), 0, -1), ['t']);
+  });
+
+  test('a chat completion has the name of its request and its metadata, which count', async () => {
+    await shard.seed(seen());
+    await add({ stored: 1 << 20 });
+    const before = Number((await topic()).stored.split(' ')[0]);
+    await add({ asker: 'b', digest: 'e', stored: 1 << 20, metadata: '\n"k":"v"\n' });
+    const found = await topic();
+    assert.deepEqual([found['y:1'], found['y:2']], [undefined, 'b\n"k":"v"\n']);
+    assert.equal(Number(found.stored.split(' ')[0]), 2 * before + found['y:2'].length);
   });
 
   test('of another user it is missing, and what is stored is counted and limited', async () => {
