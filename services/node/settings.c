@@ -70,7 +70,7 @@ static void put_shared_settings(struct settings *s)
         "lease-seconds",  "delivery-seconds", "max-attempts",      "queue-max",
         "retention-days", "auth-sha1",        "body-max-bytes",    "model-fallback-seconds",
         "cors-origins",   "owner-max-mib",    "public-collection", "public-max-waiting",
-        "ask-seconds",    "upload-max-mib",   "durability"};
+        "ask-seconds",    "upload-max-mib",   "openai-body-mib",   "durability"};
     struct buf *b = &s->shared_settings;
     buf_init(b, SHARED_SETTINGS_MAX_BYTES - 1);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {

@@ -10,10 +10,14 @@
 #include "services/node/service.h"
 
 enum {
-    OPENAI_BODY_BYTES = 4 << 20, /* with images */
+    OPENAI_BODY_MOST_MIB = 4, /* what --openai-body-mib may be at most */
+    OPENAI_BODY_BYTES = OPENAI_BODY_MOST_MIB << 20,
     OPENAI_MODEL_MAX_BYTES = 128,
     OPENAI_CHOICES_MAX = 128,
 };
+
+/* What --openai-body-mib says, for the whole process; does not change once it is read. */
+extern size_t openai_body_bytes;
 
 struct openai {
     struct server *server;

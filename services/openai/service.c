@@ -5,6 +5,24 @@
 
 #include "shared/base/mem.h"
 
+static const struct config_group options = {
+    "OpenAI's interface",
+    (const struct config_option[]){
+        OPTION_NUMBER("openai-body-mib", "N", "4", 1, OPENAI_BODY_MOST_MIB,
+                      "Maximum size of a request at /v1, in MiB; longer ones get 413. At most 4, "
+                      "since its engine gets it as one message, escaped as JSON once more, which "
+                      "engines of any version must be able to read."),
+        {0}}};
+
+size_t openai_body_bytes = OPENAI_BODY_BYTES;
+
+static bool read_settings(const struct service_process *process, void **ret_settings)
+{
+    openai_body_bytes = config_number(process->config, "openai-body-mib") << 20;
+    *ret_settings = NULL;
+    return true;
+}
+
 static void *create(struct server *server, struct queue *queue, const void *settings)
 {
     struct openai *openai = mem_zeroed(sizeof *openai);
@@ -28,7 +46,9 @@ const struct service openai_service = {
     .name = "openai",
     .summary = "OpenAI's interface: /v1",
     .comes_with = "broker",
+    .groups = (const struct config_group *const[]){&options, NULL},
     .routes = openai_routes,
+    .read = read_settings,
     .create = create,
     .end = end,
     .destroy = destroy,

@@ -52,6 +52,18 @@ suite('hostile requests', { args: ['--threads=1'] }, ({ test, cluster }) => {
   });
 });
 
+suite('requests of one MiB at most', { nodes: 1, args: ['--openai-body-mib=1'] }, ({ test, cluster }) => {
+  test('a longer one gets 413 in each way, by its head or its bytes, and one of that length is taken', async () => {
+    const body = (bytes) => JSON.stringify({ model: 'llama3', messages: [], filler: 'x'.repeat(bytes - 44) });
+    assert.equal(body(1 << 20).length, 1 << 20);
+    for (const path of ['/v1/chat/completions', '/v1/completions', '/v1/embeddings']) {
+      const error = assertOpenaiError(await ask(cluster, 'POST', path, { body: body((1 << 20) + 1) }), 413, 'too_large');
+      assert.match(error.message, /1 MiB|1048576/);
+    }
+    assertOpenaiError(await ask(cluster, 'POST', '/v1/chat/completions', { body: body(1 << 20) }), 400); // no message
+  });
+});
+
 suite('many long requests that wait', { nodes: 1, args: ['--threads=1', '--body-memory-mib=16'] }, ({ test, cluster }) => {
   test('a node holds as many as it has memory for bodies, refuses others with 503, and has all of it again when they have left', async () => {
     await engineOf(cluster);

@@ -6,6 +6,8 @@
 
 size_t route_body_max(const struct server *server, const struct route *route)
 {
+    if (route->body_setting != NULL)
+        return *route->body_setting;
     return route->body_max_bytes != 0 ? route->body_max_bytes : server->config->body_max_bytes;
 }
 

@@ -64,6 +64,7 @@ struct route {
     /* Maximum body; 0: the server's (struct server_config). A route without roles takes at most
      * ADMIT_PUBLIC_BYTES (admit.h). */
     size_t body_max_bytes;
+    const size_t *body_setting;  /* the same from a setting, read before there is a server */
     enum err too_large;          /* error for larger bodies; ERR_OK: ERR_TOO_LARGE */
     problem_writer *put_problem; /* writes its errors; NULL: problem_put */
     enum audit_event audit;
