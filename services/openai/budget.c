@@ -3,7 +3,9 @@
 #include "services/openai/budget.h"
 
 #include "generated/verbs.h"
+#include "services/openai/owed.h"
 #include "shared/ask/reply.h"
+#include "shared/base/mem.h"
 #include "shared/http/request/explain.h"
 
 #include <stdio.h>
@@ -126,14 +128,32 @@ void budget_refuse(struct request *r, enum err error, struct str reply)
     refuse(r, budget, lines_next_u64(&lines));
 }
 
+struct release {
+    struct owed owed;
+    struct str id;
+    bool is_void;
+    char names[];
+};
+
+static void send_release(struct owed *owed, struct call_start start)
+{
+    const struct release *release = container_of(owed, struct release, owed);
+    call_budget_release(start, .account = owed->home, .id = release->id,
+                        .is_void = release->is_void);
+}
+
 static void release(struct budget *budget, const struct request *r, bool is_void)
 {
-    struct queue *queue = openai_of(r)->queue;
-    struct str account = r->account->name_token;
+    struct str account = r->account->name_token, id = budget->id;
+    struct release *release = mem_zeroed(sizeof *release + account.n + id.n);
     budget->is_counted = false;
-    if (turn_is_up(shards_turn(queue_shards(queue), account))) /* else its time ends it */
-        call_budget_release(shards_forget(queue_shards(queue)), .account = account,
-                            .id = budget->id, .is_void = is_void);
+    release->owed.home.at = memcpy(release->names, account.at, account.n);
+    release->owed.home.n = account.n;
+    release->id.at = memcpy(release->names + account.n, id.at, id.n);
+    release->id.n = id.n;
+    release->is_void = is_void;
+    release->owed.send = send_release;
+    owed_start(openai_of(r), &release->owed, 0);
 }
 
 void budget_pass(struct budget *budget, const struct request *r, bool is_certain)

@@ -3,6 +3,7 @@
 #include "services/openai/leaving.h"
 
 #include "generated/verbs.h"
+#include "services/openai/owed.h"
 #include "shared/base/mem.h"
 
 #include <openssl/evp.h>
@@ -11,9 +12,7 @@
 enum { CANCEL_AFTER_MS = 2000, TOPIC_BYTES = 64 };
 
 struct leaving {
-    struct list_link link;
-    struct openai *openai;
-    struct deadline deadline;
+    struct owed owed;
     struct asked asked;
     char topic[];
 };
@@ -62,48 +61,29 @@ void asked_init(struct asked *asked, struct request *r, const struct on_behalf *
 
 /* --- leaving ---------------------------------------------------------------------------------- */
 
-static void leave(struct openai *openai, const struct asked *asked, enum verb_door_leave_how how)
+static void leave(struct call_start start, const struct asked *asked, enum verb_door_leave_how how)
 {
-    struct turn *turn = shards_turn(queue_shards(openai->queue), asked->topic);
-    if (!turn_is_up(turn))
-        return; /* what a node leaves there is swept */
-    call_door_leave(turn_forget(turn), .topic = asked->topic, .seq = asked->seq,
-                    .asker = str_of(asked->asker), .digest = str_of(asked->digest),
-                    .is_kept = asked->is_kept, .how = how);
+    call_door_leave(start, .topic = asked->topic, .seq = asked->seq, .asker = str_of(asked->asker),
+                    .digest = str_of(asked->digest), .is_kept = asked->is_kept, .how = how);
 }
 
-static void drop(struct leaving *leaving)
+static void send_over(struct owed *owed, struct call_start start)
 {
-    loop_cancel_deadline(leaving->openai->server->loop, &leaving->deadline);
-    list_remove(&leaving->link);
-    free(leaving);
-}
-
-static void on_deadline(struct deadline *deadline)
-{
-    struct leaving *leaving = container_of(deadline, struct leaving, deadline);
-    leave(leaving->openai, &leaving->asked, DOOR_LEAVE_OVER);
-    drop(leaving);
+    leave(start, &container_of(owed, struct leaving, owed)->asked, DOOR_LEAVE_OVER);
 }
 
 void leaving_start(struct openai *openai, const struct asked *asked, enum leaving_how how)
 {
-    if (how == LEAVING_SERVED) {
-        leave(openai, asked, DOOR_LEAVE_SERVED);
+    struct turn *turn = shards_turn(queue_shards(openai->queue), asked->topic);
+    if (turn_is_up(turn)) /* else an equal request does not take it over */
+        leave(turn_forget(turn), asked,
+              how == LEAVING_SERVED ? DOOR_LEAVE_SERVED : DOOR_LEAVE_LEFT);
+    if (how == LEAVING_SERVED)
         return;
-    }
-    leave(openai, asked, DOOR_LEAVE_LEFT);
     struct leaving *leaving = mem_zeroed(sizeof *leaving + asked->topic.n);
-    leaving->openai = openai;
-    leaving->deadline.on_expire = on_deadline;
     leaving->asked = *asked;
     leaving->asked.topic.at = memcpy(leaving->topic, asked->topic.at, asked->topic.n);
-    list_append(&openai->leaving, &leaving->link);
-    loop_set_deadline(openai->server->loop, &leaving->deadline, CANCEL_AFTER_MS);
-}
-
-void leaving_fini(struct openai *openai)
-{
-    list_for_each (struct leaving, leaving, &openai->leaving, link)
-        drop(leaving);
+    leaving->owed.home = leaving->asked.topic;
+    leaving->owed.send = send_over;
+    owed_start(openai, &leaving->owed, CANCEL_AFTER_MS);
 }

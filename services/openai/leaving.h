@@ -2,8 +2,8 @@
  *
  * leaving: which query a request of a door is about, and what becomes of it when the client has
  * gone (lua/queue/doors.lua, door_leave.lua). For 2 s, or a minute once it is answered, an equal
- * request may take it over; then it is cancelled, so that its engine is free soon. Outlives the
- * requests; ends with its service. On the loop's thread.
+ * request may take it over; then it is cancelled, so that its engine is free soon, or once Redis is
+ * there again (owed.h). On the loop's thread.
  */
 #ifndef PARLEY_SERVICES_OPENAI_LEAVING_H
 #define PARLEY_SERVICES_OPENAI_LEAVING_H
@@ -30,7 +30,4 @@ void asked_init(struct asked *asked, struct request *r, const struct on_behalf *
                 enum openai_api api, struct str topic, const char *prefix, bool is_kept);
 /* `asked` is copied. */
 void leaving_start(struct openai *openai, const struct asked *asked, enum leaving_how how);
-/* The loop has ended: what is left here is swept by other nodes (lua/queue/sweep_asks.lua). */
-void leaving_fini(struct openai *openai);
-
 #endif

@@ -22,7 +22,8 @@ extern size_t openai_body_bytes;
 struct openai {
     struct server *server;
     struct queue *queue;
-    struct list leaving; /* leaving.h */
+    struct list owed; /* owed.h */
+    unsigned owed_n;
 };
 
 static inline struct openai *openai_of(const struct request *r)

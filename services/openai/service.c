@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * service.c - OpenAI's interface as one of the node's services (services/node/service.h). It comes
  * with the broker, whose queue it is. */
-#include "services/openai/leaving.h"
+#include "services/openai/owed.h"
 
 #include "shared/base/mem.h"
 
@@ -33,12 +33,12 @@ static void *create(struct server *server, struct queue *queue, const void *sett
 
 static void end(void *state)
 {
-    leaving_fini(state);
+    owed_fini(state);
 }
 
 static void destroy(void *state)
 {
-    leaving_fini(state); /* of requests that went with the loop */
+    owed_fini(state); /* of requests that went with the loop */
     free(state);
 }
 

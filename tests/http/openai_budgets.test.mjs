@@ -13,6 +13,7 @@ const accounts = {
   ...ACCOUNTS,
   ...user('Few', { requests_per_minute: 3 }),
   ...user('One', { max_concurrent: 1 }),
+  ...user('Away', { max_concurrent: 1 }),
   ...user('Daily', { tokens_per_day: 25 }),
   ...user('Crowd', { tokens_per_day: 300, max_concurrent: 5 }),
 };
@@ -158,6 +159,16 @@ suite('budgets of accounts', { accounts, sweep: false }, ({ test, cluster }) => 
     await cluster.redis.cmd('ZADD', running, 'XX', Number(until) - 61_000, member); // a minute later
     await cluster.redis.cmd('ZREM', nodes, member.split(' ')[0]);
     assert.ok(await hasPlace('One'));
+  });
+
+  test('a client that hangs up while Redis cannot be written to frees its place when it can', async () => {
+    const { stream } = await begin('Away');
+    assert.equal(await hasPlace('Away'), false);
+    await cluster.redis.cmd('REPLICAOF', '127.0.0.1', 1);
+    stream.abort();
+    await new Promise((resolve) => setTimeout(resolve, 3000)); // its query would have been cancelled by now
+    await cluster.redis.cmd('REPLICAOF', 'NO', 'ONE');
+    await eventually(async () => (await chat(cluster, 'Away', { model: 'nobody' })).status === 404, { what: 'there is a place' });
   });
 
   test('an account reads its own usage, and an operator that of each', async () => {
