@@ -16,7 +16,7 @@ enum {
     OPENAI_CHOICES_MAX = 128,
 };
 
-/* What --openai-body-mib says, for the whole process; does not change once it is read. */
+/* The limit that --openai-body-mib sets, for the whole process; read before there is a node. */
 extern size_t openai_body_bytes;
 
 struct openai {

@@ -93,3 +93,40 @@ suite('many long requests that wait', { nodes: 1, args: ['--threads=1', '--body-
     assert.equal((await last.response).status, 200);
   });
 });
+
+suite('300 requests of 1 MiB that wait, on a node as it is by default', { nodes: 1, args: ['--threads=1'] }, ({ test, cluster }) => {
+  test('about 250 are held and the others get 503 with Retry-After, while short requests, and long ones of others later, are answered', async () => {
+    await engineOf(cluster);
+    const content = 'x'.repeat(MIB - 4096);
+    const held = [];
+    const open = (i) => {
+      const body = { model: 'llama3', messages: [{ role: 'user', content }] };
+      const opened = cluster.open('POST', '/v1/chat/completions', { as: 'Frontend_1', headers: { 'x-parley-user': `waits-${i}` }, body, localAddress: `127.8.3.${(i % 3) + 1}` });
+      opened.response.then((response) => (opened.refused = response), () => {});
+      held.push(opened);
+      return opened;
+    };
+    const waiting = async () => (await cluster.redis.cmd('KEYS', '*:t:ask.*')).length;
+    for (let i = 0; i < 300; i += 20) {
+      for (let k = i; k < i + 20; k++) open(k);
+      await eventually(async () => held.filter(({ refused }) => refused).length + (await waiting()) >= held.length, { what: 'each is refused or queued' });
+    }
+    const refused = held.filter((one) => one.refused);
+    assert.ok(held.length - refused.length <= 256 && held.length - refused.length >= 240, `${refused.length} of ${held.length} are refused`);
+    for (const one of refused) {
+      assertOpenaiError(one.refused, 503, 'busy');
+      assert.ok(Number(one.refused.headers['retry-after']) >= 1);
+    }
+    const engine = await engineOf(cluster, { models: 'short' });
+    const short = chat(cluster, { model: 'short', messages, store: true });
+    await engine.take(engine.parked);
+    assertOk(await engine.answer([deltaOf({ content: 'ok' }, { finish_reason: 'stop' })]));
+    assertOk(await short);
+    assert.equal((await cluster.request('GET', '/readyz')).status, 200);
+    for (const one of held) one.abort();
+    await eventually(async () => (await waiting()) === 0, { what: 'all have left' });
+    open(301);
+    await eventually(async () => (await waiting()) === 1, { what: 'there is room again' });
+    held.at(-1).abort();
+  });
+});
