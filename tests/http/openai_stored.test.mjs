@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import OpenAI, { NotFoundError } from 'openai';
 import { ACCOUNTS, assertOk, assertOpenaiError, eventually, newTopic, suite } from '../support/harness.mjs';
 import { ask, deltaOf, Engine, engineOf, fits, openChat, tokenOf } from '../support/openai.mjs';
+import { unzip } from '../support/zip.mjs';
 
 const BODY = { model: 'llama3', messages: [{ role: 'user', content: 'What is kept?' }] };
 const ROUTE = '/v1/chat/completions';
@@ -274,8 +275,9 @@ suite('chat completions that are stored', {}, ({ test, cluster }) => {
 
   test('they leave with the data of their user, and its export has them', async () => {
     const options = somebody(), user = options.headers['x-parley-user'], { id } = await create({}, options);
-    const exported = await cluster.request('GET', `/api/users/${user}/export`, { as: 'Frontend_1', raw: true });
-    assert.equal(exported.status, 200);
+    const exported = await cluster.request('GET', `/api/users/${user}/export`, { as: 'Frontend_1' });
+    const [{ Queries: [{ Query, Answer }] }] = JSON.parse(unzip(exported.body).get('topics.json').toString());
+    assert.deepEqual([Query, Answer], ['What is kept?', ['All of it.']]);
     await eventually(async () => assertOk(await cluster.request('DELETE', `/api/users/${user}`, { as: 'Frontend_1' }), 202).Done, { what: 'it is deleted' });
     assertOpenaiError(await show(id, options), 404, 'not_found');
     assert.deepEqual(ids(await list(options)), []);
