@@ -9,6 +9,7 @@
     ROW(workflow)                                                                                  \
     ROW(bots)                                                                                      \
     ROW(openai)                                                                                    \
+    ROW(mcp)                                                                                       \
     ROW(web)                                                                                       \
     ROW(indexer)
 

@@ -27,6 +27,9 @@ static h2o_req_t *record_of(const struct inner_call *call)
         h2o_add_header_by_str(&h2o->pool, &h2o->headers, H2O_STRLIT("x-request-id"), 0, NULL,
                               id.base, id.len);
     }
+    if (call->takes_events)
+        h2o_add_header_by_str(&h2o->pool, &h2o->headers, H2O_STRLIT("accept"), 0, NULL,
+                              H2O_STRLIT("text/event-stream"));
     return h2o;
 }
 

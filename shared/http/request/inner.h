@@ -2,11 +2,11 @@
  *
  * inner: a request of the node's own code to one of its routes, as an account that has proved
  * itself elsewhere, on a WebSocket for instance, or as nobody. It passes the same checks and limits
- * as a request of a client, and its handler does not notice the difference. Streams and upgrades
- * are not possible. On the loop's thread.
+ * as a request of a client, and its handler does not notice the difference. Upgrades are not
+ * possible. On the loop's thread.
  *
- *     inner_start(&inner, server, &call);     runs the handler; on_answer may run inside it
- *     inner_end(&inner, true);                once the answer has arrived
+ *     inner_start(&inner, server, &call);     runs the handler; callbacks may run inside it
+ *     inner_end(&inner, true);                once the answer has arrived, outside of callbacks
  *
  * Lives in its owner, which ends it before its memory goes. What the handler has begun ends with
  * it, as if a client had left.
@@ -20,6 +20,11 @@ struct inner {
     struct request *request; /* NULL: it has not begun, or has ended */
     /* The whole answer, which lives until inner_end. Runs once. */
     void (*on_answer)(struct inner *inner, int status, struct str body);
+    /* If it takes events and its handler streams: one event, then the next, as they come. `event`
+     * and `data` live until the callback returns. */
+    void (*on_event)(struct inner *inner, const char *event, struct str data);
+    /* The stream has ended, after its last event. Runs once, instead of on_answer. */
+    void (*on_end)(struct inner *inner);
 };
 
 struct inner_call {
@@ -30,6 +35,7 @@ struct inner_call {
     const char *method;
     struct str target; /* path and query */
     struct str body;   /* n == 0: none */
+    bool takes_events; /* its owner has on_event and on_end */
 };
 
 /* Copies what `call` points to, except the account. A route that does not exist, or that does

@@ -393,7 +393,8 @@ void respond_start_stream(struct request *r, const char *content_type, h2o_gener
     put_header(r, "x-accel-buffering", STR("no"));
     count(r, 200);
     r->exchange.is_stream = true;
-    h2o_start_response(r->exchange.h2o, generator);
+    if (r->inner == NULL)
+        h2o_start_response(r->exchange.h2o, generator);
 }
 
 void respond_start_download(struct request *r, const char *content_type, const char *disposition,

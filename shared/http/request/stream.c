@@ -3,21 +3,37 @@
  *
  * Two buffers take turns: one is with libh2o until it asks for more (on_proceed), the other
  * collects. libh2o takes one h2o_send at a time and needs its bytes until then. A reader that left
- * is noticed by a failed write, which is another purpose of the comments. */
+ * is noticed by a failed write, which is another purpose of the comments.
+ *
+ * The stream of a request of the node's own code (inner.h) has no bytes: its events go to their
+ * owner as they are put, and nothing waits. */
 #include "shared/http/request/stream.h"
 
 #include "shared/auth/token.h"
 #include "shared/base/log.h"
 #include "shared/http/request/accept.h"
+#include "shared/http/request/inner.h"
 #include "shared/http/request/problem.h"
 #include "shared/http/wire/connection.h"
 
 enum { COMMENT_EVERY_MS = 15000 };
 
+static void end_inner(struct stream *s)
+{
+    if (!stream_is_over(s))
+        return;
+    s->is_ended = true;
+    s->r->inner->on_end(s->r->inner);
+}
+
 void stream_flush(struct stream *s)
 {
     if (!s->is_started || s->is_sending || s->is_ended)
         return;
+    if (s->r->inner != NULL) {
+        end_inner(s);
+        return;
+    }
     if (s->is_cut) {
         s->is_ended = true;
         connection_cut(&s->r->exchange, ":\n\n");
@@ -78,7 +94,7 @@ static void note_put(struct stream *s)
 
 static void put_text(struct stream *s, struct str text)
 {
-    if (s->is_cut)
+    if (s->is_cut || s->r->inner != NULL)
         return;
     buf_put(&s->out, text);
     note_put(s);
@@ -104,6 +120,10 @@ void stream_put(struct stream *s, const char *event, struct str id, struct str d
 {
     if (stream_is_over(s))
         return;
+    if (s->r->inner != NULL) {
+        s->r->inner->on_event(s->r->inner, event, data);
+        return;
+    }
     struct str name = event == NULL ? STR("") : str_of(event);
     const struct str lines[2][2] = {{STR("event: "), name}, {STR("data: "), data}};
     if (id.n > 0) {

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * call: answers a message with what a request of the node's own is answered (inner.h): as JSON in
+ * one piece, or as server-sent events with notes of its progress before. If the client leaves, that
+ * request ends as if its own client had left. In the request's memory, on the loop's thread.
+ *
+ *   call_start --inner_start--> on_answer ------------------> the result
+ *        |                  \-> on_event (progress) -> done -> the result
+ *        |  the client leaves, or the account loses its right
+ *        +--> on_left / on_gone: inner_end
+ */
+#ifndef PARLEY_SERVICES_MCP_CALL_H
+#define PARLEY_SERVICES_MCP_CALL_H
+
+#include "services/mcp/mcp.h"
+#include "shared/http/request/inner.h"
+#include "shared/http/request/stream.h"
+
+struct mcp_call;
+
+/* How an answer of the inner request becomes a result. */
+struct mcp_call_kind {
+    /* Puts the whole message: the answer with its status, which may be an error. */
+    void (*put)(struct mcp_call *call, struct buf *b, int status, struct str body);
+};
+
+struct mcp_call {
+    struct mcp_message message; /* its params are gone once it has started */
+    const struct mcp_call_kind *kind;
+    const void *about; /* the kind's own */
+    struct inner inner;
+    struct left_listener left;
+    bool is_answered;
+};
+
+/* Returns one in the request's pool. */
+struct mcp_call *call_create(const struct mcp_message *message, const struct mcp_call_kind *kind,
+                             const void *about);
+/* Starts it. The route must exist on this node and admit the account (call_can). */
+void call_start(struct mcp_call *call, const char *method, struct str target, struct str body);
+
+/* Returns whether this node has the route. Paths with `{name}` are as their tables have them. */
+bool call_can(const struct server *server, const char *method, const char *path);
+
+/* Puts what an error of the inner request says: its detail and, if it says so, when to try again.
+ */
+void call_put_error_text(struct buf *b, const struct inner *inner, struct str body);
+
+#endif

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: MIT
+ * tools.c - see tools.h. */
+#include "services/mcp/tools.h"
+
+#include "services/mcp/call.h"
+#include "services/mcp/rpc.h"
+#include "shared/ask/on_behalf.h"
+#include "shared/base/json.h"
+#include "shared/http/request/explain.h"
+#include "shared/http/request/respond.h"
+#include "shared/http/request/router.h"
+#include "shared/text/text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+enum { LIST_MAX_BYTES = 64 << 10, TARGET_MAX_BYTES = 16 << 10, ID_BYTES = 36, NAMES_MAX = 512 };
+
+/* --- tools/list ------------------------------------------------------------------------------- */
+
+static void put_arg(struct buf *b, const struct tool_arg *arg)
+{
+    static const char *const types[] = {"string", "string", "integer", "boolean"};
+    buf_put_json(b, str_of(arg->name));
+    buf_printf(b, ":{\"type\":\"%s\",\"description\":", types[arg->kind]);
+    buf_put_json(b, str_of(arg->description));
+    if (arg->kind == ARG_TEXT)
+        buf_printf(b, ",\"minLength\":%u,\"maxLength\":%u", arg->min, arg->max);
+    if (arg->kind == ARG_NUMBER)
+        buf_printf(b, ",\"minimum\":%u,\"maximum\":%u", arg->min, arg->max);
+    if (arg->kind == ARG_ID)
+        buf_lit(b, ",\"pattern\":\"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$\"");
+    buf_put_char(b, '}');
+}
+
+static void put_schema(struct buf *b, const struct tool_arg *args)
+{
+    bool is_first = true;
+    buf_lit(b, "{\"type\":\"object\",\"properties\":{");
+    for (const struct tool_arg *arg = args; arg->name != NULL; arg++) {
+        if (arg > args)
+            buf_put_char(b, ',');
+        put_arg(b, arg);
+    }
+    buf_lit(b, "},\"required\":[");
+    for (const struct tool_arg *arg = args; arg->name != NULL; arg++) {
+        if (!arg->is_required)
+            continue;
+        if (!is_first)
+            buf_put_char(b, ',');
+        buf_put_json(b, str_of(arg->name));
+        is_first = false;
+    }
+    buf_lit(b, "],\"additionalProperties\":false}");
+}
+
+static void put_tool(struct buf *b, const struct tool *tool)
+{
+    buf_lit(b, "{\"name\":");
+    buf_put_json(b, str_of(tool->name));
+    buf_put_key(b, "title");
+    buf_put_json(b, str_of(tool->title));
+    buf_put_key(b, "description");
+    buf_put_json(b, str_of(tool->description));
+    buf_put_key(b, "inputSchema");
+    put_schema(b, tool->args);
+    buf_put_key(b, "outputSchema");
+    buf_put(b, str_of(tool->output));
+    buf_printf(b,
+               ",\"annotations\":{\"readOnlyHint\":true,\"destructiveHint\":false,"
+               "\"openWorldHint\":%s}}",
+               tool->is_open ? "true" : "false");
+}
+
+void tools_list(const struct mcp_message *message)
+{
+    struct buf b;
+    buf_init(&b, LIST_MAX_BYTES);
+    buf_lit(&b, "{\"tools\":[");
+    for (const struct tool *tool = tool_table; tool->name != NULL; tool++) {
+        if (!call_can(message->r->server, tool->method, tool->path))
+            continue;
+        if (b.at[b.n - 1] != '[')
+            buf_put_char(&b, ',');
+        put_tool(&b, tool);
+    }
+    buf_lit(&b, "]}");
+    rpc_respond(message, buf_str(&b));
+    buf_fini(&b);
+}
+
+/* --- a result --------------------------------------------------------------------------------- */
+
+static void put_text(struct buf *b, struct str text)
+{
+    buf_lit(b, "{\"content\":[{\"type\":\"text\",\"text\":");
+    buf_put_json(b, text);
+    buf_lit(b, "}]");
+}
+
+static void put_failure(struct buf *b, struct str id, struct str text)
+{
+    rpc_begin_result(b, id);
+    put_text(b, text);
+    buf_lit(b, ",\"isError\":true}");
+    rpc_end_result(b);
+}
+
+/* The cursor in `<...&after=CURSOR>; rel="next"`, as `after` takes it; n == 0: none. */
+static struct str next_of(const struct inner *inner)
+{
+    struct str link = inner_header(inner, "link");
+    const char *at = link.at == NULL ? NULL : memmem(link.at, link.n, "after=", 6);
+    if (at == NULL)
+        return STR("");
+    struct str rest = {at + 6, link.n - (size_t)(at + 6 - link.at)};
+    struct str cursor = str_cut(&rest, '>');
+    return str_cut(&cursor, '&');
+}
+
+/* The answer of the route as it is, and as text for clients that read no structure. */
+static void put_result(struct mcp_call *call, struct buf *b, int status, struct str body)
+{
+    struct str next = next_of(&call->inner);
+    struct buf text;
+    buf_init(&text, MCP_RESULT_MAX_BYTES);
+    if (status != 200) {
+        call_put_error_text(&text, &call->inner, body);
+        put_failure(b, call->message.id, buf_str(&text));
+    } else {
+        buf_put(&text, (struct str){body.at, body.n - 1});
+        if (next.n > 0) {
+            buf_put_key(&text, "next");
+            buf_put_json(&text, next);
+        }
+        buf_put_char(&text, '}');
+        rpc_begin_result(b, call->message.id);
+        put_text(b, buf_str(&text));
+        buf_put_key(b, "structuredContent");
+        buf_put(b, buf_str(&text));
+        buf_put_char(b, '}');
+        rpc_end_result(b);
+    }
+    b->is_over |= text.is_over;
+    buf_fini(&text);
+}
+
+/* A mistake of the model, which it can mend: not an error of the protocol. */
+__attribute__((format(printf, 2, 3))) static bool refuse_arg(const struct mcp_message *message,
+                                                             const char *format, ...)
+{
+    char text[1024];
+    struct buf b;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    buf_init(&b, 8 << 10);
+    put_failure(&b, message->id, str_of(text));
+    respond_json(message->r, 200, &b);
+    buf_fini(&b);
+    return false;
+}
+
+/* --- arguments -------------------------------------------------------------------------------- */
+
+static bool is_id(struct str text)
+{
+    if (text.n != ID_BYTES)
+        return false;
+    for (size_t i = 0; i < text.n; i++)
+        if (strchr(i == 8 || i == 13 || i == 18 || i == 23 ? "-" : "0123456789abcdef",
+                   text.at[i]) == NULL)
+            return false;
+    return true;
+}
+
+static bool is_between(json_int_t value, const struct tool_arg *arg)
+{
+    return value >= (json_int_t)arg->min && value <= (json_int_t)arg->max;
+}
+
+static bool fits(const struct tool_arg *arg, const json_t *value)
+{
+    struct str text = json_str(value);
+    switch (arg->kind) {
+    case ARG_TEXT: return text.at != NULL && is_between((json_int_t)text_length(text), arg);
+    case ARG_ID: return text.at != NULL && is_id(text);
+    case ARG_NUMBER: return json_is_integer(value) && is_between(json_integer_value(value), arg);
+    default: return json_is_boolean(value);
+    }
+}
+
+static bool refuse_kind(const struct mcp_message *message, const struct tool_arg *arg,
+                        bool is_missing)
+{
+    const char *what = is_missing ? " is missing: it" : "";
+    switch (arg->kind) {
+    case ARG_TEXT:
+        return refuse_arg(message, "%s%s must be a text of %u to %u characters.", arg->name, what,
+                          arg->min, arg->max);
+    case ARG_NUMBER:
+        return refuse_arg(message, "%s%s must be a whole number from %u to %u.", arg->name, what,
+                          arg->min, arg->max);
+    case ARG_ID:
+        return refuse_arg(message, "%s%s must be the id of a document, as list_documents has it.",
+                          arg->name, what);
+    default: return refuse_arg(message, "%s%s must be true or false.", arg->name, what);
+    }
+}
+
+static const struct tool_arg *find_arg(const struct tool *tool, const char *name)
+{
+    const struct tool_arg *arg = tool->args;
+    while (arg->name != NULL && strcmp(arg->name, name) != 0)
+        arg++;
+    return arg->name == NULL ? NULL : arg;
+}
+
+static bool refuse_unknown(const struct mcp_message *message, const struct tool *tool,
+                           const char *name)
+{
+    char bytes[NAMES_MAX];
+    struct buf names = {.at = bytes, .cap = sizeof bytes, .max = sizeof bytes};
+    for (const struct tool_arg *arg = tool->args; arg->name != NULL; arg++)
+        buf_printf(&names, "%s%s", arg > tool->args ? ", " : "", arg->name);
+    return refuse_arg(message, "%s is no argument of %s, which takes %.*s.",
+                      explain_quoted(message->r, str_of(name)), tool->name,
+                      STR_ARG(buf_str(&names)));
+}
+
+static bool check_args(const struct mcp_message *message, const struct tool *tool, json_t *args)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach(args, name, value) if (find_arg(tool, name) ==
+                                               NULL) return refuse_unknown(message, tool, name);
+    for (const struct tool_arg *arg = tool->args; arg->name != NULL; arg++) {
+        value = json_object_get(args, arg->name);
+        bool is_missing = value == NULL || json_is_null(value);
+        if (is_missing ? arg->is_required : !fits(arg, value))
+            return refuse_kind(message, arg, is_missing);
+    }
+    return true;
+}
+
+/* --- the request of the node's own ------------------------------------------------------------ */
+
+static void put_plain(struct buf *b, const json_t *value)
+{
+    if (json_is_string(value))
+        buf_put_url_encoded(b, json_str(value));
+    else
+        buf_put_json_value(b, value);
+}
+
+/* The path with its segments; what is not part of it goes into the query, if there is no body. */
+static void put_target(struct buf *b, const struct tool *tool, const json_t *args, struct str user)
+{
+    char mark = '?';
+    for (const char *at = tool->path; *at != 0; at++) {
+        const char *end = *at == '{' ? strchr(at, '}') : NULL;
+        if (end == NULL) {
+            buf_put_char(b, *at);
+            continue;
+        }
+        put_plain(b, json_object_getn(args, at + 1, (size_t)(end - at - 1)));
+        at = end;
+    }
+    if (user.at != NULL) {
+        buf_lit(b, "?OnBehalfOf=");
+        buf_put_url_encoded(b, user);
+        mark = '&';
+    }
+    for (const struct tool_arg *arg = tool->args; arg->name != NULL && tool->method[0] == 'G';
+         arg++) {
+        const json_t *value = json_object_get(args, arg->name);
+        bool is_absent = value == NULL || json_is_null(value);
+        if ((is_absent && arg->preset == 0) ||
+            router_segment(str_of(tool->path), str_of(tool->path), str_of(arg->name)).at != NULL)
+            continue;
+        buf_printf(b, "%c%s=", mark, arg->name);
+        if (is_absent)
+            buf_put_u64(b, arg->preset);
+        else
+            put_plain(b, value);
+        mark = '&';
+    }
+}
+
+static void start(const struct mcp_message *message, const struct tool *tool, const json_t *args,
+                  struct str user)
+{
+    static const struct mcp_call_kind kind = {.put = put_result};
+    struct buf target, body;
+    buf_init(&target, TARGET_MAX_BYTES);
+    buf_init(&body, MCP_BODY_BYTES);
+    put_target(&target, tool, args, user);
+    if (tool->method[0] == 'P')
+        buf_put_json_value(&body, args);
+    if (target.is_over || body.is_over)
+        rpc_refuse(message, 200, RPC_BAD_PARAMS, "The arguments are too long.");
+    else
+        call_start(call_create(message, &kind, tool), tool->method, buf_str(&target),
+                   buf_str(&body));
+    buf_fini(&target);
+    buf_fini(&body);
+}
+
+/* The person for whom an account of role frontend calls; at == NULL: the account itself. */
+static bool read_person(const struct mcp_message *message, struct str *ret_user)
+{
+    struct str user = request_header(message->r, "x-parley-user");
+    if (message->r->account->role == ROLE_USER)
+        user = (struct str){NULL, 0};
+    else if (user.n < 1 || user.n > USER_MAX_BYTES || !str_is_utf8(user))
+        return refuse_arg(message, "An account of role frontend names the person it calls for, in "
+                                   "1 to 128 bytes of UTF-8, in the header X-Parley-User.");
+    *ret_user = user;
+    return true;
+}
+
+void tools_call(const struct mcp_message *message)
+{
+    struct str name = json_member_str(message->params, "name"), user;
+    json_t *args = json_object_get(message->params, "arguments"), *none = NULL;
+    const struct tool *tool = tool_table;
+    while (tool->name != NULL && !str_eq(str_of(tool->name), name))
+        tool++;
+    if (name.at == NULL) {
+        rpc_refuse(message, 200, RPC_BAD_PARAMS, "name must be the name of a tool.");
+    } else if (tool->name == NULL || !call_can(message->r->server, tool->method, tool->path)) {
+        rpc_refuse(message, 200, RPC_BAD_PARAMS,
+                   "There is no tool %s here: tools/list lists those that exist.",
+                   explain_quoted(message->r, name));
+    } else if (args != NULL && !json_is_object(args)) {
+        rpc_refuse(message, 200, RPC_BAD_PARAMS, "arguments must be an object.");
+    } else {
+        if (args == NULL)
+            args = none = json_object();
+        if (check_args(message, tool, args) && read_person(message, &user))
+            start(message, tool, args, user);
+        json_decref(none);
+    }
+}
