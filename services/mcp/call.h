@@ -20,30 +20,37 @@ struct mcp_call;
 
 /* How an answer of the inner request becomes a result. */
 struct mcp_call_kind {
-    /* Puts the whole message: the answer with its status, which may be an error. */
-    void (*put)(struct mcp_call *call, struct buf *b, int status, struct str body);
+    /* Puts the whole message: the answer, or the data of the event `done`. */
+    void (*put)(struct mcp_call *call, struct buf *b, struct str body);
+    /* An event before the last one; NULL: its events are of no interest, and it answers whole. */
+    void (*on_event)(struct mcp_call *call, const char *event, struct str data);
+    /* Nobody waits for the answer any more; may be NULL. */
+    void (*on_abandoned)(struct mcp_call *call);
 };
 
 struct mcp_call {
     struct mcp_message message; /* its params are gone once it has started */
     const struct mcp_call_kind *kind;
-    const void *about; /* the kind's own */
+    void *about;               /* the kind's own */
+    struct str progress_token; /* as JSON, in the request's pool; n == 0: none */
+    unsigned progress_n;       /* notes so far */
     struct inner inner;
     struct left_listener left;
-    bool is_answered;
+    struct stream stream; /* to the client; unused: the answer comes in one piece */
+    bool is_streaming, is_answered;
+    bool has_begun; /* text has come since the last other event */
 };
 
 /* Returns one in the request's pool. */
 struct mcp_call *call_create(const struct mcp_message *message, const struct mcp_call_kind *kind,
-                             const void *about);
+                             void *about);
 /* Starts it. The route must exist on this node and admit the account (call_can). */
 void call_start(struct mcp_call *call, const char *method, struct str target, struct str body);
 
 /* Returns whether this node has the route. Paths with `{name}` are as their tables have them. */
 bool call_can(const struct server *server, const char *method, const char *path);
 
-/* Puts what an error of the inner request says: its detail and, if it says so, when to try again.
- */
-void call_put_error_text(struct buf *b, const struct inner *inner, struct str body);
+/* Sends a note of progress, if the client wants them. */
+void call_note(struct mcp_call *call, struct str text);
 
 #endif

@@ -57,8 +57,7 @@ void rpc_respond(const struct mcp_message *message, struct str result)
     buf_fini(&b);
 }
 
-/* A number or a text, as JSON. False: neither, or too long. */
-static bool read_id(struct request *r, const json_t *id, struct str *ret_id)
+bool rpc_read_id(struct request *r, const json_t *id, struct str *ret_id)
 {
     struct buf b;
     if (!json_is_string(id) && !json_is_number(id))
@@ -78,7 +77,7 @@ static bool read_object(json_t *tree, struct mcp_message *message)
     message->method = json_member_str(tree, "method");
     if (!str_eq(json_member_str(tree, "jsonrpc"), STR("2.0"))) {
         rpc_refuse(message, 400, RPC_BAD_REQUEST, "jsonrpc must be \"2.0\".");
-    } else if (id != NULL && !read_id(message->r, id, &message->id)) {
+    } else if (id != NULL && !rpc_read_id(message->r, id, &message->id)) {
         rpc_refuse(message, 400, RPC_BAD_REQUEST,
                    "id must be a number or a text of at most %d bytes.", ID_MAX_BYTES - 2);
     } else if (message->method.at == NULL) {

@@ -21,6 +21,10 @@ enum rpc_error {
  * which Parley never sends, is answered with 202, and false as well. */
 bool rpc_read(struct request *r, json_t **ret_tree, struct mcp_message *ret_message) must_check;
 
+/* Reads a number or a text of at most 254 bytes as JSON, into the request's pool. False if it is
+ * neither, absent or too long. */
+bool rpc_read_id(struct request *r, const json_t *id, struct str *ret_id) must_check;
+
 /* Puts what precedes a result, and what follows it. */
 void rpc_begin_result(struct buf *b, struct str id);
 void rpc_end_result(struct buf *b);

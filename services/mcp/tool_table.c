@@ -3,6 +3,8 @@
  * those of services/documents/schemas.yaml, as far as models need them. */
 #include "services/mcp/tools.h"
 
+#include "services/mcp/ask.h"
+
 #define LIST(name, item)                                                                           \
     "\"" name "\":{\"type\":\"array\",\"items\":{\"type\":\"object\"," item "}}"
 #define TEXT(name) "\"" name "\":{\"type\":\"string\"}"
@@ -30,7 +32,13 @@
         "topK", ARG_NUMBER, false, 1, 20, "How many passages to " what ". Absent means 5."         \
     }
 
-enum { QUERY_CHARS = 4000, CURSOR_CHARS = 512, INDEX_MAX = 0xffffffff };
+enum {
+    QUERY_CHARS = 4000,
+    QUESTION_CHARS = 32000,
+    NAME_CHARS = 128,
+    CURSOR_CHARS = 512,
+    INDEX_MAX = 0xffffffff
+};
 
 static const struct tool_arg search_args[] = {
     {"query", ARG_TEXT, true, 1, QUERY_CHARS, "What to look for: a question or words."},
@@ -46,6 +54,21 @@ static const struct tool_arg read_args[] = {
     DOC_ID,
     {"chunkIndex", ARG_NUMBER, true, 0, INDEX_MAX, "The number of the passage, from 0."},
     {"around", ARG_NUMBER, false, 1, 10, "How many passages before and after it to read as well."},
+    {0}};
+
+static const struct tool_arg ask_documents_args[] = {
+    {"question", ARG_TEXT, true, 1, QUERY_CHARS,
+     "The question, whole: earlier ones are not known."},
+    TOP_K("answer from"),
+    {"refine_prompt", ARG_BOOL, false, 0, 0, "Let a model rewrite the question for the search."},
+    {"rerank", ARG_BOOL, false, 0, 0, "Let a model rank more passages before some are used."},
+    {0}};
+
+static const struct tool_arg ask_args[] = {
+    {"question", ARG_TEXT, true, 1, QUESTION_CHARS, "The question."},
+    {"model", ARG_TEXT, false, 1, NAME_CHARS, "The model that is to answer. Absent: any."},
+    {"topic", ARG_TEXT, false, 1, NAME_CHARS,
+     "`topic` of an earlier result, to ask on in the same conversation. Absent: a new one."},
     {0}};
 
 const struct tool tool_table[] = {
@@ -85,4 +108,30 @@ const struct tool tool_table[] = {
                                           "," NEIGHBOURS("before") "," NEIGHBOURS("after") "}}",
      .method = "GET",
      .path = "/api/docs/{docId}/chunks/{chunkIndex}"},
+    {.name = "ask_documents",
+     .title = "Ask about documents",
+     .description = "Lets a model answer a question from the user's documents. Marks such as [1] "
+                    "in the answer name the sources. Takes from seconds to minutes.",
+     .args = ask_documents_args,
+     .output = "{\"type\":\"object\",\"required\":[\"answer\",\"citations\"],\"properties\":"
+               "{" TEXT("answer") "," CITATIONS ",\"model\":{\"type\":[\"string\",\"null\"]}}}",
+     .is_open = true,
+     .method = "POST",
+     .path = "/api/rag/ask",
+     .kind = &ask_documents_kind},
+    {.name = "ask",
+     .title = "Ask a model",
+     .description = "Puts a question into the queue, for a language model without the documents, "
+                    "and waits for the answer. The question is kept in a topic of the user's.",
+     .args = ask_args,
+     .output = "{\"type\":\"object\",\"required\":[\"topic\",\"seq\",\"answer\"],"
+               "\"properties\":{" TEXT("topic") "," NUMBER("seq") "," TEXT("answer") "," TEXT(
+                   "model") "}}",
+     .is_open = true,
+     .stores = true,
+     .method = "POST",
+     .path = "/api/add-query",
+     .query = "Wait=0&Detail=true",
+     .kind = &ask_kind,
+     .put_body = ask_put_body},
     {0}};

@@ -3,6 +3,7 @@
 #include "services/mcp/tools.h"
 
 #include "services/mcp/call.h"
+#include "services/mcp/result.h"
 #include "services/mcp/rpc.h"
 #include "shared/ask/on_behalf.h"
 #include "shared/base/json.h"
@@ -67,9 +68,9 @@ static void put_tool(struct buf *b, const struct tool *tool)
     buf_put_key(b, "outputSchema");
     buf_put(b, str_of(tool->output));
     buf_printf(b,
-               ",\"annotations\":{\"readOnlyHint\":true,\"destructiveHint\":false,"
+               ",\"annotations\":{\"readOnlyHint\":%s,\"destructiveHint\":false,"
                "\"openWorldHint\":%s}}",
-               tool->is_open ? "true" : "false");
+               tool->stores ? "false" : "true", tool->is_open ? "true" : "false");
 }
 
 void tools_list(const struct mcp_message *message)
@@ -91,21 +92,6 @@ void tools_list(const struct mcp_message *message)
 
 /* --- a result --------------------------------------------------------------------------------- */
 
-static void put_text(struct buf *b, struct str text)
-{
-    buf_lit(b, "{\"content\":[{\"type\":\"text\",\"text\":");
-    buf_put_json(b, text);
-    buf_lit(b, "}]");
-}
-
-static void put_failure(struct buf *b, struct str id, struct str text)
-{
-    rpc_begin_result(b, id);
-    put_text(b, text);
-    buf_lit(b, ",\"isError\":true}");
-    rpc_end_result(b);
-}
-
 /* The cursor in `<...&after=CURSOR>; rel="next"`, as `after` takes it; n == 0: none. */
 static struct str next_of(const struct inner *inner)
 {
@@ -119,28 +105,18 @@ static struct str next_of(const struct inner *inner)
 }
 
 /* The answer of the route as it is, and as text for clients that read no structure. */
-static void put_result(struct mcp_call *call, struct buf *b, int status, struct str body)
+static void put_as_is(struct mcp_call *call, struct buf *b, struct str body)
 {
     struct str next = next_of(&call->inner);
     struct buf text;
     buf_init(&text, MCP_RESULT_MAX_BYTES);
-    if (status != 200) {
-        call_put_error_text(&text, &call->inner, body);
-        put_failure(b, call->message.id, buf_str(&text));
-    } else {
-        buf_put(&text, (struct str){body.at, body.n - 1});
-        if (next.n > 0) {
-            buf_put_key(&text, "next");
-            buf_put_json(&text, next);
-        }
-        buf_put_char(&text, '}');
-        rpc_begin_result(b, call->message.id);
-        put_text(b, buf_str(&text));
-        buf_put_key(b, "structuredContent");
-        buf_put(b, buf_str(&text));
-        buf_put_char(b, '}');
-        rpc_end_result(b);
+    buf_put(&text, (struct str){body.at, body.n - 1});
+    if (next.n > 0) {
+        buf_put_key(&text, "next");
+        buf_put_json(&text, next);
     }
+    buf_put_char(&text, '}');
+    result_put(b, call->message.id, buf_str(&text), buf_str(&text));
     b->is_over |= text.is_over;
     buf_fini(&text);
 }
@@ -156,7 +132,7 @@ __attribute__((format(printf, 2, 3))) static bool refuse_arg(const struct mcp_me
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     buf_init(&b, 8 << 10);
-    put_failure(&b, message->id, str_of(text));
+    result_put_failure(&b, message->id, str_of(text));
     respond_json(message->r, 200, &b);
     buf_fini(&b);
     return false;
@@ -267,8 +243,12 @@ static void put_target(struct buf *b, const struct tool *tool, const json_t *arg
         put_plain(b, json_object_getn(args, at + 1, (size_t)(end - at - 1)));
         at = end;
     }
-    if (user.at != NULL) {
-        buf_lit(b, "?OnBehalfOf=");
+    if (tool->query != NULL) {
+        buf_printf(b, "?%s", tool->query);
+        mark = '&';
+    }
+    if (user.at != NULL && tool->put_body == NULL) {
+        buf_printf(b, "%cOnBehalfOf=", mark);
         buf_put_url_encoded(b, user);
         mark = '&';
     }
@@ -291,18 +271,21 @@ static void put_target(struct buf *b, const struct tool *tool, const json_t *arg
 static void start(const struct mcp_message *message, const struct tool *tool, const json_t *args,
                   struct str user)
 {
-    static const struct mcp_call_kind kind = {.put = put_result};
+    static const struct mcp_call_kind as_is = {.put = put_as_is};
     struct buf target, body;
+    void *about = NULL;
     buf_init(&target, TARGET_MAX_BYTES);
     buf_init(&body, MCP_BODY_BYTES);
     put_target(&target, tool, args, user);
-    if (tool->method[0] == 'P')
+    if (tool->put_body != NULL)
+        tool->put_body(&body, message, args, user, &about);
+    else if (tool->method[0] == 'P')
         buf_put_json_value(&body, args);
     if (target.is_over || body.is_over)
         rpc_refuse(message, 200, RPC_BAD_PARAMS, "The arguments are too long.");
     else
-        call_start(call_create(message, &kind, tool), tool->method, buf_str(&target),
-                   buf_str(&body));
+        call_start(call_create(message, tool->kind == NULL ? &as_is : tool->kind, about),
+                   tool->method, buf_str(&target), buf_str(&body));
     buf_fini(&target);
     buf_fini(&body);
 }

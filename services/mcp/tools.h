@@ -7,7 +7,7 @@
 #ifndef PARLEY_SERVICES_MCP_TOOLS_H
 #define PARLEY_SERVICES_MCP_TOOLS_H
 
-#include "services/mcp/mcp.h"
+#include "services/mcp/call.h"
 
 /* The kinds of arguments; the bounds of texts count characters. */
 enum tool_arg_kind { ARG_TEXT, ARG_ID, ARG_NUMBER, ARG_BOOL };
@@ -27,7 +27,14 @@ struct tool {
     const struct tool_arg *args; /* ends with a NULL name */
     const char *output;          /* schema of its structured content */
     bool is_open;                /* it asks models, which know more than the documents */
+    bool stores;                 /* it leaves something behind */
     const char *method, *path;
+    const char *query; /* of each request; NULL: none */
+    /* How its answer becomes a result. NULL: as it is. */
+    const struct mcp_call_kind *kind;
+    /* Puts the body, if its members are not the arguments. *ret_about is the call's `about`. */
+    void (*put_body)(struct buf *b, const struct mcp_message *message, const json_t *args,
+                     struct str user, void **ret_about);
 };
 
 void tools_list(const struct mcp_message *message);

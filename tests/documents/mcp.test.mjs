@@ -45,12 +45,12 @@ suite('documents as tools', { sweep: false }, ({ test, cluster }) => {
 
   test('each tool has a title, a description, both schemas and hints', async () => {
     const { tools } = await clients.one.listTools();
-    assert.deepEqual(tools.map(({ name }) => name), ['search_documents', 'list_documents', 'read_passage']);
-    for (const { title, description, inputSchema, outputSchema, annotations } of tools) {
+    assert.deepEqual(tools.map(({ name }) => name), ['search_documents', 'list_documents', 'read_passage', 'ask_documents', 'ask']);
+    for (const { name, title, description, inputSchema, outputSchema, annotations } of tools) {
       assert.ok(title.length > 0 && description.length > 20);
       assert.equal(inputSchema.additionalProperties, false);
       assert.equal(outputSchema.type, 'object');
-      assert.equal(annotations.readOnlyHint, true);
+      assert.equal(annotations.readOnlyHint, name !== 'ask');
     }
   });
 

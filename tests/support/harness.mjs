@@ -74,8 +74,13 @@ export function assertOpenaiError(response, status, code) {
   return error;
 }
 
-// An error: status, the six members, the request id repeated. On the routes of OpenAI's interface, its own.
+// An error: status, the six members, the request id repeated. On the routes of OpenAI's interface, its own; of bodies that are no
+// message of JSON-RPC, where that is spoken, an error of that.
 export function assertProblem(response, status, code) {
+  if (response.json?.jsonrpc) {
+    assert.deepEqual([response.status, status, response.json.id], [400, 400, null], response.text);
+    return assertMembers(response.json.error, ['code', 'message']);
+  }
   if (typeof response.json?.error === 'object') return assertOpenaiError(response, status, code);
   assert.equal(response.status, status, `expected ${status}, got ${response.status}: ${response.text.slice(0, 500)}`);
   assert.match(response.headers['content-type'], /^application\/problem\+json\b/);
