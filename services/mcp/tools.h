@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * tools: the tools that a model may call. Each is a row of a table: its arguments, from which its schema
- * follows, and the route that does the work. A node lists the tools whose routes it has. On the
- * loop's thread.
+ * tools: the tools that a model may call. Each is a row of a table: its arguments, from which its
+ * schema follows, and the route that does the work. A node lists the tools whose routes it has. On
+ * the loop's thread.
  */
 #ifndef PARLEY_SERVICES_MCP_TOOLS_H
 #define PARLEY_SERVICES_MCP_TOOLS_H

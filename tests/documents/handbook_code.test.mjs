@@ -32,6 +32,7 @@ const RESULTS = {
   'docs/handbook/evaluation.md': [/^mean cosine distance \d\.\d{4}, 95 % interval .* \(3 of 3 turns measured, 0 failed\)$/m, /^against [0-9a-f]{24}-\d+: mean difference /m, /^file:\/\/\S+ann\.html$/m, /"status":"done"/],
   'docs/handbook/limits.md': [/"code":"bad_request".* status 400$/m],
   'docs/handbook/lookups.md': [/"Fingerprint":"[0-9a-f]{12}"/],
+  'docs/handbook/mcp.md': [/"structuredContent":\{"query":"lease","citations":\[/],
   'docs/handbook/rooms.md': [/"tagged":\["alice"\],"reply_to":"\d+-\d+"/, /^User_1 says: Is there an echo\?$/m],
   'docs/handbook/signing.md': [/("id":"User_1"[^]*){3}/],
   'docs/handbook/streaming.md': [/^event: sources$/m, /(^event: done$[^]*){2}/m],
