@@ -14,25 +14,30 @@ enum { LIST_MAX_BYTES = 1 << 20 };
 
 /* A model as the verb lists it; its lines of several Apis follow each other. */
 struct model {
-    struct str name;      /* a name (buf_put_name) */
+    struct str name; /* a name (buf_put_name) */
+    struct str apis[OPENAI_API_NR];
+    unsigned api_n;
     uint64_t age_ms;      /* since an engine was last there for it */
     uint64_t chat_age_ms; /* the same of chat; UINT64_MAX: nobody serves that */
 };
 
 static void read_api(struct lines *lines, struct model *model)
 {
-    bool is_chat = str_eq(lines_next(lines), STR("chat"));
+    struct str api = lines_next(lines);
     uint64_t age_ms = lines_next_u64(lines);
+    if (model->api_n < OPENAI_API_NR)
+        model->apis[model->api_n++] = api;
     if (age_ms < model->age_ms)
         model->age_ms = age_ms;
-    if (is_chat)
+    if (str_eq(api, STR("chat")))
         model->chat_age_ms = age_ms;
 }
 
 /* Reads the next model. Returns false if there is none. */
 static bool next_model(struct lines *lines, struct model *ret_model)
 {
-    struct model model = {lines_next(lines), UINT64_MAX, UINT64_MAX};
+    struct model model = {
+        .name = lines_next(lines), .age_ms = UINT64_MAX, .chat_age_ms = UINT64_MAX};
     if (model.name.n == 0)
         return false;
     read_api(lines, &model);
@@ -42,19 +47,25 @@ static bool next_model(struct lines *lines, struct model *ret_model)
     return true;
 }
 
-/* `created` is when an engine last named it: nobody knows more. */
-static void put_rest(struct buf *b, uint64_t age_ms)
+/* `created` is when an engine last named it: nobody knows more. `apis` is not OpenAI's. */
+static void put_rest(struct buf *b, uint64_t age_ms, const struct str *apis, unsigned api_n)
 {
     buf_lit(b, ",\"object\":\"model\",\"created\":");
     buf_put_u64(b, (clock_wall_ms() - age_ms) / 1000);
-    buf_lit(b, ",\"owned_by\":\"parley\"}");
+    buf_lit(b, ",\"owned_by\":\"parley\",\"apis\":[");
+    for (unsigned i = 0; i < api_n; i++) {
+        if (i > 0)
+            buf_put_char(b, ',');
+        buf_put_json(b, apis[i]);
+    }
+    buf_lit(b, "]}");
 }
 
 static void put_model(struct buf *b, const struct model *model)
 {
     buf_lit(b, "{\"id\":");
     buf_put_json_of_name(b, model->name);
-    put_rest(b, model->age_ms);
+    put_rest(b, model->age_ms, model->apis, model->api_n);
 }
 
 /* One of a service is always there. */
@@ -62,7 +73,7 @@ static void put_own(struct buf *b, struct str id, uint64_t age_ms)
 {
     buf_lit(b, "{\"id\":");
     buf_put_json(b, id);
-    put_rest(b, age_ms);
+    put_rest(b, age_ms, &STR("chat"), 1);
 }
 
 /* Finds the model of that name, which may hold anything. */

@@ -4,9 +4,23 @@
 import assert from 'node:assert/strict';
 import http from 'node:http';
 import { assertOk, assertProblem, newNonce, newTopic, suite } from '../support/harness.mjs';
+import { loadOpenapi } from '../support/openapi.mjs';
 import { ACCOUNT_OF, allRoutes, filled } from '../support/routes.mjs';
 
 const LIMIT = 1024 * 1024;
+
+// The integers with bounds in the queries of GET routes, as openapi.yaml has them: [{method, path, operation, parameter}].
+function numberParameters() {
+  const openapi = loadOpenapi();
+  const found = Object.entries(openapi.paths).flatMap(([path, { get }]) =>
+    (get?.parameters ?? [])
+      .map((one) => (one.$ref ? openapi.components.parameters[one.$ref.split('/').pop()] : one))
+      .filter((one) => one.in === 'query' && one.schema.type === 'integer' && one.schema.maximum !== undefined)
+      .map((parameter) => ({ method: 'GET', path, operation: get, parameter })),
+  );
+  assert.ok(found.length > 10, 'they are found');
+  return found;
+}
 
 suite('bodies', {}, ({ test, cluster }) => {
   const post = (body, options = {}) => cluster.request('POST', '/api/add-query', { as: 'Frontend_1', body, ...options });
@@ -170,6 +184,27 @@ suite('routes and methods', { sweep: false }, ({ test, cluster }) => {
     const { rest } = await socket.closed();
     assert.deepEqual(rest.match(/^HTTP\/1\.1 \d+/gm), ['HTTP/1.1 200', 'HTTP/1.1 200']);
     assert.ok(rest.endsWith('{"status":"alive"}'));
+  });
+
+  test('a number in the query has the bounds that openapi.yaml says', async () => {
+    const { Topic } = await cluster.add();
+    const wrong = [];
+    for (const { method, path, operation, parameter } of numberParameters()) {
+      const { roles } = allRoutes().find((route) => route.method === method && route.path === path);
+      const send = (value) => cluster.request(method, filled(path), { as: ACCOUNT_OF[roles[0]], query: { Topic, Seq: 1, OnBehalfOf: 'alice', Wait: 0, [parameter.name]: value } });
+      // Other refusals come before on some routes.
+      const isTaken = async (value) => (await send(value)).status === 200;
+      const isRefused = async (value) => {
+        const { status, text } = await send(value);
+        return status === 400 && text.includes(parameter.name) && text.includes('whole number');
+      };
+      const { minimum, maximum } = parameter.schema;
+      const names = `${operation.operationId} ${parameter.name}`;
+      if (parameter.name !== 'Wait' && (await isRefused(maximum))) wrong.push(`${names}: ${maximum} is refused`);
+      if (await isTaken(maximum + 1)) wrong.push(`${names}: ${maximum + 1} is taken`);
+      if (minimum > 0 && (await isTaken(minimum - 1))) wrong.push(`${names}: ${minimum - 1} is taken`);
+    }
+    assert.deepEqual(wrong, []);
   });
 
   test('DEL is another word for DELETE where that is allowed, and nowhere else', async () => {

@@ -33,7 +33,8 @@ suite('models of engines', {}, ({ test, cluster }) => {
     assert.deepEqual(await cluster.claim(), EMPTY);
     for (const node of [0, 1]) {
       const models = await list({ node });
-      assert.deepEqual(models.map(({ id }) => id), [OWN, 'alpha', 'meta-llama/Llama-3', 'zeta']);
+      const both = ['chat', 'embeddings'];
+      assert.deepEqual(models.map(({ id, apis }) => [id, apis]), [[OWN, ['chat']], ['alpha', ['completions']], ['meta-llama/Llama-3', both], ['zeta', both]]);
       for (const { object, created, owned_by } of models) {
         assert.deepEqual([object, owned_by], ['model', 'parley']);
         assert.ok(Math.abs(created - Date.now() / 1000) < 120, `${created} is now`);

@@ -340,11 +340,12 @@ const withoutRun = (job) =>
 //   open:*; numbers that are newly given (meta's lease, the version of a space, ids of the stream jobs);
 //   leases of lookups; what was in a list of recent jobs besides documents' own latest.
 export function kept(keys) {
+  const now = Date.now();
   const result = {};
   const latest = new Set(of(keys, 'doc').map(([, d]) => d.job));
   for (const [name, { type, value, expires }] of keys) {
     const word = name.split(':')[0];
-    if (PASSING.test(name)) continue;
+    if (PASSING.test(name) || (expires > 0 && expires <= now)) continue;
     if (DERIVED.includes(word)) continue; // assertWhole has them, and backup.test.mjs `stored`, which is by shard
     let found = value;
     if (word === 't') found = withoutClaims(value);

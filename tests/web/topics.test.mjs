@@ -64,6 +64,27 @@ suite('topics in the web app', { nodes: 2 }, ({ test, cluster }) => {
       app.assertSafe();
     }), { skip });
 
+  test('the models that engines serve for chat are there to choose from', () =>
+    inBrowser(async (browser) => {
+      for (const [models, Apis] of [['qwen/Qwen3 8B', 'chat,completions'], ['vectors', 'embeddings'], ['plain', '']])
+        assertOk(await cluster.claimRaw({ models, query: Apis ? { Apis } : {} }));
+      const app = await signedIn(browser);
+      const items = app.tab.getByRole('menuitemradio');
+      await app.button('Model: Default model').click();
+      await eventually(async () => (await items.allInnerTexts()).join() === 'Default model,qwen/Qwen3 8B', { what: 'one model is listed' });
+      await items.last().click();
+      await app.ask('Who answers?');
+      const claim = await eventually(async () => {
+        const one = await cluster.claim({ models: 'qwen/Qwen3 8B', detail: true });
+        return one.Topic !== null && one;
+      });
+      assertOk(await cluster.answerRaw({ Topic: claim.Topic, Seq: 1, Query: 'Who answers?', Lease: claim.Lease, Answer: ['Qwen does.'] }));
+      await app.sees('Qwen does.');
+      await app.sees('Answered by qwen/Qwen3 8B');
+      await app.button('Model: qwen/Qwen3 8B').waitFor();
+      app.assertSafe();
+    }), { skip });
+
   test('a question is stopped, and asked again in its place', () =>
     inBrowser(async (browser) => {
       const app = await signedIn(browser);

@@ -6,8 +6,8 @@ import { askFor } from '../ui/dialog';
 import { isSending, useGrowing } from '../ui/growing';
 import { Icon } from '../ui/icons';
 import { Menu } from '../ui/menu';
+import { loadModels, models } from './models';
 import { draftOf, keepDraft } from './outbox';
-import { models } from './thread';
 import type { Turn } from './turn';
 
 const MODEL_KEY = 'parley.model';
@@ -32,7 +32,7 @@ function ModelMenu() {
   const names = [...new Set([...models.value, ...(model.value ? [model.value] : [])])].sort();
   const items = ['', ...names].map((name) => ({ text: name || words.modelDefault, isChosen: name === model.value, onChoose: () => chooseModel(name) }));
   return (
-    <Menu name={`${words.model}: ${model.value || words.modelDefault}`} class="model" isUp groups={[{ items }, { items: [{ text: words.modelOther, icon: 'edit', onChoose: askForModel }] }]}>
+    <Menu name={`${words.model}: ${model.value || words.modelDefault}`} class="model" isUp onOpen={() => void loadModels()} groups={[{ items }, { items: [{ text: words.modelOther, icon: 'edit', onChoose: askForModel }] }]}>
       <span>{model.value || words.modelDefault}</span> <Icon name="chevron" />
     </Menu>
   );

@@ -7,6 +7,7 @@ import { backoffMs, pause } from '../api/pause';
 import { announceChange, call, pages, Problem, session, Unreachable } from '../session/session';
 import { follow } from './follow';
 import { dropUnsent, putUnsent, unsentOf, type Unsent } from './outbox';
+import { noteModels } from './models';
 import { loadTopics, newTopicId, noteTopic } from './topics';
 import { hasEnded, newTurn, stateOf, turnOf, update, type Row, type Turn } from './turn';
 
@@ -20,8 +21,6 @@ export interface Thread {
 
 /** Browsers have six connections to a node for all tabs. The questions of a topic are answered in their order anyway. */
 const FOLLOWED_MAX = 2;
-/** Models that this account has used, for the choice. */
-export const models = signal<string[]>([]);
 export const thread = signal<Thread | null>(null);
 /** The first question of the thread that has no answer yet. */
 export const live = computed(() => thread.value?.turns.value.find((turn) => !hasEnded(turn.state.value.status)));
@@ -32,10 +31,6 @@ const isWaiting = (turn: Turn) => turn.seq.value !== null && !hasEnded(turn.stat
 export function closeThread(): void {
   thread.value?.life.abort();
   thread.value = null;
-}
-
-function noteModel(name: string): void {
-  if (name && name !== 'default' && !models.value.includes(name)) models.value = [...models.value, name].sort();
 }
 
 // --- reading it ---
@@ -55,7 +50,7 @@ function merge(of: Thread, rows: Row[]): void {
     if (!hasEnded(turn.state.value.status) && row.Status && hasEnded(row.Status)) update(turn, stateOf(row));
     return turn;
   });
-  rows.forEach((row) => noteModel(row.Model ?? ''));
+  noteModels(rows.map((row) => row.Model ?? ''));
   of.turns.value = [...turns, ...of.turns.value.filter((turn) => turn.seq.value === null)];
 }
 
@@ -81,7 +76,7 @@ function followNext(of: Thread): void {
     of.followed.add(turn);
     void follow(of.topic, turn, of.life.signal).finally(() => {
       of.followed.delete(turn);
-      noteModel(turn.state.value.model);
+      noteModels([turn.state.value.model]);
       followNext(of);
     });
   }

@@ -23,6 +23,7 @@ interface Props {
   /** Groups, with a line between them. */
   groups: { title?: string; items: Item[] }[];
   isUp?: boolean;
+  onOpen?: () => void;
 }
 
 const ITEMS = '[role^="menuitem"]';
@@ -58,7 +59,7 @@ function Entry({ item, close }: { item: Item; close: () => void }) {
   );
 }
 
-export function Menu({ name, children, groups, class: more = '', isUp = false }: Props) {
+export function Menu({ name, children, groups, class: more = '', isUp = false, onOpen }: Props) {
   const [isOpen, setOpen] = useState(false);
   const box = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
@@ -69,6 +70,7 @@ export function Menu({ name, children, groups, class: more = '', isUp = false }:
   };
   useLayoutEffect(() => {
     if (!isOpen) return;
+    onOpen?.();
     list.current?.querySelector<HTMLElement>(ITEMS)?.focus();
     const onElsewhere = (event: Event) => box.current?.contains(event.target as Node) || setOpen(false);
     for (const kind of ['pointerdown', 'focusin']) document.addEventListener(kind, onElsewhere);
