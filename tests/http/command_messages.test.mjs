@@ -317,10 +317,16 @@ describe('mistakes on the command line', { concurrency: 4 }, () => {
     folder.remove();
   });
 
+  // A busy machine answers later than a command waits that has no patience.
+  const isTooSlow = (stderr, words) => / in time: /.test(stderr) && !words.some((word) => word.includes('in time'));
+
   for (const [line, status, ...words] of ROWS)
     it(`parley ${line}`, async () => {
       const { env, words: args } = split(expand(line));
-      const { code, stdout, stderr } = await runParley(args, { cwd: folder.dir, env, timeout: 60_000 });
+      const run = () => runParley(args, { cwd: folder.dir, env, timeout: 60_000 });
+      let said = await run();
+      for (let n = 0; n < 3 && isTooSlow(said.stderr, words); n++) said = await run();
+      const { code, stdout, stderr } = said;
       assert.equal(code, status, `${stdout}${stderr}`);
       assert.equal(stdout, '');
       for (const word of words) assert.ok(stderr.includes(expand(word)), `'${expand(word)}' is not in: ${stderr}`);
