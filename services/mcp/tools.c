@@ -305,7 +305,7 @@ static bool read_person(const struct mcp_message *message, struct str *ret_user)
 
 void tools_call(const struct mcp_message *message)
 {
-    struct str name = json_member_str(message->params, "name"), user;
+    struct str name = json_member_str(message->params, "name"), user = {NULL, 0};
     json_t *args = json_object_get(message->params, "arguments"), *none = NULL;
     const struct tool *tool = tool_table;
     while (tool->name != NULL && !str_eq(str_of(tool->name), name))
