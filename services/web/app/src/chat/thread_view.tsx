@@ -9,7 +9,8 @@ import { Icon } from '../ui/icons';
 import { reopenThread, type Thread } from './thread';
 import { TurnView, type TurnActions } from './turn_view';
 
-/** How many turns are drawn at first, and how many more at a time when one scrolls up to them. */
+/** How many turns are drawn at first, which takes long where no Markdown was drawn before, and how many more at a time when one scrolls up to them. */
+const FIRST = 4;
 const PAGE = 10;
 
 function Welcome() {
@@ -38,8 +39,8 @@ function Message({ thread }: { thread: Thread }) {
 
 export function ThreadView({ thread, actions }: { thread: Thread | null; actions: TurnActions }) {
   const turns = thread?.turns.value ?? [];
-  const [shown, setShown] = useState({ of: thread, n: PAGE });
-  const n = shown.of === thread ? shown.n : PAGE;
+  const [shown, setShown] = useState({ of: thread, n: FIRST });
+  const n = shown.of === thread ? shown.n : FIRST;
   const from = Math.max(0, turns.length - n);
   const { box, content, isAway, toBottom, onScroll } = useBottom([thread, turns.length]);
   return (

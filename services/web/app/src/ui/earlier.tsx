@@ -5,7 +5,7 @@ import { useEffect, useRef } from 'preact/hooks';
 export function Earlier({ text, onSeen }: { text: string; onSeen: () => void }) {
   const mark = useRef<HTMLButtonElement>(null);
   useEffect(() => {
-    const watcher = new IntersectionObserver((entries) => entries.some((one) => one.isIntersecting) && onSeen(), { rootMargin: '400px' });
+    const watcher = new IntersectionObserver((entries) => entries.some((one) => one.isIntersecting) && onSeen(), { rootMargin: '800px' });
     watcher.observe(mark.current!);
     return () => watcher.disconnect();
   });
