@@ -6,7 +6,7 @@ export type Block = { kind: 'text'; source: string } | { kind: 'code'; language:
 
 const FENCE = /^(`{3,}|~{3,})[ \t]*([^`\s]*)[^`]*$/;
 /** Of a group of blocks, about. */
-const GROUP_CHARS = 8192;
+const GROUP_CHARS = 4096;
 /** A line that continues nothing above a blank line: no indentation, no list, no quotation. */
 const FRESH = /^(?![ \t]|[-+*][ \t]|\d{1,9}[.)][ \t]|>)/;
 /** A definition that other blocks may refer to. */

@@ -166,8 +166,8 @@ const Group = memo<GroupProps>(
   (one, other) => one === other || (Array.isArray(one) && isSameGroup(one as Block[], other as Block[])),
 );
 
-/** How many groups are drawn in one go; then the browser has its turn. */
-const GROUPS_AT_ONCE = 2;
+/** How many more groups are drawn in one go; then the browser has its turn. */
+const GROUPS_AT_ONCE = 1;
 
 /** `source` may be the beginning of a text that is still being written. `drawText` draws the texts in it; it stays the same function. */
 export function Markdown({ source, drawText = asItIs }: { source: string; drawText?: DrawText }) {
