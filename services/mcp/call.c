@@ -4,6 +4,7 @@
 
 #include "services/mcp/result.h"
 #include "services/mcp/rpc.h"
+#include "shared/ask/on_behalf.h"
 #include "shared/ask/refusal.h"
 #include "shared/base/json.h"
 #include "shared/http/request/peer.h"
@@ -18,8 +19,32 @@ bool call_can(const struct server *server, const char *method, const char *path)
     return router_find(server->router, str_of(method), str_of(path), &allow) != NULL;
 }
 
+bool call_read_person(const struct mcp_message *message, struct str *ret_user)
+{
+    struct str user = request_header(message->r, "x-parley-user");
+    if (message->r->account->role == ROLE_USER)
+        user = (struct str){NULL, 0};
+    else if (user.n < 1 || user.n > USER_MAX_BYTES || !str_is_utf8(user))
+        return false;
+    *ret_user = user;
+    return true;
+}
+
+/* The cursor in `<...&after=CURSOR>; rel="next"`. */
+struct str call_next(const struct mcp_call *call)
+{
+    struct str link = inner_header(&call->inner, "link");
+    const char *at = link.at == NULL ? NULL : memmem(link.at, link.n, "after=", 6);
+    if (at == NULL)
+        return STR("");
+    struct str rest = {at + 6, link.n - (size_t)(at + 6 - link.at)};
+    struct str cursor = str_cut(&rest, '>');
+    return str_cut(&cursor, '&');
+}
+
 /* The sentence of a problem, or why a question has failed, and when to try again. */
-static void put_error(struct mcp_call *call, struct buf *b, struct str body, struct str wait)
+static void put_error(struct mcp_call *call, struct buf *b, int status, struct str body,
+                      struct str wait)
 {
     char reason[160];
     json_t *tree = NULL;
@@ -33,7 +58,10 @@ static void put_error(struct mcp_call *call, struct buf *b, struct str body, str
     buf_put(&text, detail.at != NULL ? detail : STR("The request failed."));
     if (wait.at != NULL)
         buf_printf(&text, " Retry after %.*s s.", STR_ARG(wait));
-    result_put_failure(b, call->message.id, buf_str(&text));
+    if (call->kind->put_failure != NULL)
+        call->kind->put_failure(call, b, status, buf_str(&text));
+    else
+        result_put_failure(b, call->message.id, buf_str(&text));
     buf_fini(&text);
     json_decref(tree);
 }
@@ -64,7 +92,7 @@ static void on_answer(struct inner *inner, int status, struct str body)
     if (status == 200)
         call->kind->put(call, &b, body);
     else
-        put_error(call, &b, body, inner_header(inner, "retry-after"));
+        put_error(call, &b, status, body, inner_header(inner, "retry-after"));
     send_message(call, &b);
     buf_fini(&b);
 }
@@ -84,7 +112,7 @@ static void on_event(struct inner *inner, const char *event, struct str data)
     if (is_done)
         call->kind->put(call, &b, data);
     else
-        put_error(call, &b, data, (struct str){NULL, 0});
+        put_error(call, &b, 500, data, (struct str){NULL, 0});
     send_message(call, &b);
     buf_fini(&b);
 }

@@ -22,6 +22,8 @@ struct mcp_call;
 struct mcp_call_kind {
     /* Puts the whole message: the answer, or the data of the event `done`. */
     void (*put)(struct mcp_call *call, struct buf *b, struct str body);
+    /* Puts why there is none: the route's status, and a sentence. NULL: as a result of a tool. */
+    void (*put_failure)(struct mcp_call *call, struct buf *b, int status, struct str text);
     /* An event before the last one; NULL: its events are of no interest, and it answers whole. */
     void (*on_event)(struct mcp_call *call, const char *event, struct str data);
     /* Nobody waits for the answer any more; may be NULL. */
@@ -49,6 +51,17 @@ void call_start(struct mcp_call *call, const char *method, struct str target, st
 
 /* Returns whether this node has the route. Paths with `{name}` are as their tables have them. */
 bool call_can(const struct server *server, const char *method, const char *path);
+
+/* Reads the person for whom an account of role frontend calls; at == NULL: the account itself.
+ * Returns false if such an account names nobody (CALL_NO_PERSON). */
+bool call_read_person(const struct mcp_message *message, struct str *ret_user) must_check;
+#define CALL_NO_PERSON                                                                             \
+    "An account of role frontend names the person it calls for, in 1 to 128 bytes of UTF-8, in "   \
+    "the header X-Parley-User."
+
+/* Inside `put`: where the route's list continues, as its parameter `after` takes it; n == 0: it
+ * ends here. */
+struct str call_next(const struct mcp_call *call);
 
 /* Sends a note of progress, if the client wants them. */
 void call_note(struct mcp_call *call, struct str text);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * post.c - POST /mcp: one message of JSON-RPC, by its method. A signed request's nonce is used up
  * first, because the requests of the node's own that follow do not have it. */
+#include "services/mcp/resources.h"
 #include "services/mcp/rpc.h"
 #include "services/mcp/tools.h"
 
@@ -26,6 +27,11 @@ static const char *version_of(struct str name)
     return NULL;
 }
 
+static bool has_documents(const struct mcp_message *message)
+{
+    return call_can(message->r->server, "GET", RESOURCES_PATH);
+}
+
 static void initialize(const struct mcp_message *message)
 {
     const char *version = version_of(json_member_str(message->params, "protocolVersion"));
@@ -35,8 +41,9 @@ static void initialize(const struct mcp_message *message)
         return;
     }
     buf_init(&b, 4096);
-    buf_printf(&b, "{\"protocolVersion\":\"%s\",\"capabilities\":{\"tools\":{}},",
-               version == NULL ? versions[0] : version);
+    buf_printf(&b, "{\"protocolVersion\":\"%s\",\"capabilities\":{\"tools\":{}%s},",
+               version == NULL ? versions[0] : version,
+               has_documents(message) ? ",\"resources\":{}" : "");
     buf_lit(&b,
             "\"serverInfo\":{\"name\":\"parley\",\"title\":\"Parley\",\"version\":\"" PARLEY_VERSION
             "\"},\"instructions\":");
@@ -54,17 +61,22 @@ static void ping(const struct mcp_message *message)
 static const struct {
     const char *name;
     void (*answer)(const struct mcp_message *message);
+    bool needs_documents;
 } methods[] = {
     {"initialize", initialize},
     {"ping", ping},
     {"tools/list", tools_list},
     {"tools/call", tools_call},
+    {"resources/list", resources_list, true},
+    {"resources/templates/list", resources_list_templates, true},
+    {"resources/read", resources_read, true},
 };
 
 static void answer(const struct mcp_message *message)
 {
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
-        if (str_eq(message->method, str_of(methods[i].name))) {
+        if (str_eq(message->method, str_of(methods[i].name)) &&
+            (!methods[i].needs_documents || has_documents(message))) {
             methods[i].answer(message);
             return;
         }

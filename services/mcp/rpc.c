@@ -22,13 +22,23 @@ void rpc_end_result(struct buf *b)
     buf_put_char(b, '}');
 }
 
-void rpc_put_error(struct buf *b, struct str id, enum rpc_error error, struct str text)
+void rpc_put_error_data(struct buf *b, struct str id, enum rpc_error error, struct str text,
+                        struct str data)
 {
     buf_lit(b, "{\"jsonrpc\":\"2.0\",\"id\":");
     buf_put(b, id.n > 0 ? id : STR("null"));
     buf_printf(b, ",\"error\":{\"code\":%d,\"message\":", error);
     buf_put_json(b, text);
+    if (data.n > 0) {
+        buf_put_key(b, "data");
+        buf_put(b, data);
+    }
     buf_lit(b, "}}");
+}
+
+void rpc_put_error(struct buf *b, struct str id, enum rpc_error error, struct str text)
+{
+    rpc_put_error_data(b, id, error, text, STR(""));
 }
 
 void rpc_refuse(const struct mcp_message *message, int status, enum rpc_error error,

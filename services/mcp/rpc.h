@@ -30,6 +30,9 @@ void rpc_begin_result(struct buf *b, struct str id);
 void rpc_end_result(struct buf *b);
 /* Puts an error as a message. `id.n == 0`: null. */
 void rpc_put_error(struct buf *b, struct str id, enum rpc_error error, struct str text);
+/* The same with data, which are JSON; n == 0: none. */
+void rpc_put_error_data(struct buf *b, struct str id, enum rpc_error error, struct str text,
+                        struct str data);
 /* Answers with an error, of at most 1 KiB. */
 void rpc_refuse(const struct mcp_message *message, int status, enum rpc_error error,
                 const char *format, ...) __attribute__((format(printf, 4, 5)));

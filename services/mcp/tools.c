@@ -5,7 +5,6 @@
 #include "services/mcp/call.h"
 #include "services/mcp/result.h"
 #include "services/mcp/rpc.h"
-#include "shared/ask/on_behalf.h"
 #include "shared/base/json.h"
 #include "shared/http/request/explain.h"
 #include "shared/http/request/respond.h"
@@ -92,22 +91,10 @@ void tools_list(const struct mcp_message *message)
 
 /* --- a result --------------------------------------------------------------------------------- */
 
-/* The cursor in `<...&after=CURSOR>; rel="next"`, as `after` takes it; n == 0: none. */
-static struct str next_of(const struct inner *inner)
-{
-    struct str link = inner_header(inner, "link");
-    const char *at = link.at == NULL ? NULL : memmem(link.at, link.n, "after=", 6);
-    if (at == NULL)
-        return STR("");
-    struct str rest = {at + 6, link.n - (size_t)(at + 6 - link.at)};
-    struct str cursor = str_cut(&rest, '>');
-    return str_cut(&cursor, '&');
-}
-
 /* The answer of the route as it is, and as text for clients that read no structure. */
 static void put_as_is(struct mcp_call *call, struct buf *b, struct str body)
 {
-    struct str next = next_of(&call->inner);
+    struct str next = call_next(call);
     struct buf text;
     buf_init(&text, MCP_RESULT_MAX_BYTES);
     buf_put(&text, (struct str){body.at, body.n - 1});
@@ -290,19 +277,6 @@ static void start(const struct mcp_message *message, const struct tool *tool, co
     buf_fini(&body);
 }
 
-/* The person for whom an account of role frontend calls; at == NULL: the account itself. */
-static bool read_person(const struct mcp_message *message, struct str *ret_user)
-{
-    struct str user = request_header(message->r, "x-parley-user");
-    if (message->r->account->role == ROLE_USER)
-        user = (struct str){NULL, 0};
-    else if (user.n < 1 || user.n > USER_MAX_BYTES || !str_is_utf8(user))
-        return refuse_arg(message, "An account of role frontend names the person it calls for, in "
-                                   "1 to 128 bytes of UTF-8, in the header X-Parley-User.");
-    *ret_user = user;
-    return true;
-}
-
 void tools_call(const struct mcp_message *message)
 {
     struct str name = json_member_str(message->params, "name"), user = {NULL, 0};
@@ -321,7 +295,8 @@ void tools_call(const struct mcp_message *message)
     } else {
         if (args == NULL)
             args = none = json_object();
-        if (check_args(message, tool, args) && read_person(message, &user))
+        if (check_args(message, tool, args) &&
+            (call_read_person(message, &user) || refuse_arg(message, CALL_NO_PERSON)))
             start(message, tool, args, user);
         json_decref(none);
     }

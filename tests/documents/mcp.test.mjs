@@ -37,7 +37,7 @@ suite('documents as tools', { sweep: false }, ({ test, cluster }) => {
   test('a client begins, and learns what the server is and has', async () => {
     const client = await openMcp(cluster);
     assert.equal(client.getServerVersion().name, 'parley');
-    assert.deepEqual(Object.keys(client.getServerCapabilities()), ['tools']);
+    assert.deepEqual(Object.keys(client.getServerCapabilities()), ['resources', 'tools']);
     assert.match(client.getInstructions(), /search_documents/);
     assert.deepEqual(await client.ping(), {});
     await client.close();
@@ -147,7 +147,7 @@ suite('documents as tools', { sweep: false }, ({ test, cluster }) => {
     for (const params of [undefined, {}, { name: 7 }, { name: 'nobody' }, { name: 'list_documents', arguments: [] }])
       await bad({ ...message, method: 'tools/call', params }, 200, -32602, /tool|arguments/, 1);
     assertResult(await post(cluster, 'ping', undefined, { id: 'ä"\\'.repeat(9) }), 'ä"\\'.repeat(9));
-    for (const note of [{ jsonrpc: '2.0', method: 'notifications/initialized' }, { jsonrpc: '2.0', id: 1, result: {} }]) {
+    for (const note of [{ jsonrpc: '2.0', method: 'notifications/initialized' }, { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } }, { jsonrpc: '2.0', id: 1, result: {} }]) {
       const response = await post(cluster, note);
       assert.deepEqual([response.status, response.text], [202, '']);
     }
@@ -172,6 +172,7 @@ suite('documents as tools', { sweep: false }, ({ test, cluster }) => {
   test('a node without the documents has no tools of them, and one with a list of origins refuses others', async () => {
     const node = await cluster.startNode({ args: ['--target=mcp', '--cors-origins=https://chat.example'] });
     assert.deepEqual(assertResult(await post(cluster, 'tools/list', undefined, { node })).tools, []);
+    assertRpcError(await post(cluster, 'resources/list', undefined, { node }), 200, -32601, /no method/);
     assertRpcError(await callTool(cluster, 'list_documents', {}, { node }), 200, -32602, /no tool/);
     assertResult(await post(cluster, 'ping', undefined, { node, headers: { Origin: 'https://chat.example' } }));
     assertProblem(await post(cluster, 'ping', undefined, { node, headers: { Origin: 'https://evil.example' } }), 403, 'forbidden');
