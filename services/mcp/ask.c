@@ -75,7 +75,7 @@ static void put_documents_answer(struct mcp_call *call, struct buf *b, struct st
         buf_lit(&text, "\n\nSources:");
     for (size_t i = 0; i < json_array_size(citations); i++)
         put_source(&text, i + 1, json_array_get(citations, i));
-    result_put(b, call->message.id, buf_str(&text), body);
+    result_put(b, &call->message, buf_str(&text), body);
     b->is_over |= text.is_over;
     buf_fini(&text);
     json_decref(tree);
@@ -185,7 +185,7 @@ static void put_answer(struct mcp_call *call, struct buf *b, struct str body)
         buf_put(&text, json_str(json_array_get(answers, i)));
     }
     put_structure(&structure, query, buf_str(&text));
-    result_put(b, call->message.id, buf_str(&text), buf_str(&structure));
+    result_put(b, &call->message, buf_str(&text), buf_str(&structure));
     b->is_over |= text.is_over || structure.is_over;
     buf_fini(&text);
     buf_fini(&structure);

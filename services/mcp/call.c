@@ -61,7 +61,7 @@ static void put_error(struct mcp_call *call, struct buf *b, int status, struct s
     if (call->kind->put_failure != NULL)
         call->kind->put_failure(call, b, status, buf_str(&text));
     else
-        result_put_failure(b, call->message.id, buf_str(&text));
+        result_put_failure(b, &call->message, buf_str(&text));
     buf_fini(&text);
     json_decref(tree);
 }
@@ -133,7 +133,7 @@ static void on_end(struct inner *inner)
         return;
     abandon(call);
     buf_init(&b, ERROR_MAX_BYTES);
-    result_put_failure(&b, call->message.id, STR("This node is shutting down: call again."));
+    result_put_failure(&b, &call->message, STR("This node is shutting down: call again."));
     send_message(call, &b);
     buf_fini(&b);
 }

@@ -18,12 +18,17 @@ enum {
     MCP_RESULT_MAX_BYTES = 16 << 20, /* as JSON, with its text */
 };
 
+#define MCP_SERVER_INFO                                                                            \
+    "{\"name\":\"parley\",\"title\":\"Parley\",\"version\":\"" PARLEY_VERSION "\"}"
+
 /* One message of a client. */
 struct mcp_message {
     struct request *r;
     struct str id;        /* as JSON; n == 0: a notification. In the request's pool */
     struct str method;    /* borrowed from the tree, as params */
     const json_t *params; /* an object; NULL: none */
+    bool is_stateless;    /* of that revision (revision.h) */
+    bool is_cacheable;    /* that revision says for how long results like its own are good */
 };
 
 #endif

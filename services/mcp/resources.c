@@ -60,8 +60,8 @@ static void put_list(struct mcp_call *call, struct buf *b, struct str body)
     if (!json_parse(body, reason, sizeof reason, &tree))
         abort();
     const json_t *documents = json_object_get(tree, "documents");
-    rpc_begin_result(b, call->message.id);
-    buf_lit(b, "{\"resources\":[");
+    rpc_begin_result(b, &call->message);
+    buf_lit(b, "\"resources\":[");
     for (size_t i = 0; i < json_array_size(documents); i++) {
         const json_t *document = json_array_get(documents, i);
         if (!str_eq(json_member_str(document, "status"), STR("INDEXED")))
@@ -75,7 +75,6 @@ static void put_list(struct mcp_call *call, struct buf *b, struct str body)
         buf_put_key(b, "nextCursor");
         buf_put_json(b, next);
     }
-    buf_put_char(b, '}');
     rpc_end_result(b);
     json_decref(tree);
 }
@@ -109,12 +108,12 @@ void resources_list_templates(const struct mcp_message *message)
 {
     rpc_respond(
         message,
-        STR("{\"resourceTemplates\":[{\"uriTemplate\":\"" SCHEME "{id}\",\"name\":\"document\","
+        STR("\"resourceTemplates\":[{\"uriTemplate\":\"" SCHEME "{id}\",\"name\":\"document\","
             "\"title\":\"Document\",\"description\":\"The text of a document from its beginning. "
             "Its end says where it continues.\",\"mimeType\":\"text/plain\"},"
             "{\"uriTemplate\":\"" SCHEME "{id}" PASSAGES "{index}\",\"name\":\"passages\","
             "\"title\":\"Passages of a document\",\"description\":\"The text of a document from "
-            "the passage with this number, from 0.\",\"mimeType\":\"text/plain\"}]}"));
+            "the passage with this number, from 0.\",\"mimeType\":\"text/plain\"}]"));
 }
 
 /* --- one document ----------------------------------------------------------------------------- */
@@ -189,26 +188,26 @@ static void put_read(struct mcp_call *call, struct buf *b, struct str body)
     if (has_more)
         buf_printf(&text, "\n\n[The document continues at " SCHEME "%.*s" PASSAGES "%llu]",
                    STR_ARG(place->id), (unsigned long long)place->first + PASSAGE_NR);
-    rpc_begin_result(b, call->message.id);
-    buf_lit(b, "{\"contents\":[{\"uri\":");
+    rpc_begin_result(b, &call->message);
+    buf_lit(b, "\"contents\":[{\"uri\":");
     buf_put_json(b, place->uri);
     buf_lit(b, ",\"mimeType\":\"text/plain\",\"text\":");
     buf_put_json(b, buf_str(&text));
-    buf_lit(b, "}]}");
+    buf_lit(b, "}]");
     rpc_end_result(b);
     b->is_over |= text.is_over;
     buf_fini(&text);
     json_decref(tree);
 }
 
-static void put_not_found(struct buf *b, struct str id, struct str uri)
+static void put_not_found(struct buf *b, const struct mcp_message *message, struct str uri)
 {
     struct buf data;
     buf_init(&data, ERROR_MAX_BYTES);
     buf_lit(&data, "{\"uri\":");
     buf_put_json(&data, uri);
     buf_put_char(&data, '}');
-    rpc_put_error_data(b, id, RPC_NO_RESOURCE,
+    rpc_put_error_data(b, message->id, message->is_stateless ? RPC_BAD_PARAMS : RPC_NO_RESOURCE,
                        STR("There is no such document or passage for this account."),
                        buf_str(&data));
     buf_fini(&data);
@@ -218,7 +217,7 @@ static void put_read_failure(struct mcp_call *call, struct buf *b, int status, s
 {
     const struct place *place = call->about;
     if (status == 404)
-        put_not_found(b, call->message.id, place->uri);
+        put_not_found(b, &call->message, place->uri);
     else
         rpc_put_error(b, call->message.id, RPC_INTERNAL, text);
 }
@@ -240,7 +239,7 @@ void resources_read(const struct mcp_message *message)
                    (unsigned long long)place->first, PASSAGE_NR);
         start(message, &kind, place, &b);
     } else {
-        put_not_found(&b, message->id, uri);
+        put_not_found(&b, message, uri);
         respond_json(message->r, 200, &b);
     }
     buf_fini(&b);

@@ -6,25 +6,25 @@
 
 static void put_text(struct buf *b, struct str text)
 {
-    buf_lit(b, "{\"content\":[{\"type\":\"text\",\"text\":");
+    buf_lit(b, "\"content\":[{\"type\":\"text\",\"text\":");
     buf_put_json(b, text);
     buf_lit(b, "}]");
 }
 
-void result_put(struct buf *b, struct str id, struct str text, struct str structured)
+void result_put(struct buf *b, const struct mcp_message *message, struct str text,
+                struct str structured)
 {
-    rpc_begin_result(b, id);
+    rpc_begin_result(b, message);
     put_text(b, text);
     buf_put_key(b, "structuredContent");
     buf_put(b, structured);
-    buf_put_char(b, '}');
     rpc_end_result(b);
 }
 
-void result_put_failure(struct buf *b, struct str id, struct str text)
+void result_put_failure(struct buf *b, const struct mcp_message *message, struct str text)
 {
-    rpc_begin_result(b, id);
+    rpc_begin_result(b, message);
     put_text(b, text);
-    buf_lit(b, ",\"isError\":true}");
+    buf_lit(b, ",\"isError\":true");
     rpc_end_result(b);
 }

@@ -5,11 +5,12 @@
 #ifndef PARLEY_SERVICES_MCP_RESULT_H
 #define PARLEY_SERVICES_MCP_RESULT_H
 
-#include "shared/base/buf.h"
+#include "services/mcp/mcp.h"
 
 /* Puts a result that was found: text for the model, and the same as an object, which is JSON. */
-void result_put(struct buf *b, struct str id, struct str text, struct str structured);
+void result_put(struct buf *b, const struct mcp_message *message, struct str text,
+                struct str structured);
 /* Puts why there is none. The model reads it, so it says what to do. */
-void result_put_failure(struct buf *b, struct str id, struct str text);
+void result_put_failure(struct buf *b, const struct mcp_message *message, struct str text);
 
 #endif

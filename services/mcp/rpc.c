@@ -10,16 +10,22 @@
 
 enum { ID_MAX_BYTES = 256, ERROR_TEXT_BYTES = 1024, ERROR_MAX_BYTES = 8 << 10 };
 
-void rpc_begin_result(struct buf *b, struct str id)
+void rpc_begin_result(struct buf *b, const struct mcp_message *message)
 {
     buf_lit(b, "{\"jsonrpc\":\"2.0\",\"id\":");
-    buf_put(b, id);
-    buf_lit(b, ",\"result\":");
+    buf_put(b, message->id);
+    buf_lit(b, ",\"result\":{");
+    if (!message->is_stateless)
+        return;
+    buf_lit(b, "\"resultType\":\"complete\",\"_meta\":{\"io.modelcontextprotocol/"
+               "serverInfo\":" MCP_SERVER_INFO "},");
+    if (message->is_cacheable)
+        buf_lit(b, "\"ttlMs\":0,\"cacheScope\":\"private\",");
 }
 
 void rpc_end_result(struct buf *b)
 {
-    buf_put_char(b, '}');
+    buf_lit(b, "}}");
 }
 
 void rpc_put_error_data(struct buf *b, struct str id, enum rpc_error error, struct str text,
@@ -56,12 +62,12 @@ void rpc_refuse(const struct mcp_message *message, int status, enum rpc_error er
     buf_fini(&b);
 }
 
-void rpc_respond(const struct mcp_message *message, struct str result)
+void rpc_respond(const struct mcp_message *message, struct str members)
 {
     struct buf b;
     buf_init(&b, MCP_RESULT_MAX_BYTES);
-    rpc_begin_result(&b, message->id);
-    buf_put(&b, result);
+    rpc_begin_result(&b, message);
+    buf_put(&b, members);
     rpc_end_result(&b);
     respond_json(message->r, 200, &b);
     buf_fini(&b);

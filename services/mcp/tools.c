@@ -76,7 +76,7 @@ void tools_list(const struct mcp_message *message)
 {
     struct buf b;
     buf_init(&b, LIST_MAX_BYTES);
-    buf_lit(&b, "{\"tools\":[");
+    buf_lit(&b, "\"tools\":[");
     for (const struct tool *tool = tool_table; tool->name != NULL; tool++) {
         if (!call_can(message->r->server, tool->method, tool->path))
             continue;
@@ -84,7 +84,7 @@ void tools_list(const struct mcp_message *message)
             buf_put_char(&b, ',');
         put_tool(&b, tool);
     }
-    buf_lit(&b, "]}");
+    buf_put_char(&b, ']');
     rpc_respond(message, buf_str(&b));
     buf_fini(&b);
 }
@@ -103,7 +103,7 @@ static void put_as_is(struct mcp_call *call, struct buf *b, struct str body)
         buf_put_json(&text, next);
     }
     buf_put_char(&text, '}');
-    result_put(b, call->message.id, buf_str(&text), buf_str(&text));
+    result_put(b, &call->message, buf_str(&text), buf_str(&text));
     b->is_over |= text.is_over;
     buf_fini(&text);
 }
@@ -119,7 +119,7 @@ __attribute__((format(printf, 2, 3))) static bool refuse_arg(const struct mcp_me
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     buf_init(&b, 8 << 10);
-    result_put_failure(&b, message->id, str_of(text));
+    result_put_failure(&b, message, str_of(text));
     respond_json(message->r, 200, &b);
     buf_fini(&b);
     return false;

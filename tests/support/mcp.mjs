@@ -7,15 +7,27 @@
 //   const result = assertResult(await post(cluster, 'tools/list'));        without the client: one message
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { Client as StatelessClient, StreamableHTTPClientTransport as StatelessTransport } from '@modelcontextprotocol/client';
 import assert from 'node:assert/strict';
 import { ACCOUNTS } from './node.mjs';
 
 export const credentials = (as) => `Bearer ${as}:${ACCOUNTS[as].secret}`;
 
+export const STATELESS = '2026-07-28';
+
 // `user`: for whom an account of role frontend calls. `note` is called with each request and its response.
 export async function openMcp(cluster, { as = 'User_1', user, node, note = () => {} } = {}) {
-  const client = new Client({ name: 'parley-tests', version: '1' });
-  const transport = new StreamableHTTPClientTransport(new URL('http://parley.invalid/mcp'), {
+  return connect(new Client({ name: 'parley-tests', version: '1' }), StreamableHTTPClientTransport, cluster, { as, user, node, note });
+}
+
+// The same with the client of the stateless revision, which speaks that one only, or whichever `mode` finds.
+export function openStateless(cluster, { as = 'User_1', user, node, note = () => {}, mode = { pin: STATELESS } } = {}) {
+  const client = new StatelessClient({ name: 'parley-tests', version: '1' }, { versionNegotiation: { mode } });
+  return connect(client, StatelessTransport, cluster, { as, user, node, note });
+}
+
+async function connect(client, Transport, cluster, { as, user, node, note }) {
+  const transport = new Transport(new URL('http://parley.invalid/mcp'), {
     fetch: async (url, init) => {
       const response = await fetch(new URL('/mcp', cluster.pick(node).url), init);
       note(init, response);
@@ -25,6 +37,15 @@ export async function openMcp(cluster, { as = 'User_1', user, node, note = () =>
   });
   await client.connect(transport);
   return client;
+}
+
+// One message of the stateless revision. `meta` and `headers` are added to what it needs; undefined: left out.
+export function postStateless(cluster, method, params = {}, { headers, meta, ...options } = {}) {
+  const needed = { 'io.modelcontextprotocol/protocolVersion': STATELESS, 'io.modelcontextprotocol/clientCapabilities': {} };
+  const name = params.name ?? params.uri;
+  const all = { 'MCP-Protocol-Version': STATELESS, 'Mcp-Method': method, ...(typeof name === 'string' && { 'Mcp-Name': name }), ...headers };
+  const given = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
+  return post(cluster, method, { ...params, _meta: { ...needed, ...meta } }, { ...options, headers: given });
 }
 
 // One message, as bytes or as its method and params.
