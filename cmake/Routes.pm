@@ -24,7 +24,7 @@ use constant HEAD => 'services/web/openapi/head.yaml';
 our @ROLES = qw(frontend user engine operator);
 # Members of struct route (shared/http/request/route.h).
 our @FLAGS = qw(takes_signed_body takes_token_param takes_api_key takes_basic takes_key hands_out is_held speaks_for_folder uses_nonce_itself is_always_sent);
-our @MEMBERS = qw(body_max_bytes body_setting too_large audit put_problem is_open is_caller_key);
+our @MEMBERS = qw(body_max_bytes body_setting too_large audit put_problem put_challenge is_open is_caller_key);
 our @SECTIONS = qw(securitySchemes parameters headers responses problems schemas);
 # What rows may leave out if `usual:` has it.
 my @USUAL = qw(tag roles problems put_problem is_open);

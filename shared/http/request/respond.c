@@ -297,20 +297,41 @@ void respond_fixed(struct request *r, const char *content_type, struct str body,
     send_constant(r, content_type, STR("public, max-age=31536000, immutable"), body, etag);
 }
 
+#define BEARER "Bearer realm=\"parley\""
+enum { CHALLENGE_MAX_BYTES = 2048 };
+
 /* How to authenticate (RFC 9110, 11.6.1), and what ended a token that was good once (RFC 6750, 3).
  */
 static struct str challenge(enum err error)
 {
     switch (error) {
     case ERR_TOKEN_EXPIRED:
-        return STR("Bearer realm=\"parley\", error=\"invalid_token\", "
+        return STR(BEARER
+                   ", error=\"invalid_token\", "
                    "error_description=\"The token has expired.\", Parley-Signed realm=\"parley\"");
     case ERR_REVOKED:
-        return STR("Bearer realm=\"parley\", error=\"invalid_token\", "
+        return STR(BEARER
+                   ", error=\"invalid_token\", "
                    "error_description=\"The account of the token has changed\", Parley-Signed "
                    "realm=\"parley\"");
-    default: return STR("Bearer realm=\"parley\", Parley-Signed realm=\"parley\"");
+    default: return STR(BEARER ", Parley-Signed realm=\"parley\"");
     }
+}
+
+static void put_challenge(struct request *r, enum err error)
+{
+    struct str text = challenge(error);
+    struct buf b;
+    if (r->route == NULL || r->route->put_challenge == NULL) {
+        put_header(r, "www-authenticate", text);
+        return;
+    }
+    buf_init(&b, CHALLENGE_MAX_BYTES);
+    buf_lit(&b, BEARER);
+    r->route->put_challenge(r, &b);
+    buf_put(&b, (struct str){text.at + sizeof BEARER - 1, text.n - (sizeof BEARER - 1)});
+    respond_header(r, "www-authenticate", buf_str(&b));
+    buf_fini(&b);
 }
 
 void respond_error(struct request *r, enum err error, const char *detail)
@@ -372,7 +393,7 @@ void respond_error_more(struct request *r, enum err error, const char *detail, c
     if (error == ERR_ENCODED)
         put_header(r, "accept-encoding", STR("identity"));
     if (info->status == 401)
-        put_header(r, "www-authenticate", challenge(error));
+        put_challenge(r, error);
     buf_init(&body, 64 << 10);
     const char *type = put_error(r, &body,
                                  &(struct problem){.info = info,

@@ -67,6 +67,8 @@ struct route {
     const size_t *body_setting;  /* the same from a setting, read before there is a server */
     enum err too_large;          /* error for larger bodies; ERR_OK: ERR_TOO_LARGE */
     problem_writer *put_problem; /* writes its errors; NULL: problem_put */
+    /* Puts more parameters of the Bearer challenge of its 401, each after a comma; NULL: none. */
+    void (*put_challenge)(const struct request *r, struct buf *out);
     enum audit_event audit;
 };
 
