@@ -67,6 +67,8 @@ static void on_gone(struct request *r)
     usage_fini(&job->usage);
     usage_fini(&job->unused);
     repeated_fini(&job->repeated);
+    if (job->settings.form->fini != NULL)
+        job->settings.form->fini(job);
     if (job->own != NULL)
         job->own->model->cancel(job->own);
     if (job->may_be_queued) {
@@ -88,7 +90,8 @@ void job_refuse_model(struct job *job)
             explain_quoted(job->r, job->settings.model));
 }
 
-/* Once it is known which query answers it, and where its topic is among those of its user. */
+/* Names the answer, once it is known which query it is of, and where its topic is among those of
+ * its user. */
 static void set_id(struct job *job, uint64_t place)
 {
     struct buf b;
@@ -100,26 +103,14 @@ static void set_id(struct job *job, uint64_t place)
                                                   .seq = job->asked.seq,
                                                   .topic = job->asked.topic});
     } else {
-        buf_put(&b, str_of(job_apis[job->settings.api].id));
+        const char *id = job->settings.form->id;
+        buf_put(&b, str_of(id != NULL ? id : job_apis[job->settings.api].id));
         buf_put(&b, str_of(job->asked.first));
     }
     job->id = request_copy(job->r, buf_str(&b));
     job->created_s = clock_wall_ms() / 1000;
     buf_fini(&b);
-}
-
-/* Names the answer, and with it each chunk. */
-static void set_head(struct job *job, uint64_t place)
-{
-    struct buf head;
-    set_id(job, place);
-    buf_init(&head, 4096);
-    job_put_head(&head, job, job_apis[job->settings.api].chunk);
-    job->chunks = (struct chunks){.api = job->settings.api,
-                                  .head = request_copy(job->r, buf_str(&head)),
-                                  .has_usage = job->settings.has_usage,
-                                  .usage = &job->usage};
-    buf_fini(&head);
+    job->settings.form->open(job);
 }
 
 /* Follows the query that the reply names: of an equal request perhaps, whose client has gone.
@@ -141,7 +132,7 @@ static bool take_query(struct job *job, struct lines *lines, bool is_attached)
         r->about.topic = job->asked.topic;
         r->about.seq = seq;
     }
-    set_head(job, lines_next_u64(lines));
+    set_id(job, lines_next_u64(lines));
     return !has_ended;
 }
 
@@ -188,6 +179,12 @@ static void on_asked(struct request *r, enum err error, struct str reply)
         respond_error(r, ERR_INTERNAL, NULL);
 }
 
+/* What engines get. */
+static struct str request_of(const struct job *job)
+{
+    return job->settings.request.at != NULL ? job->settings.request : request_entity(job->r);
+}
+
 static void ask(struct job *job)
 {
     struct request *r = job->r;
@@ -206,7 +203,7 @@ static void ask(struct job *job)
     buf_put(&model, str_of(job_apis[job->settings.api].name));
     buf_put_char(&model, '/');
     buf_put_name(&model, job->settings.model);
-    buf_put_json(&request, request_entity(r));
+    buf_put_json(&request, request_of(job));
     job->may_be_queued = true;
     if (job->asked.is_kept)
         call_door_add(request_call(r, on_asked), .topic = job->asked.topic,
@@ -260,7 +257,7 @@ static void prepare_stream(struct job *job)
     stream_init(&job->stream, job->r, STREAM_EVENT_FIRST, false, JOB_ANSWER_MAX_BYTES);
     job->stream.content_type = is_stream ? "text/event-stream" : "application/json";
     job->stream.first = STR("");
-    job->stream.comment_text = is_stream ? STR(": ping\n") : STR("\n");
+    job->stream.comment_text = is_stream ? str_of(job->settings.form->comment) : STR("\n");
 }
 
 void job_start(struct request *r, const struct job_settings *settings)
@@ -269,9 +266,11 @@ void job_start(struct request *r, const struct job_settings *settings)
     struct job *job = request_alloc(r, sizeof *job);
     *job = (struct job){.r = r, .settings = *settings, .budget.id = STR("")};
     bool is_kept = settings->topic.at != NULL || settings->is_stored;
-    asked_init(&job->asked, r, &settings->person, settings->api, settings->topic,
-               is_kept ? job_apis[settings->api].id : "ask.", is_kept);
-    usage_init(&job->usage, request_entity(r).n);
+    if (settings->form == NULL)
+        job->settings.form = &job_chat_form;
+    asked_init(&job->asked, r, &settings->person, settings->api, str_of(job->settings.form->name),
+               settings->topic, is_kept ? job_apis[settings->api].id : "ask.", is_kept);
+    usage_init(&job->usage, request_of(job).n);
     repeated_init(&job->repeated);
     usage_init(&job->unused, 0);
     merged_init(&job->merged, settings->api, settings->is_stream ? &job->unused : &job->usage);
@@ -279,7 +278,7 @@ void job_start(struct request *r, const struct job_settings *settings)
     follow_init(&job->follow, openai_of(r)->queue, &job_events, (struct piece_id){0, 0});
     job->follow.takes_deltas = settings->own == NULL;
     if (settings->own != NULL) {
-        set_head(job, 0); /* it is known later which query answers it */
+        set_id(job, 0); /* it is known later which query answers it */
     } else {
         if (!is_kept)
             follow_watch(&job->follow, job->asked.topic, job->asked.seq);

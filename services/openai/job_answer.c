@@ -3,7 +3,6 @@
 #include "services/openai/job_answer.h"
 
 #include "generated/verbs.h"
-#include "services/openai/vectors.h"
 #include "shared/base/clock.h"
 #include "shared/http/request/respond.h"
 
@@ -65,14 +64,6 @@ void job_finish(struct job *job)
     follow_stop(&job->follow);
 }
 
-static void put_error_of(struct buf *b, enum err error, const char *detail)
-{
-    const struct err_info *info = err_info(error);
-    (void)openai_put_problem(b, &(struct problem){.info = info,
-                                                  .status = info->status,
-                                                  .detail = detail != NULL ? detail : info->text});
-}
-
 /* After the head. */
 static void end_stream_with(struct job *job, const struct buf *error)
 {
@@ -80,13 +71,13 @@ static void end_stream_with(struct job *job, const struct buf *error)
         stream_cut(&job->stream);
         return;
     }
-    stream_put_buf(&job->stream, NULL, STR(""), error);
-    stream_put(&job->stream, NULL, STR(""), STR("[DONE]"));
+    job->settings.form->give_error(job, error);
     stream_end(&job->stream);
 }
 
 static void fail(struct job *job, enum err error, const char *detail, unsigned retry_s)
 {
+    const struct err_info *info = err_info(error);
     struct buf b;
     job_finish(job);
     if (!job->stream.is_started) {
@@ -94,7 +85,10 @@ static void fail(struct job *job, enum err error, const char *detail, unsigned r
         return;
     }
     buf_init(&b, 16 << 10);
-    put_error_of(&b, error, detail);
+    (void)job->settings.form->problem(
+        &b, &(struct problem){.info = info,
+                              .status = info->status,
+                              .detail = detail != NULL ? detail : info->text});
     end_stream_with(job, &b);
     buf_fini(&b);
 }
@@ -110,35 +104,24 @@ void job_refuse(struct job *job, const struct refusal *refusal)
          refusal->retry_after_s);
 }
 
-static void put_member(struct buf *b, const struct members *fault, const char *name,
-                       const char *fallback)
+void job_put_fault_message(struct buf *b, const struct members *fault)
 {
-    const struct json_span *value = members_get_kind(fault, name, JSON_SPAN_TEXT);
-    buf_printf(b, ",\"%s\":", name);
-    if (value != NULL)
-        members_put_span(b, value);
+    const struct json_span *message = members_get_kind(fault, "message", JSON_SPAN_TEXT);
+    if (message != NULL && message->raw.n > 0)
+        members_put_span(b, message);
     else
-        buf_put(b, str_of(fallback));
+        buf_lit(b, "\"The engine refused the request.\"");
 }
 
 /* Answers with the error of its engine, as it said it. */
 static void fail_with(struct job *job, const struct members *fault)
 {
     uint64_t status = members_u64(fault, "status", 500);
-    const struct json_span *message = members_get_kind(fault, "message", JSON_SPAN_TEXT);
     struct buf b;
     if (status < 400 || status > 599)
         status = 500;
     buf_init(&b, 64 << 10);
-    buf_lit(&b, "{\"error\":{\"message\":");
-    if (message != NULL && message->raw.n > 0)
-        members_put_span(&b, message);
-    else
-        buf_lit(&b, "\"The engine refused the request.\"");
-    put_member(&b, fault, "type", status < 500 ? "\"invalid_request_error\"" : "\"server_error\"");
-    put_member(&b, fault, "param", "null");
-    put_member(&b, fault, "code", "null");
-    buf_lit(&b, "}}");
+    job->settings.form->put_fault(&b, job, fault, status);
     job_finish(job);
     if (!job->stream.is_started) {
         respond_header(job->r, "x-should-retry", STR("false"));
@@ -186,9 +169,17 @@ static void start_stream(struct job *job)
     s->comment_ms = COMMENT_MS;
     stream_start(s);
     job->r->on_revoked = on_revoked;
+    if (job->settings.is_stream && job->settings.form->begin != NULL)
+        job->settings.form->begin(job);
 }
 
-/* Nothing has come yet: a stream begins with a comment, JSON with a blank line. */
+void job_put_event(struct job *job, const char *event, const struct buf *data)
+{
+    start_stream(job);
+    stream_put_buf(&job->stream, event, STR(""), data);
+}
+
+/* Nothing has come yet: a stream begins as its form has it, JSON with a blank line. */
 void job_on_head_due(struct deadline *deadline)
 {
     struct job *job = container_of(deadline, struct job, head);
@@ -205,8 +196,10 @@ void job_on_head_due(struct deadline *deadline)
         snprintf(position, sizeof position, "%llu", (unsigned long long)job->position - 1);
         respond_header(job->r, "x-parley-position", str_of(position));
     }
-    job->stream.first = job->stream.comment_text;
+    job->stream.first =
+        job->settings.is_stream ? str_of(job->settings.form->first) : job->stream.comment_text;
     start_stream(job);
+    stream_flush(&job->stream);
 }
 
 /* --- what is followed ------------------------------------------------------------------------- */
@@ -252,7 +245,6 @@ static bool leave_out(struct job *job, struct str *delta)
 
 static void give_delta(struct job *job, struct str delta)
 {
-    struct buf b;
     if (!job->has_given && job->settings.is_stream) /* its caller no longer waits for the first */
         loop_set_deadline(job->r->server->loop, &job->last, JOB_DEADLINE_S * 1000);
     job->has_given = true;
@@ -262,13 +254,7 @@ static void give_delta(struct job *job, struct str delta)
         return;
     if (is_repeatable(job) && leave_out(job, &delta))
         return;
-    buf_init(&b, JOB_ANSWER_MAX_BYTES);
-    chunks_put(&job->chunks, &b, delta);
-    if (b.n > 0) {
-        start_stream(job);
-        stream_put_buf(&job->stream, NULL, STR(""), &b);
-    }
-    buf_fini(&b);
+    job->settings.form->give(job, delta);
 }
 
 /* The text of an engine that does not send deltas. */
@@ -410,65 +396,21 @@ static struct str finish_of(const struct outcome *o, struct members *members, st
     return STR("");
 }
 
-static void end_chunks(struct job *job, struct str finish_reason)
-{
-    struct buf b;
-    size_t n;
-    start_stream(job);
-    buf_init(&b, 64 << 10);
-    do {
-        buf_clear(&b);
-        chunks_put_end(&job->chunks, &b, finish_reason);
-        n = b.n;
-        if (n > 0)
-            stream_put_buf(&job->stream, NULL, STR(""), &b);
-    } while (n > 0);
-    chunks_put_usage(&job->chunks, &b);
-    if (b.n > 0)
-        stream_put_buf(&job->stream, NULL, STR(""), &b);
-    stream_put(&job->stream, NULL, STR(""), STR("[DONE]"));
-    stream_end(&job->stream);
-    buf_fini(&b);
-}
-
-/* Returns false if the engine has sent no vector. */
-static bool put_embeddings(struct buf *b, const struct job *job)
-{
-    buf_lit(b, "{\"object\":\"list\",\"data\":[");
-    size_t n = vectors_put(b, buf_str(&job->merged.data), job->settings.wants_base64);
-    buf_lit(b, "],\"model\":");
-    buf_put_json(b, job->settings.model);
-    buf_lit(b, ",\"usage\":");
-    usage_put(&job->usage, b, false);
-    buf_put_char(b, '}');
-    return n > 0;
-}
-
-static void put_rest(struct buf *b, const struct job *job)
+void job_put_rest(struct buf *b, const struct job *job)
 {
     merged_put(&job->merged, b, job->finish);
     buf_lit(b, ",\"usage\":");
     usage_put(&job->usage, b, true);
 }
 
-static void put_whole(struct buf *b, const struct job *job)
-{
-    job_put_head(b, job, job_apis[job->settings.api].object);
-    put_rest(b, job);
-    buf_put_char(b, '}');
-}
-
 static void answer_whole(struct job *job)
 {
     struct buf b;
-    bool is_good = true;
     buf_init(&b, JOB_ANSWER_MAX_BYTES);
-    if (job->settings.api == OPENAI_EMBEDDINGS)
-        is_good = put_embeddings(&b, job);
-    else
-        put_whole(&b, job);
-    if (!is_good)
-        job_fail(job, ERR_ENGINE_FAILED, "The engine has sent no embedding.");
+    if (!job->settings.form->put_whole(&b, job))
+        job_fail(job, ERR_ENGINE_FAILED,
+                 job->settings.api == OPENAI_EMBEDDINGS ? "The engine has sent no embedding."
+                                                        : NULL);
     else if (!job->stream.is_started)
         respond_json(job->r, 200, &b);
     else if (b.is_over)
@@ -482,10 +424,13 @@ static void answer_whole(struct job *job)
 
 static void answer(struct job *job)
 {
-    if (job->settings.is_stream)
-        end_chunks(job, job->finish);
-    else
+    if (!job->settings.is_stream) {
         answer_whole(job);
+        return;
+    }
+    start_stream(job);
+    job->settings.form->end(job);
+    stream_end(&job->stream);
 }
 
 /* Without Redis the client has its answer all the same. */
@@ -502,7 +447,7 @@ static void store(struct job *job)
     struct buf b;
     buf_init(&b, STORED_MAX_BYTES);
     put_created(&b, job);
-    put_rest(&b, job);
+    job_put_rest(&b, job);
     if (b.is_over)
         answer(job);
     else

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * job_answer: makes the answer of a job (job.h) from what is followed: the head when it is due,
- * chunks of a stream or one body, and errors as clients of OpenAI's interface read them. The job
- * lives in the request's memory. On the loop's thread.
+ * events of a stream or one body, and errors, each as the job's form writes them (job_form.h). The
+ * job lives in the request's memory. On the loop's thread.
  */
 #ifndef PARLEY_SERVICES_OPENAI_JOB_ANSWER_H
 #define PARLEY_SERVICES_OPENAI_JOB_ANSWER_H
 
 #include "services/openai/budget.h"
 #include "services/openai/chunks.h"
+#include "services/openai/job_form.h"
 #include "services/openai/leaving.h"
 #include "services/openai/merged.h"
 #include "services/openai/repeated.h"
@@ -23,10 +24,10 @@ enum {
     JOB_POSITION_MS = 100, /* before the head, which has the position in the queue */
 };
 
-struct job;
-
 struct job_settings {
     enum openai_api api;
+    const struct job_form *form; /* NULL: job_chat_form */
+    struct str request;          /* for engines; at == NULL: the body. Lives as long as it */
     struct str model; /* as the client named it: 1 to OPENAI_MODEL_MAX_BYTES, UTF-8 */
     struct str title; /* of the query, for people */
     struct on_behalf person;
@@ -60,6 +61,7 @@ struct job {
     uint64_t position; /* plus 1; 0: unknown */
     struct asked asked;
     struct own_answer *own; /* NULL: none */
+    void *form_state;       /* of its form */
     struct str id;          /* of the answer, once its query is known */
     uint64_t created_s;     /* the same */
     struct usage unused;    /* of `merged`, where chunks count */
@@ -83,6 +85,13 @@ extern const struct job_api job_apis[OPENAI_API_NR];
 bool job_is_stored(const struct job *job);
 /* Puts `{"id":...,"object":...,"created":...,"model":...`. */
 void job_put_head(struct buf *b, const struct job *job, const char *object);
+/* Puts what follows the head: `,"choices":[...],"usage":...`, of `merged`. */
+void job_put_rest(struct buf *b, const struct job *job);
+/* Puts the message of an engine's error as a JSON text. */
+void job_put_fault_message(struct buf *b, const struct members *fault);
+/* Gives an event to the client of a stream, and the head before it. `event` NULL: without a name.
+ * `data`: JSON. */
+void job_put_event(struct job *job, const char *event, const struct buf *data);
 /* It is answered from now on: nothing more is followed or waited for. */
 void job_finish(struct job *job);
 /* Answers with the error, before or after the head. `detail` NULL: the error's own text. */

@@ -27,7 +27,7 @@ static void put_part(EVP_MD_CTX *digest, struct str part)
 }
 
 static void put_digest(struct asked *asked, struct request *r, const struct on_behalf *person,
-                       enum openai_api api, struct str topic)
+                       enum openai_api api, struct str form, struct str topic)
 {
     unsigned char bytes[EVP_MAX_MD_SIZE];
     char route = (char)api;
@@ -38,19 +38,22 @@ static void put_digest(struct asked *asked, struct request *r, const struct on_b
     put_part(digest, (struct str){&route, 1});
     put_part(digest, topic);
     put_part(digest, request_entity(r));
+    if (form.n > 0)
+        put_part(digest, form);
     EVP_DigestFinal_ex(digest, bytes, NULL);
     EVP_MD_CTX_free(digest);
     str_hex(bytes, DIGEST_BYTES, asked->digest);
 }
 
 void asked_init(struct asked *asked, struct request *r, const struct on_behalf *person,
-                enum openai_api api, struct str topic, const char *prefix, bool is_kept)
+                enum openai_api api, struct str form, struct str topic, const char *prefix,
+                bool is_kept)
 {
     char plain[TOPIC_BYTES];
     unsigned n = r->server->shards->n;
     struct str namespace = is_kept ? r->account->namespace : STR("");
     *asked = (struct asked){.is_kept = is_kept, .seq = is_kept ? 0 : 1};
-    put_digest(asked, r, person, api, topic.at == NULL ? STR("") : topic);
+    put_digest(asked, r, person, api, form, topic.at == NULL ? STR("") : topic);
     do { /* of the digest's shard: an equal request looks there */
         str_random_hex(ASKER_BYTES, asked->asker);
         snprintf(plain, sizeof plain, "%s%s", prefix, asked->asker);
