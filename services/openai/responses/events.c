@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: MIT
+ * events.c - see events.h. */
+#include "services/openai/responses/events_item.h"
+
+#include "shared/base/mem.h"
+
+enum { ITEMS_MAX = 1024, EVENT_MAX_BYTES = 32 << 20 };
+
+void events_fini(struct events *e)
+{
+    for (size_t i = 0; i < e->item_n; i++)
+        events_item_fini(&e->items[i]);
+    free(e->items);
+    e->items = NULL;
+    e->item_n = 0;
+}
+
+/* --- giving ----------------------------------------------------------------------------------- */
+
+/* Begins the data of an event: `{"type":...,"sequence_number":...`. */
+static void begin(struct events *e, struct buf *b, const char *type)
+{
+    buf_init(b, EVENT_MAX_BYTES);
+    buf_printf(b, "{\"type\":\"%s\",\"sequence_number\":%llu", type,
+               (unsigned long long)e->sequence++);
+}
+
+static void end(struct events *e, struct buf *b, const char *type)
+{
+    buf_put_char(b, '}');
+    e->is_over |= b->is_over;
+    if (!b->is_over)
+        e->put(e->context, type, b);
+    buf_fini(b);
+}
+
+static void put_object(const struct events *e, struct buf *b, const char *status, bool is_whole)
+{
+    buf_put(b, e->head);
+    buf_printf(b, ",\"status\":\"%s\"", status);
+    buf_put(b, e->settings);
+    buf_lit(b, ",\"output\":[");
+    for (size_t i = 0; is_whole && i < e->item_n; i++) {
+        if (i > 0)
+            buf_put_char(b, ',');
+        events_item_put(b, e, i, e->items[i].is_done ? "completed" : "incomplete", false);
+    }
+    buf_put_char(b, ']');
+}
+
+/* An event about the response before its end. */
+static void give_state(struct events *e, const char *type, const char *status, int64_t position)
+{
+    struct buf b;
+    if (e->put == NULL)
+        return;
+    begin(e, &b, type);
+    buf_lit(&b, ",\"response\":");
+    put_object(e, &b, status, false);
+    buf_lit(&b, ",\"error\":null,\"incomplete_details\":null}");
+    if (position >= 0)
+        buf_printf(&b, ",\"queue\":{\"position\":%lld}", (long long)position);
+    end(e, &b, type);
+}
+
+/* Begins an event about an item. `content`: the index of its part, or -1. */
+static void begin_item(struct events *e, struct buf *b, const char *type, size_t index, int content)
+{
+    begin(e, b, type);
+    buf_lit(b, ",\"item_id\":");
+    events_item_put_id(b, e, index);
+    buf_printf(b, ",\"output_index\":%zu", index);
+    if (content >= 0)
+        buf_printf(b, ",\"content_index\":%d", content);
+}
+
+static void give_item(struct events *e, const char *type, size_t index, const char *status)
+{
+    struct buf b;
+    if (e->put == NULL)
+        return;
+    begin(e, &b, type);
+    buf_printf(&b, ",\"output_index\":%zu,\"item\":", index);
+    events_item_put(&b, e, index, status, str_eq(str_of(status), STR("in_progress")));
+    end(e, &b, type);
+}
+
+static int content_of(const struct events_item *item, enum events_part part)
+{
+    return part == PART_REFUSAL && item->has_text ? 1 : 0;
+}
+
+static void give_part(struct events *e, const char *type, size_t index, enum events_part part,
+                      bool is_empty)
+{
+    struct buf b;
+    if (e->put == NULL)
+        return;
+    begin_item(e, &b, type, index, content_of(&e->items[index], part));
+    buf_lit(&b, ",\"part\":");
+    events_item_put_part(&b, &e->items[index], part, is_empty);
+    end(e, &b, type);
+}
+
+/* The words of a part, or of a call's arguments. */
+struct words {
+    const char *delta, *done, *member;
+};
+static const struct words words_of_part[] = {
+    [PART_REASONING] = {"response.reasoning_text.delta", "response.reasoning_text.done", "text"},
+    [PART_TEXT] = {"response.output_text.delta", "response.output_text.done", "text"},
+    [PART_REFUSAL] = {"response.refusal.delta", "response.refusal.done", "refusal"}};
+static const struct words words_of_call = {"response.function_call_arguments.delta",
+                                           "response.function_call_arguments.done", "arguments"};
+
+static void put_text(struct buf *b, const char *member, struct str escaped)
+{
+    buf_put_key(b, member);
+    buf_put_char(b, '"');
+    buf_put(b, escaped);
+    buf_put_char(b, '"');
+}
+
+static void give_delta(struct events *e, const struct words *words, size_t index, int content,
+                       struct str escaped, const struct buf *logprobs)
+{
+    struct buf b;
+    if (e->put == NULL)
+        return;
+    begin_item(e, &b, words->delta, index, content);
+    put_text(&b, "delta", escaped);
+    if (logprobs != NULL) {
+        buf_lit(&b, ",\"logprobs\":[");
+        buf_put(&b, buf_str(logprobs));
+        buf_put_char(&b, ']');
+    }
+    end(e, &b, words->delta);
+}
+
+/* --- items ------------------------------------------------------------------------------------ */
+
+/* Ends a part of the item, with the text that it has. */
+static void end_part(struct events *e, size_t index, enum events_part part)
+{
+    const struct events_item *item = &e->items[index];
+    const struct words *words = &words_of_part[part];
+    struct buf b;
+    if (e->put == NULL)
+        return;
+    begin_item(e, &b, words->done, index, content_of(item, part));
+    put_text(&b, words->member, buf_str(part == PART_REFUSAL ? &item->refusal : &item->text));
+    if (part == PART_TEXT) {
+        buf_lit(&b, ",\"logprobs\":[");
+        buf_put(&b, buf_str(&item->logprobs));
+        buf_put_char(&b, ']');
+    }
+    end(e, &b, words->done);
+    give_part(e, "response.content_part.done", index, part, false);
+}
+
+static void end_call(struct events *e, size_t index)
+{
+    const struct events_item *item = &e->items[index];
+    struct buf b;
+    if (e->put == NULL)
+        return;
+    begin_item(e, &b, words_of_call.done, index, -1);
+    put_text(&b, "name", buf_str(&item->name));
+    put_text(&b, words_of_call.member, item->text.n == 0 ? STR("{}") : buf_str(&item->text));
+    end(e, &b, words_of_call.done);
+}
+
+/* Announces a call, and gives the arguments that have come before its name. */
+static void add_call_item(struct events *e, size_t index)
+{
+    struct events_item *item = &e->items[index];
+    if (item->is_added)
+        return;
+    item->is_added = true;
+    if (item->call_id.n == 0)
+        buf_printf(&item->call_id, "call_%.*s_%zu", STR_ARG(e->id), index);
+    give_item(e, "response.output_item.added", index, "in_progress");
+    if (item->text.n > 0)
+        give_delta(e, &words_of_call, index, -1, buf_str(&item->text), NULL);
+}
+
+static void end_item(struct events *e, size_t index, bool is_whole)
+{
+    struct events_item *item = &e->items[index];
+    if (item->is_done)
+        return;
+    if (item->kind == ITEM_CALL) {
+        add_call_item(e, index);
+        end_call(e, index);
+    }
+    if (item->kind == ITEM_REASONING)
+        end_part(e, index, PART_REASONING);
+    if (item->has_text && !item->is_text_done)
+        end_part(e, index, PART_TEXT);
+    if (item->has_refusal)
+        end_part(e, index, PART_REFUSAL);
+    item->is_text_done = true;
+    item->is_done = is_whole;
+    give_item(e, "response.output_item.done", index, is_whole ? "completed" : "incomplete");
+}
+
+/* Returns the message or thought that has not ended, or item_n. */
+static size_t open_item(const struct events *e)
+{
+    for (size_t i = e->item_n; i-- > 0;)
+        if (e->items[i].kind != ITEM_CALL)
+            return e->items[i].is_done ? e->item_n : i;
+    return e->item_n;
+}
+
+static bool begin_new(struct events *e, enum events_kind kind)
+{
+    if (e->item_n == ITEMS_MAX) {
+        e->is_over = true;
+        return false;
+    }
+    if (open_item(e) < e->item_n)
+        end_item(e, open_item(e), true);
+    e->items = mem_grow(e->items, e->item_n, sizeof *e->items);
+    events_item_init(&e->items[e->item_n++], kind);
+    return true;
+}
+
+/* Returns the index of an open item of that kind, which may begin with this; item_n: none. */
+static size_t item_of(struct events *e, enum events_kind kind)
+{
+    size_t index = open_item(e);
+    if (index < e->item_n && e->items[index].kind == kind)
+        return index;
+    if (!begin_new(e, kind))
+        return e->item_n;
+    give_item(e, "response.output_item.added", e->item_n - 1, "in_progress");
+    if (kind == ITEM_REASONING)
+        give_part(e, "response.content_part.added", e->item_n - 1, PART_REASONING, true);
+    return e->item_n - 1;
+}
+
+/* --- what comes ------------------------------------------------------------------------------- */
+
+static bool is_text(const struct json_span *span)
+{
+    return span != NULL && span->kind == JSON_SPAN_TEXT && span->raw.n > 0;
+}
+
+static void append(struct events *e, struct buf *to, struct str raw)
+{
+    buf_put(to, raw);
+    e->is_over |= to->is_over;
+    if (e->put != NULL)
+        e->usage->text_bytes += raw.n;
+}
+
+static void add_thought(struct events *e, struct str raw)
+{
+    size_t index = item_of(e, ITEM_REASONING);
+    if (index == e->item_n)
+        return;
+    append(e, &e->items[index].text, raw);
+    give_delta(e, &words_of_part[PART_REASONING], index, 0, raw, NULL);
+}
+
+/* Returns the message whose part is open, which may begin with this; item_n: none. */
+static size_t message_with(struct events *e, enum events_part part)
+{
+    size_t index = open_item(e);
+    if (part == PART_TEXT && index < e->item_n && e->items[index].has_refusal)
+        end_item(e, index, true); /* a text comes before a refusal */
+    index = item_of(e, ITEM_MESSAGE);
+    if (index == e->item_n)
+        return index;
+    struct events_item *item = &e->items[index];
+    bool *has = part == PART_TEXT ? &item->has_text : &item->has_refusal;
+    if (*has)
+        return index;
+    if (part == PART_REFUSAL && item->has_text) {
+        end_part(e, index, PART_TEXT);
+        item->is_text_done = true;
+    }
+    *has = true;
+    give_part(e, "response.content_part.added", index, part, true);
+    return index;
+}
+
+static void add_text(struct events *e, struct str raw, const struct json_span *logprobs)
+{
+    size_t index = message_with(e, PART_TEXT);
+    struct buf given;
+    if (index == e->item_n)
+        return;
+    struct events_item *item = &e->items[index];
+    buf_init(&given, EVENT_MAX_BYTES);
+    if (logprobs != NULL)
+        events_put_logprobs(&given, logprobs);
+    if (given.n > 0 && item->logprobs.n > 0)
+        buf_put_char(&item->logprobs, ',');
+    buf_put(&item->logprobs, buf_str(&given));
+    e->is_over |= item->logprobs.is_over;
+    append(e, &item->text, raw);
+    give_delta(e, &words_of_part[PART_TEXT], index, 0, raw, &given);
+    buf_fini(&given);
+}
+
+static void add_refusal(struct events *e, struct str raw)
+{
+    size_t index = message_with(e, PART_REFUSAL);
+    if (index == e->item_n)
+        return;
+    append(e, &e->items[index].refusal, raw);
+    give_delta(e, &words_of_part[PART_REFUSAL], index, content_of(&e->items[index], PART_REFUSAL),
+               raw, NULL);
+}
+
+static void add_annotation(struct events *e, size_t index, struct str json)
+{
+    struct events_item *item = &e->items[index];
+    struct buf annotation, b;
+    buf_init(&annotation, EVENT_MAX_BYTES);
+    if (events_put_annotation(&annotation, json)) {
+        if (item->annotation_n > 0)
+            buf_put_char(&item->annotations, ',');
+        buf_put(&item->annotations, buf_str(&annotation));
+        e->is_over |= item->annotations.is_over;
+        if (e->put != NULL) {
+            begin_item(e, &b, "response.output_text.annotation.added", index, 0);
+            buf_printf(&b, ",\"annotation_index\":%zu,\"annotation\":", item->annotation_n);
+            buf_put(&b, buf_str(&annotation));
+            end(e, &b, "response.output_text.annotation.added");
+        }
+        item->annotation_n++;
+    }
+    buf_fini(&annotation);
+}
+
+static void add_annotations(struct events *e, const struct json_span *list)
+{
+    struct json_span note;
+    size_t index = open_item(e);
+    if (index == e->item_n || !e->items[index].has_text || e->items[index].is_text_done)
+        return;
+    for (struct str rest = json_list_inside(list); json_next_item(&rest, &note);)
+        add_annotation(e, index, note.raw);
+}
+
+static size_t call_at(struct events *e, uint64_t call_index)
+{
+    for (size_t i = e->item_n; i-- > 0;)
+        if (e->items[i].kind == ITEM_CALL && e->items[i].call_index == call_index)
+            return i;
+    if (!begin_new(e, ITEM_CALL))
+        return e->item_n;
+    e->items[e->item_n - 1].call_index = call_index;
+    return e->item_n - 1;
+}
+
+/* `at`: its place in its list, of engines that do not number calls. */
+static void add_call(struct events *e, struct str json, uint64_t at)
+{
+    struct members members, function;
+    if (!members_read(&members, json))
+        return;
+    const struct json_span *body = members_get_kind(&members, "function", JSON_SPAN_OBJECT),
+                           *id = members_get(&members, "id");
+    if (body == NULL || !members_read(&function, body->raw))
+        return;
+    size_t index = call_at(e, members_u64(&members, "index", at));
+    if (index == e->item_n)
+        return;
+    struct events_item *item = &e->items[index];
+    const struct json_span *name = members_get(&function, "name"),
+                           *arguments = members_get(&function, "arguments");
+    if (is_text(id) && item->call_id.n == 0)
+        buf_put(&item->call_id, id->raw);
+    if (is_text(name) && item->name.n == 0)
+        buf_put(&item->name, name->raw);
+    if (is_text(arguments))
+        append(e, &item->text, arguments->raw);
+    if (!item->is_added && item->name.n > 0)
+        add_call_item(e, index);
+    else if (item->is_added && is_text(arguments))
+        give_delta(e, &words_of_call, index, -1, arguments->raw, NULL);
+}
+
+static void add_message(struct events *e, const struct members *delta,
+                        const struct json_span *logprobs)
+{
+    const struct json_span *reasoning = members_get(delta, "reasoning_content"),
+                           *content = members_get(delta, "content"),
+                           *refusal = members_get(delta, "refusal"),
+                           *notes = members_get_kind(delta, "annotations", JSON_SPAN_LIST),
+                           *calls = members_get_kind(delta, "tool_calls", JSON_SPAN_LIST);
+    struct json_span call;
+    uint64_t at = 0;
+    if (reasoning == NULL)
+        reasoning = members_get(delta, "reasoning");
+    if (is_text(reasoning))
+        add_thought(e, reasoning->raw);
+    if (is_text(content))
+        add_text(e, content->raw, logprobs);
+    if (notes != NULL)
+        add_annotations(e, notes);
+    if (is_text(refusal))
+        add_refusal(e, refusal->raw);
+    if (calls != NULL)
+        for (struct str rest = json_list_inside(calls); json_next_item(&rest, &call); at++)
+            add_call(e, call.raw, at);
+}
+
+static void set_finish(struct events *e, const struct json_span *finish)
+{
+    if (finish == NULL)
+        return;
+    e->finish = str_eq(finish->raw, STR("length"))           ? EVENTS_TOO_LONG
+                : str_eq(finish->raw, STR("content_filter")) ? EVENTS_FILTERED
+                                                             : EVENTS_WHOLE;
+}
+
+static void add_choice(struct events *e, struct str json)
+{
+    struct members members, inner;
+    const struct json_span *logprobs = NULL;
+    if (!members_read(&members, json) || members_u64(&members, "index", 0) != 0)
+        return;
+    const struct json_span *delta = members_get_kind(&members, "delta", JSON_SPAN_OBJECT),
+                           *object = members_get_kind(&members, "logprobs", JSON_SPAN_OBJECT);
+    if (delta == NULL)
+        delta = members_get_kind(&members, "message", JSON_SPAN_OBJECT);
+    if (object != NULL && members_read(&inner, object->raw))
+        logprobs = members_get_kind(&inner, "content", JSON_SPAN_LIST);
+    struct json_span list = logprobs == NULL ? (struct json_span){.kind = JSON_SPAN_ABSENT}
+                                             : *logprobs; /* `inner` is used again */
+    if (delta != NULL && members_read(&inner, delta->raw))
+        add_message(e, &inner, logprobs == NULL ? NULL : &list);
+    set_finish(e, members_get_kind(&members, "finish_reason", JSON_SPAN_TEXT));
+}
+
+/* --- the response ----------------------------------------------------------------------------- */
+
+static void begin_response(struct events *e)
+{
+    if (e->has_begun)
+        return;
+    e->has_begun = true;
+    give_state(e, "response.in_progress", "in_progress", -1);
+}
+
+void events_open(struct events *e, int64_t position)
+{
+    e->is_open = true;
+    give_state(e, "response.created", "queued", -1);
+    give_state(e, "response.queued", "queued", position);
+}
+
+void events_add(struct events *e, struct str delta)
+{
+    struct members members;
+    struct json_span choice;
+    if (!members_read(&members, delta))
+        return;
+    usage_say(e->usage, members_get(&members, "usage"));
+    const struct json_span *choices = members_get_kind(&members, "choices", JSON_SPAN_LIST);
+    if (choices == NULL)
+        return;
+    begin_response(e);
+    for (struct str rest = json_list_inside(choices); json_next_item(&rest, &choice);)
+        add_choice(e, choice.raw);
+}
+
+void events_put_response(const struct events *e, struct buf *b)
+{
+    static const char *const details[] = {[EVENTS_WHOLE] = "null",
+                                          [EVENTS_TOO_LONG] = "{\"reason\":\"max_output_tokens\"}",
+                                          [EVENTS_FILTERED] = "{\"reason\":\"content_filter\"}"};
+    put_object(e, b, e->finish == EVENTS_WHOLE ? "completed" : "incomplete", true);
+    buf_printf(b, ",\"error\":null,\"incomplete_details\":%s,\"usage\":", details[e->finish]);
+    events_put_usage(b, e->usage);
+    buf_put_char(b, '}');
+}
+
+void events_end(struct events *e, struct str finish_reason)
+{
+    const char *type;
+    struct buf b;
+    struct json_span said = {.kind = JSON_SPAN_TEXT, .raw = finish_reason};
+    begin_response(e);
+    if (e->finish == EVENTS_WHOLE && finish_reason.n > 0)
+        set_finish(e, &said);
+    if (e->item_n == 0)
+        (void)message_with(e, PART_TEXT);
+    size_t open = open_item(e);
+    for (size_t i = 0; i < e->item_n; i++) {
+        bool is_cut = e->items[i].kind == ITEM_CALL ? open == e->item_n : i == open;
+        end_item(e, i, e->finish == EVENTS_WHOLE || !is_cut);
+    }
+    if (e->put == NULL)
+        return;
+    type = e->finish == EVENTS_WHOLE ? "response.completed" : "response.incomplete";
+    begin(e, &b, type);
+    buf_lit(&b, ",\"response\":");
+    events_put_response(e, &b);
+    end(e, &b, type);
+}
+
+void events_fail(struct events *e, struct str code, struct str message)
+{
+    struct buf b;
+    const char *type = e->is_open ? "response.failed" : "error";
+    if (e->put == NULL)
+        return;
+    begin(e, &b, type);
+    if (!e->is_open) {
+        put_text(&b, "code", code);
+        put_text(&b, "message", message);
+        buf_lit(&b, ",\"param\":null");
+        end(e, &b, type);
+        return;
+    }
+    buf_lit(&b, ",\"response\":");
+    put_object(e, &b, "failed", true);
+    buf_lit(&b, ",\"error\":{\"code\":\"server_error\"");
+    put_text(&b, "message", message);
+    buf_lit(&b, "},\"incomplete_details\":null}");
+    end(e, &b, type);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * events: a response made of the deltas of a chat: its items, and the events of its stream. Events
+ * and their numbers follow from the deltas and their cuts alone, so every node gives the same ones.
+ * Only the first choice is read. What engines send is read leniently: a member of the wrong kind is
+ * left out. In its owner; single thread.
+ *
+ *   created, queued, in_progress, items, then completed, incomplete or failed
+ *
+ * A call of a function ends with the response, because the pieces of several may alternate; other
+ * items end where the next one begins.
+ */
+#ifndef PARLEY_SERVICES_OPENAI_RESPONSES_EVENTS_H
+#define PARLEY_SERVICES_OPENAI_RESPONSES_EVENTS_H
+
+#include "services/openai/usage.h"
+
+struct events_item;
+
+/* Why a response has ended. */
+enum events_finish { EVENTS_WHOLE, EVENTS_TOO_LONG, EVENTS_FILTERED };
+
+struct events {
+    struct str id;       /* of the response, without its prefix: names its items */
+    struct str head;     /* `{"id":...,"object":"response","created_at":...` */
+    struct str settings; /* what was asked for: `,"instructions":...` (settings.h) */
+    struct usage *usage;
+
+    /* Gives an event, whose data is borrowed. NULL: nothing is given, as for a plain answer. */
+    void (*put)(void *context, const char *type, const struct buf *data);
+    void *context;
+
+    uint64_t sequence;         /* of the next event */
+    struct events_item *items; /* in the order in which they began */
+    size_t item_n;
+    enum events_finish finish;
+    bool is_open;   /* created is given */
+    bool has_begun; /* in_progress is */
+    bool is_over;   /* more has come than can be held: the response must not be given */
+};
+
+/* The texts that `events` has are borrowed. */
+void events_fini(struct events *events);
+/* created and queued. `position`: in the queue, 0 for the first; or -1. */
+void events_open(struct events *events, int64_t position);
+/* `delta`: a chunk of a chat, or a whole completion (`message` in the place of `delta`). */
+void events_add(struct events *events, struct str delta);
+/* Ends the items, and the stream. `finish_reason`: of an engine that said it beside its deltas;
+ * n == 0: "stop". */
+void events_end(struct events *events, struct str finish_reason);
+/* Ends the stream with an error: both of JSON, escaped. Before events_open it is an `error`. */
+void events_fail(struct events *events, struct str code, struct str message);
+/* Puts the response as it is after events_end. */
+void events_put_response(const struct events *events, struct buf *b);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * translate: the body of POST /v1/responses as one of /v1/chat/completions, which is what engines
+ * get. Always as a stream with its usage. Members that neither of them knows are left as they are.
+ * Takes time and memory linear in the body. Pure, any thread.
+ */
+#ifndef PARLEY_SERVICES_OPENAI_RESPONSES_TRANSLATE_H
+#define PARLEY_SERVICES_OPENAI_RESPONSES_TRANSLATE_H
+
+#include "services/openai/members.h"
+
+/* A member that cannot be translated. */
+struct translate_fault {
+    char member[96];    /* its path, as `input[3].content[0].type` */
+    char expected[128]; /* what it must be */
+};
+
+/* Puts the body, made of the members of a request. Returns false, and `b` is partly written, if it
+ * cannot be translated. Past the maximum of `b`, b->is_over is set. */
+bool translate_request(const struct json_member *members, size_t n, struct buf *b,
+                       struct translate_fault *ret_fault) must_check;
+
+#endif
