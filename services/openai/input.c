@@ -169,3 +169,33 @@ struct str input_title_of(struct request *r, const struct json_span *value)
             last = item;
     return last.kind == JSON_SPAN_TEXT ? input_title(r, &last) : STR("");
 }
+
+struct str input_title_of_messages(struct request *r, const struct json_span *messages)
+{
+    struct members message;
+    struct json_span item, part;
+    struct str raw = STR("");
+    for (struct str rest = json_list_inside(messages); json_next_item(&rest, &item);) {
+        if (!members_read(&message, item.raw))
+            continue;
+        const struct json_span *role = members_get_kind(&message, "role", JSON_SPAN_TEXT),
+                               *content = members_get(&message, "content");
+        if (role == NULL || !str_eq(role->raw, STR("user")) || content == NULL)
+            continue;
+        raw = content->raw;
+        if (content->kind == JSON_SPAN_TEXT) {
+            raw = input_title(r, content);
+            continue;
+        }
+        raw = STR("");
+        for (struct str parts = json_list_inside(content); json_next_item(&parts, &part);) {
+            struct members inner;
+            const struct json_span *text = members_read(&inner, part.raw)
+                                               ? members_get_kind(&inner, "text", JSON_SPAN_TEXT)
+                                               : NULL;
+            if (text != NULL)
+                raw = input_title(r, text);
+        }
+    }
+    return raw;
+}

@@ -22,5 +22,7 @@ struct str input_text(struct request *r, const struct json_span *text);
 struct str input_title(struct request *r, const struct json_span *text);
 /* The same of a text, or of the last text in a list; "" if there is none. */
 struct str input_title_of(struct request *r, const struct json_span *value);
+/* The same of the last message of a user in a list; its last part that is a text. */
+struct str input_title_of_messages(struct request *r, const struct json_span *messages);
 
 #endif

@@ -34,6 +34,7 @@ export class Stream {
   ended;
   #woken = [];
   #checked = 0;
+  #name = 'message';
 
   constructor(cluster, token, body, { node, path = '/v1/chat/completions', headers } = {}) {
     const { url } = cluster.pick(node);
@@ -72,8 +73,11 @@ export class Stream {
   // Each whole line that has come since the last one.
   #checkLines(check) {
     const end = this.text.lastIndexOf('\n') + 1;
-    for (const line of this.text.slice(this.#checked, end).split('\n'))
-      if (line.startsWith('data: ') && line !== 'data: [DONE]') check({ event: 'message', data: JSON.parse(line.slice(6)) });
+    for (const line of this.text.slice(this.#checked, end).split('\n')) {
+      if (line.startsWith('event: ')) this.#name = line.slice(7);
+      if (line.startsWith('data: ') && line !== 'data: [DONE]') check({ event: this.#name, data: JSON.parse(line.slice(6)) });
+      if (line === '') this.#name = 'message';
+    }
     this.#checked = end;
   }
 
@@ -102,7 +106,7 @@ export class Stream {
 
   // The data of all events so far. Lines are data, comments or empty, and nothing else.
   get events() {
-    for (const line of this.text.split('\n').slice(0, -1)) assert.match(line, /^(data: .+|: ping|)$/);
+    for (const line of this.text.split('\n').slice(0, -1)) assert.match(line, /^(event: response\.[a-z_.]+|data: .+|: ping|)$/);
     return this.text.split('\n').filter((line) => line.startsWith('data: ')).map((line) => line.slice(6));
   }
 

@@ -61,6 +61,7 @@ const ROUTES = [
   [/^[A-Z]+ \/chat\/completions\/[^/]+\/messages\/?$/, 'ChatCompletionMessageList'],
   [/^POST \/chat\/completions\/?$/, 'CreateChatCompletionResponse', 'CreateChatCompletionStreamResponse'],
   [/^[A-Z]+ \/completions\/?$/, 'CreateCompletionResponse', 'StreamedCompletion'],
+  [/^POST \/responses\/?$/, 'Response', 'ResponseStreamEvent'],
   [/^[A-Z]+ \/embeddings\/?$/, 'CreateEmbeddingResponse'],
 ];
 
