@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_openai_responses.c - requests of /v1/responses as those of chats, and the deltas of a chat as
- * events and items. */
+ * test_openai_responses.c - requests of /v1/responses as those of chats, and the deltas of a chat
+ * as events and items. */
 #include "services/openai/responses/events.h"
 #include "services/openai/responses/settings.h"
 #include "services/openai/responses/translate.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * events.c - see events.h. */
+#include "services/openai/responses/events.h"
+
 #include "services/openai/responses/events_item.h"
 
 #include "shared/base/mem.h"
@@ -43,7 +45,8 @@ static void put_object(const struct events *e, struct buf *b, const char *status
     for (size_t i = 0; is_whole && i < e->item_n; i++) {
         if (i > 0)
             buf_put_char(b, ',');
-        events_item_put(b, e, i, e->items[i].is_done ? "completed" : "incomplete", false);
+        events_item_put(b, &e->items[i], e->id, i, e->items[i].is_done ? "completed" : "incomplete",
+                        false);
     }
     buf_put_char(b, ']');
 }
@@ -68,7 +71,7 @@ static void begin_item(struct events *e, struct buf *b, const char *type, size_t
 {
     begin(e, b, type);
     buf_lit(b, ",\"item_id\":");
-    events_item_put_id(b, e, index);
+    events_item_put_id(b, &e->items[index], e->id, index);
     buf_printf(b, ",\"output_index\":%zu", index);
     if (content >= 0)
         buf_printf(b, ",\"content_index\":%d", content);
@@ -81,7 +84,8 @@ static void give_item(struct events *e, const char *type, size_t index, const ch
         return;
     begin(e, &b, type);
     buf_printf(&b, ",\"output_index\":%zu,\"item\":", index);
-    events_item_put(&b, e, index, status, str_eq(str_of(status), STR("in_progress")));
+    events_item_put(&b, &e->items[index], e->id, index, status,
+                    str_eq(str_of(status), STR("in_progress")));
     end(e, &b, type);
 }
 

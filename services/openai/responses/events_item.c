@@ -35,10 +35,9 @@ static void put_quoted(struct buf *b, const struct buf *escaped)
     buf_put_char(b, '"');
 }
 
-void events_item_put_id(struct buf *b, const struct events *events, size_t index)
+void events_item_put_id(struct buf *b, const struct events_item *item, struct str id, size_t index)
 {
-    buf_printf(b, "\"%s%.*s_%zu\"", prefixes[events->items[index].kind], STR_ARG(events->id),
-               index);
+    buf_printf(b, "\"%s%.*s_%zu\"", prefixes[item->kind], STR_ARG(id), index);
 }
 
 void events_item_put_part(struct buf *b, const struct events_item *item, enum events_part part,
@@ -82,12 +81,11 @@ static void put_content(struct buf *b, const struct events_item *item, bool is_e
     buf_put_char(b, ']');
 }
 
-void events_item_put(struct buf *b, const struct events *events, size_t index, const char *status,
-                     bool is_empty)
+void events_item_put(struct buf *b, const struct events_item *item, struct str id, size_t index,
+                     const char *status, bool is_empty)
 {
-    const struct events_item *item = &events->items[index];
     buf_lit(b, "{\"id\":");
-    events_item_put_id(b, events, index);
+    events_item_put_id(b, item, id, index);
     if (item->kind == ITEM_CALL) {
         buf_printf(b, ",\"type\":\"function_call\",\"status\":\"%s\",\"call_id\":", status);
         put_quoted(b, &item->call_id);

@@ -5,11 +5,11 @@
 #ifndef PARLEY_SERVICES_OPENAI_RESPONSES_EVENTS_ITEM_H
 #define PARLEY_SERVICES_OPENAI_RESPONSES_EVENTS_ITEM_H
 
-#include "services/openai/responses/events.h"
+#include "services/openai/usage.h"
 
 enum events_kind { ITEM_REASONING, ITEM_MESSAGE, ITEM_CALL };
 
-/* Of a message: it may have both, the text first. */
+/* A message may have a text and a refusal, the text first. */
 enum events_part { PART_REASONING, PART_TEXT, PART_REFUSAL };
 
 struct events_item {
@@ -28,13 +28,13 @@ struct events_item {
 
 void events_item_init(struct events_item *item, enum events_kind kind);
 void events_item_fini(struct events_item *item);
-/* Puts `"<prefix><id of the response>_<index>"`. */
-void events_item_put_id(struct buf *b, const struct events *events, size_t index);
+/* Puts `"<prefix><id>_<index>"`. `id`: of the response, without its prefix. */
+void events_item_put_id(struct buf *b, const struct events_item *item, struct str id, size_t index);
 void events_item_put_part(struct buf *b, const struct events_item *item, enum events_part part,
                           bool is_empty);
 /* Puts the item. `is_empty`: as it begins. */
-void events_item_put(struct buf *b, const struct events *events, size_t index, const char *status,
-                     bool is_empty);
+void events_item_put(struct buf *b, const struct events_item *item, struct str id, size_t index,
+                     const char *status, bool is_empty);
 /* Puts the logprobs of a chat as those of a response, a comma between them. */
 void events_put_logprobs(struct buf *b, const struct json_span *list);
 /* Puts an annotation of a chat as that of a response. Returns false if it is none. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * settings: what a request for a response asked for, as the response repeats it. Pure, any thread.
+ * settings: the settings of a request for a response, as the response repeats them. Pure, any
+ * thread.
  */
 #ifndef PARLEY_SERVICES_OPENAI_RESPONSES_SETTINGS_H
 #define PARLEY_SERVICES_OPENAI_RESPONSES_SETTINGS_H

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * translate.c - see translate.h. Texts are copied as they are escaped. translate_input.c has the
  * items of `input`. */
+#include "services/openai/responses/translate.h"
+
 #include "services/openai/responses/translate_input.h"
 
 enum { REQUEST_MEMBERS_MAX = 128, TOP_LOGPROBS_MAX = 20 };

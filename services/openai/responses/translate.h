@@ -7,13 +7,8 @@
 #ifndef PARLEY_SERVICES_OPENAI_RESPONSES_TRANSLATE_H
 #define PARLEY_SERVICES_OPENAI_RESPONSES_TRANSLATE_H
 
-#include "services/openai/members.h"
-
-/* A member that cannot be translated. */
-struct translate_fault {
-    char member[96];    /* its path, as `input[3].content[0].type` */
-    char expected[128]; /* what it must be */
-};
+#include "services/openai/responses/translate_fault.h"
+#include "shared/base/json_scan.h"
 
 /* Puts the body, made of the members of a request. Returns false, and `b` is partly written, if it
  * cannot be translated. Past the maximum of `b`, b->is_over is set. */

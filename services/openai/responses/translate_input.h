@@ -6,7 +6,8 @@
 #ifndef PARLEY_SERVICES_OPENAI_RESPONSES_TRANSLATE_INPUT_H
 #define PARLEY_SERVICES_OPENAI_RESPONSES_TRANSLATE_INPUT_H
 
-#include "services/openai/responses/translate.h"
+#include "services/openai/members.h"
+#include "services/openai/responses/translate_fault.h"
 
 struct translation {
     struct buf *b;
