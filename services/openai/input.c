@@ -18,7 +18,8 @@ bool input_person(struct request *r, struct str member, struct on_behalf *ret_pe
         (given.n < 1 || given.n > USER_MAX_BYTES || !str_is_utf8(given))) {
         explain(r, ERR_BAD_REQUEST,
                 "An account of role frontend names the person it asks for, in 1 to 128 bytes "
-                "of UTF-8: in the header x-parley-user or in the member `user`.");
+                "of UTF-8: in the header x-parley-user or in the member `user`; of messages, "
+                "`metadata.user_id`.");
         return false;
     }
     return on_behalf_of(r, given, ret_person);
@@ -112,6 +113,23 @@ bool input_read(struct request *r, struct job_settings *settings)
            read_stream(r, settings) && read_n(r, settings) &&
            input_person(r, request_member_text(r, "user"), &settings->person) &&
            read_topic(r, settings) && read_metadata(r, settings);
+}
+
+bool input_read_message(struct request *r, struct job_settings *settings)
+{
+    struct members metadata;
+    const struct json_span *given = request_member(r, "metadata"), *user = NULL;
+    if (given != NULL && given->kind == JSON_SPAN_OBJECT && members_read(&metadata, given->raw))
+        user = members_get_kind(&metadata, "user_id", JSON_SPAN_TEXT);
+    struct str person = user == NULL ? (struct str){NULL, 0} : input_text(r, user);
+    if (!request_text(r, "model", 1, OPENAI_MODEL_MAX_BYTES, &settings->model) ||
+        !request_optional_bool(r, "stream", false, &settings->is_stream) ||
+        !input_person(r, person, &settings->person) || !read_topic(r, settings))
+        return false;
+    settings->is_one_text = true;
+    settings->is_repeatable = is_repeatable(r);
+    settings->is_stored = false;
+    return true;
 }
 
 bool input_list(struct request *r, const char *name)

@@ -12,6 +12,8 @@
 /* model, stream, stream_options, n, and the person: for role frontend the header x-parley-user or
  * `user`; accounts of role user ask for themselves. */
 bool input_read(struct request *r, struct job_settings *settings) must_check;
+/* The same of a message of Anthropic's interface, whose person is `metadata.user_id`. */
+bool input_read_message(struct request *r, struct job_settings *settings) must_check;
 /* The person alone. `member`: the body's `user`, or at == NULL. */
 bool input_person(struct request *r, struct str member, struct on_behalf *ret_person) must_check;
 /* Checks that the member is a list that is not empty. */

@@ -179,7 +179,7 @@ static void on_asked(struct request *r, enum err error, struct str reply)
         respond_error(r, ERR_INTERNAL, NULL);
 }
 
-/* What engines get. */
+/* The text that engines get. */
 static struct str request_of(const struct job *job)
 {
     return job->settings.request.at != NULL ? job->settings.request : request_entity(job->r);

@@ -88,7 +88,8 @@ static void fail(struct job *job, enum err error, const char *detail, unsigned r
     (void)job->settings.form->problem(
         &b, &(struct problem){.info = info,
                               .status = info->status,
-                              .detail = detail != NULL ? detail : info->text});
+                              .detail = detail != NULL ? detail : info->text,
+                              .instance = job->r->id});
     end_stream_with(job, &b);
     buf_fini(&b);
 }

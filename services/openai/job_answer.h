@@ -28,8 +28,8 @@ struct job_settings {
     enum openai_api api;
     const struct job_form *form; /* NULL: job_chat_form */
     struct str request;          /* for engines; at == NULL: the body. Lives as long as it */
-    struct str model; /* as the client named it: 1 to OPENAI_MODEL_MAX_BYTES, UTF-8 */
-    struct str title; /* of the query, for people */
+    struct str model;            /* as the client named it: 1 to OPENAI_MODEL_MAX_BYTES, UTF-8 */
+    struct str title;            /* of the query, for people */
     struct on_behalf person;
     struct str topic;    /* that keeps it, a name; at == NULL: none */
     bool is_stored;      /* without one, a topic of its own keeps it */

@@ -18,12 +18,13 @@ struct job_form {
     const char *id;          /* what the id of an answer begins with; NULL: as its Api has it */
     problem_writer *problem; /* an error that comes after the head of a stream */
 
-    /* What a stream has while it waits: when its head is sent without a piece, and every 10 s. */
+    /* Texts while a stream waits: when its head is sent without a piece, and every 10 s. */
     const char *first, *comment;
 
     /* The id of the answer is known, and nothing is given yet. */
     void (*open)(struct job *job);
-    /* The head of a stream is sent, and nothing after it. May be NULL. */
+    /* The head of a stream is sent, and nothing after it: perhaps while another event is given.
+     * May be NULL. */
     void (*begin)(struct job *job);
     /* Gives a delta to the client of a stream (job_put_event). `delta`: JSON as an engine sent it,
      * or of the same shape; borrowed. */

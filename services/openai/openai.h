@@ -41,4 +41,8 @@ bool openai_find_chat_model(struct str reply, struct str model, uint64_t *ret_ag
 /* Writes errors as {"error":{"message","type","param","code"}}, always with these four members. */
 problem_writer openai_put_problem;
 
+/* Writes errors as Anthropic's clients read them: {"type":"error","error":{"type","message"},
+ * "request_id"}. (messages/messages.c) */
+problem_writer openai_put_message_problem;
+
 #endif

@@ -193,7 +193,7 @@ describe('openapi.yaml', () => {
       assert.ok(follow({ $ref }), `${pointer}: ${$ref}`);
       used.add($ref);
     });
-    const generic = ['NoRoute', 'MethodNotAllowed', 'OpenaiNoRoute', 'OpenaiMethodNotAllowed'];
+    const generic = ['', 'Openai', 'Anthropic'].flatMap((door) => [`${door}NoRoute`, `${door}MethodNotAllowed`]);
     for (const [kind, components] of Object.entries(openapi.components)) {
       if (kind === 'securitySchemes') continue;
       for (const name of Object.keys(components)) assert.ok(used.has(`#/components/${kind}/${name}`) || generic.includes(name), `${kind}/${name}`);

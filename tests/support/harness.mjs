@@ -74,6 +74,22 @@ export function assertOpenaiError(response, status, code) {
   return error;
 }
 
+const ANTHROPIC_TYPES = { 401: 'authentication_error', 403: 'permission_error', 404: 'not_found_error', 413: 'request_too_large', 429: 'rate_limit_error', 503: 'overloaded_error' };
+
+// An error as Anthropic's clients read it.
+export function assertAnthropicError(response, status) {
+  assert.equal(response.status, status, `expected ${status}, got ${response.status}: ${response.text.slice(0, 500)}`);
+  assert.equal(response.headers['content-type'], 'application/json');
+  assertMembers(response.json, ['type', 'error', 'request_id']);
+  assert.equal(response.json.type, 'error');
+  assert.equal(response.json.request_id, response.headers['x-request-id']);
+  const { error } = response.json;
+  assertMembers(error, ['type', 'message']);
+  assert.equal(error.type, ANTHROPIC_TYPES[status] ?? (status >= 500 ? 'api_error' : 'invalid_request_error'));
+  assert.match(error.message, /^\S[^]*[.?!)]$/);
+  return error;
+}
+
 // An error: status, the six members, the request id repeated. On the routes of OpenAI's interface, its own; of bodies that are no
 // message of JSON-RPC, where that is spoken, an error of that.
 export function assertProblem(response, status, code) {
@@ -81,6 +97,7 @@ export function assertProblem(response, status, code) {
     assert.deepEqual([response.status, status, response.json.id], [400, 400, null], response.text);
     return assertMembers(response.json.error, ['code', 'message']);
   }
+  if (response.json?.type === 'error') return assertAnthropicError(response, status);
   if (typeof response.json?.error === 'object') return assertOpenaiError(response, status, code);
   assert.equal(response.status, status, `expected ${status}, got ${response.status}: ${response.text.slice(0, 500)}`);
   assert.match(response.headers['content-type'], /^application\/problem\+json\b/);

@@ -92,6 +92,8 @@ function patternOf(path) {
 
 const isBelowDoor = (path) => /^(\/openai)?\/v1(\/|$|\?)/.test(path);
 
+const isOfMessages = ({ path }) => /^\/v1\/messages(?![^/?])/.test(path);
+
 // Where a node runs that service, its errors below these paths are OpenAI's.
 function isOfDoor({ path }, headers) {
   return isBelowDoor(path) && headers['content-type'] === JSON_TYPE;
@@ -149,7 +151,7 @@ class Checker {
     // libh2o refuses what is no HTTP by itself.
     if (status === 400 && headers['x-request-id'] === undefined && /^text\/plain/.test(headers['content-type'] ?? '')) return undefined;
     if (item && !operation && request.method === 'OPTIONS' && status === 204) return undefined;
-    const usual = (name) => this.root.get('components', 'responses', isOfDoor(request, headers) ? `Openai${name}` : name);
+    const usual = (name) => this.root.get('components', 'responses', isOfDoor(request, headers) ? `${isOfMessages(request) ? 'Anthropic' : 'Openai'}${name}` : name);
     // A node that does not run that service has none of its routes.
     if (status === 404 && (!operation || text?.includes('"no_route"'))) return usual('NoRoute');
     if (item && (!operation || request.method === 'HEAD') && status === 405) return usual('MethodNotAllowed');
@@ -187,7 +189,7 @@ class Checker {
     if (request.method === 'HEAD' || text === undefined) return;
     const fault = this.faultOf(media.get('schema'), type === JSON_TYPE || type === PROBLEM_TYPE ? JSON.parse(text) : text);
     if (fault) fail(request, status, fault, text);
-    if (isOfDoor(request, headers)) fitsAnswer(request, status, JSON.parse(text));
+    if (isOfDoor(request, headers) && !isOfMessages(request)) fitsAnswer(request, status, JSON.parse(text));
     if (status < 300) this.checkRequest(request, status);
   }
 
@@ -226,7 +228,7 @@ class Checker {
       if (!schema) fail(request, status, `the event ${event} is not listed`, JSON.stringify(data));
       const fault = this.faultOf(schema, data);
       if (fault) fail(request, status, `the event ${event}: ${fault}`, JSON.stringify(data));
-      if (isBelowDoor(request.path)) fitsEvent(request, data);
+      if (isBelowDoor(request.path) && !isOfMessages(request)) fitsEvent(request, data);
     };
   }
 

@@ -84,6 +84,27 @@ static void errors_in_a_folder_without_a_route_look_like_those_of_its_speaker(vo
     router_destroy(router);
 }
 
+static const char *put_inner(struct buf *b, const struct problem *problem)
+{
+    (void)b, (void)problem;
+    return "text/html";
+}
+
+static void the_speaker_of_the_innermost_folder_is_asked(void **state)
+{
+    static const struct route doors[] = {
+        {"GET", "/v1/inner/x", 0, handle, .speaks_for_folder = true, .put_problem = put_inner},
+        {"GET", "/v1/things", 0, handle, .speaks_for_folder = true, .put_problem = put_own},
+        {0},
+    };
+    const struct route *const tables[] = {first, doors, NULL};
+    struct router *router = router_create(tables);
+    assert_ptr_equal(router_problem_writer(router, NULL, STR("/v1/inner")), put_inner);
+    assert_ptr_equal(router_problem_writer(router, NULL, STR("/v1/inner/a/b")), put_inner);
+    assert_ptr_equal(router_problem_writer(router, NULL, STR("/v1/inners")), put_own);
+    router_destroy(router);
+}
+
 static void another_method_names_those_that_are_allowed(void **state)
 {
     const struct route *const tables[] = {first, second, NULL};
@@ -287,6 +308,7 @@ int main(void)
         cmocka_unit_test(routes_of_all_tables_are_found_by_method_and_path),
         cmocka_unit_test(HEAD_is_taken_by_a_GET_that_hands_nothing_out),
         cmocka_unit_test(errors_in_a_folder_without_a_route_look_like_those_of_its_speaker),
+        cmocka_unit_test(the_speaker_of_the_innermost_folder_is_asked),
         cmocka_unit_test(another_method_names_those_that_are_allowed),
         cmocka_unit_test(an_unknown_path_has_nothing),
         cmocka_unit_test(no_tables_have_no_routes),

@@ -169,9 +169,16 @@ static bool is_in_folder(struct str path, struct str folder)
 problem_writer *router_problem_writer(const struct router *router, const struct route *route,
                                       struct str path)
 {
-    for (unsigned i = 0; route == NULL && i < router->speaker_n; i++)
-        if (is_in_folder(path, folder_of(router->speakers[i])))
-            route = router->speakers[i];
+    size_t most = 0;
+    if (route != NULL)
+        return route->put_problem;
+    for (unsigned i = 0; i < router->speaker_n; i++) { /* the innermost folder */
+        struct str folder = folder_of(router->speakers[i]);
+        if (!is_in_folder(path, folder) || folder.n < most)
+            continue;
+        most = folder.n;
+        route = router->speakers[i];
+    }
     return route == NULL ? NULL : route->put_problem;
 }
 
