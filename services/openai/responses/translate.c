@@ -266,7 +266,7 @@ bool translate_request(const struct json_member *members, size_t n, struct buf *
     }
     if (t.has_logprobs)
         buf_lit(b, ",\"logprobs\":true");
-    is_good = is_good && translate_messages(&t, instructions, input);
+    is_good = is_good && translate_input(&t, instructions, input);
     buf_put_char(b, '}');
     return is_good;
 }

@@ -360,8 +360,8 @@ static bool put_items(struct messages *m, const struct json_span *input)
     return n > 0 || translate_fail(m->t, "", "a text, or a list that is not empty");
 }
 
-bool translate_messages(struct translation *t, const struct json_span *instructions,
-                        const struct json_span *input)
+bool translate_input(struct translation *t, const struct json_span *instructions,
+                     const struct json_span *input)
 {
     struct messages m = {.t = t};
     bool is_good;

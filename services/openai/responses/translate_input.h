@@ -25,7 +25,7 @@ bool translate_fail(struct translation *t, const char *more, const char *expecte
 bool translate_fail_type(struct translation *t, const char *more, const struct json_span *type,
                          const char *known);
 /* Puts `,"messages":[...]`. Both may be NULL. */
-bool translate_messages(struct translation *t, const struct json_span *instructions,
-                        const struct json_span *input) must_check;
+bool translate_input(struct translation *t, const struct json_span *instructions,
+                     const struct json_span *input) must_check;
 
 #endif
