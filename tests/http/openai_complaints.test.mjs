@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { chunk } from '../support/door_model.mjs';
-import { assertOk, assertOpenaiError, eventually, suite } from '../support/harness.mjs';
+import { assertAnthropicError, assertOk, assertOpenaiError, eventually, suite } from '../support/harness.mjs';
 import { ask, assertChunks, deltaOf, engineOf, openChat } from '../support/openai.mjs';
 import { startServed } from '../support/openai_served.mjs';
 
@@ -205,11 +205,43 @@ suite('what broke elsewhere', {}, ({ test, cluster }) => {
     assert.deepEqual([object, data.map(({ id }) => id)], ['list', ['parley/documents', 'm']]);
   });
 
+  test('28, 29, 31: a response streams: its events are in order, their numbers rise without gaps, and each text has logprobs', async () => {
+    await serve([text('a'), text('b'), END]);
+    const { chunks: events } = await (await openChat(cluster, { model: 'm', input: 'Hi' }, { path: '/v1/responses' })).whole();
+    assert.deepEqual(events.map(({ sequence_number }) => sequence_number), events.map((_, i) => i));
+    assert.deepEqual(
+      events.map(({ type }) => type.replace('response.', '')),
+      ['created', 'queued', 'in_progress', 'output_item.added', 'content_part.added', 'output_text.delta', 'output_text.delta', 'output_text.done', 'content_part.done', 'output_item.done', 'completed'],
+    );
+    for (const event of events.filter(({ type }) => type.startsWith('response.output_text.'))) assert.deepEqual(event.logprobs, [], event.type);
+    assert.equal(events.at(-1).response.output[0].content[0].text, 'ab');
+  });
+
   test('32: members that are null count as absent', async () => {
     await serve([text('a'), END]);
     const nothing = Object.fromEntries(['stream_options', 'n', 'user', 'tools', 'tool_choice', 'stop', 'temperature', 'max_tokens', 'response_format', 'seed', 'logprobs', 'metadata'].map((name) => [name, null]));
     assert.equal(assertOk(await plain({ ...nothing, stream: null })).choices[0].message.content, 'a');
     assertChunks(await streamed(nothing));
+  });
+
+  const messageOf = (body) => ({ model: 'm', max_tokens: 10, messages, ...body });
+
+  test('34, 35: message_start has usage, and each event of messages its name', async () => {
+    await serve([text('a'), END]);
+    const stream = await (await openChat(cluster, messageOf(), { path: '/v1/messages' })).whole();
+    const [start] = stream.chunks;
+    assert.equal(start.type, 'message_start');
+    for (const member of ['input_tokens', 'output_tokens']) assert.equal(typeof start.message.usage[member], 'number', member);
+    const names = [...stream.text.matchAll(/^event: (.*)$/gm)].map(([, name]) => name);
+    assert.deepEqual(names, stream.chunks.map(({ type }) => type));
+    assert.equal(names.at(-1), 'message_stop');
+  });
+
+  test('36: tokens are counted, and of a path that there is none 404 does not speak of a model', async () => {
+    await serve([END]);
+    assert.ok(assertOk(await ask(cluster, 'POST', '/v1/messages/count_tokens', { body: messageOf() })).input_tokens > 0);
+    const { message } = assertAnthropicError(await ask(cluster, 'POST', '/v1/messages/count_tokenz', { body: messageOf() }), 404, 'not_found_error');
+    assert.doesNotMatch(message, /model/);
   });
 
   test('37, 38: a sign of life is a comment of one line, and never data', async () => {

@@ -104,9 +104,10 @@ export class Stream {
     return this;
   }
 
-  // The data of all events so far. Lines are data, comments or empty, and nothing else.
+  // The data of all events so far. Lines are data, comments or empty, and nothing else; on two routes events have names, too.
   get events() {
-    for (const line of this.text.split('\n').slice(0, -1)) assert.match(line, /^(event: response\.[a-z_.]+|data: .+|: ping|)$/);
+    const isNamed = ['/v1/responses', '/v1/messages'].includes(this.asked.path);
+    for (const line of this.text.split('\n').slice(0, -1)) assert.match(line, isNamed ? /^(event: [a-z_.]+|data: .+|: ping|)$/ : /^(data: .+|: ping|)$/);
     return this.text.split('\n').filter((line) => line.startsWith('data: ')).map((line) => line.slice(6));
   }
 
