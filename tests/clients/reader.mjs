@@ -7,6 +7,7 @@
 //
 // `seen` has what was not empty: {text, reasoning, refusal, calls, finish, usage, logprobs, sources, error, others}. `others`: the texts
 // of further choices. `sources`: what is cited, [url, title] of each. `error`: [status, code, message] as far as the client has them, the first line without the status before it.
+import { createRequire } from 'node:module';
 import { createInterface } from 'node:readline';
 import { inspect } from 'node:util';
 
@@ -156,9 +157,12 @@ async function langchain({ model, messages, tools = [], stream_options, ...body 
 
 // --- all -------------------------------------------------------------------------------------------
 
+// The packages beside this file bring a later one of that name along.
+const OPENAI_6 = createRequire(new URL('../package.json', import.meta.url)).resolve('openai');
+
 const CLIENTS = {
   langchain,
-  ...Object.fromEntries([['openai5', 'openai5'], ['openai6', 'openai'], ['openai7', 'openai7']].flatMap(([client, name]) => [
+  ...Object.fromEntries([['openai5', 'openai5'], ['openai6', OPENAI_6], ['openai7', 'openai7']].flatMap(([client, name]) => [
     [client, openai(name, readPieces)],
     [`${client} joined`, openai(name, readJoined)],
   ])),

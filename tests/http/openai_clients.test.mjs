@@ -73,6 +73,7 @@ const ROWS = {
       ai: { logprobs: none },
       langchain: { logprobs: none },
       joined: { logprobs: [['Forty', -0.5], ['Forty', -0.5], ['-two', -0.5]] }, // its own fault: it adds the first ones twice
+      'openai7 joined': { logprobs: [['Forty', -0.5], ['-two', -0.5]] },
     },
   },
   'two choices': {
