@@ -23,7 +23,7 @@ const GROUPS = {
   'monitoring.coreos.com/v1': '@kubernetes-models/prometheus-operator/monitoring.coreos.com/v1',
 };
 const moduleOf = (version) => CORES[version] ?? GROUPS[version] ?? `kubernetes-models/${version}`;
-const NODES = { broker: ['broker'], documents: ['documents'], conversations: ['workflow', 'bots'], indexer: ['indexer'] };
+const NODES = { broker: ['broker'], documents: ['documents', 'broker'], conversations: ['workflow', 'bots'], indexer: ['indexer'] };
 
 const podOf = (object) => object.spec?.template?.spec;
 const nameOf = (object) => `${object.kind} ${object.metadata.name}`;
@@ -184,11 +184,11 @@ describe('k8s', () => {
       const { paths } = of(objects, 'Ingress', 'parley').spec.rules[0].http;
       const fits = ({ path, pathType }, url) => (pathType === 'Exact' ? url === path : path === '/' || url === path || url.startsWith(`${path}/`));
       for (const { service, path } of allRoutes()) {
-        const target = { node: undefined, users: 'broker', openai: 'broker', web: 'broker' }[service] ?? service;
+        const needed = { users: ['broker'], openai: ['broker'], web: ['broker'], mcp: ['documents', 'broker'] }[service] ?? [service];
         if (service === 'node') continue; // each node has the probes
         const [best] = paths.filter((each) => fits(each, path.replace(/\{\w+\}/g, 'x'))).sort((a, b) => b.path.length - a.path.length);
         const group = best.backend.service.name.replace('parley-', '');
-        assert.ok(NODES[group].includes(target), `${path} of ${target} is at ${group}`);
+        for (const target of needed) assert.ok(NODES[group].includes(target), `${path} of ${target} is at ${group}`);
         const { env } = podOf(of(objects, 'Deployment', `parley-${group}`)).containers[0];
         assert.deepEqual(env, [{ name: 'PARLEY_TARGET', value: NODES[group].join(',') }]);
       }
