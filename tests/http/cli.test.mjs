@@ -68,7 +68,7 @@ describe('the command line', () => {
 
   it('an unknown target is refused with the names of all services', async () => {
     const run = await runParley(['serve', '--check-config', '--accounts', accounts.path, '--target', 'broker,brokr']);
-    assertWrongUsage(run, /^parley: --target takes a comma list of: all, broker, users, documents, workflow, bots, openai, web, indexer; not 'brokr': did you mean broker\?$/m);
+    assertWrongUsage(run, /^parley: --target takes a comma list of: all, broker, users, documents, workflow, bots, openai, mcp, web, indexer; not 'brokr': did you mean broker\?$/m);
   });
 
   it('a wrong setting of a service is found in a process that does not run it', async () => {
