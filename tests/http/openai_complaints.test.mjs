@@ -217,6 +217,13 @@ suite('what broke elsewhere', {}, ({ test, cluster }) => {
     assert.equal(events.at(-1).response.output[0].content[0].text, 'ab');
   });
 
+  test('30: a response that was not kept is 404 when it is to be resumed, and never 200 with nothing', async () => {
+    await serve([text('a'), END]);
+    const { chunks } = await (await openChat(cluster, { model: 'm', input: 'Hi' }, { path: '/v1/responses' })).whole();
+    const { id } = chunks.at(-1).response;
+    assertOpenaiError(await ask(cluster, 'GET', `/v1/responses/${id}`, { query: { stream: 'true', starting_after: 2 } }), 404);
+  });
+
   test('32: members that are null count as absent', async () => {
     await serve([text('a'), END]);
     const nothing = Object.fromEntries(['stream_options', 'n', 'user', 'tools', 'tool_choice', 'stop', 'temperature', 'max_tokens', 'response_format', 'seed', 'logprobs', 'metadata'].map((name) => [name, null]));
