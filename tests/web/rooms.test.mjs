@@ -106,6 +106,7 @@ suite('rooms in the web app', { nodes: 2, env: { PARLEY_ALLOW_PRIVATE_ENDPOINTS:
       await app.shot('rooms-bot-form');
       await app.tab.locator('form').getByRole('button', { name: 'Register a bot' }).click();
       await app.sees('The keys of @sage.');
+      await app.sees('it needs none of them');
       assert.match(await app.text('.secret code >> nth=0'), /^pck_/);
       assert.match(await app.text('.secret code >> nth=1'), /^whsec_/);
       await app.shot('rooms-bots');

@@ -41,7 +41,7 @@ function Field({ name, label, note, placeholder, isOptional = false, type = 'tex
   );
 }
 
-export function BotForm({ onRegistered, onCancel }: { onRegistered: (secrets: Secrets) => void; onCancel: () => void }) {
+export function BotForm({ onRegistered, onCancel }: { onRegistered: (secrets: Secrets, isModel: boolean) => void; onCancel: () => void }) {
   const words = t().rooms;
   const form = useRef<HTMLFormElement>(null);
   const [way, setWay] = useState<Way>('model');
@@ -54,7 +54,7 @@ export function BotForm({ onRegistered, onCancel }: { onRegistered: (secrets: Se
     setFault('');
     setBusy(true);
     try {
-      onRegistered(await registerBot({ username: textOf(data, 'username'), emulates: textOf(data, 'emulates') || null, endpoint: endpointOf(way, data), format: data.has('zulip') ? 'zulip' : 'annex' }));
+      onRegistered(await registerBot({ username: textOf(data, 'username'), emulates: textOf(data, 'emulates') || null, endpoint: endpointOf(way, data), format: data.has('zulip') ? 'zulip' : 'annex' }), way === 'model');
     } catch (error) {
       setFault(t().unexpected(error instanceof Problem ? error.detail : t().signIn.unreachable));
       setBusy(false);

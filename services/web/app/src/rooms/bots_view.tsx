@@ -69,13 +69,13 @@ export function BotsView() {
   const words = t().rooms;
   const [fault, setFault] = useState('');
   const [isOpen, setOpen] = useState(false);
-  const [secrets, setSecrets] = useState<Secrets | null>(null);
+  const [secrets, setSecrets] = useState<{ of: Secrets; isUnneeded: boolean } | null>(null);
   useEffect(() => {
     loadBots().catch((error: unknown) => setFault(error instanceof Problem ? error.detail : t().signIn.unreachable));
   }, []);
   const all = bots.value;
-  const onRegistered = (made: Secrets) => {
-    setSecrets(made);
+  const onRegistered = (made: Secrets, isModel: boolean) => {
+    setSecrets({ of: made, isUnneeded: isModel });
     setOpen(false);
   };
   return (
@@ -95,7 +95,7 @@ export function BotsView() {
     >
       <div class="scroller">
         <div class="sheet">
-          {secrets && <SecretsCard secrets={secrets} />}
+          {secrets && <SecretsCard secrets={secrets.of} isUnneeded={secrets.isUnneeded} />}
           {isOpen && <BotForm onRegistered={onRegistered} onCancel={() => setOpen(false)} />}
           {fault && (
             <p class="fault" role="alert">
@@ -111,7 +111,7 @@ export function BotsView() {
           {all && all.length > 0 && (
             <ul class="rows">
               {all.map((bot) => (
-                <BotCard key={bot.username} bot={bot} onSecrets={setSecrets} />
+                <BotCard key={bot.username} bot={bot} onSecrets={(of) => setSecrets({ of, isUnneeded: bot.endpoint?.startsWith('parley:') ?? false })} />
               ))}
             </ul>
           )}

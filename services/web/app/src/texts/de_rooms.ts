@@ -80,6 +80,7 @@ export const rooms: Texts['rooms'] = {
   noBotsNote: 'Ein Bot antwortet, wenn ihn eine Nachricht in einem Raum anspricht. Am schnellsten geht einer, für den die Engines dieses Parley antworten: Er braucht kein Programm.',
   botsNote: 'Sprechen Sie einen Bot in einem Raum mit @ an.',
   secretsTitle: (name) => `Die Schlüssel von @${name}.`,
+  secretsUnneeded: 'Für ihn antworten Engines, er braucht also keinen davon: Sie sind für Programme.',
   secretsNote: 'Sie sind nur jetzt und nur für Sie zu sehen. Bewahren Sie sie dort auf, wo Ihr Programm sie findet.',
   callerKey: 'Schlüssel des Aufrufers',
   signingSecret: 'Schlüssel der Unterschrift',

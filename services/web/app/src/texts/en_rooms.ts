@@ -80,6 +80,7 @@ export const rooms = {
   noBotsNote: 'A bot answers when a message in a room tags it. The quickest one is answered by the engines of this Parley and needs no program.',
   botsNote: 'Tag a bot with @ in a room to talk to it.',
   secretsTitle: (name: string) => `The keys of @${name}.`,
+  secretsUnneeded: 'Engines answer for it, so it needs none of them: they are for programs.',
   secretsNote: 'They are shown only now, and only to you. Keep them where your program finds them.',
   callerKey: 'Caller key',
   signingSecret: 'Signing secret',

@@ -1,0 +1,1 @@
+import{u as r,h as c}from"./app-DdlGLj5b.js";function d({name:i,tabs:s}){return r("nav",{class:"tabs","aria-label":i,children:s.map(({text:e,to:n,isCurrent:l,count:a})=>r("a",{href:c(n),"aria-current":l?"page":void 0,children:[e,a!==void 0&&a>0&&r("span",{class:"count",children:a})]},e))})}export{d as T};
