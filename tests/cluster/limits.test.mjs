@@ -24,6 +24,7 @@ function rowsOfLimits() {
 
 // Shown where the pool can be taken: a file, and the name of its test.
 const ELSEWHERE = {
+  'requests at `/v1` that wait': ['http/openai_enemy.test.mjs', 'while short requests, and long ones of others later, are answered'],
   'bodies over 16 KiB in memory': ['http/strangers.test.mjs', 'over its bound a node has no time for a large body'],
   'answers over 16 KiB': ['http/unread.test.mjs', 'over its share of them an address gets 503 for long answers'],
   'runs that a thread drives': ['workflow/turns.test.mjs', 'a run of another account is driven next, and all end'],
