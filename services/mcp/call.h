@@ -52,7 +52,7 @@ void call_start(struct mcp_call *call, const char *method, struct str target, st
 /* Returns whether this node has the route. Paths with `{name}` are as their tables have them. */
 bool call_can(const struct server *server, const char *method, const char *path);
 
-/* Reads the person for whom an account of role frontend calls; at == NULL: the account itself.
+/* Reads the person that an account of role frontend names; at == NULL: the account itself.
  * Returns false if such an account names nobody (CALL_NO_PERSON). */
 bool call_read_person(const struct mcp_message *message, struct str *ret_user) must_check;
 #define CALL_NO_PERSON                                                                             \

@@ -12,7 +12,7 @@
 #define SCHEME "parley://documents/"
 #define PASSAGES "/passages/"
 
-/* PASSAGE_NR and the one after them, which says that there are more, are what the route reads. */
+/* The route is asked for one passage more than PASSAGE_NR: that one says that there are more. */
 enum {
     LIST_NR = 50,
     PASSAGE_NR = 10,

@@ -244,7 +244,7 @@ suite('what broke elsewhere', {}, ({ test, cluster }) => {
     assert.equal(names.at(-1), 'message_stop');
   });
 
-  test('36: tokens are counted, and of a path that there is none 404 does not speak of a model', async () => {
+  test('36: tokens are counted, and the 404 of an unknown path does not mention a model', async () => {
     await serve([END]);
     assert.ok(assertOk(await ask(cluster, 'POST', '/v1/messages/count_tokens', { body: messageOf() })).input_tokens > 0);
     const { message } = assertAnthropicError(await ask(cluster, 'POST', '/v1/messages/count_tokenz', { body: messageOf() }), 404, 'not_found_error');

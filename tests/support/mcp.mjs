@@ -15,7 +15,7 @@ export const credentials = (as) => `Bearer ${as}:${ACCOUNTS[as].secret}`;
 
 export const STATELESS = '2026-07-28';
 
-// `user`: for whom an account of role frontend calls. `note` is called with each request and its response.
+// `user`: the person that an account of role frontend names. `note` is called with each request and its response.
 export async function openMcp(cluster, { as = 'User_1', user, node, note = () => {} } = {}) {
   return connect(new Client({ name: 'parley-tests', version: '1' }), StreamableHTTPClientTransport, cluster, { as, user, node, note });
 }
