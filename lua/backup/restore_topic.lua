@@ -1,8 +1,8 @@
 -- restore_topic: restores a part of a topic. Its rows are the only source; other keys about it are rebuilt from them
 -- here: open:<model>:<user>, turns:<model>, models, waiting, shares, stored, meta's depth, topics:<user>, names:<user>,
--- users, failed, lookups:<topic>, asks, asked:<digest>. Unknown fields are kept unchanged. No query is Pending
--- afterwards: Pending ones are Open, and that claim does not count as an attempt. If a row or a topic comes twice (a
--- hash that grew while it was read), the second copy counts.
+-- users, failed, responses, lookups:<topic>, asks, asked:<digest>. Unknown fields are kept unchanged. No query is
+-- Pending afterwards: Pending ones are Open, and that claim does not count as an attempt. If a row or a topic comes
+-- twice (a hash that grew while it was read), the second copy counts.
 -- KEYS: t:<topic> and those.
 -- Wakes: nobody.
 -- Bound: one piece: 1 MiB, or one row.
@@ -18,6 +18,7 @@
 local restored = require('backup/restored')
 local fair = require('queue/fair')
 local open_list = require('queue/open_list')
+local responses = require('queue/responses')
 local shares = require('queue/shares')
 local stored = require('queue/stored')
 local bounds = require('turn/bounds')
@@ -100,6 +101,8 @@ local function verb(turn, a)
             local kind, seq = match(field, '^([qs]):(%d+)$')
             if kind == 'q' then rows[seq] = value end
             if kind == 's' then states[seq] = true end
+            local response = match(field, '^i:(%d+)$')
+            if response then responses.hold(turn, topic, response) end
         end
     end
     if is_first and call('EXISTS', key) == 1 then restored.drop(turn, topic) end

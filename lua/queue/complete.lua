@@ -39,6 +39,7 @@ local outcomes = require('queue/outcomes')
 local pieces = require('queue/pieces')
 local polls = require('queue/polls')
 local records = require('queue/records')
+local responses = require('queue/responses')
 local stored = require('queue/stored')
 local waiters = require('queue/waiters')
 local bounds = require('turn/bounds')
@@ -152,6 +153,7 @@ local function complete(turn, topic, seq, lease, holder, query, answer, by_text,
         and charges.charge_answered(turn, key, seq, grant, account, user, model, facts, answer, is_of_door)
     local is_ended = holding and outcomes.leave_lease(turn, topic, holding, n)
     if not holding then outcomes.leave_open(turn, topic, seq) end
+    if is_of_door then responses.hold_log(turn, topic, seq) end
     if is_waited then
         waiters.notify(turn, topic, seq, got[3], outcomes.as_event(topic, seq, row, 'D', text))
     end

@@ -35,6 +35,14 @@ local function bytes_of(turn, topic, seq)
     return idle.has_engine(turn, mark_of(model)) and bytes or nil
 end
 
+-- A claim ends without an answer. Is the query a response that is kept (queue/responses.lua), whose clients have
+-- pieces, and which no engine could continue? The numbers of its events follow from the pieces, so it cannot begin
+-- again.
+local function is_over(turn, topic, seq)
+    return call('HEXISTS', turn.prefix .. 't:' .. topic, 'i:' .. seq) == 1
+        and call('EXISTS', log_of(turn, topic, seq)) == 1 and not bytes_of(turn, topic, seq)
+end
+
 -- A claim of these Seqs ends without an answer. Keeps the pieces that are to be continued, deletes the others, and
 -- counts those whose claims are over.
 local function return_seqs(turn, topic, seqs)
@@ -67,6 +75,7 @@ local function claim(turn, topic, seq, model, models)
     -- One that was cancelled meanwhile, and is opened again, has no log any more.
     if idle.is_listed(models, mark_of(model)) and call('EXISTS', log_of(turn, topic, seq)) == 1 then return got[1] end
     call('DEL', log_of(turn, topic, seq))
+    if call('HEXISTS', key, 'i:' .. seq) == 1 then call('HSET', key, 'h:' .. seq, '1') end
     records.count_ended(turn, topic, {seq})
     waiters.notify(turn, topic, seq, got[2], 'changed\n' .. topic .. '\n' .. seq)
     return nil
@@ -85,4 +94,4 @@ local function put_pieces(turn, topic, seq, parts)
     end
 end
 
-return {return_seqs = return_seqs, claim = claim, put_pieces = put_pieces}
+return {is_over = is_over, return_seqs = return_seqs, claim = claim, put_pieces = put_pieces}

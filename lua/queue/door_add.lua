@@ -1,7 +1,8 @@
 -- door_add: queues a client's request of a door (`/v1`) in a topic that is kept, as `add` does: it is listed, counted
 -- and deleted like other queries. Registers this node as waiting for its outcome, or takes over the query of an equal
 -- request whose client has gone (queue/doors.lua).
--- KEYS: t:<topic>, topics:<user>, users, stored, again:<digest> set, asks zset, models_seen, idle; as add.
+-- KEYS: t:<topic>, topics:<user>, users, stored, again:<digest> set, asks zset, responses zset, models_seen, idle; as
+--   add.
 -- Wakes: one parked poll, by hand-over.
 -- Bound: one query, and the `open` field of its topic; AGAIN_MAX equal ones; SWEEP_BY_ASK others.
 -- Lane: add.  Home: topic.  Nonce: yes.  Full: refused.  Durable: yes.
@@ -19,16 +20,20 @@
 --   request      json 9m   the body, a string
 --   grant        name?     the id with which it was counted against the account's budgets (budget_take)
 --   metadata     text? 64k  of a chat completion: y:<seq> without its first line (queue/kept.lua); of others none
+--   response     json? 9m  of a response: the body of its request, a string (queue/responses.lua)
+--   request_bytes  number  of `request` as its engine gets it
+--   is_background  flag    nobody waits for it: it is not cancelled when its client leaves
 --   is_own       flag      the user must have a tie to the topic, if it exists
 --   max_stored   number?   bytes that the account may have on this shard; without: its bytes are not counted
 --   max_stored_per_user  number?  of them each of its users; no limit without
--- Replies: ok/topic/seq/place of the topic among the user's (microseconds) | attached/topic/seq/asker that made it/done
---   or runs/place | missing | no_model | no_engine
+-- Replies: ok/topic/seq/place of the topic among the user's (microseconds)/created (ms) | attached/topic/seq/asker that
+--   made it/done or runs/place/created | missing | no_model | no_engine
 --   | full/depth/eta | waiting/depth/eta/user, account, models (of the account) or topic
 --   | stored/bytes/limit/account or user | replay
 local asks = require('queue/asks')
 local doors = require('queue/doors')
 local enqueue = require('queue/enqueue')
+local responses = require('queue/responses')
 local stored = require('queue/stored')
 local users = require('topic/users')
 local order = require('turn/order')
@@ -47,8 +52,12 @@ local function verb(turn, a)
     --- arguments
     local P, key = turn.prefix, turn.prefix .. 't:' .. topic
     asks.sweep_due(turn, SWEEP_BY_ASK)
-    local reply = doors.take_over(turn, digest, asker, account, true, grant)
-    if reply then return reply .. '\n' .. place_of(P .. 'topics:' .. user, match(reply, '^%S+\n(%S+)')) end
+    local reply = not is_background and doors.take_over(turn, digest, asker, account, true, grant)
+    if reply then
+        local of, at = match(reply, '^%S+\n(%S+)\n(%d+)')
+        local created = match(call('HGET', P .. 't:' .. of, 'q:' .. at), '^%d+')
+        return reply .. '\n' .. place_of(P .. 'topics:' .. user, of) .. '\n' .. created
+    end
     local got = call('HMGET', key, 'seq', 'u:' .. user, 'open', 'stored')
     local last, tie = got[1], got[2]
     if is_own and last and not tie then return 'missing' end
@@ -57,9 +66,9 @@ local function verb(turn, a)
     local seq = enqueue.next_seq(last)
     local row = enqueue.row_of(turn, account, user, model, weight, tail)
     local y = metadata ~= '' and asker .. metadata
-    local bytes = #row + #request + #(y or '')
-    local more = {'w:' .. seq, turn.node, 'r:' .. seq, request, 'x:' .. seq, doors.watcher(turn.node, asker, asker),
-                  'u:' .. user, tie or '1'}
+    local bytes = #row + #request + #(y or '') + #response
+    local watcher = doors.watcher(is_background and '-' or turn.node, asker, asker)
+    local more = {'w:' .. seq, turn.node, 'r:' .. seq, request, 'x:' .. seq, watcher, 'u:' .. user, tie or '1'}
     if y then more[#more + 1], more[#more + 2] = 'y:' .. seq, y end
     if max_stored or got[4] then
         counted, refusal = stored.move(turn, key, got[4], account, user, bytes, max_stored, max_stored_per_user)
@@ -76,8 +85,15 @@ local function verb(turn, a)
     if not tie then
         if call('ZADD', mine, order.next(turn, mine), topic) == 1 then users.note(turn, user) end
     end
-    doors.note(turn, digest, topic, seq, true, grant)
-    return 'ok\n' .. topic .. '\n' .. seq .. '\n' .. place_of(mine, topic)
+    if response ~= '' then
+        call('HSET', key, responses.fields_of(turn, topic, seq, asker, response, request_bytes, is_background))
+    end
+    if is_background then
+        doors.set_grant(turn, topic, seq, grant)
+    else
+        doors.note(turn, digest, topic, seq, true, grant)
+    end
+    return 'ok\n' .. topic .. '\n' .. seq .. '\n' .. place_of(mine, topic) .. '\n' .. turn.now_text
 end
 
 return {door_add = verb}

@@ -93,6 +93,10 @@ local function end_query(turn, topic, seq, kind, reason, is_lease_over, fault)
     return is_ended
 end
 
+local LOST_REASON = '"Its engine was lost in the middle of the answer."'
+local LOST = '{"status":500,"message":"The engine was lost in the middle of the answer, and no other one could '
+    .. 'continue it.","type":"server_error","param":null,"code":"engine_lost"}'
+
 -- Gives Pending rows back after a claim ended without an answer: Open again at the front, or
 -- Failed once their attempts are used up. The caller has ended the lease, or will.
 local function return_rows(turn, topic, seqs, attempts, reason)
@@ -101,6 +105,8 @@ local function return_rows(turn, topic, seqs, attempts, reason)
     for i = 1, #seqs do
         if attempts[i] >= turn.settings.max_attempts then
             end_query(turn, topic, seqs[i], 'F', reason, true)
+        elseif continuing.is_over(turn, topic, seqs[i]) then
+            end_query(turn, topic, seqs[i], 'F', LOST_REASON, true, LOST)
         else
             again[#again + 1] = seqs[i]
             used[#used + 1] = attempts[i]

@@ -1,20 +1,22 @@
 -- sweep_asks: deletes questions that nobody waits for any more: those that were kept for a while, and those of dead
---   nodes, which would otherwise occupy places of public questions until their time limit.
--- KEYS: asks zset, nodes zset; as delete.
+--   nodes, which would otherwise occupy places of public questions until their time limit. And responses whose time is
+--   over (queue/responses.lua).
+-- KEYS: asks zset, responses zset, nodes zset; as delete.
 -- Wakes: nodes that wait for them.
--- Bound: twice SWEEP_MAX topics, of one query each.
+-- Bound: twice SWEEP_MAX topics, of one query each; RESPONSES responses.
 -- Lane: first.  Home: every.  Nonce: no.  Full: runs.
 -- Repeatable: yes.
 -- Arguments: none.
 -- Replies: how many went, twice SWEEP_MAX at most
 local asks = require('queue/asks')
+local responses = require('queue/responses')
 local bounds = require('turn/bounds')
 local instants = require('turn/instants')
 local call = redis.call
 local format, gmatch, match = string.format, string.gmatch, string.match
 local ASK_MAX_MS = asks.ASK_MAX_MS
 
-local SWEEP_MAX = 500
+local SWEEP_MAX, RESPONSES = 500, 20
 local ORPHAN_MS = 60000 -- a node has said by then that it is there, and stays in `nodes` for as long
 
 local function has_node(turn, waiting)
@@ -48,6 +50,7 @@ end
 
 local function verb(turn, a)
     instants.pull_in(turn, turn.prefix .. 'asks', ASK_MAX_MS)
+    responses.sweep_due(turn, RESPONSES)
     return format('%d', asks.sweep_due(turn, SWEEP_MAX) + sweep_orphans(turn))
 end
 

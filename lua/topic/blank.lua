@@ -15,7 +15,8 @@ local byte, find, format, match, sub = string.byte, string.find, string.format, 
 local max, min = math.max, math.min
 
 local CHUNK = 100
-local OF_ENDED = {'a:', 'b:', 'k:', 'm:', 'r:', 'v:', 'x:', 'y:'} -- fields that a query may have which is Done
+-- Fields that a query may have which is Done.
+local OF_ENDED = {'a:', 'b:', 'h:', 'i:', 'j:', 'k:', 'm:', 'r:', 'v:', 'x:', 'y:'}
 local REASON = '"Deleted with the data of its user."'
 
 -- The row without what its user wrote.
@@ -99,6 +100,7 @@ local function blank_rows(turn, user, topic, from, left, gone)
                 fields[k + 7], fields[k + 8] = 'r:' .. seq, 'x:' .. seq
                 fields[k + 9], fields[k + 10] = 'e:' .. seq, 'o:' .. seq
                 fields[k + 11], fields[k + 12] = 'v:' .. seq, 'y:' .. seq
+                fields[k + 13], fields[k + 14], fields[k + 15] = 'h:' .. seq, 'i:' .. seq, 'j:' .. seq
                 streams[#streams + 1] = P .. 'partials:' .. topic .. ':' .. seq
                 if seq == '1' then fields[#fields + 1] = 'title' end
                 blanked[seq], gone.queries = true, gone.queries + 1

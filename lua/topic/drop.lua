@@ -17,7 +17,8 @@ local max, min = math.max, math.min
 local DROP = 500 -- rows looked at with one call
 local DROP_ROWS, DROP_FIELDS = 5000, 50000
 local OF_ROW = {
-    'q:', 's:', 'a:', 'w:', 'b:', 'd:', 'f:', 'g:', 'k:', 'm:', 'e:', 'o:', 'r:', 'x:', 'p:', 'n:', 'v:', 'y:',
+    'q:', 's:', 'a:', 'w:', 'b:', 'd:', 'f:', 'g:', 'k:', 'm:', 'e:', 'o:', 'r:', 'x:', 'p:', 'n:', 'v:', 'y:', 'h:',
+    'i:', 'j:',
 }
 
 local function drop_rows(turn, topic, from, to)
@@ -28,14 +29,16 @@ local function drop_rows(turn, topic, from, to)
         names[#names + 1] = 'w:' .. seq
         names[#names + 1] = 'x:' .. seq
         names[#names + 1] = 'g:' .. seq
+        names[#names + 1] = 'i:' .. seq
         streams[#streams + 1] = P .. 'partials:' .. topic .. ':' .. seq
     end
     local got = call('HMGET', key, unpack(names))
     bounds.note_read(turn, to - from + 1, 0)
     for seq = from, to do
-        local at = (seq - from) * 4
+        local at = (seq - from) * 5
         local state, waiting, grant = got[at + 1], got[at + 2], got[at + 4]
         if got[at + 3] then call('ZREM', P .. 'asks', topic .. ' ' .. seq) end
+        if got[at + 5] then call('ZREM', P .. 'responses', topic .. ' ' .. seq) end
         local lease = records.parse_pending(state)
         if lease and not leases.has_ended(turn, lease) then leases.finish(turn, lease, topic) end
         if state and byte(state) == 70 then call('ZREM', P .. 'failed', topic .. ' ' .. seq) end

@@ -58,6 +58,7 @@ static const struct {
     {"failed", KIND_PART},
     {"asked", KIND_PART},
     {"asks", KIND_PART},
+    {"responses", KIND_PART},
     {"lookups", KIND_PART},
     /* from topics */
     {"open", KIND_DERIVED},

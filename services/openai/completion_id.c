@@ -10,24 +10,25 @@
 enum { TOPIC_CHARS = (TOPIC_MAX_BYTES * 4 + 2) / 3 };
 
 /* The topic that a request without one is kept in. */
-static struct str own_topic(struct request *r, struct str asker)
+static struct str own_topic(struct request *r, const char *prefix, struct str asker)
 {
     char bytes[64];
     struct buf b = {.at = bytes, .cap = sizeof bytes, .max = sizeof bytes};
-    buf_lit(&b, COMPLETION_PREFIX);
+    buf_put(&b, str_of(prefix));
     buf_put(&b, asker);
     return on_behalf_name(r, r->account->namespace, buf_str(&b));
 }
 
-void completion_id_put(struct buf *b, struct request *r, const struct completion_id *id)
+void completion_id_put(struct buf *b, struct request *r, const char *prefix,
+                       const struct completion_id *id)
 {
     char plain_bytes[TOPIC_MAX_BYTES], encoded[TOPIC_CHARS + 1];
     struct buf plain = {.at = plain_bytes, .cap = sizeof plain_bytes, .max = sizeof plain_bytes};
-    buf_lit(b, COMPLETION_PREFIX);
+    buf_put(b, str_of(prefix));
     buf_put(b, id->asker);
     buf_put_char(b, '-');
     buf_put_u64(b, id->place);
-    if (id->seq == 1 && str_eq(id->topic, own_topic(r, id->asker)))
+    if (id->seq == 1 && str_eq(id->topic, own_topic(r, prefix, id->asker)))
         return;
     (void)!buf_put_unnamed(&plain, lines_name_within(id->topic));
     size_t n = base64url_encode((const unsigned char *)plain.at, plain.n, encoded);
@@ -55,17 +56,19 @@ static bool read_topic(struct request *r, struct str text, struct completion_id 
     return true;
 }
 
-bool completion_id_read(struct request *r, struct str text, struct completion_id *ret_id)
+bool completion_id_read(struct request *r, const char *prefix, struct str text,
+                        struct completion_id *ret_id)
 {
     struct str rest = text;
-    if (!str_has_prefix(text, STR(COMPLETION_PREFIX)))
+    if (!str_has_prefix(text, str_of(prefix)))
         return false;
-    (void)str_cut(&rest, '-');
+    rest.at += strlen(prefix);
+    rest.n -= strlen(prefix);
     struct completion_id id = {.asker = str_cut(&rest, '-'), .seq = 1};
     if (id.asker.n != COMPLETION_ASKER_CHARS || !is_hex(id.asker) || rest.at == NULL ||
         !str_parse_u64(str_cut(&rest, '-'), &id.place) || id.place > INT64_MAX)
         return false;
-    id.topic = own_topic(r, id.asker);
+    id.topic = own_topic(r, prefix, id.asker);
     if (rest.at != NULL && (!str_parse_u64(str_cut(&rest, '-'), &id.seq) || id.seq < 1 ||
                             id.seq > INT32_MAX || rest.at == NULL || !read_topic(r, rest, &id)))
         return false;

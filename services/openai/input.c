@@ -4,6 +4,7 @@
 
 #include "services/openai/metadata.h"
 #include "shared/ask/topic_name.h"
+#include "shared/base/mem.h"
 
 enum { TITLE_CHARS = 200, TITLE_RAW_BYTES = TITLE_CHARS * 12 };
 
@@ -216,4 +217,22 @@ struct str input_title_of_messages(struct request *r, const struct json_span *me
         }
     }
     return raw;
+}
+
+struct json_span input_messages(struct str body)
+{
+    struct json_span messages = {.kind = JSON_SPAN_ABSENT};
+    struct json_member first, *members;
+    const char *reason;
+    size_t n, at;
+    bool is_object;
+    if (!json_scan_object(body, &first, 1, &n, &reason, &at, &is_object))
+        return messages;
+    members = mem_zeroed_n(n + 1, sizeof *members);
+    if (json_scan_object(body, members, n, &n, &reason, &at, &is_object))
+        for (size_t i = 0; i < n; i++)
+            if (str_eq(members[i].name.raw, STR("messages")))
+                messages = members[i].value;
+    free(members);
+    return messages;
 }

@@ -26,5 +26,7 @@ struct str input_title(struct request *r, const struct json_span *text);
 struct str input_title_of(struct request *r, const struct json_span *value);
 /* The same of the last message of a user in a list; its last part that is a text. */
 struct str input_title_of_messages(struct request *r, const struct json_span *messages);
+/* Returns the list `messages` of the body of a chat; absent if it has none. */
+struct json_span input_messages(struct str body);
 
 #endif

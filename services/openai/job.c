@@ -36,6 +36,11 @@ enum {
 static void on_last(struct deadline *deadline)
 {
     struct job *job = container_of(deadline, struct job, last);
+    if (job->settings.is_background && job->stream.is_started) { /* its client can come back */
+        job_finish(job);
+        stream_cut(&job->stream);
+        return;
+    }
     job_fail(job, ERR_NO_ANSWER, "No answer came in time.");
 }
 
@@ -74,7 +79,8 @@ static void on_gone(struct request *r)
     if (job->may_be_queued) {
         if (!job->has_ended)
             budget_pass(&job->budget, r, false);
-        leaving_start(openai_of(r), &job->asked, how);
+        if (!job->settings.is_background)
+            leaving_start(openai_of(r), &job->asked, how);
     }
     budget_fini(&job->budget, r);
 }
@@ -90,25 +96,31 @@ void job_refuse_model(struct job *job)
             explain_quoted(job->r, job->settings.model));
 }
 
+/* Returns what the id of the answer begins with. */
+static const char *prefix_of(const struct job *job)
+{
+    const char *id = job->settings.form->id;
+    return id != NULL ? id : job_apis[job->settings.api].id;
+}
+
 /* Names the answer, once it is known which query it is of, and where its topic is among those of
  * its user. */
-static void set_id(struct job *job, uint64_t place)
+static void set_id(struct job *job, uint64_t place, uint64_t created_ms)
 {
     struct buf b;
     buf_init(&b, 1024);
-    if (job_is_stored(job)) {
-        completion_id_put(&b, job->r,
+    if (job_is_readable(job)) {
+        completion_id_put(&b, job->r, prefix_of(job),
                           &(struct completion_id){.asker = str_of(job->asked.first),
                                                   .place = place,
                                                   .seq = job->asked.seq,
                                                   .topic = job->asked.topic});
     } else {
-        const char *id = job->settings.form->id;
-        buf_put(&b, str_of(id != NULL ? id : job_apis[job->settings.api].id));
+        buf_put(&b, str_of(prefix_of(job)));
         buf_put(&b, str_of(job->asked.first));
     }
     job->id = request_copy(job->r, buf_str(&b));
-    job->created_s = clock_wall_ms() / 1000;
+    job->created_s = (created_ms > 0 ? created_ms : clock_wall_ms()) / 1000;
     buf_fini(&b);
     job->settings.form->open(job);
 }
@@ -132,7 +144,8 @@ static bool take_query(struct job *job, struct lines *lines, bool is_attached)
         r->about.topic = job->asked.topic;
         r->about.seq = seq;
     }
-    set_id(job, lines_next_u64(lines));
+    uint64_t place = lines_next_u64(lines);
+    set_id(job, place, lines_next_u64(lines));
     return !has_ended;
 }
 
@@ -144,6 +157,16 @@ void job_wait(struct job *job)
     loop_set_deadline(r->server->loop, &job->head,
                       (job->settings.is_stream ? HEAD_OF_STREAM_MS : HEAD_MS) - JOB_POSITION_MS);
     follow_start(&job->follow);
+}
+
+static void answer_queued(struct job *job)
+{
+    struct buf b;
+    buf_init(&b, JOB_ANSWER_MAX_BYTES);
+    job_finish(job);
+    job->settings.form->put_queued(&b, job);
+    respond_json(job->r, 200, &b);
+    buf_fini(&b);
 }
 
 static void on_asked(struct request *r, enum err error, struct str reply)
@@ -165,7 +188,10 @@ static void on_asked(struct request *r, enum err error, struct str reply)
             respond_header(r, "x-parley-attached", STR("1"));
         if (take_query(job, &lines, is_attached) && is_attached)
             budget_pass(&job->budget, r, true);
-        job_wait(job);
+        if (job->settings.is_background && !job->settings.is_stream)
+            answer_queued(job);
+        else
+            job_wait(job);
         return;
     }
     if (error == ERR_OK && str_eq(tag, STR("no_model"))) {
@@ -188,7 +214,7 @@ static struct str request_of(const struct job *job)
 static void ask(struct job *job)
 {
     struct request *r = job->r;
-    struct buf tail, model, request;
+    struct buf tail, model, request, response;
     if (job->settings.ask != NULL) {
         job->settings.ask(job);
         return;
@@ -204,17 +230,21 @@ static void ask(struct job *job)
     buf_put_char(&model, '/');
     buf_put_name(&model, job->settings.model);
     buf_put_json(&request, request_of(job));
+    buf_init(&response, REQUEST_MAX_BYTES);
+    if (job->settings.response.n > 0)
+        buf_put_json(&response, job->settings.response);
     job->may_be_queued = true;
     if (job->asked.is_kept)
-        call_door_add(request_call(r, on_asked), .topic = job->asked.topic,
-                      .asker = str_of(job->asked.asker), .digest = str_of(job->asked.digest),
-                      .user = job->settings.person.user_name, .account = r->account->name_token,
-                      .model = buf_str(&model), .weight = r->account->weight_text,
-                      .max_waiting = r->account->max_waiting, .tail = buf_str(&tail),
-                      .request = buf_str(&request), .grant = job->budget.id,
-                      .metadata = job->settings.metadata, .is_own = r->account->role == ROLE_USER,
-                      .max_stored = storage_limit_of_account(r),
-                      .max_stored_per_user = storage_limit_of_user(r));
+        call_door_add(
+            request_call(r, on_asked), .topic = job->asked.topic, .asker = str_of(job->asked.asker),
+            .digest = str_of(job->asked.digest), .user = job->settings.person.user_name,
+            .account = r->account->name_token, .model = buf_str(&model),
+            .weight = r->account->weight_text, .max_waiting = r->account->max_waiting,
+            .tail = buf_str(&tail), .request = buf_str(&request), .grant = job->budget.id,
+            .metadata = job->settings.metadata, .response = buf_str(&response),
+            .is_background = job->settings.is_background, .request_bytes = request_of(job).n,
+            .is_own = r->account->role == ROLE_USER, .max_stored = storage_limit_of_account(r),
+            .max_stored_per_user = storage_limit_of_user(r));
     else
         call_door_ask(request_call(r, on_asked), .topic = job->asked.topic,
                       .asker = str_of(job->asked.asker), .digest = str_of(job->asked.digest),
@@ -225,6 +255,7 @@ static void ask(struct job *job)
     buf_fini(&tail);
     buf_fini(&model);
     buf_fini(&request);
+    buf_fini(&response);
 }
 
 static void on_budget(struct request *r, enum err error, struct str reply)
@@ -260,31 +291,20 @@ static void prepare_stream(struct job *job)
     job->stream.comment_text = is_stream ? str_of(job->settings.form->comment) : STR("\n");
 }
 
-void job_start(struct request *r, const struct job_settings *settings)
+static struct job *create(struct request *r, const struct job_settings *settings,
+                          size_t request_bytes)
 {
-    struct loop *loop = r->server->loop;
     struct job *job = request_alloc(r, sizeof *job);
     *job = (struct job){.r = r, .settings = *settings, .budget.id = STR("")};
-    bool is_kept = settings->topic.at != NULL || settings->is_stored;
     if (settings->form == NULL)
         job->settings.form = &job_chat_form;
-    asked_init(&job->asked, r, &settings->person, settings->api, str_of(job->settings.form->name),
-               settings->topic, is_kept ? job_apis[settings->api].id : "ask.", is_kept);
-    usage_init(&job->usage, request_of(job).n);
+    usage_init(&job->usage, request_bytes);
     repeated_init(&job->repeated);
     usage_init(&job->unused, 0);
     merged_init(&job->merged, settings->api, settings->is_stream ? &job->unused : &job->usage);
     prepare_stream(job);
     follow_init(&job->follow, openai_of(r)->queue, &job_events, (struct piece_id){0, 0});
     job->follow.takes_deltas = settings->own == NULL;
-    if (settings->own != NULL) {
-        set_id(job, 0); /* it is known later which query answers it */
-    } else {
-        if (!is_kept)
-            follow_watch(&job->follow, job->asked.topic, job->asked.seq);
-        r->about.topic = job->asked.topic;
-        r->about.seq = job->asked.seq;
-    }
     r->state = job;
     r->on_gone = on_gone;
     job->head.on_expire = job_on_head_due;
@@ -292,10 +312,59 @@ void job_start(struct request *r, const struct job_settings *settings)
     job->paused.on_expire = job_on_pause_over;
     job->left.on_left = on_left;
     job->began_ms = clock_mono_ms();
-    loop_set_deadline(loop, &job->last, deadline_s(r) * 1000);
+    loop_set_deadline(r->server->loop, &job->last, deadline_s(r) * 1000);
     request_on_left(r, &job->left);
+    return job;
+}
+
+void job_start(struct request *r, const struct job_settings *settings)
+{
+    bool is_kept = settings->topic.at != NULL || settings->is_stored;
+    struct job *job = create(
+        r, settings, settings->request.at != NULL ? settings->request.n : request_entity(r).n);
+    asked_init(&job->asked, r, &settings->person, settings->api, str_of(job->settings.form->name),
+               settings->topic, is_kept ? prefix_of(job) : "ask.", is_kept);
+    if (settings->own != NULL) {
+        set_id(job, 0, 0); /* it is known later which query answers it */
+    } else {
+        if (!is_kept)
+            follow_watch(&job->follow, job->asked.topic, job->asked.seq);
+        r->about.topic = job->asked.topic;
+        r->about.seq = job->asked.seq;
+    }
     if (budget_is_needed(r->account))
         budget_take(&job->budget, r, str_of(job->asked.asker), on_budget);
     else
         ask(job);
+}
+
+static struct job *create_view(struct request *r, const struct job_settings *settings,
+                               const struct job_place *place)
+{
+    struct job *job = create(r, settings, place->request_bytes);
+    job->is_view = true;
+    job->asked = (struct asked){.topic = place->topic, .seq = place->seq, .is_kept = true};
+    job->id = place->id;
+    job->created_s = place->created_ms / 1000;
+    job->settings.form->open(job);
+    job_send_head(job); /* that it fails is no failure of this request */
+    return job;
+}
+
+void job_view(struct request *r, const struct job_settings *settings, const struct job_place *place)
+{
+    struct job *job = create_view(r, settings, place);
+    follow_watch(&job->follow, place->topic, place->seq);
+    job_wait(job);
+}
+
+void job_replay(struct request *r, const struct job_settings *settings,
+                const struct job_place *place, const struct outcome *outcome, struct str deltas)
+{
+    struct job *job = create_view(r, settings, place);
+    struct lines lines = lines_of(deltas);
+    while (lines_are_left(&lines))
+        job_events.on_piece(&job->follow, FOLLOW_DELTA, lines_next(&lines),
+                            (struct piece_id){0, 0});
+    job_events.on_end(&job->follow, outcome);
 }

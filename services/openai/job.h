@@ -16,6 +16,22 @@
 /* Answers the request, whose body is what engines get. Texts live as long as the request. */
 void job_start(struct request *r, const struct job_settings *settings);
 
+/* The query of a response that is kept. */
+struct job_place {
+    struct str topic; /* a name that lives as long as the request */
+    uint64_t seq;
+    struct str id; /* of the answer */
+    uint64_t created_ms;
+    size_t request_bytes; /* that its engine got */
+};
+
+/* Answers with the rest of a stream of a query that has not ended. */
+void job_view(struct request *r, const struct job_settings *settings,
+              const struct job_place *place);
+/* The same of one that has: `deltas` of its answer, each on a line. */
+void job_replay(struct request *r, const struct job_settings *settings,
+                const struct job_place *place, const struct outcome *outcome, struct str deltas);
+
 /* --- for own_chat.c --- */
 
 /* Follows its query, which is in the queue and watched (follow_watch). */

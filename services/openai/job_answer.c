@@ -27,6 +27,11 @@ bool job_is_stored(const struct job *job)
     return job->settings.metadata.n > 0;
 }
 
+bool job_is_readable(const struct job *job)
+{
+    return job_is_stored(job) || job->settings.response.n > 0;
+}
+
 /* Puts the members after the id and the kind of object. */
 static void put_created(struct buf *b, const struct job *job)
 {
@@ -174,6 +179,12 @@ static void start_stream(struct job *job)
         job->settings.form->begin(job);
 }
 
+void job_send_head(struct job *job)
+{
+    start_stream(job);
+    stream_flush(&job->stream);
+}
+
 void job_put_event(struct job *job, const char *event, const struct buf *data)
 {
     start_stream(job);
@@ -212,7 +223,8 @@ static struct job *of_follow(struct follow *follow)
 
 static bool is_repeatable(const struct job *job)
 {
-    return job->settings.is_stream && job->settings.is_one_text && job->settings.is_repeatable;
+    return job->settings.is_stream && job->settings.is_one_text && job->settings.is_repeatable &&
+           job->settings.response.n == 0; /* whose events follow from the pieces that are stored */
 }
 
 /* A delta with that text, in the request's pool. */
@@ -249,7 +261,9 @@ static void give_delta(struct job *job, struct str delta)
     if (!job->has_given && job->settings.is_stream) /* its caller no longer waits for the first */
         loop_set_deadline(job->r->server->loop, &job->last, JOB_DEADLINE_S * 1000);
     job->has_given = true;
-    if (!job->settings.is_stream || job_is_stored(job))
+    if (!job->settings.is_stream && job->settings.form->add != NULL)
+        job->settings.form->add(job, delta);
+    else if (!job->settings.is_stream || job_is_stored(job))
         merged_add(&job->merged, delta);
     if (!job->settings.is_stream)
         return;
@@ -318,6 +332,8 @@ static void on_restart(struct follow *follow)
     if (job->own != NULL)
         job->own->model->restart(job->own);
     merged_clear(&job->merged);
+    if (!job->settings.is_stream && job->settings.form->clear != NULL)
+        job->settings.form->clear(job);
     if (job->has_given && job->settings.is_stream && !job->is_over) {
         if (is_repeatable(job) && repeated_begin(&job->repeated))
             return;

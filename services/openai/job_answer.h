@@ -34,11 +34,14 @@ struct job_settings {
     struct str topic;    /* that keeps it, a name; at == NULL: none */
     bool is_stored;      /* without one, a topic of its own keeps it */
     struct str metadata; /* of a chat completion that is kept (metadata.h); else n == 0 */
+    struct str response; /* of a response that is kept: the body that asked for it; else n == 0 */
+    bool is_background;  /* it is not cancelled when its client leaves */
     bool is_stream;      /* not of embeddings */
     bool has_usage;      /* a stream ends with the usage */
     bool wants_base64;   /* embeddings */
     bool is_one_text;    /* another engine may continue the answer */
     bool is_repeatable;  /* an equal request has an equal answer */
+    void *of_form;       /* what its form has to know, or NULL */
 
     /* A model that a service offers, and how it is asked (own_chat.h). NULL: an engine is. */
     const struct own_model *own;
@@ -68,6 +71,7 @@ struct job {
     struct str finish;      /* why the model stopped, if its engine said it */
     uint64_t began_ms;
     bool may_be_queued; /* from asking on, unless it was refused */
+    bool is_view;       /* of a query that another request has made */
     bool has_ended;     /* its query has */
     bool is_over;       /* it is answered */
     bool is_pause_over; /* for so long no engine has continued */
@@ -81,8 +85,11 @@ struct job_api {
 };
 extern const struct job_api job_apis[OPENAI_API_NR];
 
-/* Is the answer stored, so that clients can read it later (lua/queue/kept.lua)? */
+/* Is the answer a chat completion that is stored (lua/queue/kept.lua)? */
 bool job_is_stored(const struct job *job);
+/* Can clients read the answer later, by its id: is it one, or a response that is kept
+ * (lua/queue/responses.lua)? */
+bool job_is_readable(const struct job *job);
 /* Puts `{"id":...,"object":...,"created":...,"model":...`. */
 void job_put_head(struct buf *b, const struct job *job, const char *object);
 /* Puts what follows the head: `,"choices":[...],"usage":...`, of `merged`. */
@@ -92,6 +99,8 @@ void job_put_fault_message(struct buf *b, const struct members *fault);
 /* Gives an event to the client of a stream, and the head before it. `event` NULL: without a name.
  * `data`: JSON. */
 void job_put_event(struct job *job, const char *event, const struct buf *data);
+/* Sends the head of a stream now. */
+void job_send_head(struct job *job);
 /* It is answered from now on: nothing more is followed or waited for. */
 void job_finish(struct job *job);
 /* Answers with the error, before or after the head. `detail` NULL: the error's own text. */

@@ -26,6 +26,10 @@ struct job_form {
     /* The head of a stream is sent, and nothing after it: perhaps while another event is given.
      * May be NULL. */
     void (*begin)(struct job *job);
+    /* Both NULL: an answer without a stream is put together by job->merged. Otherwise each of its
+     * deltas, and that those so far do not count, since its engine was lost. */
+    void (*add)(struct job *job, struct str delta);
+    void (*clear)(struct job *job);
     /* Gives a delta to the client of a stream (job_put_event). `delta`: JSON as an engine sent it,
      * or of the same shape; borrowed. */
     void (*give)(struct job *job, struct str delta);
@@ -33,9 +37,11 @@ struct job_form {
     void (*end)(struct job *job);
     /* Gives an error that the form wrote itself, the last event of a stream. */
     void (*give_error)(struct job *job, const struct buf *error);
-    /* Puts an answer without a stream, of `job->merged`. Returns false if its engine has sent
-     * nothing that can be one. */
+    /* Puts an answer without a stream, of `job->merged` or what was added. Returns false if its
+     * engine has sent nothing that can be one. */
     bool (*put_whole)(struct buf *b, const struct job *job);
+    /* Puts the answer to a request that is queued in the background. NULL: there are none. */
+    void (*put_queued)(struct buf *b, const struct job *job);
     /* Puts an error that an engine has sent: the members message, type, param and code, each of
      * which may be absent. `status`: 400 to 599. Before the head and in a stream. */
     void (*put_fault)(struct buf *b, const struct job *job, const struct members *fault,

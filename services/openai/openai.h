@@ -24,6 +24,8 @@ struct openai {
     struct queue *queue;
     struct list owed; /* owed.h */
     unsigned owed_n;
+    struct list keepers; /* responses/keeper.h */
+    unsigned keeper_n;
 };
 
 static inline struct openai *openai_of(const struct request *r)

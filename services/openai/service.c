@@ -2,6 +2,7 @@
  * service.c - OpenAI's interface as one of the node's services (services/node/service.h). It comes
  * with the broker, whose queue it is. */
 #include "services/openai/owed.h"
+#include "services/openai/responses/keeper.h"
 
 #include "shared/base/mem.h"
 
@@ -34,11 +35,13 @@ static void *create(struct server *server, struct queue *queue, const void *sett
 static void end(void *state)
 {
     owed_fini(state);
+    keepers_fini(state);
 }
 
 static void destroy(void *state)
 {
     owed_fini(state); /* of requests that went with the loop */
+    keepers_fini(state);
     free(state);
 }
 

@@ -74,7 +74,7 @@ void stored_put(struct buf *b, struct request *r, const struct completion_id *id
                 const struct stored *stored)
 {
     buf_lit(b, "{\"id\":\"");
-    completion_id_put(b, r, id);
+    completion_id_put(b, r, COMPLETION_PREFIX, id);
     buf_lit(b, "\",\"object\":\"chat.completion\",");
     if (str_has_prefix(stored->text, STR("[")))
         put_text(b, stored);
@@ -97,7 +97,7 @@ bool stored_find(struct request *r, struct on_behalf *ret_person, struct complet
 {
     if (!input_person(r, (struct str){NULL, 0}, ret_person))
         return false;
-    if (completion_id_read(r, request_path_param(r, "completion_id"), ret_id)) {
+    if (completion_id_read(r, COMPLETION_PREFIX, request_path_param(r, "completion_id"), ret_id)) {
         r->about.topic = ret_id->topic;
         r->about.seq = ret_id->seq;
         return true;
@@ -137,7 +137,7 @@ static void on_shown(struct request *r, enum err error, struct str reply)
         return;
     (void)str_cut(&lines.rest, '\0');
     buf_init(&b, ANSWER_MAX_BYTES);
-    if (completion_id_read(r, request_path_param(r, "completion_id"), &id) &&
+    if (completion_id_read(r, COMPLETION_PREFIX, request_path_param(r, "completion_id"), &id) &&
         stored_next(&lines, &stored))
         stored_put(&b, r, &id, &stored);
     respond_json(r, 200, &b);

@@ -80,7 +80,7 @@ static void put(struct request *r, struct listing *listing, const struct part *p
 {
     struct buf *b = &listing->pages.own, id;
     buf_init(&id, PLACE_BYTES);
-    completion_id_put(&id, r, &part->id);
+    completion_id_put(&id, r, COMPLETION_PREFIX, &part->id);
     listing->last_id = request_copy(r, buf_str(&id));
     if (listing->n == 0)
         listing->first_id = listing->last_id;
@@ -170,7 +170,7 @@ static bool read_after(struct request *r, struct str *ret_after)
     *ret_after = STR("");
     if (after.at == NULL)
         return true;
-    if (!completion_id_read(r, after, &id))
+    if (!completion_id_read(r, COMPLETION_PREFIX, after, &id))
         return explain_param(r, "after", "the id of a stored chat completion");
     buf_init(&text, PLACE_BYTES);
     buf_printf(&text, "%llu.%llu.%.*s", (unsigned long long)id.seq, (unsigned long long)id.place,

@@ -2,7 +2,7 @@
  * usage.c - see usage.h. */
 #include "services/openai/usage.h"
 
-enum { SAID_MAX_BYTES = 16 << 10, BYTES_PER_TOKEN = 4 };
+enum { SAID_MAX_BYTES = 16 << 10 };
 
 void usage_init(struct usage *usage, size_t request_bytes)
 {
@@ -56,10 +56,11 @@ void usage_put(const struct usage *usage, struct buf *b, bool has_completion)
     struct members members;
     (void)members_read(&members, buf_str(&usage->said));
     uint64_t prompt =
-        members_u64(&members, "prompt_tokens", usage->request_bytes / BYTES_PER_TOKEN + 1);
-    uint64_t completion = !has_completion ? 0
-                                          : members_u64(&members, "completion_tokens",
-                                                        usage->text_bytes / BYTES_PER_TOKEN + 1);
+        members_u64(&members, "prompt_tokens", usage->request_bytes / USAGE_BYTES_PER_TOKEN + 1);
+    uint64_t completion = !has_completion
+                              ? 0
+                              : members_u64(&members, "completion_tokens",
+                                            usage->text_bytes / USAGE_BYTES_PER_TOKEN + 1);
     buf_printf(b, "{\"prompt_tokens\":%llu", (unsigned long long)prompt);
     if (has_completion)
         buf_printf(b, ",\"completion_tokens\":%llu", (unsigned long long)completion);

@@ -8,6 +8,9 @@
 
 #include "services/openai/members.h"
 
+/* Where an engine says nothing: nodes have no tokenizer. */
+enum { USAGE_BYTES_PER_TOKEN = 4 };
+
 struct usage {
     struct buf said;                  /* the last object that came */
     size_t request_bytes, text_bytes; /* for an estimate */

@@ -143,10 +143,6 @@ suite('responses', {}, ({ test, cluster }) => {
     await refused({ tools: [...TOOLS, { type: 'web_search' }] }, /tools\[1\].*web_search/);
     await refused({ model: 5 }, /model/);
     await refused({ stream: 'yes' }, /stream/);
-    await refused({ store: true }, /store/);
-    await refused({ background: true }, /background/);
-    await refused({ previous_response_id: 'resp_x' }, /previous_response_id/);
-    await refused({ metadata: { topic: 'mine' } }, /topic/);
     assertOpenaiError(await respond(cluster, { model: 'nobody' }), 404, 'model_not_found');
     assertOpenaiError(await respond(cluster, {}, { as: 'Inference_1' }), 403);
     assert.deepEqual((await cluster.redis.cmd('KEYS', '*:t:ask.*')).filter((key) => !before.includes(key)), []);

@@ -54,7 +54,7 @@ export const flows = {
       else await m.expect(/^ok/, 'release', 0, topic, lease, 'E', '', '"no"', 'fail', '', `{"message":${m.json(8000)}}`);
       for (const how of ['left', 'over']) await m.expect(/^ok/, 'door_leave', topic, 1, topic, topic, '', how);
     }
-    await m.expect(/^ok/, 'door_add', 0, 'k', 'k', 'e', 'alice', 'F', 'chat/m', 1, 100, tailOf(), request, '', m.metadata(), '', 2 ** 40);
+    await m.expect(/^ok/, 'door_add', 0, 'k', 'k', 'e', 'alice', 'F', 'chat/m', 1, 100, tailOf(), request, '', m.metadata(), '', 0, '', '', 2 ** 40);
     for (const how of ['left', 'over']) await m.expect(/^ok/, 'door_leave', 'k', 1, 'k', 'e', '1', how);
     await m.call('sweep_asks');
   },
@@ -69,6 +69,27 @@ export const flows = {
     await m.expect(/^ok/, 'door_note', 0, 't', 2, 'F', 'alice', 'a', m.metadata(), 2 ** 40);
     for (const back of ['', '1']) await m.expect(/^ok/, 'door_list', 0, 'alice', 'F', '', back, 100, '', m.metadata());
     await m.expect(/^ok/, 'door_delete', 0, 't', 2, 'F', 'alice', 'a');
+  },
+
+  async 'responses that are kept, as large as they may be'(m) {
+    const piece = `{"a":"${'x'.repeat(80_000)}"}`;
+    await m.rows('t', 3, { state: () => 'D', answer: lines(`[${m.json(ANSWER)}]`, 'null', 'null', 1500, 'F') });
+    await m.cmd('HSET', m.key('t:t'), 'stored', '1 F alice', 'u:alice', '1');
+    for (const seq of [1, 2, 3]) {
+      await m.cmd('HSET', m.key('t:t'), `i:${seq}`, 'a b 7', `j:${seq}`, m.json(9 << 20), `r:${seq}`, m.json(9 << 20));
+      for (let i = 1; i <= m.n(100); i++) await m.cmd('XADD', m.key(`partials:t:${seq}`), `1-${i}`, 'k', 'd', 'x', piece);
+    }
+    for (const what of ['answer', 'request', 'thread']) await m.expect(/^ok/, 'response_show', 0, 't', 1, 'F', 'alice', 'a', what);
+    await m.expect(/^ok/, 'response_log', 't', 2);
+    await m.expect(/^ok/, 'response_keep', 't', 2, m.json(8 << 20));
+    await m.expect(/^ok/, 'response_cancel', 0, 't', 2, 'F', 'alice', 'a');
+    for (const seq of [1, 2]) await m.expect(/^ok/, 'response_delete', 0, 't', seq, 'F', 'alice', 'a');
+    for (let i = 0; i < m.n(100); i++) {
+      await m.rows(`resp_${i}`, 1, { state: () => 'D', answer: lines('["y"]', 'null', 'null', 1500, 'F') });
+      await m.cmd('HSET', m.key(`t:resp_${i}`), 'u:alice', '1', 'i:1', 'a b 7', 'j:1', '""');
+      await m.cmd('ZADD', m.key('responses'), 1, `resp_${i} 1`);
+    }
+    await m.call('sweep_asks');
   },
 
   async 'chat completions among very many other queries'(m) {

@@ -36,12 +36,12 @@ export class Stream {
   #checked = 0;
   #name = 'message';
 
-  constructor(cluster, token, body, { node, path = '/v1/chat/completions', headers } = {}) {
+  constructor(cluster, token, body, { node, path = '/v1/chat/completions', headers, method = 'POST' } = {}) {
     const { url } = cluster.pick(node);
-    const sent = JSON.stringify({ stream: true, ...body });
-    this.asked = { method: 'POST', path, headers, body: sent };
+    const sent = method === 'GET' ? '' : JSON.stringify({ stream: true, ...body });
+    this.asked = { method, path, headers, body: sent };
     this.request = http.request(`${url}${path}`, {
-      method: 'POST',
+      method,
       agent: false,
       headers: { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(sent), Authorization: `Bearer ${token}`, ...headers },
     });
@@ -106,7 +106,7 @@ export class Stream {
 
   // The data of all events so far. Lines are data, comments or empty, and nothing else; on two routes events have names, too.
   get events() {
-    const isNamed = ['/v1/responses', '/v1/messages'].includes(this.asked.path);
+    const isNamed = /^\/v1\/(responses|messages)/.test(this.asked.path);
     for (const line of this.text.split('\n').slice(0, -1)) assert.match(line, isNamed ? /^(event: [a-z_.]+|data: .+|: ping|)$/ : /^(data: .+|: ping|)$/);
     return this.text.split('\n').filter((line) => line.startsWith('data: ')).map((line) => line.slice(6));
   }

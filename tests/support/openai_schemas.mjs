@@ -62,6 +62,10 @@ const ROUTES = [
   [/^POST \/chat\/completions\/?$/, 'CreateChatCompletionResponse', 'CreateChatCompletionStreamResponse'],
   [/^[A-Z]+ \/completions\/?$/, 'CreateCompletionResponse', 'StreamedCompletion'],
   [/^POST \/responses\/?$/, 'Response', 'ResponseStreamEvent'],
+  [/^POST \/responses\/input_tokens\/?$/, 'TokenCountsResource'],
+  [/^GET \/responses\/[^/]+\/input_items\/?$/, 'ResponseItemList'],
+  [/^DELETE \/responses\/[^/]+\/?$/, null], // has no body there
+  [/^[A-Z]+ \/responses\/[^/]+(\/cancel)?\/?$/, 'Response', 'ResponseStreamEvent'],
   [/^[A-Z]+ \/embeddings\/?$/, 'CreateEmbeddingResponse'],
 ];
 
@@ -73,7 +77,8 @@ function routeOf({ method = 'POST', path }) {
 }
 
 export function fitsAnswer(request, status, value) {
-  return fits(status >= 400 ? 'ErrorResponse' : routeOf(request)[1], value);
+  const schema = status >= 400 ? 'ErrorResponse' : routeOf(request)[1];
+  return schema ? fits(schema, value) : value;
 }
 
 export function fitsEvent(request, value) {

@@ -39,7 +39,7 @@ static void check(const char *request, const char *expected)
     struct buf b;
     buf_init(&b, OUT_BYTES);
     scan(&in, str_of(request));
-    if (!translate_request(in.at, in.n, &b, &fault))
+    if (!translate_request(in.at, in.n, NULL, &b, &fault))
         fail_msg("%s must be %s: %s", fault.member, fault.expected, request);
     assert_false(b.is_over);
     scan(&out, buf_str(&b));
@@ -56,7 +56,7 @@ static void check_refused(const char *request, const char *member)
     struct buf b;
     buf_init(&b, OUT_BYTES);
     scan(&in, str_of(request));
-    if (translate_request(in.at, in.n, &b, &fault))
+    if (translate_request(in.at, in.n, NULL, &b, &fault))
         fail_msg("accepted: %s", request);
     assert_string_equal(fault.member, member);
     assert_true(fault.expected[0] != 0);
@@ -178,7 +178,7 @@ static void a_body_has_bounds(void **state)
         buf_printf(&b, "%s{\"role\":\"assistant\",\"content\":\"a\"}", i == 0 ? "" : ",");
     buf_lit(&b, "]}");
     scan(&in, buf_str(&b));
-    assert_true(translate_request(in.at, in.n, &small, &fault));
+    assert_true(translate_request(in.at, in.n, NULL, &small, &fault));
     assert_true(small.is_over);
     buf_clear(&b);
     buf_lit(&b, "{\"input\":\"a\"");
@@ -186,7 +186,7 @@ static void a_body_has_bounds(void **state)
         buf_printf(&b, ",\"m%d\":1", i);
     buf_lit(&b, "}");
     scan(&in, buf_str(&b));
-    assert_false(translate_request(in.at, in.n, &small, &fault));
+    assert_false(translate_request(in.at, in.n, NULL, &small, &fault));
     assert_string_equal(fault.member, "body");
     buf_fini(&b);
     buf_fini(&small);
@@ -205,7 +205,7 @@ static void a_response_repeats_what_was_asked(void **state)
     buf_terminate(&b);
     assert_string_equal(
         b.at,
-        ",\"background\":false,\"previous_response_id\":null,\"store\":false,\"instructions\":null,"
+        ",\"background\":false,\"previous_response_id\":null,\"store\":true,\"instructions\":null,"
         "\"max_output_tokens\":null,\"max_tool_calls\":null,\"metadata\":{},"
         "\"parallel_tool_calls\":true,\"reasoning\":{\"effort\":null,\"summary\":null},"
         "\"temperature\":0.5,\"top_logprobs\":0,\"top_p\":1,\"truncation\":\"disabled\",\"user\":"
@@ -266,6 +266,7 @@ static void open_answer(struct answer *a, bool is_stream)
                                 .head = STR("{\"id\":\"resp_X\""),
                                 .settings = STR(",\"tools\":[]"),
                                 .usage = &a->usage,
+                                .after = -1,
                                 .put = is_stream ? put_event : NULL,
                                 .context = &a->seen};
     events_open(&a->events, -1);

@@ -6,8 +6,6 @@
 #include "services/openai/messages/translate.h"
 #include "shared/http/request/explain.h"
 
-enum { BYTES_PER_TOKEN = 4 };
-
 /* --- errors ----------------------------------------------------------------------------------- */
 
 static const char *type_of(uint64_t status)
@@ -161,7 +159,7 @@ void openai_count_tokens(struct request *r)
     buf_init(&b, 64);
     if (translate(r, &chat, true)) {
         buf_lit(&b, "{\"input_tokens\":");
-        buf_put_u64(&b, chat.n / BYTES_PER_TOKEN + 1);
+        buf_put_u64(&b, chat.n / USAGE_BYTES_PER_TOKEN + 1);
         buf_put_char(&b, '}');
         respond_json(r, 200, &b);
     }

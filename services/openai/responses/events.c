@@ -8,6 +8,13 @@
 
 enum { ITEMS_MAX = 1024, EVENT_MAX_BYTES = 32 << 20 };
 
+void events_clear(struct events *e)
+{
+    events_fini(e);
+    e->finish = EVENTS_WHOLE;
+    e->is_over = false;
+}
+
 void events_fini(struct events *e)
 {
     for (size_t i = 0; i < e->item_n; i++)
@@ -31,9 +38,19 @@ static void end(struct events *e, struct buf *b, const char *type)
 {
     buf_put_char(b, '}');
     e->is_over |= b->is_over;
-    if (!b->is_over)
+    if (!b->is_over && (int64_t)e->sequence - 1 > e->after)
         e->put(e->context, type, b);
     buf_fini(b);
+}
+
+void events_put_output(const struct events *e, struct buf *b)
+{
+    for (size_t i = 0; i < e->item_n; i++) {
+        if (i > 0)
+            buf_put_char(b, ',');
+        events_item_put(b, &e->items[i], e->id, i, e->items[i].is_done ? "completed" : "incomplete",
+                        false);
+    }
 }
 
 static void put_object(const struct events *e, struct buf *b, const char *status, bool is_whole)
@@ -42,12 +59,8 @@ static void put_object(const struct events *e, struct buf *b, const char *status
     buf_printf(b, ",\"status\":\"%s\"", status);
     buf_put(b, e->settings);
     buf_lit(b, ",\"output\":[");
-    for (size_t i = 0; is_whole && i < e->item_n; i++) {
-        if (i > 0)
-            buf_put_char(b, ',');
-        events_item_put(b, &e->items[i], e->id, i, e->items[i].is_done ? "completed" : "incomplete",
-                        false);
-    }
+    if (is_whole)
+        events_put_output(e, b);
     buf_put_char(b, ']');
 }
 
@@ -255,8 +268,7 @@ static void append(struct events *e, struct buf *to, struct str raw)
 {
     buf_put(to, raw);
     e->is_over |= to->is_over;
-    if (e->put != NULL)
-        e->usage->text_bytes += raw.n;
+    e->usage->text_bytes += raw.n;
 }
 
 static void add_thought(struct events *e, struct str raw)
@@ -485,6 +497,29 @@ void events_put_response(const struct events *e, struct buf *b)
     buf_put_char(b, '}');
 }
 
+static void put_error(struct buf *b, struct str code, struct str message)
+{
+    buf_lit(b, ",\"error\":");
+    if (message.n == 0) {
+        buf_lit(b, "null");
+    } else {
+        buf_lit(b, "{\"code\":\"");
+        buf_put(b, code);
+        buf_put_char(b, '"');
+        put_text(b, "message", message);
+        buf_put_char(b, '}');
+    }
+    buf_lit(b, ",\"incomplete_details\":null");
+}
+
+void events_put_state(const struct events *e, struct buf *b, const char *status, struct str code,
+                      struct str message)
+{
+    put_object(e, b, status, false);
+    put_error(b, code, message);
+    buf_put_char(b, '}');
+}
+
 void events_end(struct events *e, struct str finish_reason)
 {
     const char *type;
@@ -515,6 +550,8 @@ void events_fail(struct events *e, struct str code, struct str message)
     const char *type = e->is_open ? "response.failed" : "error";
     if (e->put == NULL)
         return;
+    if ((int64_t)e->sequence <= e->after)
+        e->sequence = (uint64_t)e->after + 1;
     begin(e, &b, type);
     if (!e->is_open) {
         put_text(&b, "code", code);
@@ -525,8 +562,7 @@ void events_fail(struct events *e, struct str code, struct str message)
     }
     buf_lit(&b, ",\"response\":");
     put_object(e, &b, "failed", true);
-    buf_lit(&b, ",\"error\":{\"code\":\"server_error\"");
-    put_text(&b, "message", message);
-    buf_lit(&b, "},\"incomplete_details\":null}");
+    put_error(&b, STR("server_error"), message);
+    buf_put_char(&b, '}');
     end(e, &b, type);
 }

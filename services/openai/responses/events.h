@@ -25,6 +25,7 @@ struct events {
     struct str head;     /* `{"id":...,"object":"response","created_at":...` */
     struct str settings; /* what was asked for: `,"instructions":...` (settings.h) */
     struct usage *usage;
+    int64_t after; /* events up to this number are not given; -1: all are */
 
     /* Gives an event, whose data is borrowed. NULL: nothing is given, as for a plain answer. */
     void (*put)(void *context, const char *type, const struct buf *data);
@@ -48,9 +49,18 @@ void events_add(struct events *events, struct str delta);
 /* Ends the items, and the stream. `finish_reason`: of an engine that said it beside its deltas;
  * n == 0: "stop". */
 void events_end(struct events *events, struct str finish_reason);
-/* Ends the stream with an error: both of JSON, escaped. Before events_open it is an `error`. */
+/* Forgets all but what it began with, and the events that were given. */
+void events_clear(struct events *events);
+/* Ends the stream with an error: both of JSON, escaped. Before events_open it is an `error`. Its
+ * number is later than `after`, since the pieces of what has failed are gone. */
 void events_fail(struct events *events, struct str code, struct str message);
 /* Puts the response as it is after events_end. */
 void events_put_response(const struct events *events, struct buf *b);
+/* Puts its items alone, a comma between them. */
+void events_put_output(const struct events *events, struct buf *b);
+/* Puts a response without items: queued, in_progress or cancelled; or failed, with `code` and
+ * `message`. */
+void events_put_state(const struct events *events, struct buf *b, const char *status,
+                      struct str code, struct str message);
 
 #endif

@@ -1,166 +1,52 @@
 /* SPDX-License-Identifier: MIT
- * responses.c - POST /v1/responses: reads the request, whose engine gets it as one of a chat, and
- * writes the answer of the chat as a response (job_form.h). */
+ * responses.c - POST /v1/responses and /v1/responses/input_tokens: reads the request, whose engine
+ * gets it as one of a chat. One that continues a response begins with the messages that its engine
+ * got, and its items.
+ *
+ *   read --previous_response_id--> that response is read --> translated --> a job, or a count
+ *     |                                                          ^
+ *     +----------------------------------------------------------+
+ */
 #include "services/openai/input.h"
+#include "services/openai/metadata.h"
 #include "services/openai/own_models.h"
-#include "services/openai/responses/events.h"
-#include "services/openai/responses/settings.h"
+#include "services/openai/responses/form.h"
+#include "services/openai/responses/kept.h"
 #include "services/openai/responses/translate.h"
 #include "shared/http/request/explain.h"
 
-enum { HEAD_MAX_BYTES = 4096, SETTINGS_MAX_BYTES = 2 * OPENAI_BODY_BYTES };
+enum { BEFORE_MAX_BYTES = 16 << 20 };
 
-static const char id_prefix[] = "resp_";
+struct asking {
+    struct job_settings settings;
+    struct response_settings of_form;
+    struct completion_id previous;
+    struct translate_before before;
+    bool is_count; /* of its tokens */
+};
 
-/* --- the answer ------------------------------------------------------------------------------- */
+/* --- starting --------------------------------------------------------------------------------- */
 
-static void put_event(void *context, const char *type, const struct buf *data)
+/* Nodes have no tokenizer: as usage.h estimates them. */
+static void answer_count(struct request *r, size_t bytes)
 {
-    job_put_event(context, type, data);
-}
-
-static void open(struct job *job)
-{
-    struct request *r = job->r;
-    struct events *events = request_alloc(r, sizeof *events);
-    struct buf head, settings;
-    buf_init(&head, HEAD_MAX_BYTES);
-    buf_init(&settings, SETTINGS_MAX_BYTES);
-    buf_printf(&head, "{\"id\":\"%.*s\",\"object\":\"response\",\"created_at\":%llu,\"model\":",
-               STR_ARG(job->id), (unsigned long long)job->created_s);
-    buf_put_json(&head, job->settings.model);
-    settings_put(&settings, r->members, r->member_n);
-    *events = (struct events){
-        .id = {job->id.at + sizeof id_prefix - 1, job->id.n - (sizeof id_prefix - 1)},
-        .head = request_copy(r, buf_str(&head)),
-        .settings = request_copy(r, buf_str(&settings)),
-        .usage = &job->usage,
-        .put = put_event,
-        .context = job};
-    job->form_state = events;
-    buf_fini(&head);
-    buf_fini(&settings);
-}
-
-/* Before the first of the other events, whose number is later. */
-static void begin(struct job *job)
-{
-    struct events *events = job->form_state;
-    if (!events->is_open) /* the first event begins the stream, which calls this */
-        events_open(events, (int64_t)job->position - 1);
-}
-
-static void give(struct job *job, struct str delta)
-{
-    begin(job);
-    events_add(job->form_state, delta);
-}
-
-static void end(struct job *job)
-{
-    struct events *events = job->form_state;
-    begin(job);
-    if (events->is_over)
-        events_fail(events, STR("engine_failed"), STR("The answer is too long."));
-    else
-        events_end(events, job->finish);
-}
-
-static void give_error(struct job *job, const struct buf *error)
-{
-    struct members outer, inner = {.n = 0};
-    const struct json_span *object, *code, *message;
-    (void)members_read(&outer, buf_str(error));
-    object = members_get_kind(&outer, "error", JSON_SPAN_OBJECT);
-    if (object != NULL)
-        (void)members_read(&inner, object->raw);
-    code = members_get_kind(&inner, "code", JSON_SPAN_TEXT);
-    message = members_get_kind(&inner, "message", JSON_SPAN_TEXT);
-    events_fail(job->form_state, code != NULL ? code->raw : STR("server_error"),
-                message != NULL ? message->raw : STR("The engine failed."));
-}
-
-static bool put_whole(struct buf *b, const struct job *job)
-{
-    const struct events *opened = job->form_state;
-    struct usage usage = job->usage; /* only read: what is merged has none */
-    struct events events = {
-        .id = opened->id, .head = opened->head, .settings = opened->settings, .usage = &usage};
-    struct buf merged;
-    buf_init(&merged, JOB_ANSWER_MAX_BYTES);
-    buf_lit(&merged, "{\"object\":\"chat.completion\"");
-    merged_put(&job->merged, &merged, job->finish);
-    buf_put_char(&merged, '}');
-    events_add(&events, buf_str(&merged));
-    events_end(&events, STR(""));
-    events_put_response(&events, b);
-    bool is_good = !merged.is_over && !events.is_over;
-    events_fini(&events);
-    buf_fini(&merged);
-    return is_good;
-}
-
-static void put_fault(struct buf *b, const struct job *job, const struct members *fault,
-                      uint64_t status)
-{
-    job_chat_form.put_fault(b, job, fault, status);
-}
-
-static void fini(struct job *job)
-{
-    if (job->form_state != NULL)
-        events_fini(job->form_state);
-}
-
-static const struct job_form response_form = {.name = "responses",
-                                              .id = id_prefix,
-                                              .problem = openai_put_problem,
-                                              .first = "",
-                                              .comment = ": ping\n",
-                                              .open = open,
-                                              .begin = begin,
-                                              .give = give,
-                                              .end = end,
-                                              .give_error = give_error,
-                                              .put_whole = put_whole,
-                                              .put_fault = put_fault,
-                                              .fini = fini};
-
-/* --- the request ------------------------------------------------------------------------------ */
-
-static bool is_true(struct request *r, const char *name, bool *ret_is_true)
-{
-    return request_optional_bool(r, name, false, ret_is_true);
-}
-
-/* Refuses what only a response that is kept can have. */
-static bool is_possible(struct request *r, const struct job_settings *settings)
-{
-    struct str engine_model;
-    bool is_background;
-    if (own_models_find(r, settings->model, &engine_model) != NULL)
-        return explain_member(r, "model",
-                              "one of an engine: models of this server answer "
-                              "/v1/chat/completions");
-    if (settings->topic.at != NULL)
-        return explain_member(r, "metadata.topic", "absent: responses are not kept");
-    if (settings->is_stored)
-        return explain_member(r, "store", "false or absent: responses are not kept");
-    if (request_member(r, "previous_response_id") != NULL)
-        return explain_member(r, "previous_response_id", "absent: responses are not kept");
-    if (!is_true(r, "background", &is_background))
-        return false;
-    return !is_background ||
-           explain_member(r, "background", "false or absent: responses are not kept");
+    struct buf b;
+    buf_init(&b, 128);
+    buf_lit(&b, "{\"object\":\"response.input_tokens\",\"input_tokens\":");
+    buf_put_u64(&b, bytes / USAGE_BYTES_PER_TOKEN + 1);
+    buf_put_char(&b, '}');
+    respond_json(r, 200, &b);
+    buf_fini(&b);
 }
 
 /* Makes the request that engines get, in the request's pool. */
-static bool translate(struct request *r, struct str *ret_request)
+static bool translate(struct request *r, const struct translate_before *before,
+                      struct str *ret_request)
 {
     struct translate_fault fault;
     struct buf b;
     buf_init(&b, OPENAI_BODY_BYTES);
-    bool is_good = translate_request(r->members, r->member_n, &b, &fault);
+    bool is_good = translate_request(r->members, r->member_n, before, &b, &fault);
     if (!is_good)
         explain_member(r, fault.member, fault.expected);
     else if (b.is_over)
@@ -173,19 +59,156 @@ static bool translate(struct request *r, struct str *ret_request)
     return is_good;
 }
 
+static void start(struct request *r, struct asking *asking)
+{
+    struct job_settings *settings = &asking->settings;
+    if (!translate(r, &asking->before, &settings->request))
+        return;
+    if (asking->is_count)
+        answer_count(r, settings->request.n);
+    else
+        job_start(r, settings);
+}
+
+/* --- what it continues ------------------------------------------------------------------------ */
+
+/* The messages that the engine got, without its instructions, which hold for one response only. */
+static struct str messages_of(const struct kept *kept)
+{
+    struct json_span first, messages = input_messages(kept->request);
+    struct str list = json_list_inside(&messages);
+    if (kept_member(kept, "instructions", JSON_SPAN_TEXT) != NULL &&
+        json_next_item(&list, &first) && list.n > 0 && list.at[0] == ',')
+        list = (struct str){list.at + 1, list.n - 1};
+    return list;
+}
+
+/* The items of the response, in the request's pool. */
+static struct str items_of(struct request *r, const struct kept *kept)
+{
+    struct usage usage;
+    struct events events = {.id = STR(""), .usage = &usage};
+    struct buf b;
+    usage_init(&usage, 0);
+    buf_init(&b, BEFORE_MAX_BYTES);
+    kept_replay(kept, &events);
+    events_put_output(&events, &b);
+    struct str items = request_copy(r, buf_str(&b));
+    events_fini(&events);
+    usage_fini(&usage);
+    buf_fini(&b);
+    return items;
+}
+
+static void on_previous(struct request *r, enum err error, struct str reply)
+{
+    struct asking *asking = r->state;
+    struct str name = request_member_text(r, "previous_response_id");
+    struct kept kept;
+    if (!kept_read(r, error, reply, name, &kept))
+        return;
+    if (!str_eq(kept.outcome.status, STR("Done"))) {
+        (void)!explain_member(r, "previous_response_id", "of a response that is completed");
+        return;
+    }
+    asking->before.messages = messages_of(&kept);
+    asking->before.items = items_of(r, &kept);
+    start(r, asking);
+}
+
+/* Reads the id of the response that it continues, in whose topic it is unless it names another. */
+static bool read_previous(struct request *r, struct asking *asking)
+{
+    struct job_settings *settings = &asking->settings;
+    const struct json_span *member = request_member(r, "previous_response_id");
+    struct str name = request_member_text(r, "previous_response_id");
+    if (member == NULL)
+        return true;
+    if (name.at == NULL)
+        return explain_member(r, "previous_response_id", "the id of a response");
+    if (!completion_id_read(r, RESPONSE_PREFIX, name, &asking->previous)) {
+        kept_explain_missing(r, name);
+        return false;
+    }
+    if (settings->topic.at == NULL && settings->is_stored)
+        settings->topic = request_copy(r, asking->previous.topic);
+    return true;
+}
+
+/* --- the request ------------------------------------------------------------------------------ */
+
 static struct str title_of(struct request *r)
 {
     const struct json_span *input = request_member(r, "input");
+    if (input == NULL)
+        return STR("");
     return input->kind == JSON_SPAN_TEXT ? input_title(r, input)
                                          : input_title_of_messages(r, input);
 }
 
+/* Reads what becomes of the response: it is kept unless its client says otherwise. */
+static bool read_storing(struct request *r, struct asking *asking)
+{
+    struct job_settings *settings = &asking->settings;
+    struct str lines;
+    settings->metadata = (struct str){NULL, 0}; /* a response has its own */
+    if (!request_optional_bool(r, "store", true, &settings->is_stored) ||
+        !request_optional_bool(r, "background", false, &settings->is_background) ||
+        !metadata_read(r, &lines))
+        return false;
+    if (settings->is_background && !settings->is_stored)
+        return explain_member(r, "background",
+                              "false with store: false, since nobody could read it");
+    if (settings->is_stored)
+        settings->response = request_entity(r);
+    return true;
+}
+
+static bool is_of_engine(struct request *r, const struct job_settings *settings)
+{
+    struct str engine_model;
+    return own_models_find(r, settings->model, &engine_model) == NULL ||
+           explain_member(r, "model",
+                          "one of an engine: models of this server answer /v1/chat/completions");
+}
+
+static bool read_request(struct request *r, struct asking *asking)
+{
+    struct job_settings *settings = &asking->settings;
+    if (asking->is_count)
+        return input_person(r, (struct str){NULL, 0}, &settings->person) &&
+               read_previous(r, asking);
+    return input_read(r, settings) && is_of_engine(r, settings) && read_storing(r, asking) &&
+           read_previous(r, asking);
+}
+
+static void ask(struct request *r, bool is_count)
+{
+    struct asking *asking = request_alloc(r, sizeof *asking);
+    if (!request_body(r))
+        return;
+    *asking = (struct asking){.settings = {.api = OPENAI_CHAT, .form = &response_form},
+                              .before = {STR(""), STR("")},
+                              .is_count = is_count};
+    if (!read_request(r, asking))
+        return;
+    asking->of_form = (struct response_settings){r->members, r->member_n, -1};
+    asking->settings.of_form = &asking->of_form;
+    asking->settings.title = title_of(r);
+    if (asking->previous.topic.n == 0) {
+        start(r, asking);
+        return;
+    }
+    r->state = asking;
+    kept_show(r, &asking->settings.person, &asking->previous, RESPONSE_SHOW_THREAD, on_previous);
+}
+
 void openai_respond(struct request *r)
 {
-    struct job_settings settings = {.api = OPENAI_CHAT, .form = &response_form};
-    if (!request_body(r) || !input_read(r, &settings) || !is_possible(r, &settings) ||
-        !translate(r, &settings.request))
-        return;
-    settings.title = title_of(r);
-    job_start(r, &settings);
+    ask(r, false);
+}
+
+void openai_count_input_tokens(struct request *r)
+{
+    ask(r, true);
 }

@@ -16,6 +16,12 @@ static const struct json_span *get(const struct request_members *request, const 
     return NULL;
 }
 
+static bool is(const struct request_members *request, const char *name, const char *value)
+{
+    const struct json_span *member = get(request, name, JSON_SPAN_BOOL);
+    return member != NULL && str_eq(member->raw, str_of(value));
+}
+
 /* Members that are repeated as they are, and what they are without. */
 static const struct repeated_member {
     const char *name;
@@ -120,7 +126,14 @@ static void put_tool_choice(struct buf *b, const struct request_members *request
 void settings_put(struct buf *b, const struct json_member *members, size_t n)
 {
     struct request_members request = {members, n};
-    buf_lit(b, ",\"background\":false,\"previous_response_id\":null,\"store\":false");
+    const struct json_span *previous = get(&request, "previous_response_id", JSON_SPAN_TEXT);
+    buf_printf(b, ",\"background\":%s,\"previous_response_id\":",
+               is(&request, "background", "true") ? "true" : "false");
+    if (previous != NULL)
+        members_put_span(b, previous);
+    else
+        buf_lit(b, "null");
+    buf_printf(b, ",\"store\":%s", is(&request, "store", "false") ? "false" : "true");
     put_repeated(b, &request);
     put_text(b, get(&request, "text", JSON_SPAN_OBJECT));
     put_tools(b, get(&request, "tools", JSON_SPAN_LIST));

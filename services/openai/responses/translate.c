@@ -3,8 +3,6 @@
  * items of `input`. */
 #include "services/openai/responses/translate.h"
 
-#include "services/openai/responses/translate_input.h"
-
 enum { REQUEST_MEMBERS_MAX = 128, TOP_LOGPROBS_MAX = 20 };
 
 /* --- tools ------------------------------------------------------------------------------------ */
@@ -245,7 +243,8 @@ static bool is_last(const struct json_member *at, size_t n, size_t i)
     return true;
 }
 
-bool translate_request(const struct json_member *members, size_t n, struct buf *b,
+bool translate_request(const struct json_member *members, size_t n,
+                       const struct translate_before *before, struct buf *b,
                        struct translate_fault *ret_fault)
 {
     struct translation t = {.b = b, .fault = ret_fault};
@@ -266,7 +265,7 @@ bool translate_request(const struct json_member *members, size_t n, struct buf *
     }
     if (t.has_logprobs)
         buf_lit(b, ",\"logprobs\":true");
-    is_good = is_good && translate_input(&t, instructions, input);
+    is_good = is_good && translate_input(&t, instructions, before, input);
     buf_put_char(b, '}');
     return is_good;
 }

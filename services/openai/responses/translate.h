@@ -7,12 +7,14 @@
 #ifndef PARLEY_SERVICES_OPENAI_RESPONSES_TRANSLATE_H
 #define PARLEY_SERVICES_OPENAI_RESPONSES_TRANSLATE_H
 
-#include "services/openai/responses/translate_fault.h"
+#include "services/openai/responses/translate_input.h"
 #include "shared/base/json_scan.h"
 
-/* Puts the body, made of the members of a request. Returns false, and `b` is partly written, if it
- * cannot be translated. Past the maximum of `b`, b->is_over is set. */
-bool translate_request(const struct json_member *members, size_t n, struct buf *b,
+/* Puts the body, made of the members of a request and what precedes it (NULL: nothing). Returns
+ * false, and `b` is partly written, if it cannot be translated. Past the maximum of `b`, b->is_over
+ * is set. */
+bool translate_request(const struct json_member *members, size_t n,
+                       const struct translate_before *before, struct buf *b,
                        struct translate_fault *ret_fault) must_check;
 
 #endif

@@ -339,29 +339,47 @@ static bool put_item(struct messages *m, const struct json_span *item)
     return true;
 }
 
-static bool put_items(struct messages *m, const struct json_span *input)
+static bool put_list(struct messages *m, struct str list, size_t *ret_n)
 {
     struct json_span item;
-    size_t n = 0;
+    for (*ret_n = 0; json_next_item(&list, &item); ++*ret_n) {
+        translate_at_item(m->t, "input", *ret_n);
+        if (!put_item(m, &item))
+            return false;
+    }
+    return true;
+}
+
+static bool put_before(struct messages *m, const struct translate_before *before)
+{
+    size_t n;
+    if (before->messages.n > 0) {
+        buf_put(m->t->b, m->n++ == 0 ? STR("") : STR(","));
+        buf_put(m->t->b, before->messages);
+    }
+    return put_list(m, before->items, &n);
+}
+
+static bool put_items(struct messages *m, const struct json_span *input)
+{
+    size_t n;
     if (input->kind == JSON_SPAN_TEXT) {
+        flush(m);
         begin(m, "user");
         buf_put_key(m->t->b, "content");
         members_put_span(m->t->b, input);
         buf_put_char(m->t->b, '}');
         return true;
     }
-    for (struct str rest = json_list_inside(input); json_next_item(&rest, &item); n++) {
-        translate_at_item(m->t, "input", n);
-        if (!put_item(m, &item))
-            return false;
-    }
+    if (!put_list(m, json_list_inside(input), &n))
+        return false;
     flush(m);
     translate_at(m->t, "input");
     return n > 0 || translate_fail(m->t, "", "a text, or a list that is not empty");
 }
 
 bool translate_input(struct translation *t, const struct json_span *instructions,
-                     const struct json_span *input)
+                     const struct translate_before *before, const struct json_span *input)
 {
     struct messages m = {.t = t};
     bool is_good;
@@ -377,9 +395,12 @@ bool translate_input(struct translation *t, const struct json_span *instructions
         members_put_span(t->b, instructions);
         buf_put_char(t->b, '}');
     }
-    translate_at(t, "input");
-    is_good = input != NULL ? put_items(&m, input)
-                            : translate_fail(t, "", "a text, or a list that is not empty");
+    is_good = before == NULL || put_before(&m, before);
+    if (is_good)
+        translate_at(t, "input");
+    is_good =
+        is_good && (input != NULL ? put_items(&m, input)
+                                  : translate_fail(t, "", "a text, or a list that is not empty"));
     buf_put_char(t->b, ']');
     buf_fini(&m.reasoning.b);
     buf_fini(&m.content.b);

@@ -24,8 +24,14 @@ bool translate_fail(struct translation *t, const char *more, const char *expecte
 /* The same of a `type`, which may be absent, or one that cannot be translated. */
 bool translate_fail_type(struct translation *t, const char *more, const struct json_span *type,
                          const char *known);
-/* Puts `,"messages":[...]`. Both may be NULL. */
+/* Precedes the input: messages of a chat, and then items of a response, both as inside a list. */
+struct translate_before {
+    struct str messages, items;
+};
+
+/* Puts `,"messages":[...]`. All may be NULL. */
 bool translate_input(struct translation *t, const struct json_span *instructions,
+                     const struct translate_before *before,
                      const struct json_span *input) must_check;
 
 #endif

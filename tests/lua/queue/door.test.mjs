@@ -247,11 +247,12 @@ scripts('an equal request', ({ test, shard }) => {
 });
 
 scripts('door_add', ({ test, shard }) => {
-  // The reply, without the place of the topic, which is its score.
+  // The reply, without the place of the topic, which is its score, and the time of the query.
   const add = async ({ topic = 't', asker = 'a', user = 'alice', digest = 'd', own = '', stored = '', each = '', request = REQUEST, metadata = '' } = {}) => {
-    const reply = await shard.call('door_add', 0, topic, asker, digest, user, 'Frontend_1', MODEL, 1, 100, TAIL, request, '', metadata, own, stored, each);
+    const reply = await shard.call('door_add', 0, topic, asker, digest, user, 'Frontend_1', MODEL, 1, 100, TAIL, request, '', metadata, '', 0, '', own, stored, each);
     if (!/^(ok|attached)/.test(reply)) return reply;
-    const list = reply.split('\n'), place = list.pop();
+    const list = reply.split('\n'), [place, created] = list.splice(-2);
+    assert.ok(Math.abs(Number(created) - Date.now()) < 60_000);
     assert.equal(Number(place), Math.round((await shard.cmd('ZSCORE', shard.key(`topics:${user}`), topic)) * 1000));
     return list.join('\n');
   };
