@@ -18,7 +18,6 @@
 local restored = require('backup/restored')
 local fair = require('queue/fair')
 local open_list = require('queue/open_list')
-local responses = require('queue/responses')
 local shares = require('queue/shares')
 local stored = require('queue/stored')
 local bounds = require('turn/bounds')
@@ -73,6 +72,8 @@ local function restore_tie(turn, topic, what, of, value)
     elseif what == 'failed' then
         call('ZADD', P .. 'failed', value, topic .. ' ' .. of)
         call('ZREMRANGEBYRANK', P .. 'failed', 0, -RESTORE_FAILED_MAX - 1)
+    elseif what == 'response' then
+        call('ZADD', P .. 'responses', value, topic .. ' ' .. of)
     elseif what == 'asks' then
         call('ZADD', P .. 'asks', value, topic)
     elseif what == 'asked' then
@@ -101,8 +102,6 @@ local function verb(turn, a)
             local kind, seq = match(field, '^([qs]):(%d+)$')
             if kind == 'q' then rows[seq] = value end
             if kind == 's' then states[seq] = true end
-            local response = match(field, '^i:(%d+)$')
-            if response then responses.hold(turn, topic, response) end
         end
     end
     if is_first and call('EXISTS', key) == 1 then restored.drop(turn, topic) end

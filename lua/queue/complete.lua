@@ -153,7 +153,7 @@ local function complete(turn, topic, seq, lease, holder, query, answer, by_text,
         and charges.charge_answered(turn, key, seq, grant, account, user, model, facts, answer, is_of_door)
     local is_ended = holding and outcomes.leave_lease(turn, topic, holding, n)
     if not holding then outcomes.leave_open(turn, topic, seq) end
-    if is_of_door then responses.hold_log(turn, topic, seq) end
+    if is_of_door then responses.note_answer(turn, topic, seq, facts) end
     if is_waited then
         waiters.notify(turn, topic, seq, got[3], outcomes.as_event(topic, seq, row, 'D', text))
     end

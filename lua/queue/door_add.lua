@@ -20,7 +20,7 @@
 --   request      json 9m   the body, a string
 --   grant        name?     the id with which it was counted against the account's budgets (budget_take)
 --   metadata     text? 64k  of a chat completion: y:<seq> without its first line (queue/kept.lua); of others none
---   response     json? 9m  of a response: the body of its request, a string (queue/responses.lua)
+--   response     bytes? 4m  of a response: the body of its request (queue/responses.lua)
 --   request_bytes  number  of `request` as its engine gets it
 --   is_background  flag    nobody waits for it: it is not cancelled when its client leaves
 --   is_own       flag      the user must have a tie to the topic, if it exists

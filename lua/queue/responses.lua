@@ -1,7 +1,8 @@
 -- responses: responses that are kept (`store` of POST /v1/responses). Fields of the topic:
 --   i:<seq>   "<asker> <b or f> <bytes>": the name of the request that made it, which is part of its id; whether it
---             runs in the background; how long the request is that its engine gets
---   j:<seq>   the body of that request, a JSON string
+--             runs in the background; how long the request is that its engine gets. Once it has ended, a space and the
+--             facts that its engine has said of the answer (queue/complete.lua)
+--   j:<seq>   the body of that request, as it came
 --   h:<seq>   1: an engine has begun its answer again, so its events have other numbers than before
 --   v:<seq>   once it has ended: the deltas of its answer, packed (response_keep). Until then, or if its node was lost,
 --             they are in partials:<topic>:<seq>
@@ -35,31 +36,28 @@ local function response_of(turn, topic, seq, account, user, asker)
     local note, row = got['i:' .. seq], got['q:' .. seq]
     bounds.note_read(turn, 1, #(row or ''))
     if not note or not row or not got['u:' .. user] then return nil end
-    local by, kind, bytes = match(note, '^(%S+) (%l) (%d+)$')
+    local by, kind, bytes, facts = match(note, '^(%S+) (%l) (%d+) ?(.*)$')
     local of_account, of_user = match(row, '^%d+\n(%S+) (%S+) ')
     if by ~= asker or of_account ~= account or of_user ~= user then return nil end
     return key, {
         row = row, state = got['s:' .. seq], stored = got.stored, last = got.seq, is_background = kind == 'b',
-        request_bytes = bytes,
+        request_bytes = bytes, facts = facts,
     }
-end
-
--- It ends KEPT_S from now.
-local function hold(turn, topic, seq)
-    call('ZADD', turn.prefix .. 'responses', format('%d', turn.now_ms + KEPT_MS), topic .. ' ' .. seq)
 end
 
 -- The fields of one that is made.
 local function fields_of(turn, topic, seq, asker, body, request_bytes, is_background)
-    hold(turn, topic, seq)
+    call('ZADD', turn.prefix .. 'responses', format('%d', turn.now_ms + KEPT_MS), topic .. ' ' .. seq)
     return 'i:' .. seq, asker .. (is_background and ' b ' or ' f ') .. format('%d', request_bytes), 'j:' .. seq, body
 end
 
--- Its pieces stay as long as it does: its node may be lost before it has packed them.
-local function hold_log(turn, topic, seq)
-    if call('HEXISTS', turn.prefix .. 't:' .. topic, 'i:' .. seq) == 1 then
-        call('EXPIRE', log_of(turn, topic, seq), KEPT_S)
-    end
+-- It is answered. Its pieces stay as long as it does: its node may be lost before it has packed them.
+local function note_answer(turn, topic, seq, facts)
+    local key = turn.prefix .. 't:' .. topic
+    local note = call('HGET', key, 'i:' .. seq)
+    if not note then return end
+    call('HSET', key, 'i:' .. seq, note .. ' ' .. facts)
+    call('EXPIRE', log_of(turn, topic, seq), KEPT_S)
 end
 
 -- The deltas in its log. There are none if its engine sends no deltas.
@@ -128,6 +126,6 @@ local function sweep_due(turn, n)
 end
 
 return {
-    hold = hold, fields_of = fields_of, response_of = response_of, hold_log = hold_log, is_running = is_running,
+    fields_of = fields_of, response_of = response_of, note_answer = note_answer, is_running = is_running,
     drop = drop, sweep_due = sweep_due, log_of = log_of, deltas_of = deltas_of,
 }

@@ -16,7 +16,7 @@
 -- A topic comes as its fields, but not those that say who waits or works (w:, l:, c:, d:, open) and no Pending
 -- state: a lease means nothing elsewhere, so its claim has ended (k:). What other keys say of it comes as fields that begin with '@', read in
 -- the same step: '@open <seq>' (attempts used up), '@tie <user>' (score in topics:<user>), '@name <user>',
--- '@failed <seq>' (score), '@lookup <seq> <fingerprint>' (when), '@asks' (score), '@asked'. A row, its state
+-- '@failed <seq>' (score), '@response <seq>' (score), '@lookup <seq> <fingerprint>' (when), '@asks' (score), '@asked'. A row, its state
 -- and its answer are read together, so they fit; rows past the first step's last Seq are left out with all that
 -- is said of them, so there is no gap.
 local P, call, what, name = KEYS[1], redis.call, ARGV[1], ARGV[2]
@@ -146,6 +146,9 @@ local function read_topic()
             if tonumber(value) <= tonumber(last) then put(field, value) end
         elseif kind == 'q' then
             if tonumber(rest) <= tonumber(last) then put_row(rest, value) end
+        elseif kind == 'i' then
+            put(field, value)
+            put('@response ' .. rest, call('ZSCORE', P .. 'responses', name .. ' ' .. rest))
         elseif kind == 'u' then
             put(field, value)
             put('@tie ' .. rest, call('ZSCORE', P .. 'topics:' .. rest, name))

@@ -214,7 +214,7 @@ static struct str request_of(const struct job *job)
 static void ask(struct job *job)
 {
     struct request *r = job->r;
-    struct buf tail, model, request, response;
+    struct buf tail, model, request;
     if (job->settings.ask != NULL) {
         job->settings.ask(job);
         return;
@@ -230,9 +230,6 @@ static void ask(struct job *job)
     buf_put_char(&model, '/');
     buf_put_name(&model, job->settings.model);
     buf_put_json(&request, request_of(job));
-    buf_init(&response, REQUEST_MAX_BYTES);
-    if (job->settings.response.n > 0)
-        buf_put_json(&response, job->settings.response);
     job->may_be_queued = true;
     if (job->asked.is_kept)
         call_door_add(
@@ -241,7 +238,7 @@ static void ask(struct job *job)
             .account = r->account->name_token, .model = buf_str(&model),
             .weight = r->account->weight_text, .max_waiting = r->account->max_waiting,
             .tail = buf_str(&tail), .request = buf_str(&request), .grant = job->budget.id,
-            .metadata = job->settings.metadata, .response = buf_str(&response),
+            .metadata = job->settings.metadata, .response = job->settings.response,
             .is_background = job->settings.is_background, .request_bytes = request_of(job).n,
             .is_own = r->account->role == ROLE_USER, .max_stored = storage_limit_of_account(r),
             .max_stored_per_user = storage_limit_of_user(r));
@@ -255,7 +252,6 @@ static void ask(struct job *job)
     buf_fini(&tail);
     buf_fini(&model);
     buf_fini(&request);
-    buf_fini(&response);
 }
 
 static void on_budget(struct request *r, enum err error, struct str reply)

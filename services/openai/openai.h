@@ -26,6 +26,7 @@ struct openai {
     unsigned owed_n;
     struct list keepers; /* responses/keeper.h */
     unsigned keeper_n;
+    bool has_ended; /* the service: its queue goes before it does */
 };
 
 static inline struct openai *openai_of(const struct request *r)

@@ -34,14 +34,15 @@ static void *create(struct server *server, struct queue *queue, const void *sett
 
 static void end(void *state)
 {
-    owed_fini(state);
-    keepers_fini(state);
+    struct openai *openai = state;
+    openai->has_ended = true;
+    owed_fini(openai);
+    keepers_fini(openai);
 }
 
 static void destroy(void *state)
 {
     owed_fini(state); /* of requests that went with the loop */
-    keepers_fini(state);
     free(state);
 }
 

@@ -76,10 +76,10 @@ export const flows = {
     await m.rows('t', 3, { state: () => 'D', answer: lines(`[${m.json(ANSWER)}]`, 'null', 'null', 1500, 'F') });
     await m.cmd('HSET', m.key('t:t'), 'stored', '1 F alice', 'u:alice', '1');
     for (const seq of [1, 2, 3]) {
-      await m.cmd('HSET', m.key('t:t'), `i:${seq}`, 'a b 7', `j:${seq}`, m.json(9 << 20), `r:${seq}`, m.json(9 << 20));
+      await m.cmd('HSET', m.key('t:t'), `i:${seq}`, 'a b 7', `j:${seq}`, m.json(4 << 20), `r:${seq}`, m.json(9 << 20));
       for (let i = 1; i <= m.n(100); i++) await m.cmd('XADD', m.key(`partials:t:${seq}`), `1-${i}`, 'k', 'd', 'x', piece);
     }
-    for (const what of ['answer', 'request', 'thread']) await m.expect(/^ok/, 'response_show', 0, 't', 1, 'F', 'alice', 'a', what);
+    for (const what of ['answer', 'request', 'sent']) await m.expect(/^ok/, 'response_show', 0, 't', 1, 'F', 'alice', 'a', what);
     await m.expect(/^ok/, 'response_log', 't', 2);
     await m.expect(/^ok/, 'response_keep', 't', 2, m.json(8 << 20));
     await m.expect(/^ok/, 'response_cancel', 0, 't', 2, 'F', 'alice', 'a');

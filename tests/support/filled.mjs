@@ -34,6 +34,13 @@ export async function fillQueue(shard) {
   await add(shard, 'many', { model: 'other', query: 'Else?' });
   await add(shard, 'replaced', { model: 'replaced' });
   for (const replaces of ['1', '2']) await add(shard, 'replaced', { model: 'replaced', query: `Why, after ${replaces}?`, replaces });
+  await shard.cmd('HSET', shard.key('models_seen'), 'chat/m', `${Date.now()} E `);
+  for (const seq of [1, 2])
+    assert.match(await shard.call('door_add', 0, 'responses', `r${seq}`, `e${seq}`, 'alice', 'Frontend_1', 'chat/m', 1, 1e6, tailOf({ user: 'alice', model: 'm', query: 'Why?' }), '"{}"', '', '', '"{}"', 2, '1', '', 2 ** 40, ''), /^ok/);
+  const response = await take(shard, 'chat/m');
+  assert.match(await shard.call('complete', 0, 'responses', 1, response.lease, 'Inference_1', '', ANSWER, '', '', '', '', '', '', '{"a":1}', 0), /^ok/);
+  assert.equal(await shard.call('response_keep', 'responses', 1, ANY_BYTES), 'ok');
+  await shard.cmd('DEL', shard.key('models_seen')); // it is no model that an engine names
   const one = await take(shard, 'done');
   assert.match(await complete(shard, 'done', 1, one.lease), /^ok/);
   await take(shard, 'cancelled');

@@ -86,7 +86,7 @@ static void on_outcome(struct watch *watch, struct str outcome)
 
 void keeper_start(struct openai *openai, struct str topic, uint64_t seq)
 {
-    if (openai->keeper_n == KEEPERS_MAX)
+    if (openai->keeper_n == KEEPERS_MAX || openai->has_ended)
         return;
     struct keeper *k = mem_zeroed(sizeof *k + topic.n);
     k->openai = openai;

@@ -102,7 +102,7 @@ bool kept_read(struct request *r, enum err error, struct str reply, struct str n
                struct kept *ret_kept)
 {
     struct lines lines = lines_of(reply);
-    struct str tag = lines_next(&lines), head, kind, bytes, again, body, packed, deltas;
+    struct str tag = lines_next(&lines), head, kind, bytes, again, facts, text, packed, deltas;
     uint64_t request_bytes = 0;
     if (error == ERR_OK && str_eq(tag, STR("missing"))) {
         kept_explain_missing(r, name);
@@ -113,8 +113,8 @@ bool kept_read(struct request *r, enum err error, struct str reply, struct str n
     (void)str_cut(&lines.rest, '\0');
     if (!lines_next_part(&lines, &head) || !lines_next_part(&lines, &kind) ||
         !lines_next_part(&lines, &bytes) || !lines_next_part(&lines, &again) ||
-        !lines_next_part(&lines, &body) || !lines_next_part(&lines, &packed) ||
-        !lines_next_part(&lines, &deltas)) {
+        !lines_next_part(&lines, &facts) || !lines_next_part(&lines, &text) ||
+        !lines_next_part(&lines, &packed) || !lines_next_part(&lines, &deltas)) {
         respond_error(r, ERR_INTERNAL, NULL);
         return false;
     }
@@ -126,13 +126,18 @@ bool kept_read(struct request *r, enum err error, struct str reply, struct str n
                               .is_packed = packed.n > 0,
                               .request_bytes = request_bytes,
                               .deltas = packed.n > 0 ? unpack(r, packed) : deltas,
-                              .request = STR("")};
-    if (str_eq(ret_kept->outcome.status, STR("Done")) && ret_kept->deltas.n == 0)
-        ret_kept->deltas = delta_of(r, &ret_kept->outcome);
+                              .text = STR("")};
+    ret_kept->outcome.facts = facts;
+    if (str_eq(ret_kept->outcome.status, STR("Done"))) {
+        if (ret_kept->outcome.answer.n > 0)
+            ret_kept->deltas = delta_of(r, &ret_kept->outcome);
+        else
+            ret_kept->outcome.answer = STR("[]");
+    }
     ret_kept->model = text_of(r, ret_kept->outcome.row.model);
-    read_members(r, text_of(r, body), ret_kept);
-    if (lines_next_part(&lines, &body))
-        ret_kept->request = text_of(r, body);
+    ret_kept->text = str_has_prefix(text, STR("\"")) ? text_of(r, text) : request_copy(r, text);
+    if (!str_has_prefix(text, STR("\"")))
+        read_members(r, ret_kept->text, ret_kept);
     return true;
 }
 

@@ -13,16 +13,17 @@
 #include "shared/queue/lines.h"
 
 struct kept {
-    struct outcome outcome; /* of one that has not ended the status and the row */
+    struct outcome outcome; /* of one that has not ended the status and the row; its answer may be
+                             * without texts, which are in the deltas */
     bool is_background;
     bool has_begun_again;        /* events have other numbers than before */
     bool is_packed;              /* its deltas are */
     size_t request_bytes;        /* that its engine got */
-    struct json_member *members; /* of its request */
+    struct json_member *members; /* of its request; none with RESPONSE_SHOW_SENT */
     size_t member_n;
-    struct str model;   /* as its client named it */
-    struct str deltas;  /* of one that is Done: each on a line */
-    struct str request; /* of DOOR_SHOW_THREAD: what its engine got, JSON */
+    struct str model;  /* as its client named it */
+    struct str deltas; /* of one that is Done: each on a line */
+    struct str text;   /* its request, or with RESPONSE_SHOW_SENT what its engine got: JSON */
 };
 
 /* Asks for the response `id`. */

@@ -3,9 +3,9 @@
  * gets it as one of a chat. One that continues a response begins with the messages that its engine
  * got, and its items.
  *
- *   read --previous_response_id--> that response is read --> translated --> a job, or a count
- *     |                                                          ^
- *     +----------------------------------------------------------+
+ *   read --previous_response_id--> that response, and what its engine got
+ *     |                                       |
+ *     +---------------------------------------+--> translated --> a job, or a count
  */
 #include "services/openai/input.h"
 #include "services/openai/metadata.h"
@@ -22,7 +22,8 @@ struct asking {
     struct response_settings of_form;
     struct completion_id previous;
     struct translate_before before;
-    bool is_count; /* of its tokens */
+    bool has_instructions; /* the response that it continues has */
+    bool is_count;         /* of its tokens */
 };
 
 /* --- starting --------------------------------------------------------------------------------- */
@@ -72,13 +73,13 @@ static void start(struct request *r, struct asking *asking)
 
 /* --- what it continues ------------------------------------------------------------------------ */
 
-/* The messages that the engine got, without its instructions, which hold for one response only. */
-static struct str messages_of(const struct kept *kept)
+/* The messages of a chat request, without the first one if that is the instructions: they hold for
+ * one response only. */
+static struct str messages_of(struct str request, bool has_instructions)
 {
-    struct json_span first, messages = input_messages(kept->request);
+    struct json_span first, messages = input_messages(request);
     struct str list = json_list_inside(&messages);
-    if (kept_member(kept, "instructions", JSON_SPAN_TEXT) != NULL &&
-        json_next_item(&list, &first) && list.n > 0 && list.at[0] == ',')
+    if (has_instructions && json_next_item(&list, &first) && list.n > 0 && list.at[0] == ',')
         list = (struct str){list.at + 1, list.n - 1};
     return list;
 }
@@ -100,20 +101,29 @@ static struct str items_of(struct request *r, const struct kept *kept)
     return items;
 }
 
+static void on_sent(struct request *r, enum err error, struct str reply)
+{
+    struct asking *asking = r->state;
+    struct kept kept;
+    if (!kept_read(r, error, reply, request_member_text(r, "previous_response_id"), &kept))
+        return;
+    asking->before.messages = messages_of(kept.text, asking->has_instructions);
+    start(r, asking);
+}
+
 static void on_previous(struct request *r, enum err error, struct str reply)
 {
     struct asking *asking = r->state;
-    struct str name = request_member_text(r, "previous_response_id");
     struct kept kept;
-    if (!kept_read(r, error, reply, name, &kept))
+    if (!kept_read(r, error, reply, request_member_text(r, "previous_response_id"), &kept))
         return;
     if (!str_eq(kept.outcome.status, STR("Done"))) {
         (void)!explain_member(r, "previous_response_id", "of a response that is completed");
         return;
     }
-    asking->before.messages = messages_of(&kept);
     asking->before.items = items_of(r, &kept);
-    start(r, asking);
+    asking->has_instructions = kept_member(&kept, "instructions", JSON_SPAN_TEXT) != NULL;
+    kept_show(r, &asking->settings.person, &asking->previous, RESPONSE_SHOW_SENT, on_sent);
 }
 
 /* Reads the id of the response that it continues, in whose topic it is unless it names another. */
@@ -200,7 +210,7 @@ static void ask(struct request *r, bool is_count)
         return;
     }
     r->state = asking;
-    kept_show(r, &asking->settings.person, &asking->previous, RESPONSE_SHOW_THREAD, on_previous);
+    kept_show(r, &asking->settings.person, &asking->previous, RESPONSE_SHOW_ANSWER, on_previous);
 }
 
 void openai_respond(struct request *r)

@@ -15,15 +15,15 @@ const topicOf = (...queries) => Object.fromEntries([
   ...queries.flatMap(({ state = 'D', kind = 'f', log, ...more }, i) => Object.entries({
     [`q:${i + 1}`]: row(),
     ...(state ? { [`s:${i + 1}`]: state } : {}),
-    ...(kind ? { [`i:${i + 1}`]: `a ${kind} 7`, [`j:${i + 1}`]: '"{}"' } : {}),
+    ...(kind ? { [`i:${i + 1}`]: `a ${kind} 7${state === 'D' ? ' "Usage":{}' : ''}`, [`j:${i + 1}`]: '{}' } : {}),
     ...(log ? { [`v:${i + 1}`]: log } : {}),
     ...(state === 'D' ? { [`a:${i + 1}`]: TEXT } : {}),
     ...more,
   })),
 ]);
 const pieces = stream(['1-3', { k: 'd', x: '{1}' }], ['1-6', { k: 'd', x: '{2}' }]);
-const shown = ({ head, kind = 'f', again = '', log = '', deltas = '', request } = {}) =>
-  `ok\n\0${[head ?? `Done\n${row()}\n${TEXT}`, kind, '7', again, '"{}"', log, deltas, ...(request === undefined ? [] : [request])].map(part).join('')}`;
+const shown = ({ head, kind = 'f', again = '', facts = head ? '' : '"Usage":{}', text = '{}', log = '', deltas = '', answer = '\n\n\n\n' } = {}) =>
+  `ok\n\0${[head ?? `Done\n${row()}\n${answer}`, kind, '7', again, facts, text, log, deltas].map(part).join('')}`;
 const mine = { seq: 1, topic: 't', account: 'Frontend_1', user: 'alice', asker: 'a' };
 const call = (verb, more = {}, ...rest) => {
   const { topic, seq, account, user, asker } = { ...mine, ...more };
@@ -34,11 +34,11 @@ const STRANGERS = [{ account: 'Frontend_2' }, { user: 'bob' }, { user: 'carl' },
 
 scripts('response_show', ({ cases }) => {
   const before = {
-    't:t': { ...topicOf({ log: 'packed', 'r:1': '"{}"' }, {}, { state: '', kind: 'b' }, { state: 'P 7 1 E 1' }, { state: 'C "no"', 'h:5': '1' }, { state: 'F "no"', 'a:6': '{"message":"It broke."}' }, { kind: '' }), 'u:bob': '1' },
+    't:t': { ...topicOf({ log: 'packed', 'r:1': '"{}"' }, {}, { state: '', kind: 'b' }, { state: 'P 7 1 E 1' }, { state: 'C "no"', 'h:5': '1' }, { state: 'F "no"', 'a:6': '{"message":"It broke."}' }, { kind: '' }, {}), 'u:bob': '1' },
     'partials:t:2': pieces,
   };
   cases([
-    { name: 'packed or not, with its request', before, calls: [show(), show({}, 'thread'), show({ seq: 2 }), show({ seq: 2 }, 'request')], replies: [shown({ log: 'packed' }), shown({ log: 'packed', request: '"{}"' }), shown({ deltas: '{1}\n{2}' }), shown()] },
+    { name: 'packed or not, with its request', before, calls: [show(), show({}, 'sent'), show({ seq: 2 }), show({ seq: 2 }, 'request'), show({ seq: 8 })], replies: [shown({ log: 'packed' }), shown({ text: '"{}"' }), shown({ deltas: '{1}\n{2}' }), shown(), shown({ answer: TEXT })] },
     {
       name: 'one that runs, or was cancelled, or has failed',
       before,
@@ -83,7 +83,7 @@ scripts('responses', ({ test, shard }) => {
   const MODEL = 'chat/llama3';
   const add = async (topic, { background = '1', stored = 1 << 20 } = {}) => {
     await shard.cmd('HSET', shard.key('models_seen'), MODEL, `${Date.now()} E `);
-    const reply = await shard.call('door_add', 0, topic, 'a', 'd', 'alice', 'Frontend_1', MODEL, 1, 100, '"alice"\n"llama3"\n{}\n\n"Hi"', '"{}"', '', '', '"{\\"input\\":1}"', 2, background, '', stored, '');
+    const reply = await shard.call('door_add', 0, topic, 'a', 'd', 'alice', 'Frontend_1', MODEL, 1, 100, '"alice"\n"llama3"\n{}\n\n"Hi"', '"{}"', '', '', '{"input":1}', 2, background, '', stored, '');
     assert.match(reply, /^ok\n/);
     return reply.split('\n')[2];
   };
@@ -102,7 +102,7 @@ scripts('responses', ({ test, shard }) => {
     assert.equal(await shard.cmd('ZCARD', shard.key('asks')), 0);
     const topic = await state('resp_00');
     assert.equal(topic['x:1'], '- a a');
-    assert.equal(topic['j:1'], '"{\\"input\\":1}"');
+    assert.equal(topic['j:1'], '{"input":1}');
     assert.equal(await shard.call(...call('response_cancel', { topic: 'resp_00' })), 'ok');
     assert.match((await state('resp_00'))['s:1'], /^C /);
     await expire();
