@@ -14,7 +14,7 @@ struct keeper {
     struct openai *openai;
     struct watch watch;
     struct call call;
-    bool is_calling, has_changed;
+    bool has_changed; /* while it was asked */
     char topic[];
 };
 
@@ -42,7 +42,6 @@ static void on_read(struct call *call, enum err error, struct str reply)
     struct lines lines = lines_of(reply);
     struct str tag = lines_next(&lines);
     struct buf packed;
-    k->is_calling = false;
     if (err_is_outage(error) || (error == ERR_OK && str_eq(tag, STR("runs")))) {
         if (k->has_changed)
             check(k); /* else the queue says when there is something to look at */
@@ -65,10 +64,9 @@ static void on_read(struct call *call, enum err error, struct str reply)
 
 static void check(struct keeper *k)
 {
-    k->has_changed = k->is_calling;
-    if (k->is_calling)
+    k->has_changed = call_is_under_way(&k->call);
+    if (k->has_changed)
         return;
-    k->is_calling = true;
     call_response_log(shards_call(queue_shards(k->openai->queue), &k->call, on_read),
                       .topic = k->watch.topic, .seq = k->watch.seq);
 }
