@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# clients.sh - installs the clients of OpenAI's interface that need Node 22 (tests/clients/package.json), and prints the Node to run
-# them with: the one on PATH, or one from npm. Exits 3, with a line that says why, where npm cannot fetch them.
+# clients.sh - installs what needs Node 22 (tests/clients/package.json: clients of OpenAI's interface, and the conformance suites of
+# MCP), and prints the Node to run them with: the one on PATH, or one from npm. Exits 3, with a line that says why, where npm cannot
+# fetch them.
 #
 #   PARLEY_TEST_NODE_22=$(tests/clients.sh) ./dev test tests/http/openai_clients.test.mjs
 set -euo pipefail

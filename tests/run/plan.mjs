@@ -39,7 +39,7 @@ const ON_TLS = `http/add_wait http/bad_http http/sse http/unread http/strangers 
 // Nightly: what takes Redis over TLS, and so hiredis 1, which Debian 12 has not.
 const ON_HIREDIS1 = 'cluster/redis_over_tls';
 // Nightly: clients that need Node 22.
-const NEW_CLIENTS = 'http/openai_clients';
+const NEW_CLIENTS = ['http/openai_clients', 'documents/mcp_conformance'];
 // Nightly: programs of others that are large.
 const TOOLS = ['http/openai_opencode', 'http/openai_llama'];
 // Nightly, with ten times the kills and restarts, or the answers.
@@ -120,7 +120,7 @@ function nightlyRun() {
     ...servers.filter(({ name }) => !known.has(name)),
     ...ON_TLS.map((name) => nodeJob(pathOf(name), { note: 'HTTPS', tls: true })),
     nodeJob(pathOf(ON_HIREDIS1), { note: 'hiredis 1', hiredis1: true }),
-    nodeJob(pathOf(NEW_CLIENTS), { note: 'newer clients', newClients: true }),
+    ...NEW_CLIENTS.map((name) => nodeJob(pathOf(name), { note: 'newer clients', newClients: true })),
     ...TOOLS.map((name) => nodeJob(pathOf(name), { note: 'real programs', tools: true })),
     ...CHAOS.map((name) => nodeJob(pathOf(name), { note: 'ten times', env: { PARLEY_NIGHTLY: '1' }, limitMs: LONG_MS })),
     nodeJob(pathOf(RELEASE), { note: 'with its package', env: { PARLEY_NIGHTLY: '1' } }),

@@ -4,6 +4,7 @@
 //
 //   const balancer = await startBalancer();           before the nodes start, since they may have to know its address
 //   balancer.choose = ({ method, path }) => cluster.nodes[0].url;
+//   balancer.headers = { authorization: 'Bearer …' };       added to each request
 //   balancer.url, balancer.requests                   [{ method, path, node }]
 import http from 'node:http';
 import { pipeline } from 'node:stream';
@@ -26,7 +27,7 @@ class Balancer {
     const path = request.url.split('?')[0];
     const node = this.choose({ method: request.method, path });
     this.requests.push({ method: request.method, path, node });
-    const passed = http.request(new URL(request.url, node), { method: request.method, headers: request.headers }, (answer) => {
+    const passed = http.request(new URL(request.url, node), { method: request.method, headers: { ...request.headers, ...this.headers } }, (answer) => {
       response.writeHead(answer.statusCode, answer.headers);
       pipeline(answer, response, () => {}); // which breaks off if the node does
     });
