@@ -9,11 +9,12 @@
 #include "services/mcp/result.h"
 #include "shared/ask/on_behalf.h"
 #include "shared/base/json.h"
+#include "shared/base/mem.h"
 
 #include <openssl/rand.h>
 #include <stdlib.h>
 
-enum { TOPIC_RANDOM_BYTES = 9, TEXT_MAX_BYTES = 8 << 20, NOTE_MAX_BYTES = 256 };
+enum { TOPIC_RANDOM_BYTES = 9, TEXT_MAX_BYTES = (8 << 20) + 1024, NOTE_MAX_BYTES = 256 };
 
 /* --- progress --------------------------------------------------------------------------------- */
 
@@ -87,7 +88,7 @@ const struct mcp_call_kind ask_documents_kind = {.put = put_documents_answer, .o
 
 struct asked {
     struct str topic, user; /* names; in the request's pool */
-    uint64_t seq;           /* 0: it is not known to be queued */
+    uint64_t seq;           /* 0: it is not known yet; the first one of a topic of its own is 1 */
 };
 
 static struct str new_topic(struct request *r)
@@ -120,9 +121,11 @@ void ask_put_body(struct buf *b, const struct mcp_message *message, const json_t
     const struct account *account = r->account;
     struct asked *asked = request_alloc(r, sizeof *asked);
     struct str topic = json_member_str(args, "topic");
-    if (topic.at == NULL)
+    bool is_own = topic.at == NULL;
+    if (is_own)
         topic = new_topic(r);
-    *asked = (struct asked){.topic = on_behalf_name(r, account->namespace, topic),
+    *asked = (struct asked){.seq = is_own,
+                            .topic = on_behalf_name(r, account->namespace, topic),
                             .user = user.at == NULL ? account->user_token
                                                     : on_behalf_name(r, account->namespace, user)};
     buf_lit(b, "{\"Topic\":");
@@ -147,14 +150,48 @@ static void on_event(struct mcp_call *call, const char *event, struct str data)
     }
 }
 
+/* Cancels a query whose client has left. A cancel may overtake the call that adds the query, and
+ * finds none: it is sent once more then, and runs after that call. */
+struct withdrawal {
+    struct call call;
+    struct turn *turn;
+    struct str topic, user; /* in `names` */
+    uint64_t seq;
+    bool is_repeated;
+    char names[];
+};
+
+static void on_cancelled(struct call *call, enum err error, struct str reply);
+
+static void withdraw(struct withdrawal *w)
+{
+    call_cancel(turn_call(w->turn, &w->call, on_cancelled), .topic = w->topic, .seq = w->seq,
+                .user = w->user, .reason = STR("\"The client that asked has left.\""));
+}
+
+static void on_cancelled(struct call *call, enum err error, struct str reply)
+{
+    struct withdrawal *w = container_of(call, struct withdrawal, call);
+    if (error != ERR_OK || w->is_repeated || !str_eq(reply, STR("missing"))) {
+        free(w);
+        return;
+    }
+    w->is_repeated = true;
+    withdraw(w);
+}
+
 static void cancel(struct mcp_call *call)
 {
     const struct asked *asked = call->about;
-    struct shards *shards = call->message.r->server->shards;
-    if (asked->seq > 0)
-        call_cancel(turn_forget(shards_turn(shards, asked->topic)), .topic = asked->topic,
-                    .seq = asked->seq, .user = asked->user,
-                    .reason = STR("\"The client that asked has left.\""));
+    if (asked->seq == 0)
+        return;
+    struct withdrawal *w = mem_zeroed(sizeof *w + asked->topic.n + asked->user.n);
+    w->turn = shards_turn(call->message.r->server->shards, asked->topic);
+    w->seq = asked->seq;
+    w->topic = (struct str){memcpy(w->names, asked->topic.at, asked->topic.n), asked->topic.n};
+    w->user = (struct str){memcpy(w->names + asked->topic.n, asked->user.at, asked->user.n),
+                           asked->user.n};
+    withdraw(w);
 }
 
 static void put_structure(struct buf *b, const json_t *query, struct str answer)

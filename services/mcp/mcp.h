@@ -15,7 +15,7 @@
 
 enum {
     MCP_BODY_BYTES = 256 << 10,
-    MCP_RESULT_MAX_BYTES = 16 << 20, /* as JSON, with its text */
+    MCP_RESULT_MAX_BYTES = 17 << 20, /* as JSON: the longest answer twice, and its citations */
 };
 
 #define MCP_SERVER_INFO                                                                            \

@@ -4,12 +4,14 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach } from 'node:test';
 import { openLibrary, passagesOf, withEngine } from '../support/asking.mjs';
-import { assertOk, eventually, newTopic, suite } from '../support/harness.mjs';
+import { ACCOUNTS, assertOk, eventually, newTopic, suite } from '../support/harness.mjs';
 import { assertResult, assertToolError, callTool, credentials, openMcp, post } from '../support/mcp.mjs';
 
 const QUESTION = 'How long does a lease last?';
 
-suite('models as tools', {}, ({ test, cluster }) => {
+const accounts = { ...ACCOUNTS, ...Object.fromEntries(['Usage_1', 'Usage_2'].map((name) => [name, { secret: `secret-of-${name}`, role: 'user' }])) };
+
+suite('models as tools', { accounts }, ({ test, cluster }) => {
   let library;
   const clients = {};
   before(async () => {
@@ -147,6 +149,34 @@ suite('models as tools', {}, ({ test, cluster }) => {
     assert.equal(claim.Details[1].User, 'alice');
     await cluster.answer({ Topic: topic, Seq: 1, Query: 'Who asks this?', Lease: claim.Lease, Answer: ['You.'] });
     assert.equal(assertResult(await response).structuredContent.answer, 'You.');
+  });
+
+  test('a question is counted, listed, deleted and noted as one of its route', async () => {
+    const both = ['Usage_1', 'Usage_2'];
+    const Usage = { prompt_tokens: 7, completion_tokens: 5 };
+    const asked = [
+      (Query, Topic) => cluster.request('POST', '/api/add-query', { as: both[0], query: { Wait: 30 }, body: { Topic, User: both[0], Query } }),
+      (question, topic) => callTool(cluster, 'ask', { question, topic }, { as: both[1], headers: { Accept: 'application/json' } }),
+    ];
+    const seen = [];
+    for (const [i, as] of both.entries()) {
+      const topic = newTopic();
+      const response = asked[i]('Who counts this?', topic);
+      const claim = await cluster.claim({ wait: 10, detail: true });
+      await cluster.answer({ Topic: topic, Seq: 1, Query: 'Who counts this?', Lease: claim.Lease, Answer: ['We do.'], Model: 'm', FinishReason: 'stop', Usage });
+      assert.equal((await response).status, 200);
+      const of = async (path, query) => assertOk(await cluster.request('GET', path, { as, query }));
+      const days = (await of('/api/usage')).accounts.map(({ account, ...rest }) => rest);
+      const { User, ...person } = await of(`/api/users/${as}/usage`);
+      assertOk(await cluster.request('DELETE', '/api/topic', { as, query: { Topic: topic, OnBehalfOf: as } }));
+      const { Id, Timestamp, Node, Request, ...noted } = await eventually(async () => {
+        const { Events } = assertOk(await cluster.request('GET', '/api/audit', { as: 'Operator_1', query: { Limit: 50 } }));
+        return Events.find(({ Account }) => Account === as);
+      }, { what: 'the deletion is noted' });
+      seen.push(JSON.parse(JSON.stringify({ days, person, noted }).replaceAll(topic, 'TOPIC').replaceAll(as, 'ACCOUNT')));
+    }
+    assert.ok(JSON.stringify(seen[0].days).includes('"prompt_tokens":7'), JSON.stringify(seen[0].days));
+    assert.deepEqual(seen[1], seen[0]);
   });
 
   test('arguments and progress tokens that are wrong', async () => {

@@ -11,7 +11,7 @@ import { Client as StatelessClient, StreamableHTTPClientTransport as StatelessTr
 import assert from 'node:assert/strict';
 import { ACCOUNTS } from './node.mjs';
 
-export const credentials = (as) => `Bearer ${as}:${ACCOUNTS[as].secret}`;
+export const credentials = (as, accounts = ACCOUNTS) => `Bearer ${as}:${accounts[as].secret}`;
 
 export const STATELESS = '2026-07-28';
 
@@ -51,7 +51,7 @@ export function postStateless(cluster, method, params = {}, { headers, meta, ...
 // One message, as bytes or as its method and params.
 export function post(cluster, method, params, { as = 'User_1', id = 1, headers, ...options } = {}) {
   const body = typeof method === 'string' ? { jsonrpc: '2.0', id, method, ...(params && { params }) } : method;
-  return cluster.request('POST', '/mcp', { ...options, body, headers: { Authorization: credentials(as), ...headers } });
+  return cluster.request('POST', '/mcp', { ...options, body, headers: { Authorization: credentials(as, cluster.accounts), ...headers } });
 }
 
 export const callTool = (cluster, name, args, options) => post(cluster, 'tools/call', { name, arguments: args }, options);
