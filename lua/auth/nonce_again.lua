@@ -9,12 +9,14 @@
 -- Repeatable: no.
 -- Arguments:
 --   mark      name    of its nonce and its target; on the shard of the nonce
---   sync_ms   number  how often nodes sync
+--   sync_ms   number  how often few nodes sync (queue/pace.lua)
 -- Replies: admitted | held (by a node that lives, which may not have noticed yet that the client has left) | used
 local held_nonces = require('auth/held_nonces')
 local idle = require('queue/idle')
+local pace = require('queue/pace')
 local bounds = require('turn/bounds')
 local call = redis.call
+local max = math.max
 
 -- The node that holds it, and when it was seen last.
 local function holder_of(turn, mark)
@@ -33,7 +35,8 @@ local function verb(turn, a)
     if not node then return 'used' end
     if idle.is_alive(turn, node) then return 'held' end
     call('SREM', held_nonces.key_of(turn, node), mark)
-    return turn.now_ms - seen_ms <= held_nonces.AGAIN_MS + sync_ms and 'admitted' or 'used'
+    local silent_ms = max(sync_ms, 1.5 * pace.least_ms(turn))
+    return turn.now_ms - seen_ms <= held_nonces.AGAIN_MS + silent_ms and 'admitted' or 'used'
 end
 
 return {nonce_again = verb}

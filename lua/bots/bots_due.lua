@@ -6,8 +6,10 @@
 -- Bound: one; 20 turns of turn/due.lua each; once after Redis's clock went back, LATE_MAX rows of each.
 -- Lane: first.  Home: every.  Nonce: no.  Full: runs.
 -- Repeatable: yes.
--- Arguments: none.
--- Replies: none | deliveries | evaluations | both
+-- Arguments:
+--   of_evaluations  flag  the node asks for these; otherwise for deliveries
+--   wants_age       flag  nodes are many: how long ago the last one asked for the same
+-- Replies: none | deliveries | evaluations | both; with wants_age after it how many ms ago, '' if none did
 local deliveries = require('bots/deliveries')
 local evaluations = require('bots/evaluations')
 local removal = require('bots/room_removal')
@@ -20,7 +22,13 @@ local function has_until(turn, name, ms)
     return due.has_until(turn.prefix .. name, ms)
 end
 
-local function verb(turn, _)
+local function what_is_due(d, e)
+    if d and e then return 'both' end
+    return d and 'deliveries' or e and 'evaluations' or 'none'
+end
+
+local function verb(turn, a)
+    --- arguments
     local now = turn.now_ms
     if instants.has_gone_back(turn, 'bots') then
         leased.end_late(turn, deliveries.KIND)
@@ -32,8 +40,10 @@ local function verb(turn, _)
         or has_until(turn, 'rooms_going', now - removal.STOPPED_MS)
     local e = leased.is_any(turn, evaluations.KIND)
         or has_until(turn, 'evaluations_done', now - evaluations.KEPT_MS)
-    if d and e then return 'both' end
-    return d and 'deliveries' or e and 'evaluations' or 'none'
+    local reply = what_is_due(d, e)
+    if not wants_age then return reply end
+    local _, age_ms = instants.has_gone_back(turn, of_evaluations and 'evaluations' or 'deliveries')
+    return reply .. '\n' .. (age_ms or '')
 end
 
 return {bots_due = verb}

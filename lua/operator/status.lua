@@ -14,6 +14,7 @@
 local fair = require('queue/fair')
 local idle = require('queue/idle')
 local nodes = require('queue/nodes')
+local pace = require('queue/pace')
 local presence = require('queue/presence')
 local bounds = require('turn/bounds')
 local counters = require('turn/counters')
@@ -24,7 +25,7 @@ local floor, max, min = math.floor, math.max, math.min
 local USERS_MAX = fair.USERS_MAX
 
 local STATUS_USERS = 10000 -- looked at for the oldest query
-local SILENT_MS = 10000    -- two syncs of a node
+local SILENT_MS = 10000    -- two syncs of a node; of many nodes later (queue/pace.lua)
 
 -- The sum of a hash that counts by user, or by bot: runs of workflows (including those waiting for a person),
 -- deliveries, evaluations. '': there are too many users to count.
@@ -46,8 +47,9 @@ end
 -- One that was killed listens no more; one that has just lost its connection is back in a moment.
 local function put_nodes(turn, text)
     local found, gone = call('ZRANGE', turn.prefix .. 'nodes', 0, -1, 'WITHSCORES'), nodes.list_gone(turn)
+    local silent_ms = max(SILENT_MS, 2 * pace.least_ms(turn))
     for i = 1, #found, 2 do
-        local is_alive = tonumber(found[i + 1]) > turn.now_ms - SILENT_MS or idle.is_alive(turn, found[i])
+        local is_alive = tonumber(found[i + 1]) > turn.now_ms - silent_ms or idle.is_alive(turn, found[i])
         put_node(turn, text, found[i], is_alive and 'alive' or 'gone', found[i + 1])
     end
     for i = 1, #gone, 2 do put_node(turn, text, gone[i], 'gone', gone[i + 1]) end

@@ -8,13 +8,14 @@ local fallback = require('queue/fallback')
 local bounds = require('turn/bounds')
 local events = require('turn/events')
 local idle = require('queue/idle')
+local pace = require('queue/pace')
 local call = redis.call
 local find, format, match = string.find, string.format, string.match
-local min = math.min
+local max, min = math.max, math.min
 
 local HINTS_MAX = 128   -- looked at at once, those first that were stated last
 local HINTS_KEPT = 1000  -- engines choose their lists of models
-local FRESH_MS = 3000   -- nodes with parked polls state them each second
+local FRESH_MS = 3000   -- nodes with parked polls state them with each sync; of many nodes later (queue/pace.lua)
 local HOPS_MAX, QUIET_MS = 2, 50
 
 local function state(turn, class)
@@ -56,11 +57,12 @@ local function nodes_at(turn, from, model, tried, gone)
     if #members == 0 then return nil end
     bounds.note_read(turn, #members / 5, 0)
     local found, rank_of, ranks, nodes = {}, {}, {{}, {}, {}}, {}
+    local fresh_ms = max(FRESH_MS, 3 * pace.least_ms(turn))
     for i = 1, #members, 2 do
         local node, models = match(members[i], '^(%S+) [^|]+|(%S+)$')
         local is_out = gone[node] or find(tried, ',' .. node .. ',', 1, true)
         if not is_out and idle.takes_model(turn, models, model) then
-            local is_fresh = members[i + 1] + FRESH_MS > turn.now_ms
+            local is_fresh = members[i + 1] + fresh_ms > turn.now_ms
             local rank = not is_fresh and 3 or idle.is_listed(models, model) and 1 or 2
             if not rank_of[node] then found[#found + 1] = node end
             rank_of[node] = min(rank, rank_of[node] or rank)
@@ -134,7 +136,25 @@ local function call_for(turn, model, tried, hops)
     if not is_heard then call('SET', quiet, '1', 'PX', QUIET_MS) end
 end
 
+-- Calls up to `most` nodes that have stated polls for `model` to sync now. Returns how many heard it.
+local function call_to_sync(turn, model, most)
+    if most == 0 or not turn.is_sharded or not is_open(turn, model) then return 0 end
+    local gone, called_n = {}, 0
+    local nodes = nodes_at(turn, 0, asked_for(turn, model), ',' .. turn.node .. ',', gone) or {}
+    for i = 1, #nodes do
+        if called_n == most then break end
+        if events.publish(turn, 'node:' .. nodes[i], {'rescan'}) > 0 then
+            called_n = called_n + 1
+        else
+            gone[nodes[i]] = true
+        end
+        bounds.note_read(turn, 2, 0)
+    end
+    if next(gone) then strike_off(turn, gone) end
+    return called_n
+end
+
 return {
-    state = state, flush = flush, models = models, end_quiet = end_quiet, call_for = call_for, strike_off = strike_off,
-    forget_oldest = forget_oldest,
+    state = state, flush = flush, models = models, end_quiet = end_quiet, call_for = call_for,
+    call_to_sync = call_to_sync, strike_off = strike_off, forget_oldest = forget_oldest,
 }

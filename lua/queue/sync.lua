@@ -22,7 +22,8 @@
 --   each engine 100:
 --     name  text 1k  "<account> <engine>", seen since the last sync
 --     info  text 2k  JSON, or `left <poll>`, or `beat`
--- Replies: <ms until the next lease ends or model falls, or ''>/<drained accounts, ','>, then per other text of
+-- Replies: <ms until the next lease ends or model falls, or ''> <ms until the node's next sync at least, if nodes are
+--   many (queue/pace.lua)>/<drained accounts, ','>, then per other text of
 --   settings that a living node has: node/its info (JSON)/settings
 local lookups = require('lookup/lookups')
 local claims = require('queue/claims')
@@ -32,15 +33,17 @@ local idle = require('queue/idle')
 local leases = require('queue/leases')
 local nodes = require('queue/nodes')
 local nonce_marks = require('queue/nonce_marks')
+local pace = require('queue/pace')
 local presence = require('queue/presence')
 local rate = require('queue/rate')
+local rescan = require('queue/rescan')
 local bounds = require('turn/bounds')
 local events = require('turn/events')
 local instants = require('turn/instants')
 local nonces = require('turn/nonces')
 local parts = require('turn/parts')
 local call = redis.call
-local find, gsub, match, sub = string.find, string.gsub, string.match, string.sub
+local find, format, gsub, match, sub = string.find, string.format, string.gsub, string.match, string.sub
 local concat = table.concat
 local floor, max, min = math.floor, math.max, math.min
 local SCANS_MAX = idle.SCANS_MAX
@@ -137,6 +140,12 @@ local function compare_settings(turn, settings)
     return concat(others)
 end
 
+-- Nothing while the usual time of a sync is enough.
+local function pace_text(turn)
+    local least_ms = pace.least_ms(turn)
+    return least_ms > pace.FEW_MS and format(' %d', least_ms) or ''
+end
+
 local function verb(turn, a)
     --- arguments
     local P = turn.prefix
@@ -167,12 +176,13 @@ local function verb(turn, a)
         claims_left, bytes_left = serve_class(turn, args[i], tonumber(args[i + 1]), tonumber(args[i + 2]),
                                               tonumber(args[i + 3]), claims_left, bytes_left)
     end
+    rescan.run(turn)
     if claims_left <= 0 or bytes_left <= 0 then events.send(turn, turn.node, 'rescan') end
     note_engines(turn, engine_from, engine_to)
     leases.flush(turn)
     local first = call('ZRANGE', P .. 'leases', 0, 0, 'WITHSCORES')[2]
-    return lookups.next_end(turn, fallback.sooner(turn, first)) .. '\n' .. concat(call('SMEMBERS', P .. 'drained'), ',')
-        .. compare_settings(turn, settings)
+    return lookups.next_end(turn, fallback.sooner(turn, first)) .. pace_text(turn) .. '\n'
+        .. concat(call('SMEMBERS', P .. 'drained'), ',') .. compare_settings(turn, settings)
 end
 
 return {sync = verb}

@@ -37,6 +37,7 @@
 --   models_with_work, served, has_vt_moved                  queue/fair.lua
 --   is_rescan                                               queue/sync.lua
 --   fallen                                                  queue/fallback.lua
+--   pace_ms                                                 queue/pace.lua
 --   users_noted                                             topic/users.lua
 --   due_n                                                   turn/due.lua
 --   now_us_text                                             queue/enqueue.lua

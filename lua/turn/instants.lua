@@ -40,12 +40,13 @@ local function bring_here(turn, key, ms)
     for i = 1, #late do call('ZADD', key, turn.now_text, late[i]) end
 end
 
--- Has the clock gone back since this was asked last under that name? The hash `clock` has when that was.
+-- Has the clock gone back since this was asked last under that name? The hash `clock` has when that was. Also returns
+-- how long ago (ms); nil: never.
 local function has_gone_back(turn, name)
     local key = turn.prefix .. 'clock'
     local last = call('HGET', key, name)
     call('HSET', key, name, turn.now_text)
-    return last and last - turn.now_ms > BACK_MS
+    return last and last - turn.now_ms > BACK_MS, last and turn.now_ms - last
 end
 
 -- Then: the members of a zset of deadlines that are further away than `ms`, `most` of them.

@@ -108,7 +108,8 @@ static const struct config_group queue_options = {
         OPTION_NUMBER(
             "rescan-seconds", "N", "0", 0, 3600,
             "Seconds between two reports of a node's parked polls to Redis: the longest time "
-            "that a lost message can delay a query. 0: 5, or 1 with several shards."),
+            "that a lost message can delay a query. 0: 5, or 1 with several shards. Of more than "
+            "8 nodes each waits longer, up to 15 seconds."),
         OPTION_NUMBER("retention-days", "N", "0", 0, 36500,
                       "Days without a new query after which a topic is deleted. 0: never."),
         {0}}};

@@ -7,14 +7,25 @@
 /* The calls that are under way with one shard. */
 struct lease_shard {
     struct leases *leases;
+    unsigned number;
     struct turn *turn;
     struct call check_call, take_call;
     uint64_t checked_ms;
+    uint64_t wait_ms; /* between two checks at least, because others check */
     struct renewal {
         struct call call;
         struct leases *leases;
     } renewals[];
 };
+
+/* So many in the time between two of one node. */
+enum { CHECKS_ENOUGH = 8 };
+
+/* 0: nodes are few. */
+static uint64_t pace_ms(const struct lease_shard *shard)
+{
+    return shard->leases->shards->pace_ms[shard->number];
+}
 
 /* Calls that renew all rows. */
 static unsigned renewals_max(const struct leases *leases)
@@ -161,24 +172,42 @@ void leases_on_up(struct leases *leases, unsigned shard)
     take(leases->per_shard[shard]);
 }
 
+/* Nodes check for all. While they are many, one that finds that others do it often enough waits
+ * twice as long, up to the time between its syncs; as soon as they do not, it checks as usual. */
+static void set_wait(struct lease_shard *shard, struct str age)
+{
+    uint64_t age_ms, every_ms = shard->leases->kind->check_again_ms;
+    if (!str_parse_u64(age, &age_ms) || age_ms > every_ms / 2)
+        shard->wait_ms = 0;
+    else if (age_ms < every_ms / CHECKS_ENOUGH)
+        shard->wait_ms = shard->wait_ms == 0 ? 2 * every_ms : 2 * shard->wait_ms;
+    if (shard->wait_ms > pace_ms(shard))
+        shard->wait_ms = pace_ms(shard);
+}
+
 static void on_checked(struct call *call, enum err error, struct str reply)
 {
     struct lease_shard *shard = container_of(call, struct lease_shard, check_call);
     const char *const *due = shard->leases->kind->due;
+    struct lines lines = lines_of(reply);
+    struct str word = lines_next(&lines);
     for (unsigned i = 0; error == ERR_OK && i < LEASE_DUE_WORDS && due[i] != NULL; i++)
-        if (str_eq(reply, str_of(due[i])))
+        if (str_eq(word, str_of(due[i])))
             take(shard);
+    set_wait(shard, lines_next(&lines));
 }
 
 /* If the last check is that long ago. */
 static void check(struct lease_shard *shard, uint64_t after_ms)
 {
     uint64_t now_ms = clock_mono_ms();
+    if (after_ms < shard->wait_ms)
+        after_ms = shard->wait_ms;
     if (now_ms < shard->checked_ms + after_ms || capacity_for(shard, &shard->check_call) == 0)
         return;
     shard->checked_ms = now_ms;
-    shard->leases->kind->check(shard->leases,
-                               turn_call(shard->turn, &shard->check_call, on_checked));
+    shard->leases->kind->check(
+        shard->leases, turn_call(shard->turn, &shard->check_call, on_checked), pace_ms(shard) > 0);
 }
 
 void leases_before_flush(struct leases *leases)
@@ -205,12 +234,13 @@ static void on_tick(struct deadline *deadline)
     loop_set_deadline(leases->loop, &leases->tick, leases->kind->tick_ms);
 }
 
-static struct lease_shard *create_shard(struct leases *leases, struct turn *turn)
+static struct lease_shard *create_shard(struct leases *leases, unsigned number)
 {
     unsigned n = renewals_max(leases);
     struct lease_shard *shard = mem_zeroed(sizeof *shard + n * sizeof *shard->renewals);
     shard->leases = leases;
-    shard->turn = turn;
+    shard->number = number;
+    shard->turn = leases->shards->turns[number];
     for (unsigned i = 0; i < n; i++)
         shard->renewals[i].leases = leases;
     return shard;
@@ -225,7 +255,7 @@ void leases_init(struct leases *leases, const struct lease_kind *kind, struct lo
                               .is_draining = is_draining,
                               .tick.on_expire = on_tick};
     for (unsigned i = 0; i < shards->n; i++)
-        leases->per_shard[i] = create_shard(leases, shards->turns[i]);
+        leases->per_shard[i] = create_shard(leases, i);
     loop_set_deadline(loop, &leases->tick, kind->tick_ms);
 }
 

@@ -15,9 +15,10 @@
  *              word, and taken by some node when its lease ends
  *
  * A check is sent with a turn that is sent anyway, so that idle nodes cost Redis no call of their
- * own. One struct leases per node and kind, in its owner; a struct lease per row, in the row. On
- * the loop's thread. The functions of a kind are called inside the functions below, from replies
- * and from the tick.
+ * own. Of many nodes (shards->pace_ms) one that finds that others have just asked asks less often.
+ * One struct leases per node and kind, in its owner; a struct lease per row, in the row. On the
+ * loop's thread. The functions of a kind are called inside the functions below, from replies and
+ * from the tick.
  */
 #ifndef PARLEY_LEASE_LEASES_H
 #define PARLEY_LEASE_LEASES_H
@@ -63,7 +64,8 @@ struct lease_kind {
 
     /* --- verbs --- */
 
-    void (*check)(struct leases *leases, struct call_start start);
+    /* With `wants_age` the reply also has how many ms ago a node asked the same, if one did. */
+    void (*check)(struct leases *leases, struct call_start start, bool wants_age);
     const char *due[LEASE_DUE_WORDS]; /* replies to it that mean yes; the second may be NULL */
     /* The reply has the lines of each row; the first two are its id and its fence. */
     void (*take)(struct leases *leases, struct call_start start, unsigned limit);

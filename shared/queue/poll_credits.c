@@ -128,6 +128,7 @@ void credits_grant_missing(struct poll_class *class)
         if (shard == SHARDS_MAX)
             return; /* the sync of the first one that can be used again grants them */
         credits_note(class, shard);
+        part_sync_by(&class->queue->parts[shard], class->queue->config.rescan_ms);
     }
 }
 

@@ -92,7 +92,7 @@ struct queue_config {
     const struct shard_map *map;
     const char *node_id;
     uint64_t lease_ms, delivery_ms, max_attempts, queue_max;
-    uint64_t rescan_ms;   /* between two syncs; 0: 5 s, with several shards 1 s */
+    uint64_t rescan_ms; /* between two syncs; 0: 5 s, with several shards 1 s; of many nodes more */
     uint64_t fallback_ms; /* lua/queue/fallback.lua; 0: never */
     enum durable durable; /* what acknowledged data must have reached */
     uint64_t retention_s; /* 0: forever */
@@ -133,8 +133,8 @@ bool queue_is_usable(const struct queue *queue);
 struct str queue_drained(const struct queue *queue);
 /* The node's id. Valid as long as the queue is. */
 struct str queue_node_id(const struct queue *queue);
-/* Returns the longest time between two syncs of a shard: Redis's record of a living node is at most
- * that old. */
+/* Returns the longest time between two syncs of a shard while nodes are few: Redis's record of a
+ * living node is at most that old. Of many nodes: lua/queue/pace.lua. */
 uint64_t queue_sync_ms(const struct queue *queue);
 /* Returns how long a claim lasts without a heartbeat. */
 uint64_t queue_lease_ms(const struct queue *queue);

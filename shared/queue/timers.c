@@ -35,7 +35,8 @@ struct shard_timers {
 };
 
 struct timers {
-    bool has_left; /* queue_leave */
+    bool has_left;  /* queue_leave */
+    uint32_t phase; /* of this node's syncs */
     struct shard_timers shards[SHARDS_MAX];
 };
 
@@ -69,8 +70,12 @@ static void on_synced(struct call *call, enum err error, struct str reply)
     if (error != ERR_OK)
         return;
     struct lines lines = lines_of(reply);
-    if (str_parse_u64(lines_next(&lines), &next_ms))
+    struct str pace = lines_next(&lines), next = str_cut(&pace, ' ');
+    if (str_parse_u64(next, &next_ms))
         follow_lease(part, next_ms);
+    uint64_t *pace_ms = &queue->shards.pace_ms[part->number];
+    if (!str_parse_u64(pace, pace_ms))
+        *pace_ms = 0;
     struct str drained = lines_next(&lines);
     if (part->number == 0 && !str_eq(drained, queue_drained(queue))) /* the cluster's shard knows */
         credits_on_drained(queue, drained);
@@ -79,15 +84,23 @@ static void on_synced(struct call *call, enum err error, struct str reply)
     classes_forget_unused(queue);
 }
 
-/* Gives each of several shards its own time of the second: a poll that two of them gave something
- * to would have to give one back. */
+/* How long this node waits between two syncs of the shard: of many nodes each syncs seldom, so that
+ * a shard has as many syncs as of a few (lua/queue/pace.lua). */
+static uint64_t sync_every_ms(const struct queue_shard *part)
+{
+    uint64_t rescan_ms = part->queue->config.rescan_ms;
+    uint64_t pace_ms = part->queue->shards.pace_ms[part->number];
+    return pace_ms > rescan_ms ? pace_ms : rescan_ms;
+}
+
+/* Each node has its own time, and each shard of it: nodes that were started together would sync
+ * together, and a poll that two shards gave something to would have to give one back. */
 static uint64_t next_sync_ms(const struct queue_shard *part)
 {
     const struct queue *queue = part->queue;
-    uint64_t every_ms = queue->config.rescan_ms;
-    if (queue->shards.n == 1)
-        return every_ms;
-    uint64_t phase_ms = every_ms * part->number / queue->shards.n;
+    uint64_t every_ms = sync_every_ms(part);
+    uint64_t shard_ms = every_ms * part->number / queue->shards.n;
+    uint64_t phase_ms = (queue->timers->phase + shard_ms) % every_ms;
     uint64_t after_ms = every_ms - (clock_mono_ms() + every_ms - phase_ms) % every_ms;
     return after_ms < every_ms / 2 ? after_ms + every_ms : after_ms;
 }
@@ -95,7 +108,7 @@ static uint64_t next_sync_ms(const struct queue_shard *part)
 uint64_t queue_sync_ms(const struct queue *queue)
 {
     uint64_t every_ms = queue->config.rescan_ms;
-    return queue->shards.n == 1 ? every_ms : every_ms + every_ms / 2; /* next_sync_ms */
+    return every_ms + every_ms / 2; /* next_sync_ms */
 }
 
 static void on_sync_timer(struct deadline *deadline)
@@ -212,7 +225,9 @@ static void on_purge_timer(struct deadline *deadline)
     struct shard_timers *timers = container_of(deadline, struct shard_timers, purge_timer);
     struct queue_shard *part = timers->part;
     struct queue *queue = part->queue;
-    loop_set_deadline(queue->loop, &timers->purge_timer, PURGE_EVERY_MS);
+    /* Any node does it for all. */
+    loop_set_deadline(queue->loop, &timers->purge_timer,
+                      PURGE_EVERY_MS * sync_every_ms(part) / queue->config.rescan_ms);
     if (!turn_is_up(part->turn) || call_is_under_way(&timers->purge_call))
         return;
     call_sweep_asks(turn_forget(part->turn));
@@ -224,7 +239,7 @@ static void on_purge_timer(struct deadline *deadline)
 
 /* --- life ------------------------------------------------------------------------------------- */
 
-static void init(struct shard_timers *timers, struct queue_shard *part)
+static void init(struct shard_timers *timers, struct queue_shard *part, uint32_t phase)
 {
     timers->part = part;
     part->sync_timer.on_expire = on_sync_timer;
@@ -232,14 +247,17 @@ static void init(struct shard_timers *timers, struct queue_shard *part)
     timers->purge_timer.on_expire = on_purge_timer;
     strcpy(timers->purge_cursor, "0");
     part_sync_by(part, part->queue->config.rescan_ms);
-    loop_set_deadline(part->queue->loop, &timers->purge_timer, PURGE_EVERY_MS);
+    /* Not all that were started together. */
+    loop_set_deadline(part->queue->loop, &timers->purge_timer,
+                      PURGE_EVERY_MS - phase % (PURGE_EVERY_MS / 2));
 }
 
 struct timers *timers_create(struct queue *queue)
 {
     struct timers *timers = mem_zeroed(sizeof *timers);
+    timers->phase = queue_hash(str_of(queue->config.node_id), 0);
     for (unsigned i = 0; i < queue->shards.n; i++)
-        init(&timers->shards[i], &queue->parts[i]);
+        init(&timers->shards[i], &queue->parts[i], timers->phase);
     return timers;
 }
 

@@ -17,6 +17,9 @@
 struct shards {
     unsigned n; /* a power of two */
     struct turn *turns[SHARDS_MAX];
+    /* The least time between two calls that a node makes without work, because nodes are many
+     * (lua/queue/pace.lua); 0: they are few. The queue sets it. */
+    uint64_t pace_ms[SHARDS_MAX];
 };
 
 static inline struct turn *shards_turn(const struct shards *shards, struct str name)

@@ -172,11 +172,11 @@ suite('hints of nodes without a poll', { nodes: 6, args: FOUR, sweep: false }, (
     await parked(cluster, 0, 1);
     const shard = await shardWithout(cluster);
     // As after a call in vain.
-    await cluster.redis.cmd('SET', `${PREFIXES[shard]}quiet`, '1', 'PX', 50_000);
+    await cluster.redis.cmd('SET', `${PREFIXES[shard]}quiet:default`, '1', 'PX', 50_000);
     const Topic = topicOn(shard);
     await cluster.add({ Topic, node: 1 });
     await got(cluster, one, Topic);
-    await cluster.redis.cmd('DEL', `${PREFIXES[shard]}quiet`);
+    await cluster.redis.cmd('DEL', `${PREFIXES[shard]}quiet:default`);
   });
 });
 

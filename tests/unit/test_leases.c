@@ -46,10 +46,10 @@ static struct row *hold(struct str id, uint64_t fence)
     return row;
 }
 
-static void check(struct leases *of, struct call_start start)
+static void check(struct leases *of, struct call_start start, bool wants_age)
 {
     check_n++;
-    call_bots_due(start);
+    call_bots_due(start, .of_evaluations = true, .wants_age = wants_age);
 }
 
 static void take(struct leases *of, struct call_start start, unsigned limit)

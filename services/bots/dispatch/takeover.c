@@ -17,10 +17,10 @@ static struct dispatcher *dispatcher_of(struct leases *leases)
     return container_of(leases, struct dispatcher, leases);
 }
 
-static void check(struct leases *leases, struct call_start start)
+static void check(struct leases *leases, struct call_start start, bool wants_age)
 {
     (void)leases;
-    call_bots_due(start);
+    call_bots_due(start, .of_evaluations = false, .wants_age = wants_age);
 }
 
 static void take(struct leases *leases, struct call_start start, unsigned limit)

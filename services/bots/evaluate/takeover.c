@@ -58,10 +58,10 @@ static struct evaluation *evaluation_of(struct lease *lease)
     return container_of(lease, struct evaluation, lease);
 }
 
-static void check(struct leases *leases, struct call_start start)
+static void check(struct leases *leases, struct call_start start, bool wants_age)
 {
     (void)leases;
-    call_bots_due(start);
+    call_bots_due(start, .of_evaluations = true, .wants_age = wants_age);
 }
 
 static void take(struct leases *leases, struct call_start start, unsigned limit)

@@ -218,9 +218,9 @@ static uint64_t keep_ms(struct leases *leases)
     return runs_of(leases)->workflow->settings->keep_days * DAY_MS;
 }
 
-static void check(struct leases *leases, struct call_start start)
+static void check(struct leases *leases, struct call_start start, bool wants_age)
 {
-    call_workflow_due(start, .keep_ms = keep_ms(leases));
+    call_workflow_due(start, .keep_ms = keep_ms(leases), .wants_age = wants_age);
 }
 
 static void take(struct leases *leases, struct call_start start, unsigned limit)
