@@ -50,7 +50,8 @@ static struct shard_timers *timers_of(const struct queue_shard *part)
 /* The next lease of all ends in that time. One that ends very soon has others who look after it:
  * the node that added, while it is on its way (part_cover_leases: its timer may have been set for
  * another one, earlier); the node of its engine. If they are gone, it is found overdue by the next
- * sync of any node. With all nodes after each lease, each would cost a call of all nodes. */
+ * sync of any node. With all nodes after each lease, each would cost a call of all nodes: so of
+ * many nodes, whose syncs come all the time, none waits for it. */
 static void follow_lease(struct queue_shard *part, uint64_t next_ms)
 {
     const struct queue_config *config = &part->queue->config;
@@ -58,7 +59,8 @@ static void follow_lease(struct queue_shard *part, uint64_t next_ms)
     if (soon_ms > config->delivery_ms)
         soon_ms = config->delivery_ms;
     bool is_ours = clock_mono_ms() + next_ms <= part->covered_until_ms;
-    if (next_ms == 0 || next_ms > soon_ms || is_ours)
+    bool is_few = part->queue->shards.pace_ms[part->number] == 0;
+    if (next_ms == 0 || is_ours || (is_few && next_ms > soon_ms))
         part_reap_by(part, next_ms + 2);
 }
 
@@ -71,11 +73,11 @@ static void on_synced(struct call *call, enum err error, struct str reply)
         return;
     struct lines lines = lines_of(reply);
     struct str pace = lines_next(&lines), next = str_cut(&pace, ' ');
-    if (str_parse_u64(next, &next_ms))
-        follow_lease(part, next_ms);
     uint64_t *pace_ms = &queue->shards.pace_ms[part->number];
     if (!str_parse_u64(pace, pace_ms))
         *pace_ms = 0;
+    if (str_parse_u64(next, &next_ms))
+        follow_lease(part, next_ms);
     struct str drained = lines_next(&lines);
     if (part->number == 0 && !str_eq(drained, queue_drained(queue))) /* the cluster's shard knows */
         credits_on_drained(queue, drained);

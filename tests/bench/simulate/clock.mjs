@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+//
+// clock: simulated time, which runs `slow` times slower than the machine's. The scripts take it, too: the library's text gets a clock
+// that is slowed in the same way. What Redis itself counts down (keys with a TTL) does not, and ends too soon: a model is quiet for
+// 50 real ms, and keys of leases, on which nothing depends, expire.
+export class Clock {
+  constructor(slow) {
+    this.slow = slow;
+    this.origin = Date.now();
+  }
+
+  // Simulated ms.
+  now() {
+    return this.origin + (Date.now() - this.origin) / this.slow;
+  }
+
+  after(ms, run) {
+    return setTimeout(run, Math.max(0, ms * this.slow));
+  }
+
+  pass(ms) {
+    return new Promise((resolve) => this.after(ms, resolve));
+  }
+
+  // The same clock in lua/turn/frame.lua.
+  slowed(library) {
+    const real = "local time = call('TIME')\n";
+    if (library.split(real).length !== 2) throw new Error('lua/turn/frame.lua reads its clock in another way');
+    const us = `local us = ${this.origin}000 + ((time[1] - ${Math.floor(this.origin / 1000)}) * 1000000 + time[2] - ${this.origin % 1000}000) / ${this.slow}\n`;
+    return library.replace(real, `${real}${us}time = {math.floor(us / 1000000), math.floor(us % 1000000)}\n`);
+  }
+}
