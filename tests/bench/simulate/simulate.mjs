@@ -36,6 +36,9 @@ options.engines ??= 20 * options.nodes;
 options.answerMs = 300;
 const SECOND_MS = 1000;
 const UP_MS = 2500; // until nodes have synced and know how many they are
+// Between two syncs of a node, as lua/queue/pace.lua has it. After something that makes all nodes sync, each has its own time again
+// when one and a half of it have passed.
+const PACE_MS = options.unpaced ? 1000 : Math.max(1000, Math.min(15_000, options.nodes * 125));
 const DRAIN_MS = 60_000;
 
 const worldOf = () => new World({ ...options, isPaced: !options.unpaced }).start();
@@ -47,12 +50,12 @@ async function measure({ read, pass, startEngines, load }) {
     const result = await body();
     return [World.between(before, await read()), result];
   };
-  // A node's first syncs come before it has heard how many there are.
-  await pass(options.unpaced ? UP_MS : Math.max(UP_MS, Math.min(15_000, options.nodes * 125) * 1.1));
-  const [idle] = await span(() => pass(options.idle * SECOND_MS));
+  const spanMs = Math.max(options.idle * SECOND_MS, PACE_MS);
+  await pass(UP_MS + 1.5 * PACE_MS);
+  const [idle] = await span(() => pass(spanMs));
   await startEngines();
-  await pass(2 * SECOND_MS);
-  const [waiting] = await span(() => pass(options.idle * SECOND_MS));
+  await pass(UP_MS + 1.5 * PACE_MS);
+  const [waiting] = await span(() => pass(spanMs));
   const [loaded, asked] = await span(() => load(options.load * SECOND_MS));
   await Promise.all(asked ?? []);
   return { idle, waiting, loaded };
@@ -83,9 +86,9 @@ async function failure() {
   const [name, fail] = Object.entries(FAILURES)[options.failure];
   const world = await worldOf();
   const load = new Load(world, options);
-  await world.clock.pass(Math.max(UP_MS, Math.min(15_000, options.nodes * 125) * 1.1));
+  await world.clock.pass(UP_MS + 1.5 * PACE_MS);
   load.start();
-  await world.clock.pass(5 * SECOND_MS);
+  await world.clock.pass(UP_MS + 1.5 * PACE_MS);
   const asking = load.askFor((30 + options.load) * SECOND_MS);
   await world.clock.pass(10 * SECOND_MS);
   const began = world.clock.now();

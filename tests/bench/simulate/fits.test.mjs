@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+//
+// The fits of the simulation find what a figure was made of.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { fit } from './fits.mjs';
+
+const pointsOf = (value) => [1, 8, 64, 1000].flatMap((nodes) => [1, 8, 64].map((shards) => ({ nodes, shards, value: value(nodes, shards) })));
+
+describe('fits', () => {
+  const MADE = {
+    'of a constant': [() => 7, { constant: 7 }],
+    'of shards': [(_, shards) => 8 * shards, { shards: 8 }],
+    'of nodes and shards': [(nodes, shards) => 0.5 * nodes + 3 * shards, { nodes: 0.5, shards: 3 }],
+    'of their product': [(nodes, shards) => nodes * shards, { 'nodes × shards': 1 }],
+    'of a product and a constant': [(nodes, shards) => 100 + nodes * shards / 15, { constant: 100, 'nodes × shards': 1 / 15 }],
+  };
+  for (const [name, [value, factors]] of Object.entries(MADE)) {
+    it(name, () => {
+      const found = fit(pointsOf(value));
+      assert.deepEqual(Object.keys(found.factors), Object.keys(factors));
+      for (const [term, factor] of Object.entries(factors)) assert.ok(Math.abs(found.factors[term] - factor) < 1e-6 * factor, `${term}: ${found.factors[term]}`);
+      assert.ok(found.worst < 1e-6);
+    });
+  }
+});
