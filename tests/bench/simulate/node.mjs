@@ -320,7 +320,7 @@ export class VirtualNode {
     return true;
   }
 
-  // One engine without a name stands in a home for all of them.
+  // All engines without a name have one home.
   noteEngine(engine, state) {
     const now = this.clock.now();
     const home = this.parts[shardOf('Inference_1 -', this.shards)];

@@ -3,7 +3,10 @@
 // The fits of the simulation find what a figure was made of.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { fit } from './fits.mjs';
+import { fit } from '../bench/simulate/fits.mjs';
+import { ownShards } from '../support/shards.mjs';
+
+ownShards(); // nothing runs
 
 const pointsOf = (value) => [1, 8, 64, 1000].flatMap((nodes) => [1, 8, 64].map((shards) => ({ nodes, shards, value: value(nodes, shards) })));
 
