@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * models.c - GET /v1/models and /v1/models/{id}: the models that engines have named for one of the
  * doors' Apis within the last hour (lua/queue/models.lua), and those of the node's services
- * (own_models.h). One that is served by several Apis is one model. */
-#include "services/openai/openai.h"
+ * (own_models.h). Anthropic's clients get their own form (messages/models.h). */
+#include "services/openai/messages/models.h"
 
 #include "generated/verbs.h"
 #include "services/openai/own_models.h"
@@ -11,41 +11,6 @@
 #include "shared/http/request/explain.h"
 
 enum { LIST_MAX_BYTES = 1 << 20 };
-
-/* A model as the verb lists it; its lines of several Apis follow each other. */
-struct model {
-    struct str name; /* a name (buf_put_name) */
-    struct str apis[OPENAI_API_NR];
-    unsigned api_n;
-    uint64_t age_ms;      /* since an engine was last there for it */
-    uint64_t chat_age_ms; /* the same of chat; UINT64_MAX: nobody serves that */
-};
-
-static void read_api(struct lines *lines, struct model *model)
-{
-    struct str api = lines_next(lines);
-    uint64_t age_ms = lines_next_u64(lines);
-    if (model->api_n < OPENAI_API_NR)
-        model->apis[model->api_n++] = api;
-    if (age_ms < model->age_ms)
-        model->age_ms = age_ms;
-    if (str_eq(api, STR("chat")))
-        model->chat_age_ms = age_ms;
-}
-
-/* Reads the next model. Returns false if there is none. */
-static bool next_model(struct lines *lines, struct model *ret_model)
-{
-    struct model model = {
-        .name = lines_next(lines), .age_ms = UINT64_MAX, .chat_age_ms = UINT64_MAX};
-    if (model.name.n == 0)
-        return false;
-    read_api(lines, &model);
-    for (struct lines ahead = *lines; str_eq(lines_next(&ahead), model.name); *lines = ahead)
-        read_api(&ahead, &model);
-    *ret_model = model;
-    return true;
-}
 
 /* `created` is when an engine last named it: nobody knows more. `apis` is not OpenAI's. */
 static void put_rest(struct buf *b, uint64_t age_ms, const struct str *apis, unsigned api_n)
@@ -61,7 +26,7 @@ static void put_rest(struct buf *b, uint64_t age_ms, const struct str *apis, uns
     buf_lit(b, "]}");
 }
 
-static void put_model(struct buf *b, const struct model *model)
+static void put_model(struct buf *b, const struct known_model *model)
 {
     buf_lit(b, "{\"id\":");
     buf_put_json_of_name(b, model->name);
@@ -74,30 +39,6 @@ static void put_own(struct buf *b, struct str id, uint64_t age_ms)
     buf_lit(b, "{\"id\":");
     buf_put_json(b, id);
     put_rest(b, age_ms, &STR("chat"), 1);
-}
-
-/* Finds the model of that name, which may hold anything. */
-static bool find_model(struct lines *lines, struct str plain, struct model *ret_model)
-{
-    struct buf name;
-    bool is_found = false;
-    buf_init(&name, 3 * plain.n + 1);
-    buf_put_name(&name, plain);
-    while (!is_found && next_model(lines, ret_model))
-        is_found = str_eq(ret_model->name, buf_str(&name));
-    buf_fini(&name);
-    return is_found;
-}
-
-bool openai_find_chat_model(struct str reply, struct str model, uint64_t *ret_age_ms)
-{
-    struct lines lines = lines_of(reply);
-    struct model found;
-    (void)lines_next(&lines); /* the tag */
-    if (!find_model(&lines, model, &found) || found.chat_age_ms == UINT64_MAX)
-        return false;
-    *ret_age_ms = found.chat_age_ms;
-    return true;
 }
 
 /* An engine in front of another cluster may name that one's. */
@@ -113,10 +54,14 @@ static bool is_hidden(struct request *r, struct str name)
 static void on_listed(struct request *r, enum err error, struct str reply)
 {
     struct lines lines = lines_of(reply);
-    struct model model;
+    struct known_model model;
     struct buf b;
     if (reply_refuse(r, error, lines_next(&lines), &lines))
         return;
+    if (message_models_are_asked(r)) {
+        message_models_list(r, &lines);
+        return;
+    }
     buf_init(&b, LIST_MAX_BYTES);
     buf_lit(&b, "{\"object\":\"list\",\"data\":[");
     size_t start = b.n;
@@ -125,7 +70,7 @@ static void on_listed(struct request *r, enum err error, struct str reply)
             buf_put_char(&b, ',');
         put_own(&b, own->name, 0);
     }
-    while (next_model(&lines, &model)) {
+    while (known_models_next(&lines, &model)) {
         if (is_hidden(r, model.name))
             continue;
         if (b.n > start)
@@ -170,20 +115,23 @@ static void explain_unknown(struct request *r)
 static void on_looked_up(struct request *r, enum err error, struct str reply)
 {
     struct lines lines = lines_of(reply);
-    struct model model;
+    struct known_model model;
     struct str id = id_of_path(r), engine_model;
     struct buf b;
     uint64_t age_ms = 0;
     if (reply_refuse(r, error, lines_next(&lines), &lines))
         return;
     const struct own_model *own = own_models_find(r, id, &engine_model);
-    bool is_known = own == NULL ? find_model(&lines, id, &model)
+    bool is_known = own == NULL ? known_models_find(&lines, id, &model)
                                 : engine_model.at == NULL ||
-                                      openai_find_chat_model(reply, engine_model, &age_ms);
-    if (!is_known) {
+                                      known_models_find_chat(reply, engine_model, &age_ms);
+    bool is_anthropic = message_models_are_asked(r);
+    if (!is_known || (is_anthropic && (own != NULL || !message_models_show(r, &model)))) {
         explain_unknown(r);
         return;
     }
+    if (is_anthropic)
+        return;
     buf_init(&b, LIST_MAX_BYTES);
     if (own == NULL)
         put_model(&b, &model);
@@ -196,4 +144,10 @@ static void on_looked_up(struct request *r, enum err error, struct str reply)
 void openai_show_model(struct request *r)
 {
     call_models(request_call(r, on_looked_up));
+}
+
+const char *openai_put_models_problem(struct buf *b, const struct problem *problem)
+{
+    bool is_anthropic = problem->request != NULL && message_models_are_asked(problem->request);
+    return (is_anthropic ? openai_put_message_problem : openai_put_problem)(b, problem);
 }

@@ -37,15 +37,15 @@ static inline struct openai *openai_of(const struct request *r)
 /* The kinds of requests, each an Api of engines (lua/queue/apis.lua). */
 enum openai_api { OPENAI_CHAT, OPENAI_COMPLETIONS, OPENAI_EMBEDDINGS, OPENAI_API_NR };
 
-/* Returns whether the reply of the verb `models` has that model for chat. `ret_age_ms`: since an
- * engine was last there for it. (models.c) */
-bool openai_find_chat_model(struct str reply, struct str model, uint64_t *ret_age_ms) must_check;
-
 /* Writes errors as {"error":{"message","type","param","code"}}, always with these four members. */
 problem_writer openai_put_problem;
 
 /* Writes errors as Anthropic's clients read them: {"type":"error","error":{"type","message"},
  * "request_id"}. (messages/messages.c) */
 problem_writer openai_put_message_problem;
+
+/* Writes errors as the client reads them: Anthropic's if its request has the header
+ * anthropic-version. (models.c) */
+problem_writer openai_put_models_problem;
 
 #endif

@@ -13,6 +13,7 @@
 
 #include "generated/verbs.h"
 #include "services/openai/input.h"
+#include "services/openai/known_models.h"
 #include "shared/ask/reply.h"
 #include "shared/http/request/explain.h"
 #include "shared/text/chars.h"
@@ -177,7 +178,7 @@ static void on_models(struct request *r, enum err error, struct str reply)
         job_finish(job);
         if (!reply_refuse(r, error, tag, &lines))
             respond_error(r, ERR_INTERNAL, NULL);
-    } else if (!openai_find_chat_model(reply, job->settings.question->engine_model, &age_ms)) {
+    } else if (!known_models_find_chat(reply, job->settings.question->engine_model, &age_ms)) {
         job_refuse_model(job);
     } else if (age_ms >= THERE_MS) {
         job_fail(job, ERR_NO_ENGINE, NULL);

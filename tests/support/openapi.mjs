@@ -92,7 +92,8 @@ function patternOf(path) {
 
 const isBelowDoor = (path) => /^(\/openai)?\/v1(\/|$|\?)/.test(path);
 
-const isOfMessages = ({ path }) => /^\/v1\/messages(?![^/?])/.test(path);
+// Whose answers have Anthropic's form.
+const isOfMessages = ({ path, headers = {} }) => /^(\/openai)?\/v1\/messages(?![^/?])/.test(path) || 'anthropic-version' in headers;
 
 // Where a node runs that service, its errors below these paths are OpenAI's.
 function isOfDoor({ path }, headers) {

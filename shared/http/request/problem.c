@@ -33,5 +33,6 @@ const char *problem_write(struct buf *b, problem_writer *writer, const struct pr
     if (!b->is_over)
         return type;
     buf_clear(b);
-    return problem_put(b, &(struct problem){problem->info, problem->status, "", NULL, STR("")});
+    return problem_put(b,
+                       &(struct problem){problem->info, problem->status, "", NULL, STR(""), NULL});
 }

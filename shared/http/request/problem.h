@@ -10,12 +10,15 @@
 #include "shared/base/buf.h"
 #include "shared/base/err.h"
 
+struct request;
+
 struct problem {
     const struct err_info *info;
-    int status;          /* may be one of libh2o's own */
-    const char *detail;  /* for people */
-    const char *members; /* further members as JSON; NULL: none */
-    struct str instance; /* the request's id */
+    int status;              /* may be one of libh2o's own */
+    const char *detail;      /* for people */
+    const char *members;     /* further members as JSON; NULL: none */
+    struct str instance;     /* the request's id */
+    struct request *request; /* for writers that look at its headers; NULL: it was not read */
 };
 
 /* Puts the body and returns its content type, a constant. */

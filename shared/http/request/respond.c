@@ -400,7 +400,8 @@ void respond_error_more(struct request *r, enum err error, const char *detail, c
                                                    .status = info->status,
                                                    .detail = detail == NULL ? info->text : detail,
                                                    .members = members,
-                                                   .instance = r->id});
+                                                   .instance = r->id,
+                                                   .request = r});
     log_failure(r, error);
     send_copy(r, info->status, type, buf_str(&body));
     buf_fini(&body);
