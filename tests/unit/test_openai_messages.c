@@ -59,6 +59,49 @@ static void texts_and_settings(void **state)
     becomes(REQUEST(HI ",\"thinking\":{\"type\":\"disabled\"}"), CHAT(HI_CHAT, ""));
 }
 
+static void efforts(void **state)
+{
+    static const char *const efforts[][2] = {
+        {"low", "low"}, {"medium", "medium"}, {"high", "high"}, {"xhigh", "high"}, {"max", "high"}};
+    for (size_t i = 0; i < 5; i++) {
+        char body[400], expected[400];
+        snprintf(body, sizeof body,
+                 REQUEST(HI ",\"thinking\":{\"type\":\"adaptive\"},\"output_config\":{\"effort\":"
+                            "\"%s\"}"),
+                 efforts[i][0]);
+        snprintf(expected, sizeof expected, CHAT(HI_CHAT, ",\"reasoning_effort\":\"%s\""),
+                 efforts[i][1]);
+        becomes(body, expected);
+    }
+    becomes(REQUEST(HI ",\"output_config\":{\"effort\":null}"), CHAT(HI_CHAT, ""));
+    becomes(
+        REQUEST(HI ",\"thinking\":{\"type\":\"disabled\"},\"output_config\":{\"effort\":\"low\"}"),
+        CHAT(HI_CHAT, ""));
+    becomes(REQUEST(HI ",\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":9},\"output_config\":"
+                       "{\"effort\":\"max\"}"),
+            CHAT(HI_CHAT, ",\"reasoning_effort\":\"low\""));
+}
+
+/* As Claude Code sends them. */
+static void messages_of_the_system_stay_in_their_place(void **state)
+{
+    becomes(REQUEST("\"system\":\"A\",\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"},"
+                    "{\"role\":\"system\",\"content\":[{\"type\":\"text\",\"text\":\"B\","
+                    "\"cache_control\":{}}]},{\"role\":\"system\",\"content\":\"C\"}]"),
+            CHAT("{\"role\":\"system\",\"content\":\"A\"},{\"role\":\"user\",\"content\":\"Hi\"},"
+                 "{\"role\":\"system\",\"content\":\"B\"},{\"role\":\"system\",\"content\":\"C\"}",
+                 ""));
+}
+
+static void a_search_for_tools_names_them(void **state)
+{
+    becomes(REQUEST("\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\","
+                    "\"tool_use_id\":\"t\",\"content\":[{\"type\":\"tool_reference\","
+                    "\"tool_name\":\"f\"},{\"type\":\"text\",\"text\":\"Found:\"},"
+                    "{\"type\":\"tool_reference\",\"tool_name\":\"g\"}]}]}]"),
+            CHAT("{\"role\":\"tool\",\"tool_call_id\":\"t\",\"content\":\"Found:\\nf\\ng\"}", ""));
+}
+
 static void a_turn_with_tools(void **state)
 {
     becomes(
@@ -129,7 +172,9 @@ static void faults_name_their_member(void **state)
     is_refused("[]", "body");
     is_refused(REQUEST("\"messages\":[]"), "messages: ");
     is_refused(REQUEST("\"messages\":[1]"), "messages.0: ");
-    is_refused(REQUEST("\"messages\":[{\"role\":\"system\",\"content\":\"\"}]"), "messages.0.role");
+    is_refused(REQUEST("\"messages\":[{\"role\":\"tool\",\"content\":\"\"}]"), "messages.0.role");
+    is_refused(REQUEST("\"messages\":[{\"role\":\"system\",\"content\":[{\"type\":\"image\"}]}]"),
+               "messages.0.content");
     is_refused(REQUEST("\"messages\":[{\"role\":\"user\",\"content\":7}]"), "messages.0.content");
     is_refused(REQUEST("\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":"
                        "\"\"},{\"type\":\"document\"}]}]"),
@@ -143,6 +188,11 @@ static void faults_name_their_member(void **state)
     is_refused(REQUEST(HI ",\"tools\":[{\"name\":\"f\"}]"), "tools.0");
     is_refused(REQUEST(HI ",\"tool_choice\":{\"type\":\"tool\"}"), "tool_choice");
     is_refused(REQUEST(HI ",\"thinking\":{\"type\":\"enabled\"}"), "thinking.budget_tokens");
+    is_refused(REQUEST(HI ",\"output_config\":{\"effort\":\"huge\"}"), "output_config.effort");
+    is_refused(REQUEST(HI ",\"output_config\":7"), "output_config");
+    is_refused(REQUEST("\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\","
+                       "\"tool_use_id\":\"t\",\"content\":[{\"type\":\"tool_reference\"}]}]}]"),
+               "tool_reference");
 }
 
 /* ---- events ---- */
@@ -272,6 +322,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(texts_and_settings),
+        cmocka_unit_test(efforts),
+        cmocka_unit_test(messages_of_the_system_stay_in_their_place),
+        cmocka_unit_test(a_search_for_tools_names_them),
         cmocka_unit_test(a_turn_with_tools),
         cmocka_unit_test(images_are_parts_those_of_results_too),
         cmocka_unit_test(tools_and_their_choice),

@@ -10,6 +10,11 @@ static bool is_type(const struct members *block, const char *name)
     return type != NULL && str_eq(type->raw, str_of(name));
 }
 
+static bool is_role(const struct json_span *role, const char *name)
+{
+    return role != NULL && str_eq(role->raw, str_of(name));
+}
+
 static const struct json_span *text_of(const struct members *block, const char *name)
 {
     return members_get_kind(block, name, JSON_SPAN_TEXT);
@@ -38,6 +43,17 @@ static const char *fault_of_image(const struct members *block)
     return "an image has a `source` of type base64 (with media_type and data) or url";
 }
 
+static const char *fault_of_inner(const struct members *block)
+{
+    if (is_type(block, "image"))
+        return fault_of_image(block);
+    if (is_type(block, "text") && text_of(block, "text") != NULL)
+        return NULL;
+    if (is_type(block, "tool_reference") && text_of(block, "tool_name") != NULL)
+        return NULL;
+    return "`content` of a tool_result has blocks of type text, image or tool_reference";
+}
+
 static const char *fault_of_result(const struct members *block)
 {
     const struct json_span *content = members_get(block, "content");
@@ -51,12 +67,10 @@ static const char *fault_of_result(const struct members *block)
         return "`content` of a tool_result is a text or a list of blocks";
     for (struct str rest = json_list_inside(content); json_next_item(&rest, &item);) {
         if (item.kind != JSON_SPAN_OBJECT || !members_read(&inner, item.raw))
-            return "`content` of a tool_result has blocks of type text or image";
-        if (is_type(&inner, "image") && fault_of_image(&inner) != NULL)
-            return fault_of_image(&inner);
-        if (!is_type(&inner, "image") &&
-            (!is_type(&inner, "text") || text_of(&inner, "text") == NULL))
-            return "`content` of a tool_result has blocks of type text or image";
+            return "a block of a tool_result is an object";
+        const char *fault = fault_of_inner(&inner);
+        if (fault != NULL)
+            return fault;
     }
     return NULL;
 }
@@ -102,13 +116,13 @@ static bool check(const struct json_span *content, bool is_user, struct place *p
 
 /* --- putting ---------------------------------------------------------------------------------- */
 
-/* Puts the insides of the texts of blocks of that type; `separator` is escaped. */
-static void put_insides(struct buf *b, const struct json_span *content, const char *type,
-                        const char *member, const char *separator)
+/* Puts the insides of the texts of blocks of that type, each after the escaped `separator` unless
+ * it begins at `start`. */
+static void put_insides(struct buf *b, size_t start, const struct json_span *content,
+                        const char *type, const char *member, const char *separator)
 {
     struct members block;
     struct json_span item;
-    size_t start = b->n;
     for (struct str rest = json_list_inside(content); json_next_item(&rest, &item);) {
         if (!members_read(&block, item.raw) || !is_type(&block, type))
             continue;
@@ -121,7 +135,8 @@ static void put_insides(struct buf *b, const struct json_span *content, const ch
     }
 }
 
-bool blocks_put_texts(struct buf *b, const struct json_span *value)
+/* Puts the texts of a text, or of a list of blocks that has nothing else, as one JSON text. */
+static bool put_texts(struct buf *b, const struct json_span *value)
 {
     struct members block;
     struct json_span item;
@@ -136,7 +151,7 @@ bool blocks_put_texts(struct buf *b, const struct json_span *value)
             !is_type(&block, "text") || text_of(&block, "text") == NULL)
             return false;
     buf_put_char(b, '"');
-    put_insides(b, value, "text", "text", "\\n");
+    put_insides(b, b->n, value, "text", "text", "\\n");
     buf_put_char(b, '"');
     return true;
 }
@@ -150,10 +165,13 @@ static void put_result(struct buf *b, const struct members *block)
     buf_lit(b, ",\"content\":\"");
     if (is_error != NULL && str_eq(is_error->raw, STR("true")))
         buf_lit(b, "Error: ");
-    if (content != NULL && content->kind == JSON_SPAN_TEXT)
+    size_t start = b->n;
+    if (content != NULL && content->kind == JSON_SPAN_TEXT) {
         buf_put(b, content->raw);
-    else if (content != NULL)
-        put_insides(b, content, "text", "text", "\\n");
+    } else if (content != NULL) {
+        put_insides(b, start, content, "text", "text", "\\n");
+        put_insides(b, start, content, "tool_reference", "tool_name", "\\n");
+    }
     buf_lit(b, "\"}");
 }
 
@@ -246,12 +264,12 @@ static void put_calls(struct buf *b, const struct json_span *content)
 static void put_assistant(struct buf *b, const struct json_span *content)
 {
     buf_lit(b, ",{\"role\":\"assistant\",\"content\":\"");
-    put_insides(b, content, "text", "text", "");
+    put_insides(b, b->n, content, "text", "text", "");
     buf_put_char(b, '"');
     size_t before = b->n;
     buf_lit(b, ",\"reasoning_content\":\"");
     size_t start = b->n;
-    put_insides(b, content, "thinking", "thinking", "");
+    put_insides(b, start, content, "thinking", "thinking", "");
     if (b->n == start && !b->is_over)
         b->n = before;
     else
@@ -260,21 +278,36 @@ static void put_assistant(struct buf *b, const struct json_span *content)
     buf_put_char(b, '}');
 }
 
+bool blocks_put_system(struct buf *b, const struct json_span *content)
+{
+    buf_lit(b, ",{\"role\":\"system\",\"content\":");
+    bool is_good = put_texts(b, content);
+    buf_put_char(b, '}');
+    return is_good;
+}
+
 bool blocks_put(struct buf *b, const struct members *message, struct place *place)
 {
     const struct json_span *role = text_of(message, "role"),
                            *content = members_get(message, "content");
-    bool is_user = role != NULL && str_eq(role->raw, STR("user"));
-    if (!is_user && (role == NULL || !str_eq(role->raw, STR("assistant")))) {
+    bool is_user = is_role(role, "user"), is_system = is_role(role, "system");
+    if (!is_user && !is_system && !is_role(role, "assistant")) {
         snprintf(place->fault, MESSAGE_FAULT_BYTES,
-                 "messages.%zu.role: it is user or assistant; a system prompt is the member "
-                 "`system`.",
-                 place->message);
+                 "messages.%zu.role: it is user, assistant or system.", place->message);
         return false;
     }
     if (content == NULL || (content->kind != JSON_SPAN_TEXT && content->kind != JSON_SPAN_LIST)) {
         snprintf(place->fault, MESSAGE_FAULT_BYTES,
                  "messages.%zu.content: it is a text or a list of blocks.", place->message);
+        return false;
+    }
+    if (is_system) {
+        if (blocks_put_system(b, content))
+            return true;
+        snprintf(place->fault, MESSAGE_FAULT_BYTES,
+                 "messages.%zu.content: of a system message it is a text or a list of blocks of "
+                 "type text.",
+                 place->message);
         return false;
     }
     if (content->kind == JSON_SPAN_TEXT) {

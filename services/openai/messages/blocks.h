@@ -19,7 +19,8 @@ struct place {
 bool blocks_fault(const struct place *place, const char *expected);
 /* Puts the message as chat messages, each after a comma, as those after the first. */
 bool blocks_put(struct buf *b, const struct members *message, struct place *place) must_check;
-/* Puts the texts of a text, or of a list of blocks that has nothing else, as one JSON text. */
-bool blocks_put_texts(struct buf *b, const struct json_span *value) must_check;
+/* Puts a chat message of the system after a comma. Returns false if its content is not a text or a
+ * list of blocks of type text. */
+bool blocks_put_system(struct buf *b, const struct json_span *content) must_check;
 
 #endif

@@ -54,27 +54,57 @@ static bool put_stops(struct buf *b, const struct members *body, char *fault)
     return true;
 }
 
+/* Reads a member that is an object, empty if it is not there. Returns false if it is of another
+ * kind. */
+static bool read_object(const struct members *body, const char *name, struct members *ret_object,
+                        char *fault)
+{
+    const struct json_span *given = members_get(body, name);
+    *ret_object = (struct members){.n = 0};
+    if (given == NULL || (given->kind == JSON_SPAN_OBJECT && members_read(ret_object, given->raw)))
+        return true;
+    snprintf(fault, MESSAGE_FAULT_BYTES, "%s: it is an object.", name);
+    return false;
+}
+
 static bool put_user(struct buf *b, const struct members *body, char *fault)
 {
     struct members metadata;
-    const struct json_span *given = members_get(body, "metadata");
-    if (given == NULL)
-        return true;
-    if (given->kind != JSON_SPAN_OBJECT || !members_read(&metadata, given->raw))
-        return fail(fault, "metadata: it is an object.");
+    if (!read_object(body, "metadata", &metadata, fault))
+        return false;
     return put_as(b, &metadata, "user_id", "user", JSON_SPAN_TEXT, fault);
 }
 
+/* `effort` of output_config, whose highest two chats do not know. */
+static bool put_effort(struct buf *b, const struct members *config, char *fault)
+{
+    const struct json_span *effort = members_get(config, "effort");
+    if (effort == NULL)
+        return true;
+    bool is_high = is_text(effort, "xhigh") || is_text(effort, "max");
+    if (!is_high && !is_text(effort, "low") && !is_text(effort, "medium") &&
+        !is_text(effort, "high"))
+        return fail(fault, "output_config.effort: it is low, medium, high, xhigh or max.");
+    buf_put_key(b, "reasoning_effort");
+    if (is_high)
+        buf_lit(b, "\"high\"");
+    else
+        members_put_span(b, effort);
+    return true;
+}
+
+/* A budget counts before an effort, and neither without thinking. */
 static bool put_thinking(struct buf *b, const struct members *body, char *fault)
 {
-    struct members thinking;
-    const struct json_span *given = members_get(body, "thinking");
-    if (given == NULL)
+    struct members thinking, config;
+    if (!read_object(body, "thinking", &thinking, fault) ||
+        !read_object(body, "output_config", &config, fault))
+        return false;
+    const struct json_span *type = members_get(&thinking, "type");
+    if (is_text(type, "disabled"))
         return true;
-    if (given->kind != JSON_SPAN_OBJECT || !members_read(&thinking, given->raw))
-        return fail(fault, "thinking: it is an object.");
-    if (!is_text(members_get(&thinking, "type"), "enabled"))
-        return true;
+    if (!is_text(type, "enabled"))
+        return put_effort(b, &config, fault);
     uint64_t tokens = members_u64(&thinking, "budget_tokens", 0);
     if (tokens == 0)
         return fail(fault, "thinking.budget_tokens: it is a number from 1.");
@@ -185,12 +215,8 @@ static bool put_messages(struct buf *b, const struct members *body, char *fault)
     struct json_span item;
     buf_put_key(b, "messages");
     size_t start = b->n;
-    if (system != NULL) {
-        buf_lit(b, ",{\"role\":\"system\",\"content\":");
-        if (!blocks_put_texts(b, system))
-            return fail(fault, "system: it is a text or a list of blocks of type text.");
-        buf_put_char(b, '}');
-    }
+    if (system != NULL && !blocks_put_system(b, system))
+        return fail(fault, "system: it is a text or a list of blocks of type text.");
     struct str rest = messages == NULL ? STR("") : json_list_inside(messages);
     for (; json_next_item(&rest, &item); place.message++) {
         if (item.kind != JSON_SPAN_OBJECT || !members_read(&message, item.raw)) {
