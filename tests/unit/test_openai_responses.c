@@ -88,6 +88,33 @@ static void members_are_translated(void **state)
           "\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}");
 }
 
+#define SPACE                                                                                      \
+    "{\"type\":\"namespace\",\"name\":\"agents\",\"tools\":[{\"type\":\"function\",\"name\":"      \
+    "\"close\","                                                                                   \
+    "\"parameters\":{}},{\"type\":\"function\",\"name\":\"open\"}]}"
+
+/* As Codex sends them. */
+static void functions_of_a_namespace_have_its_name_and_searches_are_left_out(void **state)
+{
+    check(
+        "{\"input\":\"a\",\"tools\":[{\"type\":\"web_search\",\"external_web_access\":true}," SPACE
+        ",{\"type\":\"function\",\"name\":\"f\",\"strict\":false}]}",
+        ",\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"agents__close\","
+        "\"parameters\":"
+        "{}}},{\"type\":\"function\",\"function\":{\"name\":\"agents__open\"}},{\"type\":"
+        "\"function\","
+        "\"function\":{\"name\":\"f\",\"strict\":false}}],"
+        "\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}");
+    check("{\"input\":\"a\",\"tools\":[{\"type\":\"web_search_preview\"}]}",
+          ",\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}");
+    check("{\"input\":[{\"type\":\"function_call\",\"call_id\":\"c\",\"namespace\":\"agents\","
+          "\"name\":"
+          "\"close\",\"arguments\":\"{}\"}]}",
+          ",\"messages\":[{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"id\":\"c\","
+          "\"type\":"
+          "\"function\",\"function\":{\"name\":\"agents__close\",\"arguments\":\"{}\"}}]}]}");
+}
+
 static void items_become_messages(void **state)
 {
     check("{\"input\":[{\"role\":\"developer\",\"content\":\"d\"},{\"type\":\"message\",\"role\":"
@@ -152,6 +179,11 @@ static void what_cannot_be_translated_is_named(void **state)
          "tools[1].type"},
         {"{\"input\":\"a\",\"tools\":[{\"type\":\"function\"}]}", "tools[0].name"},
         {"{\"input\":\"a\",\"tools\":{}}", "tools"},
+        {"{\"input\":\"a\",\"tools\":[{\"type\":\"namespace\",\"tools\":[]}]}", "tools[0].name"},
+        {"{\"input\":\"a\",\"tools\":[{\"type\":\"namespace\",\"name\":\"s\"}]}", "tools[0].tools"},
+        {"{\"input\":\"a\",\"tools\":[{\"type\":\"namespace\",\"name\":\"s\",\"tools\":[{\"type\":"
+         "\"custom\"}]}]}",
+         "tools[0].type"},
         {"{\"input\":\"a\",\"tool_choice\":{\"type\":\"mcp\"}}", "tool_choice.type"},
         {"{\"input\":\"a\",\"text\":\"b\"}", "text"},
         {"{\"input\":\"a\",\"text\":{\"format\":{}}}", "text.format.type"},
@@ -200,7 +232,8 @@ static void a_response_repeats_what_was_asked(void **state)
     scan(
         &in,
         STR("{\"temperature\":0.5,\"top_p\":\"x\",\"tools\":[{\"type\":\"function\",\"name\":\"f\","
-            "\"x\":1}],\"tool_choice\":\"none\",\"text\":{\"verbosity\":\"low\"},\"user\":\"u\"}"));
+            "\"x\":1}," SPACE ",{\"type\":\"web_search\"}],\"tool_choice\":\"none\",\"text\":{"
+            "\"verbosity\":\"low\"},\"user\":\"u\"}"));
     settings_put(&b, in.at, in.n);
     buf_terminate(&b);
     assert_string_equal(
@@ -211,7 +244,8 @@ static void a_response_repeats_what_was_asked(void **state)
         "\"temperature\":0.5,\"top_logprobs\":0,\"top_p\":1,\"truncation\":\"disabled\",\"user\":"
         "\"u\","
         "\"text\":{\"format\":{\"type\":\"text\"},\"verbosity\":\"low\"},\"tools\":[{\"type\":"
-        "\"function\",\"name\":\"f\",\"parameters\":null,\"strict\":null}],\"tool_choice\":"
+        "\"function\",\"name\":\"f\",\"parameters\":null,\"strict\":null}," SPACE
+        "],\"tool_choice\":"
         "\"none\"");
     buf_fini(&b);
 }
@@ -366,6 +400,25 @@ static void thoughts_and_calls_are_items_of_their_own(void **state)
             "completed\n");
 }
 
+static void a_call_names_its_namespace(void **state)
+{
+    struct answer a;
+    open_answer(&a, false);
+    a.events.tools = STR("[{\"type\":\"function\",\"name\":\"agents__x\"}," SPACE "]");
+    give(
+        &a,
+        "{\"tool_calls\":[{\"index\":0,\"id\":\"c0\",\"function\":{\"name\":\"agents__close\"}}]}\n"
+        "{\"tool_calls\":[{\"index\":1,\"id\":\"c1\",\"function\":{\"name\":\"agents__x\"}}]}");
+    events_end(&a.events, STR("tool_calls"));
+    expect_output(
+        &a, "completed",
+        "[{\"id\":\"fc_X_0\",\"type\":\"function_call\",\"status\":\"completed\",\"call_id\":"
+        "\"c0\",\"name\":\"close\",\"namespace\":\"agents\",\"arguments\":\"{}\"},"
+        "{\"id\":\"fc_X_1\",\"type\":\"function_call\",\"status\":\"completed\",\"call_id\":"
+        "\"c1\",\"name\":\"agents__x\",\"arguments\":\"{}\"}]");
+    close_answer(&a, NULL);
+}
+
 static void refusals_and_cut_answers(void **state)
 {
     struct answer a;
@@ -458,12 +511,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(members_are_translated),
+        cmocka_unit_test(functions_of_a_namespace_have_its_name_and_searches_are_left_out),
         cmocka_unit_test(items_become_messages),
         cmocka_unit_test(what_cannot_be_translated_is_named),
         cmocka_unit_test(a_body_has_bounds),
         cmocka_unit_test(a_response_repeats_what_was_asked),
         cmocka_unit_test(a_text_is_a_message),
         cmocka_unit_test(thoughts_and_calls_are_items_of_their_own),
+        cmocka_unit_test(a_call_names_its_namespace),
         cmocka_unit_test(refusals_and_cut_answers),
         cmocka_unit_test(a_failure_is_the_last_event),
         cmocka_unit_test(odd_deltas),

@@ -3,6 +3,7 @@
 #include "services/openai/responses/events.h"
 
 #include "services/openai/responses/events_item.h"
+#include "services/openai/responses/tools.h"
 
 #include "shared/base/mem.h"
 
@@ -391,8 +392,11 @@ static void add_call(struct events *e, struct str json, uint64_t at)
                            *arguments = members_get(&function, "arguments");
     if (is_text(id) && item->call_id.n == 0)
         buf_put(&item->call_id, id->raw);
-    if (is_text(name) && item->name.n == 0)
-        buf_put(&item->name, name->raw);
+    if (is_text(name) && item->name.n == 0) {
+        struct str plain;
+        tools_split_name(e->tools, name->raw, &item->namespace, &plain);
+        buf_put(&item->name, plain);
+    }
     if (is_text(arguments))
         append(e, &item->text, arguments->raw);
     if (!item->is_added && item->name.n > 0)

@@ -24,6 +24,7 @@ struct events {
     struct str id;       /* of the response, without its prefix: names its items */
     struct str head;     /* `{"id":...,"object":"response","created_at":...` */
     struct str settings; /* what was asked for: `,"instructions":...` (settings.h) */
+    struct str tools;    /* the list of the request (tools.h); n == 0: none */
     struct usage *usage;
     int64_t after; /* events up to this number are not given; -1: all are */
 

@@ -91,6 +91,8 @@ void events_item_put(struct buf *b, const struct events_item *item, struct str i
         put_quoted(b, &item->call_id);
         buf_lit(b, ",\"name\":");
         put_quoted(b, &item->name);
+        if (item->namespace.n > 0)
+            buf_printf(b, ",\"namespace\":\"%.*s\"", STR_ARG(item->namespace));
         buf_lit(b, ",\"arguments\":");
         if (is_empty)
             buf_lit(b, "\"\"");

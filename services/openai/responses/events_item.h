@@ -21,6 +21,7 @@ struct events_item {
     struct buf text;          /* escaped, as all: text, thought, or arguments */
     struct buf refusal;       /* of a message */
     struct buf name, call_id; /* of a call */
+    struct str namespace;     /* of its function, borrowed; n == 0: none */
     struct buf logprobs;      /* of the text, a comma between them */
     struct buf annotations;   /* the same */
     size_t annotation_n;

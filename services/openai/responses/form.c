@@ -37,6 +37,7 @@ static void open(struct job *job)
     *events = (struct events){.id = id,
                               .head = request_copy(r, buf_str(&head)),
                               .settings = request_copy(r, buf_str(&settings)),
+                              .tools = settings_tools(of_form->members, of_form->member_n),
                               .usage = &job->usage,
                               .after = of_form->after,
                               .put = job->settings.is_stream ? put_event : NULL,

@@ -2,6 +2,8 @@
  * settings.c - see settings.h. */
 #include "services/openai/responses/settings.h"
 
+#include "services/openai/responses/tools.h"
+
 struct request_members {
     const struct json_member *at;
     size_t n;
@@ -106,7 +108,10 @@ static void put_tools(struct buf *b, const struct json_span *tools)
             continue;
         if (!is_first)
             buf_put_char(b, ',');
-        put_tool(b, &tool);
+        if (tools_is_namespace(&tool))
+            buf_put(b, item.raw);
+        else
+            put_tool(b, &tool);
         is_first = false;
     }
     buf_put_char(b, ']');
@@ -138,4 +143,11 @@ void settings_put(struct buf *b, const struct json_member *members, size_t n)
     put_text(b, get(&request, "text", JSON_SPAN_OBJECT));
     put_tools(b, get(&request, "tools", JSON_SPAN_LIST));
     put_tool_choice(b, &request);
+}
+
+struct str settings_tools(const struct json_member *members, size_t n)
+{
+    const struct json_span *tools =
+        get(&(struct request_members){members, n}, "tools", JSON_SPAN_LIST);
+    return tools == NULL ? STR("") : tools->raw;
 }

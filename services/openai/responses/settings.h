@@ -12,5 +12,7 @@
  * request that translate_request has accepted; one of the wrong kind counts as absent, since its
  * engine decides about it. */
 void settings_put(struct buf *b, const struct json_member *members, size_t n);
+/* Returns the list of its tools as it was sent; n == 0: none. */
+struct str settings_tools(const struct json_member *members, size_t n);
 
 #endif

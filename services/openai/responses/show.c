@@ -81,6 +81,7 @@ static void put(struct buf *b, struct request *r, const struct kept *kept)
         .id = {id.at + sizeof RESPONSE_PREFIX - 1, id.n - (sizeof RESPONSE_PREFIX - 1)},
         .head = buf_str(&head),
         .settings = buf_str(&settings),
+        .tools = settings_tools(kept->members, kept->member_n),
         .usage = &usage};
     if (str_eq(kept->outcome.status, STR("Done"))) {
         kept_replay(kept, &events);

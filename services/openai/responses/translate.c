@@ -3,6 +3,8 @@
  * items of `input`. */
 #include "services/openai/responses/translate.h"
 
+#include "services/openai/responses/tools.h"
+
 enum { REQUEST_MEMBERS_MAX = 128, TOP_LOGPROBS_MAX = 20 };
 
 /* --- tools ------------------------------------------------------------------------------------ */
@@ -21,41 +23,6 @@ static void put_members(struct translation *t, const struct members *from,
         members_put_span(t->b, value);
         is_first = false;
     }
-}
-
-static bool put_tool(struct translation *t, const struct json_span *item)
-{
-    static const char *const names[] = {"name", "description", "parameters", "strict", NULL};
-    struct members tool;
-    if (!members_read(&tool, item->raw))
-        return translate_fail(t, "", "an object");
-    const struct json_span *type = members_get(&tool, "type"), *name = members_get(&tool, "name");
-    if (type == NULL || !str_eq(type->raw, STR("function")))
-        return translate_fail_type(t, ".type", type, "function");
-    if (name == NULL || name->kind != JSON_SPAN_TEXT || name->raw.n == 0)
-        return translate_fail(t, ".name", "a text that is not empty");
-    buf_lit(t->b, "{\"type\":\"function\",\"function\":{");
-    put_members(t, &tool, names);
-    buf_lit(t->b, "}}");
-    return true;
-}
-
-static bool put_tools(struct translation *t, const struct json_span *tools)
-{
-    struct json_span item;
-    size_t n = 0;
-    translate_at(t, "tools");
-    if (tools->kind != JSON_SPAN_LIST)
-        return translate_fail(t, "", "a list");
-    for (struct str rest = json_list_inside(tools); json_next_item(&rest, &item); n++) {
-        translate_at_item(t, "tools", n);
-        buf_put(t->b, n == 0 ? STR(",\"tools\":[") : STR(","));
-        if (!put_tool(t, &item))
-            return false;
-    }
-    if (n > 0)
-        buf_put_char(t->b, ']');
-    return true;
 }
 
 static bool put_tool_choice(struct translation *t, const struct json_span *choice)
@@ -207,7 +174,7 @@ static const struct rule {
     {"stream_options", NULL},
     {"text", put_text},
     {"tool_choice", put_tool_choice},
-    {"tools", put_tools},
+    {"tools", tools_put},
     {"top_logprobs", put_top_logprobs},
     {"truncation", NULL},
 };

@@ -268,12 +268,17 @@ static bool add_call(struct messages *m, const struct members *item)
 {
     const struct json_span *id = members_get_kind(item, "call_id", JSON_SPAN_TEXT),
                            *name = members_get_kind(item, "name", JSON_SPAN_TEXT),
-                           *arguments = members_get_kind(item, "arguments", JSON_SPAN_TEXT);
+                           *arguments = members_get_kind(item, "arguments", JSON_SPAN_TEXT),
+                           *namespace = members_get_kind(item, "namespace", JSON_SPAN_TEXT);
     if (id == NULL || name == NULL || arguments == NULL)
         return translate_fail(m->t, "", "a function_call with call_id, name and arguments, texts");
     append(m, &m->calls, m->calls.is_there ? STR(",{\"id\":\"") : STR("{\"id\":\""));
     append(m, &m->calls, id->raw);
     append(m, &m->calls, STR("\",\"type\":\"function\",\"function\":{\"name\":\""));
+    if (namespace != NULL && namespace->raw.n > 0) { /* tools.h */
+        append(m, &m->calls, namespace->raw);
+        append(m, &m->calls, STR("__"));
+    }
     append(m, &m->calls, name->raw);
     append(m, &m->calls, STR("\",\"arguments\":\""));
     append(m, &m->calls, arguments->raw);

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT
+ * tools.c - see tools.h. */
+#include "services/openai/responses/tools.h"
+
+#include <stdio.h>
+
+#define SEPARATOR STR("__")
+
+static bool is_type(const struct members *tool, const char *name)
+{
+    const struct json_span *type = members_get_kind(tool, "type", JSON_SPAN_TEXT);
+    return type != NULL && str_eq(type->raw, str_of(name));
+}
+
+bool tools_is_namespace(const struct members *tool)
+{
+    return is_type(tool, "namespace");
+}
+
+static struct str name_of(const struct members *tool)
+{
+    const struct json_span *name = members_get_kind(tool, "name", JSON_SPAN_TEXT);
+    return name == NULL ? STR("") : name->raw;
+}
+
+/* `web_search`, `web_search_preview`, and those with a date. */
+static bool is_search(const struct members *tool)
+{
+    const struct json_span *type = members_get_kind(tool, "type", JSON_SPAN_TEXT);
+    return type != NULL && str_has_prefix(type->raw, STR("web_search"));
+}
+
+/* --- putting ---------------------------------------------------------------------------------- */
+
+/* Begins a tool after the one before it, if there is one. */
+static void begin(struct translation *t, size_t start)
+{
+    buf_put(t->b, t->b->n == start ? STR(",\"tools\":[") : STR(","));
+    buf_lit(t->b, "{\"type\":\"function\",\"function\":{\"name\":\"");
+}
+
+/* `namespace`: n == 0: none. */
+static bool put_function(struct translation *t, const struct members *tool, struct str namespace,
+                         size_t start)
+{
+    static const char *const names[] = {"description", "parameters", "strict"};
+    struct str name = name_of(tool);
+    if (!is_type(tool, "function"))
+        return translate_fail_type(t, ".type", members_get(tool, "type"), "function");
+    if (name.n == 0)
+        return translate_fail(t, ".name", "a text that is not empty");
+    begin(t, start);
+    buf_put(t->b, namespace);
+    buf_put(t->b, namespace.n > 0 ? SEPARATOR : STR(""));
+    buf_put(t->b, name);
+    buf_put_char(t->b, '"');
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const struct json_span *value = members_get(tool, names[i]);
+        if (value == NULL)
+            continue;
+        buf_put_key(t->b, names[i]);
+        members_put_span(t->b, value);
+    }
+    buf_lit(t->b, "}}");
+    return true;
+}
+
+static bool put_namespace(struct translation *t, const struct members *space, size_t start)
+{
+    const struct json_span *tools = members_get_kind(space, "tools", JSON_SPAN_LIST);
+    struct members tool;
+    struct json_span item;
+    if (name_of(space).n == 0)
+        return translate_fail(t, ".name", "a text that is not empty");
+    if (tools == NULL)
+        return translate_fail(t, ".tools", "a list of functions");
+    for (struct str rest = json_list_inside(tools); json_next_item(&rest, &item);) {
+        if (!members_read(&tool, item.raw))
+            return translate_fail(t, ".tools", "a list of functions");
+        if (!put_function(t, &tool, name_of(space), start))
+            return false;
+    }
+    return true;
+}
+
+bool tools_put(struct translation *t, const struct json_span *tools)
+{
+    struct members tool;
+    struct json_span item;
+    size_t start = t->b->n, n = 0;
+    translate_at(t, "tools");
+    if (tools->kind != JSON_SPAN_LIST)
+        return translate_fail(t, "", "a list");
+    for (struct str rest = json_list_inside(tools); json_next_item(&rest, &item); n++) {
+        translate_at_item(t, "tools", n);
+        if (!members_read(&tool, item.raw))
+            return translate_fail(t, "", "an object");
+        if (is_search(&tool))
+            continue;
+        if (tools_is_namespace(&tool) ? !put_namespace(t, &tool, start)
+                                      : !put_function(t, &tool, STR(""), start))
+            return false;
+    }
+    if (t->b->n > start)
+        buf_put_char(t->b, ']');
+    return true;
+}
+
+/* --- finding ---------------------------------------------------------------------------------- */
+
+static bool has_function(const struct members *space, struct str name)
+{
+    const struct json_span *tools = members_get_kind(space, "tools", JSON_SPAN_LIST);
+    struct members tool;
+    struct json_span item;
+    for (struct str rest = tools == NULL ? STR("") : json_list_inside(tools);
+         json_next_item(&rest, &item);)
+        if (members_read(&tool, item.raw) && str_eq(name_of(&tool), name))
+            return true;
+    return false;
+}
+
+static bool cut_prefix(struct str *text, struct str prefix)
+{
+    if (!str_has_prefix(*text, prefix))
+        return false;
+    *text = (struct str){text->at + prefix.n, text->n - prefix.n};
+    return true;
+}
+
+void tools_split_name(struct str tools, struct str called, struct str *ret_namespace,
+                      struct str *ret_name)
+{
+    const struct json_span list = {.kind = JSON_SPAN_LIST, .raw = tools};
+    struct members tool;
+    struct json_span item;
+    *ret_namespace = STR("");
+    *ret_name = called;
+    for (struct str rest = tools.n == 0 ? STR("") : json_list_inside(&list);
+         json_next_item(&rest, &item);) {
+        struct str name = called;
+        if (!members_read(&tool, item.raw) || !tools_is_namespace(&tool) ||
+            !cut_prefix(&name, name_of(&tool)) || !cut_prefix(&name, SEPARATOR) ||
+            !has_function(&tool, name))
+            continue;
+        *ret_namespace = name_of(&tool);
+        *ret_name = name;
+        return;
+    }
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tools: the tools of a request for a response as functions of a chat. Chats have no namespaces: a
+ * function of one is called `<namespace>__<function>` there. Names are as they are escaped. Pure,
+ * any thread.
+ */
+#ifndef PARLEY_SERVICES_OPENAI_RESPONSES_TOOLS_H
+#define PARLEY_SERVICES_OPENAI_RESPONSES_TOOLS_H
+
+#include "services/openai/responses/translate_input.h"
+
+/* Puts `,"tools":[...]`, nothing if none is left: searches of the web are left out, since no model
+ * could run them. */
+bool tools_put(struct translation *t, const struct json_span *tools) must_check;
+/* Returns whether a tool is a namespace of functions. */
+bool tools_is_namespace(const struct members *tool);
+/* Finds the namespace of a function that a chat has called, n == 0 if it has none, and its name
+ * there. `tools`: the list of the request, which the namespace borrows; n == 0: none. */
+void tools_split_name(struct str tools, struct str called, struct str *ret_namespace,
+                      struct str *ret_name);
+
+#endif
