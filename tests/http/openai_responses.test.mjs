@@ -140,7 +140,7 @@ suite('responses', {}, ({ test, cluster }) => {
     await refused({ input: [] }, /input/);
     await refused({ input: null }, /input/);
     await refused({ input: [{ type: 'item_reference', id: 'resp_x' }] }, /input\[0\].*item_reference/);
-    await refused({ tools: [...TOOLS, { type: 'web_search' }] }, /tools\[1\].*web_search/);
+    await refused({ tools: [...TOOLS, { type: 'file_search' }] }, /tools\[1\].*file_search/);
     await refused({ model: 5 }, /model/);
     await refused({ stream: 'yes' }, /stream/);
     assertOpenaiError(await respond(cluster, { model: 'nobody' }), 404, 'model_not_found');
@@ -191,6 +191,6 @@ suite('responses', {}, ({ test, cluster }) => {
     assert.equal(text, 'Forty-two');
     assert.equal(output_text, 'Forty-two');
     assert.equal(output[1].name, 'read');
-    await assert.rejects(client.responses.create({ model: 'llama3', input: INPUT, tools: [{ type: 'web_search' }] }), BadRequestError);
+    await assert.rejects(client.responses.create({ model: 'llama3', input: INPUT, tools: [{ type: 'file_search' }] }), BadRequestError);
   });
 });

@@ -2,7 +2,7 @@
  * events.c - see events.h. */
 #include "services/openai/responses/events.h"
 
-#include "services/openai/responses/events_item.h"
+#include "services/openai/responses/give.h"
 #include "services/openai/responses/tools.h"
 
 #include "shared/base/mem.h"
@@ -25,24 +25,7 @@ void events_fini(struct events *e)
     e->item_n = 0;
 }
 
-/* --- giving ----------------------------------------------------------------------------------- */
-
-/* Begins the data of an event: `{"type":...,"sequence_number":...`. */
-static void begin(struct events *e, struct buf *b, const char *type)
-{
-    buf_init(b, EVENT_MAX_BYTES);
-    buf_printf(b, "{\"type\":\"%s\",\"sequence_number\":%llu", type,
-               (unsigned long long)e->sequence++);
-}
-
-static void end(struct events *e, struct buf *b, const char *type)
-{
-    buf_put_char(b, '}');
-    e->is_over |= b->is_over;
-    if (!b->is_over && (int64_t)e->sequence - 1 > e->after)
-        e->put(e->context, type, b);
-    buf_fini(b);
-}
+/* --- the object ------------------------------------------------------------------------------- */
 
 void events_put_output(const struct events *e, struct buf *b)
 {
@@ -71,122 +54,16 @@ static void give_state(struct events *e, const char *type, const char *status, i
     struct buf b;
     if (e->put == NULL)
         return;
-    begin(e, &b, type);
+    give_begin(e, &b, type);
     buf_lit(&b, ",\"response\":");
     put_object(e, &b, status, false);
     buf_lit(&b, ",\"error\":null,\"incomplete_details\":null}");
     if (position >= 0)
         buf_printf(&b, ",\"queue\":{\"position\":%lld}", (long long)position);
-    end(e, &b, type);
-}
-
-/* Begins an event about an item. `content`: the index of its part, or -1. */
-static void begin_item(struct events *e, struct buf *b, const char *type, size_t index, int content)
-{
-    begin(e, b, type);
-    buf_lit(b, ",\"item_id\":");
-    events_item_put_id(b, &e->items[index], e->id, index);
-    buf_printf(b, ",\"output_index\":%zu", index);
-    if (content >= 0)
-        buf_printf(b, ",\"content_index\":%d", content);
-}
-
-static void give_item(struct events *e, const char *type, size_t index, const char *status)
-{
-    struct buf b;
-    if (e->put == NULL)
-        return;
-    begin(e, &b, type);
-    buf_printf(&b, ",\"output_index\":%zu,\"item\":", index);
-    events_item_put(&b, &e->items[index], e->id, index, status,
-                    str_eq(str_of(status), STR("in_progress")));
-    end(e, &b, type);
-}
-
-static int content_of(const struct events_item *item, enum events_part part)
-{
-    return part == PART_REFUSAL && item->has_text ? 1 : 0;
-}
-
-static void give_part(struct events *e, const char *type, size_t index, enum events_part part,
-                      bool is_empty)
-{
-    struct buf b;
-    if (e->put == NULL)
-        return;
-    begin_item(e, &b, type, index, content_of(&e->items[index], part));
-    buf_lit(&b, ",\"part\":");
-    events_item_put_part(&b, &e->items[index], part, is_empty);
-    end(e, &b, type);
-}
-
-/* The words of a part, or of a call's arguments. */
-struct words {
-    const char *delta, *done, *member;
-};
-static const struct words words_of_part[] = {
-    [PART_REASONING] = {"response.reasoning_text.delta", "response.reasoning_text.done", "text"},
-    [PART_TEXT] = {"response.output_text.delta", "response.output_text.done", "text"},
-    [PART_REFUSAL] = {"response.refusal.delta", "response.refusal.done", "refusal"}};
-static const struct words words_of_call = {"response.function_call_arguments.delta",
-                                           "response.function_call_arguments.done", "arguments"};
-
-static void put_text(struct buf *b, const char *member, struct str escaped)
-{
-    buf_put_key(b, member);
-    buf_put_char(b, '"');
-    buf_put(b, escaped);
-    buf_put_char(b, '"');
-}
-
-static void give_delta(struct events *e, const struct words *words, size_t index, int content,
-                       struct str escaped, const struct buf *logprobs)
-{
-    struct buf b;
-    if (e->put == NULL)
-        return;
-    begin_item(e, &b, words->delta, index, content);
-    put_text(&b, "delta", escaped);
-    if (logprobs != NULL) {
-        buf_lit(&b, ",\"logprobs\":[");
-        buf_put(&b, buf_str(logprobs));
-        buf_put_char(&b, ']');
-    }
-    end(e, &b, words->delta);
+    give_end(e, &b, type);
 }
 
 /* --- items ------------------------------------------------------------------------------------ */
-
-/* Ends a part of the item, with the text that it has. */
-static void end_part(struct events *e, size_t index, enum events_part part)
-{
-    const struct events_item *item = &e->items[index];
-    const struct words *words = &words_of_part[part];
-    struct buf b;
-    if (e->put == NULL)
-        return;
-    begin_item(e, &b, words->done, index, content_of(item, part));
-    put_text(&b, words->member, buf_str(part == PART_REFUSAL ? &item->refusal : &item->text));
-    if (part == PART_TEXT) {
-        buf_lit(&b, ",\"logprobs\":[");
-        buf_put(&b, buf_str(&item->logprobs));
-        buf_put_char(&b, ']');
-    }
-    end(e, &b, words->done);
-    give_part(e, "response.content_part.done", index, part, false);
-}
-
-static void end_call(struct events *e, size_t index)
-{
-    const struct events_item *item = &e->items[index];
-    struct buf b;
-    if (e->put == NULL)
-        return;
-    begin_item(e, &b, words_of_call.done, index, -1);
-    put_text(&b, "name", buf_str(&item->name));
-    put_text(&b, words_of_call.member, item->text.n == 0 ? STR("{}") : buf_str(&item->text));
-    end(e, &b, words_of_call.done);
-}
 
 /* Announces a call, and gives the arguments that have come before its name. */
 static void add_call_item(struct events *e, size_t index)
@@ -199,7 +76,7 @@ static void add_call_item(struct events *e, size_t index)
         buf_printf(&item->call_id, "call_%.*s_%zu", STR_ARG(e->id), index);
     give_item(e, "response.output_item.added", index, "in_progress");
     if (item->text.n > 0)
-        give_delta(e, &words_of_call, index, -1, buf_str(&item->text), NULL);
+        give_call_delta(e, index, buf_str(&item->text));
 }
 
 static void end_item(struct events *e, size_t index, bool is_whole)
@@ -209,14 +86,14 @@ static void end_item(struct events *e, size_t index, bool is_whole)
         return;
     if (item->kind == ITEM_CALL) {
         add_call_item(e, index);
-        end_call(e, index);
+        give_call_end(e, index);
     }
     if (item->kind == ITEM_REASONING)
-        end_part(e, index, PART_REASONING);
+        give_part_end(e, index, PART_REASONING);
     if (item->has_text && !item->is_text_done)
-        end_part(e, index, PART_TEXT);
+        give_part_end(e, index, PART_TEXT);
     if (item->has_refusal)
-        end_part(e, index, PART_REFUSAL);
+        give_part_end(e, index, PART_REFUSAL);
     item->is_text_done = true;
     item->is_done = is_whole;
     give_item(e, "response.output_item.done", index, is_whole ? "completed" : "incomplete");
@@ -278,7 +155,7 @@ static void add_thought(struct events *e, struct str raw)
     if (index == e->item_n)
         return;
     append(e, &e->items[index].text, raw);
-    give_delta(e, &words_of_part[PART_REASONING], index, 0, raw, NULL);
+    give_part_delta(e, index, PART_REASONING, raw, NULL);
 }
 
 /* Returns the message whose part is open, which may begin with this; item_n: none. */
@@ -295,7 +172,7 @@ static size_t message_with(struct events *e, enum events_part part)
     if (*has)
         return index;
     if (part == PART_REFUSAL && item->has_text) {
-        end_part(e, index, PART_TEXT);
+        give_part_end(e, index, PART_TEXT);
         item->is_text_done = true;
     }
     *has = true;
@@ -318,7 +195,7 @@ static void add_text(struct events *e, struct str raw, const struct json_span *l
     buf_put(&item->logprobs, buf_str(&given));
     e->is_over |= item->logprobs.is_over;
     append(e, &item->text, raw);
-    give_delta(e, &words_of_part[PART_TEXT], index, 0, raw, &given);
+    give_part_delta(e, index, PART_TEXT, raw, &given);
     buf_fini(&given);
 }
 
@@ -328,8 +205,7 @@ static void add_refusal(struct events *e, struct str raw)
     if (index == e->item_n)
         return;
     append(e, &e->items[index].refusal, raw);
-    give_delta(e, &words_of_part[PART_REFUSAL], index, content_of(&e->items[index], PART_REFUSAL),
-               raw, NULL);
+    give_part_delta(e, index, PART_REFUSAL, raw, NULL);
 }
 
 static void add_annotation(struct events *e, size_t index, struct str json)
@@ -343,10 +219,10 @@ static void add_annotation(struct events *e, size_t index, struct str json)
         buf_put(&item->annotations, buf_str(&annotation));
         e->is_over |= item->annotations.is_over;
         if (e->put != NULL) {
-            begin_item(e, &b, "response.output_text.annotation.added", index, 0);
+            give_begin_item(e, &b, "response.output_text.annotation.added", index, 0);
             buf_printf(&b, ",\"annotation_index\":%zu,\"annotation\":", item->annotation_n);
             buf_put(&b, buf_str(&annotation));
-            end(e, &b, "response.output_text.annotation.added");
+            give_end(e, &b, "response.output_text.annotation.added");
         }
         item->annotation_n++;
     }
@@ -402,7 +278,7 @@ static void add_call(struct events *e, struct str json, uint64_t at)
     if (!item->is_added && item->name.n > 0)
         add_call_item(e, index);
     else if (item->is_added && is_text(arguments))
-        give_delta(e, &words_of_call, index, -1, arguments->raw, NULL);
+        give_call_delta(e, index, arguments->raw);
 }
 
 static void add_message(struct events *e, const struct members *delta,
@@ -510,7 +386,7 @@ static void put_error(struct buf *b, struct str code, struct str message)
         buf_lit(b, "{\"code\":\"");
         buf_put(b, code);
         buf_put_char(b, '"');
-        put_text(b, "message", message);
+        give_put_text(b, "message", message);
         buf_put_char(b, '}');
     }
     buf_lit(b, ",\"incomplete_details\":null");
@@ -542,10 +418,10 @@ void events_end(struct events *e, struct str finish_reason)
     if (e->put == NULL)
         return;
     type = e->finish == EVENTS_WHOLE ? "response.completed" : "response.incomplete";
-    begin(e, &b, type);
+    give_begin(e, &b, type);
     buf_lit(&b, ",\"response\":");
     events_put_response(e, &b);
-    end(e, &b, type);
+    give_end(e, &b, type);
 }
 
 void events_fail(struct events *e, struct str code, struct str message)
@@ -556,17 +432,17 @@ void events_fail(struct events *e, struct str code, struct str message)
         return;
     if ((int64_t)e->sequence <= e->after)
         e->sequence = (uint64_t)e->after + 1;
-    begin(e, &b, type);
+    give_begin(e, &b, type);
     if (!e->is_open) {
-        put_text(&b, "code", code);
-        put_text(&b, "message", message);
+        give_put_text(&b, "code", code);
+        give_put_text(&b, "message", message);
         buf_lit(&b, ",\"param\":null");
-        end(e, &b, type);
+        give_end(e, &b, type);
         return;
     }
     buf_lit(&b, ",\"response\":");
     put_object(e, &b, "failed", true);
     put_error(&b, STR("server_error"), message);
     buf_put_char(&b, '}');
-    end(e, &b, type);
+    give_end(e, &b, type);
 }

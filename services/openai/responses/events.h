@@ -13,33 +13,7 @@
 #ifndef PARLEY_SERVICES_OPENAI_RESPONSES_EVENTS_H
 #define PARLEY_SERVICES_OPENAI_RESPONSES_EVENTS_H
 
-#include "services/openai/usage.h"
-
-struct events_item;
-
-/* Why a response has ended. */
-enum events_finish { EVENTS_WHOLE, EVENTS_TOO_LONG, EVENTS_FILTERED };
-
-struct events {
-    struct str id;       /* of the response, without its prefix: names its items */
-    struct str head;     /* `{"id":...,"object":"response","created_at":...` */
-    struct str settings; /* what was asked for: `,"instructions":...` (settings.h) */
-    struct str tools;    /* the list of the request (tools.h); n == 0: none */
-    struct usage *usage;
-    int64_t after; /* events up to this number are not given; -1: all are */
-
-    /* Gives an event, whose data is borrowed. NULL: nothing is given, as for a plain answer. */
-    void (*put)(void *context, const char *type, const struct buf *data);
-    void *context;
-
-    uint64_t sequence;         /* of the next event */
-    struct events_item *items; /* in the order in which they began */
-    size_t item_n;
-    enum events_finish finish;
-    bool is_open;   /* created is given */
-    bool has_begun; /* in_progress is */
-    bool is_over;   /* more has come than can be held: the response must not be given */
-};
+#include "services/openai/responses/give.h"
 
 /* The texts that `events` has are borrowed. */
 void events_fini(struct events *events);
