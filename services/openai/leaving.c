@@ -26,6 +26,21 @@ static void put_part(EVP_MD_CTX *digest, struct str part)
     EVP_DigestUpdate(digest, part.at, part.n);
 }
 
+/* Puts the body without the value of `client_metadata`, the client's own notes: Codex writes its
+ * members in another order when it sends a request again. */
+static void put_body(EVP_MD_CTX *digest, const struct request *r)
+{
+    struct str rest = request_entity(r);
+    for (size_t i = 0; r->members != NULL && i < r->member_n; i++) {
+        struct str name = r->members[i].name.raw, notes = r->members[i].value.raw;
+        if (!str_eq(name, STR("client_metadata")))
+            continue;
+        put_part(digest, (struct str){rest.at, (size_t)(notes.at - rest.at)});
+        rest = (struct str){notes.at + notes.n, (size_t)(rest.at + rest.n - notes.at) - notes.n};
+    }
+    put_part(digest, rest);
+}
+
 static void put_digest(struct asked *asked, struct request *r, const struct on_behalf *person,
                        enum openai_api api, struct str form, struct str topic)
 {
@@ -37,7 +52,7 @@ static void put_digest(struct asked *asked, struct request *r, const struct on_b
     put_part(digest, person->user_name);
     put_part(digest, (struct str){&route, 1});
     put_part(digest, topic);
-    put_part(digest, request_entity(r));
+    put_body(digest, r);
     if (form.n > 0)
         put_part(digest, form);
     EVP_DigestFinal_ex(digest, bytes, NULL);

@@ -24,8 +24,8 @@ struct asked {
 
 enum leaving_how { LEAVING_LEFT, LEAVING_SERVED /* the client has the whole answer */ };
 
-/* For a request of that person, Api, form ("" or as job_form names it) and body; equal ones find
- * each other. `topic`: that keeps it;
+/* For a request of that person, Api, form ("" or as job_form names it) and body, without its
+ * `client_metadata`; equal ones find each other. `topic`: that keeps it;
  * at == NULL: a new one, whose name begins with `prefix`, and which is kept or not. */
 void asked_init(struct asked *asked, struct request *r, const struct on_behalf *person,
                 enum openai_api api, struct str form, struct str topic, const char *prefix,

@@ -155,6 +155,7 @@ static const struct rule {
     bool (*put)(struct translation *t, const struct json_span *value);
 } rules[] = {
     {"background", NULL},
+    {"client_metadata", NULL},
     {"context_management", NULL},
     {"conversation", refuse_conversation},
     {"include", put_include},
