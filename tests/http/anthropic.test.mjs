@@ -112,6 +112,9 @@ suite("Anthropic's client", {}, ({ test, cluster }) => {
 
   test('refusals before the request is read have the same form', async () => {
     assertAnthropicError(await cluster.request('POST', '/v1/messages', { body: REQUEST }), 401);
+    assertAnthropicError(await cluster.request('POST', '/openai/v1/messages/', { body: REQUEST }), 401);
+    assertAnthropicError(await ask(cluster, 'POST', '/openai/v1/messages', { body: { ...REQUEST, messages: [] } }), 400);
+    assertAnthropicError(await ask(cluster, 'POST', '/openai/v1/messages/count_tokens', { body: {} }), 400);
     assertAnthropicError(await ask(cluster, 'GET', '/v1/messages'), 405);
     assertAnthropicError(await ask(cluster, 'GET', '/v1/messages/batches'), 404);
     assertAnthropicError(await send({ ...REQUEST, messages: [{ role: 'user', content: 'A'.repeat(4 << 20) }] }), 413);

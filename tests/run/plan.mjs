@@ -41,7 +41,7 @@ const ON_HIREDIS1 = 'cluster/redis_over_tls';
 // Nightly: clients that need Node 22.
 const NEW_CLIENTS = ['http/openai_clients', 'documents/mcp_conformance'];
 // Nightly: programs of others that are large.
-const TOOLS = ['http/openai_opencode', 'http/openai_llama'];
+const TOOLS = ['http/anthropic_claude', 'http/openai_codex', 'http/openai_llama', 'http/openai_opencode'];
 // Nightly, with ten times the kills and restarts, or the answers.
 const CHAOS = ['cluster/chaos', 'cluster/rolling', 'cluster/tokens'];
 // Nightly, with the Debian package, which is built from the sources that would be released.

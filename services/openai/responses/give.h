@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * give: the events of a response that is being made (events.h), and how those about its items are
- * given to its reader. Each takes the next number. Without a reader (`put` is NULL) they do nothing.
- * Texts are escaped as in JSON. Single thread.
+ * give: a response that is being made (events.h), and how events about its items are given to its
+ * reader. Each takes the next number. Without a reader (`put` is NULL) they do nothing. Texts are
+ * escaped as in JSON. Single thread.
  */
 #ifndef PARLEY_SERVICES_OPENAI_RESPONSES_GIVE_H
 #define PARLEY_SERVICES_OPENAI_RESPONSES_GIVE_H
