@@ -2,6 +2,7 @@
 --   (users/tokens.lua), and if the account has budgets for these. Without the engine's word for it a token is 4 bytes
 --   of the request or of the answer, and a piece of an answer that was not finished.
 local budgets = require('account/budgets')
+local behind = require('queue/behind')
 local tokens = require('users/tokens')
 local call = redis.call
 local byte, match = string.byte, string.match
@@ -26,7 +27,9 @@ local function charge_answered(turn, key, seq, grant, account, user, model, fact
     local prompt, completion = tokens.said(facts)
     local is_said = prompt ~= nil
     if not is_said and (is_of_door or grant) then prompt, completion = of_request(key, seq), of_bytes(#answer) end
-    if prompt then tokens.count(turn, account, user, model, prompt, completion, not is_said) end
+    if prompt then
+        tokens.count(turn, account, behind.person_of(user), model, prompt, completion, not is_said)
+    end
     if grant then budgets.charge_anywhere(turn, account, grant, prompt + completion) end
     return is_said and tokens.as_text(prompt, completion)
 end
@@ -43,7 +46,9 @@ local function charge_unanswered(turn, topic, seq, state, row, grant, has_failed
         prompt = said_prompt or ((completion > 0 or not has_failed) and of_request(key, seq)) or 0
     end
     call('HDEL', key, 'g:' .. seq)
-    if prompt + completion > 0 then tokens.count(turn, account, user, model, prompt, completion, not is_said) end
+    if prompt + completion > 0 then
+        tokens.count(turn, account, behind.person_of(user), model, prompt, completion, not is_said)
+    end
     budgets.charge_anywhere(turn, account, grant, prompt + completion)
 end
 

@@ -12,6 +12,7 @@
 -- Replies: replay | ok/next cursor ('' at the end), then per query ms / cursor after it / topic / Seq / 13 lines as
 --   in queue/outcomes.lua. Lists of several shards are merged by ms: when an Open query was added, when a Pending one's
 --   lease ends, when a Failed one failed. A page may hold fewer queries than asked for, or none, and still have a next
+local behind = require('queue/behind')
 local facts_of = require('queue/facts')
 local fair = require('queue/fair')
 local held = require('queue/held')
@@ -83,7 +84,7 @@ local function verb(turn, a)
         scanned = scanned + 1
         bounds.note_read(turn, 1, 0)
         if scanned > LIST_SCAN_MAX then return true end
-        if scanned <= skip or (of_user and user ~= '' and of_user ~= user) then return false end
+        if scanned <= skip or (of_user and user ~= '' and behind.person_of(of_user) ~= user) then return false end
         local key = turn.prefix .. 't:' .. topic
         local size = hashes.bytes_of(key, 'q:' .. seq)
         if taken == page or (taken > 0 and bytes + size > REPLY_BYTES) or read > SCAN_BYTES then
@@ -94,7 +95,7 @@ local function verb(turn, a)
         local row = got[1]
         read = read + size
         bounds.note_read(turn, 2, size)
-        if not row or (user ~= '' and match(row, '^%d+\n%S+ (%S+)') ~= user) then return false end
+        if not row or (user ~= '' and behind.person_of(match(row, '^%d+\n%S+ (%S+)')) ~= user) then return false end
         taken, bytes = taken + 1, bytes + size
         text[#text + 1] = ms or match(row, '^%d+')
         text[#text + 1] = format('%d', scanned)

@@ -5,7 +5,9 @@
 -- virtual time, in whatever models it asks. A user that arrives or returns starts at the shard's virtual time, so
 -- absence earns no credit. Returning at once gains nothing either: until the virtual time has passed the end of its
 -- last turn, the user starts there (the zset served, user -> virtual time; deleted when no work is left). A turn
--- collects its changes of `served` and writes them at its end.
+-- collects its changes of `served` and writes them at its end. Lines of batches come after all others
+-- (queue/behind.lua): only the scores in turns:<model> have what they are later by.
+local behind = require('queue/behind')
 local fallback = require('queue/fallback')
 local hints = require('queue/hints')
 local idle = require('queue/idle')
@@ -18,7 +20,6 @@ local max = math.max
 
 local USERS_MAX = 1000 -- of a model, in what operators look at
 local FRONT = -1 -- a turn before every virtual time: a query that came back is served next
-local FRONT_TEXT = tostring(FRONT)
 
 local NONE = {} -- is never written
 local FEW = 4   -- models that are no trouble
@@ -46,20 +47,25 @@ local function ends_of(turn, user)
     return turn.served and turn.served[user] or call('ZSCORE', turn.prefix .. 'served', user)
 end
 
+-- A virtual time as turns:<model> has it.
+local function score_of(vt, later)
+    return format('%.6f', vt + later)
+end
+
 -- at_us: text, since when the topic waits.
 local function enqueue(turn, model, user, topic, at_us, is_front)
     local P = turn.prefix
     local queue, turns = P .. 'open:' .. model .. ':' .. user, P .. 'turns:' .. model
     -- A topic that has newer Open queries takes the age of what comes back to it.
     call('ZADD', queue, is_front and 'LT' or 'NX', at_us, topic)
-    local new_n
+    local new_n, later = nil, behind.later(user)
     if is_front then
-        new_n = call('ZADD', turns, FRONT_TEXT, user)
+        new_n = call('ZADD', turns, score_of(FRONT, later), user)
     else
         local meta = turn.meta or counters.load(turn)
-        new_n = call('ZADD', turns, 'NX', meta.vt_text, user)
-        local ends = new_n == 1 and ends_of(turn, user)
-        if ends and tonumber(ends) > meta.vt then call('ZADD', turns, ends, user) end
+        new_n = call('ZADD', turns, 'NX', later == 0 and meta.vt_text or score_of(meta.vt, later), user)
+        local ends = new_n == 1 and tonumber(ends_of(turn, user) or 0)
+        if ends and ends > meta.vt then call('ZADD', turns, score_of(ends, later), user) end
     end
     if new_n == 1 then -- else the model has turns, and is one of those with work
         if call('SADD', P .. 'models', model) == 1 then fallback.begin(turn, model) end
@@ -92,7 +98,7 @@ local function dequeue(turn, model, user, topic)
 end
 
 -- The topic whose turn it is for an engine that takes `models`; nil when there is no work.
--- Returns topic, model, user, virtual time.
+-- Returns topic, model, user, virtual time as turns:<model> has it.
 local function next_topic(turn, models)
     local P = turn.prefix
     local best_vt, best_model, best_user
@@ -117,14 +123,15 @@ end
 -- Moves a served user to its next turn, in all models.
 local function charge(turn, model, user, vt, weight, has_more)
     local P = turn.prefix
-    local m = counters.load(turn)
-    local start = max(m.vt, vt)
+    local m, later = counters.load(turn), behind.later(user)
+    local start = max(m.vt, vt - later)
     local ends = format('%.6f', start + 1 / weight)
+    local score = later == 0 and ends or score_of(ends, later)
     if start ~= m.vt then
         counters.set_vt(m, start)
         turn.has_vt_moved = true
     end
-    if has_more then call('ZADD', P .. 'turns:' .. model, ends, user) end
+    if has_more then call('ZADD', P .. 'turns:' .. model, score, user) end
     if m.depth == 0 then return end
     local served = turn.served or {}
     turn.served, served[user] = served, ends
@@ -133,7 +140,7 @@ local function charge(turn, model, user, vt, weight, has_more)
     for i = 1, #models_now do
         local turns = P .. 'turns:' .. models_now[i]
         local theirs = models_now[i] ~= model and tonumber(call('ZSCORE', turns, user))
-        if theirs and theirs ~= FRONT then call('ZADD', turns, 'GT', ends, user) end
+        if theirs and theirs ~= FRONT + later then call('ZADD', turns, 'GT', score, user) end
     end
 end
 

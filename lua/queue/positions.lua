@@ -5,6 +5,7 @@
 -- With several shards, each knows some of the engines by name, and by its hints all that have waited. It simulates at
 -- most SCAN_CLAIMS claims (fewer with many models) and SCAN_QUERIES queries. Beyond that the position is estimated from
 -- the virtual times, one query per topic, and is never less than the simulated count.
+local behind = require('queue/behind')
 local claims = require('queue/claims')
 local fair = require('queue/fair')
 local hints = require('queue/hints')
@@ -71,7 +72,7 @@ local function read_users(turn, lane, ends)
     for i = 1, #got, 2 do
         local one = {name = got[i], vt = tonumber(got[i + 1]), topics = {}, at = 1, read = 0}
         local line, till = lane.line, ends[one.name]
-        if one.vt ~= FRONT and till and till > one.vt then -- charged in another model before it was read
+        if one.vt ~= FRONT + behind.later(one.name) and till and till > one.vt then -- charged in another model before it was read
             one.vt, one.is_moved, line = till, true, lane.moved
         end
         lane.by_name[one.name] = one
@@ -153,9 +154,10 @@ local function pay(lanes, lane, one, vt, weight, ends)
     local till = tonumber(format('%.6f', start + 1 / weight))
     ends[one.name] = max(ends[one.name] or 0, till)
     if one.is_whole and not one.topics[one.at] then take_out(lane, one) else move(lane, one, till) end
+    local later = behind.later(one.name)
     for i = 1, #lanes do
         local theirs = lanes[i] ~= lane and lanes[i].by_name[one.name]
-        if theirs and theirs.vt ~= FRONT and theirs.vt < till then move(lanes[i], theirs, till) end
+        if theirs and theirs.vt ~= FRONT + later and theirs.vt < till then move(lanes[i], theirs, till) end
     end
     return start
 end

@@ -96,4 +96,54 @@ scripts('fair order', ({ test, shard }) => {
     assert.deepEqual(names.filter((name) => /^(open|turns|models|served|waiting)/.test(name)), []);
     assert.equal((await shard.get('meta')).depth, '0');
   });
+
+  // As the lines of batches are queued (lua/queue/behind.lua).
+  const addLine = (topic, { user = 'alice', weight = 1, max = 256, model = 'default' } = {}) =>
+    shard.call('add', 0, topic, `${user}+`, 'Frontend_1', model, weight, max, tailOf({ user, model }), '', '', '');
+
+  test('a line of a batch waits until nobody else does, of whichever user and however late', async () => {
+    for (let i = 0; i < 5; i++) await addLine(`l${i}`);
+    assert.equal(await claim(), 'l0');
+    for (let i = 0; i < 3; i++) await add(`b${i}`, { user: 'bob' });
+    await add('a');
+    assert.deepEqual((await claims(4)).sort(), ['a', 'b0', 'b1', 'b2']);
+    assert.equal(await claim(), 'l1');
+    await add('c', { user: 'carol' });
+    assert.deepEqual(await claims(5), ['c', 'l2', 'l3', 'l4', null]);
+  });
+
+  test('a line that comes back is the next one of the lines, after all questions', async () => {
+    await addLine('l0');
+    await addLine('m0', { user: 'bob' });
+    assert.equal(await claim(), 'l0');
+    const lease = (await shard.get('t:l0'))['s:1'].split(' ')[1];
+    await add('a');
+    assert.equal(await shard.call('give_back', 'l0', lease), 'ok');
+    assert.deepEqual(await claims(4), ['a', 'l0', 'm0', null]);
+  });
+
+  test('lines of two users take turns, by their weights, and cost neither of them a turn of its questions', async () => {
+    for (let i = 0; i < 40; i++) {
+      await addLine(`l${i}`, { weight: 3 });
+      await addLine(`m${i}`, { user: 'bob' });
+    }
+    const served = await claims(16);
+    const ofAlice = served.filter((topic) => topic.startsWith('l')).length;
+    assert.ok(ofAlice >= 11 && ofAlice <= 13, served.join(' '));
+    await add('c', { user: 'carol' });
+    await add('a');
+    assert.deepEqual((await claims(2)).sort(), ['a', 'c']);
+  });
+
+  test('lines wait outside of the limit of waiting questions, within one of their own', async () => {
+    for (let i = 0; i < 3; i++) assert.match(await addLine(`l${i}`, { max: 3 }), /^ok/);
+    assert.match(await addLine('l3', { max: 3 }), /^waiting/);
+    assert.match(await shard.call('add', 0, 'a', 'alice', 'Frontend_1', 'default', 1, 1, tailOf({ user: 'alice', model: 'default' }), '', '', ''), /^ok/);
+  });
+
+  test('a question for another model of the same engine comes before a line', async () => {
+    await addLine('l', { model: 'big' });
+    await add('a', { model: 'small' });
+    assert.deepEqual([await claim('big,small'), await claim('big,small')], ['a', 'l']);
+  });
 });
