@@ -21,7 +21,7 @@ my %SIZED = map {$_ => 1} qw(text json bytes);
 my %FIXED_MAX = (name => 512, number => 20, digits => 20, flag => 1);
 my %WORD_OF = (
     Lane => [qw(first claim add read slow)],
-    Home => [qw(topic digest space session room evaluation bot engine account nonce key cluster every)],
+    Home => [qw(topic digest space session room evaluation bot engine account owner nonce key cluster every)],
     Nonce => [qw(yes again no)],
     Full => [qw(runs refused)],
 );
@@ -30,7 +30,7 @@ my %WORD_IF_GIVEN = (Durable => [qw(yes no)]);
 # A verb with that home has one of these arguments, from which its shard is known.
 my %HOME_IS_OF = (topic => ['topic', 'claim'], digest => ['digest', 'topic'], space => ['space', 'doc', 'job'],
     session => ['session'], room => ['room'], evaluation => ['evaluation'], key => ['key'], engine => ['engine'],
-    account => ['account']);
+    account => ['account'], owner => ['owner']);
 my $MAX_ARGS = 24; # as many as VERB_COUNT of shared/redis/verb.h can count
 my $UNPACK_FROM = 4; # arguments: fewer are read one by one
 my @PROSE = qw(KEYS Wakes Bound Repeatable);

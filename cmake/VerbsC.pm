@@ -114,7 +114,7 @@ sub start_of {
     return 'start_at_engine(start, in->account, in->engine)' if $home eq 'engine';
     return 'start_at(start, in->digest.n > 0 ? in->digest : in->topic)' if $home eq 'digest' and $is_there{digest};
     my $by = {topic => 'topic', digest => 'topic', space => 'space', session => 'session', room => 'room',
-        evaluation => 'evaluation', key => 'key', account => 'account'}->{$home};
+        evaluation => 'evaluation', key => 'key', account => 'account', owner => 'owner'}->{$home};
     return $by && $is_there{$by} ? "start_at(start, in->$by)" : 'start';
 }
 

@@ -2,7 +2,7 @@
 -- KEYS: that key; of a workflow file wf_files; of rooms, messages, bots and evaluations what lua/bots/restore.lua says:
 --   room:<room>, rooms:<namespace>, rooms_of:<user>, room_members:<room>, messages_of, stored, room_names,
 --   bots:<namespace>, bots_of:<user>, bots_n, evaluation_last:<evaluation>, evaluations_of:<user>, evaluations_open,
---   evaluation_due, evaluations_done.
+--   evaluation_due, evaluations_done; of files files:<account>:<user>, filers:<user>, files_due.
 -- Wakes: nobody.
 -- Bound: one piece: 1 MiB, or one value.
 -- Lane: add.  Home: every.  Nonce: no.  Full: refused.
@@ -15,8 +15,9 @@
 --     value  bytes? 64m  as services/backup/read.lua gives them
 -- Replies: ok | unknown (a type of which nothing is kept)
 local bots = require('bots/restore')
+local files = require('files/files')
 local recommended = require('lookup/recommended')
-local files = require('workflow/files')
+local workflow_files = require('workflow/files')
 local call = redis.call
 local match = string.match
 
@@ -34,7 +35,7 @@ local function restore_stream(turn, key, first, last, on_added)
 end
 
 -- Hashes from which lists and counts are made.
-local HASHES = {room = bots.room, bot = bots.bot, evaluation = bots.evaluation}
+local HASHES = {room = bots.room, bot = bots.bot, evaluation = bots.evaluation, file = files.restore}
 
 local function hook_of(name)
     if name == 'recommendations' then return recommended.restore end
@@ -48,12 +49,15 @@ local function verb(turn, a)
     if expires ~= '' and tonumber(expires) <= turn.now_ms then return 'ok' end
     -- Stops this race: a document is read while its job runs, the job ends, and then it is read as one of the
     -- past. Here it is the document's latest, which restore_document has queued again. A job is one piece.
+    -- Bytes of a file that was created while the backup was made, or deleted.
+    local file = match(name, '^file_bytes:(.*)$')
+    if file and call('EXISTS', turn.prefix .. 'file:' .. file) == 0 then return 'ok' end
     if match(name, '^job:') and call('EXISTS', key) == 1 then return 'ok' end
     if of == 'string' then
         call('SET', key, args[piece_from])
     elseif of == 'hash' and match(name, '^wf_file:') then
         for i = piece_from, piece_to, 2 do
-            if args[i] == 'text' then files.restore(turn, match(name, '^wf_file:(.*)'), args[i + 1]) end
+            if args[i] == 'text' then workflow_files.restore(turn, match(name, '^wf_file:(.*)'), args[i + 1]) end
         end
     elseif of == 'hash' and HASHES[match(name, '^(%a+):')] then
         local fields = {unpack(args, piece_from, piece_to)}

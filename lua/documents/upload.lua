@@ -74,7 +74,7 @@ local function verb(turn, a)
     else
         create_document(turn, space, doc, sha, path)
     end
-    uploads.take(turn, pushed, doc)
+    uploads.take(turn, pushed, P .. 'upload:' .. doc)
     call('HSET', P .. 'doc:' .. doc, 'filename', filename, 'type', content_type, 'kind', kind,
          'size', format('%d', size), 'sha', sha, 'url', url, 'status', 'QUEUED', 'updated', turn.now_text, 'job', job,
          'chars', 0, 'blocks', 0)

@@ -70,9 +70,9 @@ local function drop(turn, doc)
     call('UNLINK', pushed_key(turn, doc))
 end
 
--- The blocks that were pushed as `from` are the bytes of `doc` from here on.
-local function take(turn, from, doc)
-    local pushed, key = pushed_key(turn, from), turn.prefix .. 'upload:' .. doc
+-- The blocks that were pushed as `from` are the list `key` from here on.
+local function take(turn, from, key)
+    local pushed = pushed_key(turn, from)
     call('UNLINK', key)
     call('LPOP', pushed)
     call('RENAME', pushed, key)

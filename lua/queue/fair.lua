@@ -58,7 +58,8 @@ local function enqueue(turn, model, user, topic, at_us, is_front)
     local queue, turns = P .. 'open:' .. model .. ':' .. user, P .. 'turns:' .. model
     -- A topic that has newer Open queries takes the age of what comes back to it.
     call('ZADD', queue, is_front and 'LT' or 'NX', at_us, topic)
-    local new_n, later = nil, behind.later(user)
+    local later = behind.later(user)
+    local new_n
     if is_front then
         new_n = call('ZADD', turns, score_of(FRONT, later), user)
     else

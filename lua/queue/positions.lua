@@ -72,7 +72,8 @@ local function read_users(turn, lane, ends)
     for i = 1, #got, 2 do
         local one = {name = got[i], vt = tonumber(got[i + 1]), topics = {}, at = 1, read = 0}
         local line, till = lane.line, ends[one.name]
-        if one.vt ~= FRONT + behind.later(one.name) and till and till > one.vt then -- charged in another model before it was read
+        -- Charged in another model before it was read.
+        if one.vt ~= FRONT + behind.later(one.name) and till and till > one.vt then
             one.vt, one.is_moved, line = till, true, lane.moved
         end
         lane.by_name[one.name] = one

@@ -40,6 +40,8 @@ static const struct {
     {"evaluation", KIND_COPIED, HOME_ID},
     {"evaluation_text", KIND_LAST, HOME_ID},
     {"evaluation_turns", KIND_LAST, HOME_ID},
+    {"file", KIND_COPIED, HOME_ID},
+    {"file_bytes", KIND_LAST, HOME_ID},
     /* with a document */
     {"upload", KIND_PART},
     {"text", KIND_PART},
@@ -117,6 +119,10 @@ static const struct {
     {"evaluations_of", KIND_DERIVED},
     {"evaluations_open", KIND_DERIVED},
     {"evaluations_done", KIND_DERIVED},
+    /* from files */
+    {"files", KIND_DERIVED},
+    {"filers", KIND_DERIVED},
+    {"files_due", KIND_DERIVED},
     /* not there after a restore */
     {"again", KIND_PASSING}, /* what is not kept ends with its client */
     {"dlv", KIND_PASSING},   /* its message is in the room, and its bot may be asked again */

@@ -27,6 +27,7 @@ struct openai {
     struct list keepers; /* responses/keeper.h */
     unsigned keeper_n;
     bool has_ended; /* the service: its queue goes before it does */
+    struct file_ways *file_ways; /* files/files.h */
 };
 
 static inline struct openai *openai_of(const struct request *r)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * service.c - OpenAI's interface as one of the node's services (services/node/service.h). It comes
  * with the broker, whose queue it is. */
+#include "services/openai/files/files.h"
 #include "services/openai/owed.h"
 #include "services/openai/responses/keeper.h"
 
@@ -20,7 +21,8 @@ size_t openai_body_bytes = OPENAI_BODY_BYTES;
 static bool read_settings(const struct service_process *process, void **ret_settings)
 {
     openai_body_bytes = config_number(process->config, "openai-body-mib") << 20;
-    *ret_settings = NULL;
+    /* Cast away `const`: nobody writes it. */
+    *ret_settings = (void *)process->map;
     return true;
 }
 
@@ -29,6 +31,7 @@ static void *create(struct server *server, struct queue *queue, const void *sett
     struct openai *openai = mem_zeroed(sizeof *openai);
     openai->server = server;
     openai->queue = queue;
+    openai->file_ways = file_ways_create(server->loop, settings);
     return openai;
 }
 
@@ -42,8 +45,10 @@ static void end(void *state)
 
 static void destroy(void *state)
 {
-    owed_fini(state); /* of requests that went with the loop */
-    free(state);
+    struct openai *openai = state;
+    owed_fini(openai); /* of requests that went with the loop */
+    file_ways_destroy(openai->file_ways);
+    free(openai);
 }
 
 const struct service openai_service = {

@@ -3,7 +3,7 @@
 // What stays in Redis once all that a cluster knows is deleted: everything is made by the verbs, then each user, bot,
 // room, document and question of Parley's own goes. A key that a deletion forgets is left over here.
 import assert from 'node:assert/strict';
-import { fillDocuments, fillQueue, fillRest, fillRooms, fillRuns } from '../support/filled.mjs';
+import { fillDocuments, fillFiles, fillQueue, fillRest, fillRooms, fillRuns } from '../support/filled.mjs';
 import { scripts } from '../support/lua.mjs';
 
 // What stays for a while, and why, and what belongs to no user.
@@ -48,10 +48,10 @@ scripts('what deletions leave', ({ test, shard }) => {
     await all(/^ok\n1/, () => ['delete_user', 0, user, `o:${user}`]);
   };
   const fill = async () => {
-    for (const part of [fillQueue, fillRest, fillDocuments, fillRuns, fillRooms]) await part(shard);
+    for (const part of [fillQueue, fillRest, fillDocuments, fillRuns, fillRooms, fillFiles]) await part(shard);
   };
   const forgetAll = async () => {
-    const users = new Set(await found(/^(?:topics|rooms_of|wf_of|bots_of|evaluations_of|docs:o|recommended:[^:]+):(.+)$/));
+    const users = new Set(await found(/^(?:topics|rooms_of|wf_of|bots_of|evaluations_of|filers|docs:o|recommended:[^:]+):(.+)$/));
     assert.ok(users.size >= 6, [...users].join());
     for (const user of users) await forget(user);
     for (const topic of await found(/^t:(ask-.+)$/)) for (let i = 0; i < 2; i++) await shard.call('ask_leave', topic, 0);

@@ -154,6 +154,18 @@ export async function fillRuns(shard) {
   }
 }
 
+// Files of OpenAI's interface, on homes that several shards have.
+export async function fillFiles(shard) {
+  for (let n = 0; n < 9; n++) {
+    const [user, account] = n % 3 ? ['alice', 'F'] : ['acme~bob', 'acme~F'];
+    const owner = createHash('md5').update(`${account} ${user} ${n % 2}`).digest('hex').slice(0, 24), file = createHash('md5').update(`file ${n}`).digest('hex').slice(0, 24);
+    const max = n % 2 ? 1e9 : '';
+    assert.equal(await shard.call('file_begin', 0, owner, account, user, file, 10, max, ''), 'ok');
+    for (let i = 0; i <= n; i++) await shard.cmd('RPUSHX', shard.key(`pushed:${file}`), ANY_BYTES);
+    assert.match(await shard.call('file_store', owner, account, user, file, n % 4 ? 'batch' : 'user_data', '"Ω.jsonl"', 256 * (n + 1), n + 1, n % 5 ? 86_400 : '', max, ''), /^ok/);
+  }
+}
+
 // Rooms with messages of people and bots, bots of each kind, and evaluations in each state, on homes that several shards have.
 export async function fillRooms(shard) {
   const id = (what) => createHash('md5').update(what).digest('hex').slice(0, 24);

@@ -67,6 +67,9 @@ const ROUTES = [
   [/^DELETE \/responses\/[^/]+\/?$/, null], // has no body there
   [/^[A-Z]+ \/responses\/[^/]+(\/cancel)?\/?$/, 'Response', 'ResponseStreamEvent'],
   [/^[A-Z]+ \/embeddings\/?$/, 'CreateEmbeddingResponse'],
+  [/^GET \/files\/?$/, 'ListFilesResponse'],
+  [/^DELETE \/files\/[^/]+\/?$/, 'DeleteFileResponse'],
+  [/^[A-Z]+ \/files(\/[^/]+)?\/?$/, 'OpenAIFile'],
 ];
 
 function routeOf({ method = 'POST', path }) {
