@@ -2,7 +2,8 @@
 -- KEYS: that key; of a workflow file wf_files; of rooms, messages, bots and evaluations what lua/bots/restore.lua says:
 --   room:<room>, rooms:<namespace>, rooms_of:<user>, room_members:<room>, messages_of, stored, room_names,
 --   bots:<namespace>, bots_of:<user>, bots_n, evaluation_last:<evaluation>, evaluations_of:<user>, evaluations_open,
---   evaluation_due, evaluations_done; of files files:<account>:<user>, filers:<user>, files_due.
+--   evaluation_due, evaluations_done; of files files:<account>:<user>, filers:<user>, files_due;
+--   of batches batches:<account>:<user>, batchers:<user>, batches_open, batches_done, turn/due.lua with batches_due.
 -- Wakes: nobody.
 -- Bound: one piece: 1 MiB, or one value.
 -- Lane: add.  Home: every.  Nonce: no.  Full: refused.
@@ -14,6 +15,7 @@
 --   each piece 4000:
 --     value  bytes? 64m  as services/backup/read.lua gives them
 -- Replies: ok | unknown (a type of which nothing is kept)
+local batches = require('batches/batches')
 local bots = require('bots/restore')
 local files = require('files/files')
 local recommended = require('lookup/recommended')
@@ -35,7 +37,8 @@ local function restore_stream(turn, key, first, last, on_added)
 end
 
 -- Hashes from which lists and counts are made.
-local HASHES = {room = bots.room, bot = bots.bot, evaluation = bots.evaluation, file = files.restore}
+local HASHES = {room = bots.room, bot = bots.bot, evaluation = bots.evaluation, file = files.restore,
+    batch = batches.restore}
 
 local function hook_of(name)
     if name == 'recommendations' then return recommended.restore end
@@ -74,6 +77,7 @@ local function verb(turn, a)
             call('RPUSH', key, unpack(args, piece_from + 1, piece_to))
         end
         if match(name, '^evaluation_turns:') then bots.cut_turns(turn, name) end
+        if match(name, '^batch_%l+:') then batches.cut(turn, name) end
         if match(name, '^room_talk:') then bots.talk(turn, name) end
     elseif of == 'stream' then
         restore_stream(turn, key, piece_from, piece_to, hook_of(name))

@@ -35,8 +35,9 @@ local function verb(turn, a)
         return refused
     end
     local f = {
-        id = owner .. '-' .. file, account = account, user = user, purpose = purpose, filename = filename, bytes = bytes,
-        created = turn.now_text, expires = expires_s and format('%d', turn.now_ms + expires_s * 1000) or '',
+        id = owner .. '-' .. file, account = account, user = user, purpose = purpose, filename = filename,
+        bytes = bytes, created = turn.now_text,
+        expires = expires_s and format('%d', turn.now_ms + expires_s * 1000) or '',
     }
     uploads.take(turn, file, files.bytes_key(turn, f.id))
     files.create(turn, f, max_stored and stored.whole(bytes) or 0)

@@ -7,10 +7,11 @@
 --   lookup:<fingerprint>; recommendations, unrecommended, recommenders, recommenders:<account>,
 --   recommended:<account>:<user>, judged:<account>:<user>; of its documents as doc_delete, recent_jobs:<space>,
 --   job:<job>, trash; limit:<what>:<user>, limit:forget:<digest>; tokens:<user>; wf_of:<user> and of its runs as
---   workflow_delete; filers:<user> and of its files as file_delete.
+--   workflow_delete; filers:<user> and of its files as file_delete, batchers:<user> and of its
+--   batches all.
 -- Wakes: nodes that wait for its queries, nodes that watch its documents.
--- Bound: ROWS_MAX rows, where a topic counts as 10, a document as 250, a file as 50; ends with the row that reaches SCAN_BYTES; what
---   one step of delete takes more; RECOMMENDATIONS_N of an account, JOBS_SHOWN jobs, TRASH_N vectors.
+-- Bound: ROWS_MAX rows, where a topic counts as 10, a document as 250, a file or batch as 50; ends with
+--   the row that reaches SCAN_BYTES; what one step of delete takes more; RECOMMENDATIONS_N of an account, JOBS_SHOWN jobs, TRASH_N vectors.
 -- Lane: slow.  Home: every.  Nonce: yes.  Full: runs.  Durable: yes.
 -- Repeatable: yes.
 -- Arguments:
@@ -18,10 +19,11 @@
 --   space  name  of its documents
 -- Replies: replay | ok/is_more (1: call again), then how many went, a line each: topics / parts in topics of others /
 --   queries / lookups / recommendations / documents / jobs / limits / runs of workflows /
---   files
+--   files / batches
 local limiter = require('auth/limiter')
 local elements = require('documents/elements')
 local jobs = require('documents/jobs')
+local batches = require('batches/batches')
 local removal = require('documents/removal')
 local files = require('files/files')
 local run_removal = require('workflow/removal')
@@ -125,16 +127,18 @@ local function drop_runs(turn, user, left, gone)
     end
 end
 
--- Its files, of whichever account.
-local function drop_files(turn, user, left, gone)
+-- Its files, or its batches, of whichever account: `owners` is a set of accounts.
+local function drop_files(turn, user, owners, list_key, drop_id, left)
+    local n = 0
     while left.rows > 0 do
-        local account = call('SRANDMEMBER', turn.prefix .. 'filers:' .. user)
-        if not account then return end
-        for _, id in ipairs(call('ZRANGE', files.list_key(turn, account, user), 0, FILES_N - 1)) do
-            files.drop_id(turn, id, account, user)
-            left.rows, gone.files = left.rows - FILE_ROWS, gone.files + 1
+        local account = call('SRANDMEMBER', turn.prefix .. owners .. user)
+        if not account then return n end
+        for _, id in ipairs(call('ZRANGE', list_key(turn, account, user), 0, FILES_N - 1)) do
+            drop_id(turn, id, account, user)
+            left.rows, n = left.rows - FILE_ROWS, n + 1
         end
     end
+    return n
 end
 
 local function drop_limits(turn, user, gone)
@@ -150,18 +154,20 @@ local function verb(turn, a)
     local P = turn.prefix
     local left = {rows = ROWS_MAX, bytes = SCAN_BYTES}
     local gone = {topics = 0, parts = 0, queries = 0, lookups = 0, recommendations = 0, documents = 0, jobs = 0,
-        limits = 0, runs = 0, files = 0}
+        limits = 0, runs = 0, files = 0, batches = 0}
     leave_topics(turn, user, left, gone)
     if left.rows > 0 and left.bytes > 0 then
         gone.recommendations = recommended.drop_of(turn, user, RECOMMENDATIONS_N)
         left.rows = left.rows - gone.recommendations
         drop_documents(turn, space, left, gone)
         drop_runs(turn, user, left, gone)
-        drop_files(turn, user, left, gone)
+        gone.batches = drop_files(turn, user, 'batchers:', batches.list_key, batches.drop_id, left)
+        gone.files = drop_files(turn, user, 'filers:', files.list_key, files.drop_id, left)
     end
     bounds.note_read(turn, ROWS_MAX - left.rows, SCAN_BYTES - left.bytes)
     local is_more = left.rows <= 0 or left.bytes <= 0 or gone.recommendations > 0 or elements.sweep_space(turn, space)
-        or call('EXISTS', P .. 'topics:' .. user, P .. 'docs:' .. space, P .. 'wf_of:' .. user, P .. 'filers:' .. user) > 0
+        or call('EXISTS', P .. 'topics:' .. user, P .. 'docs:' .. space, P .. 'wf_of:' .. user, P .. 'filers:' .. user,
+                P .. 'batchers:' .. user) > 0
     if not is_more then
         drop_limits(turn, user, gone)
         users.forget(turn, user)
@@ -170,6 +176,7 @@ local function verb(turn, a)
     return concat({
         'ok', is_more and 1 or 0, gone.topics, gone.parts, gone.queries, gone.lookups, gone.recommendations,
         gone.documents, gone.jobs, gone.limits, gone.runs, gone.files,
+        gone.batches,
     }, '\n')
 end
 

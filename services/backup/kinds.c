@@ -42,6 +42,9 @@ static const struct {
     {"evaluation_turns", KIND_LAST, HOME_ID},
     {"file", KIND_COPIED, HOME_ID},
     {"file_bytes", KIND_LAST, HOME_ID},
+    {"batch", KIND_COPIED, HOME_ID},
+    {"batch_output", KIND_LAST, HOME_ID},
+    {"batch_errors", KIND_LAST, HOME_ID},
     /* with a document */
     {"upload", KIND_PART},
     {"text", KIND_PART},
@@ -123,6 +126,12 @@ static const struct {
     {"files", KIND_DERIVED},
     {"filers", KIND_DERIVED},
     {"files_due", KIND_DERIVED},
+    /* from batches */
+    {"batches", KIND_DERIVED},
+    {"batchers", KIND_DERIVED},
+    {"batches_open", KIND_DERIVED},
+    {"batches_due", KIND_DERIVED},
+    {"batches_done", KIND_DERIVED},
     /* not there after a restore */
     {"again", KIND_PASSING}, /* what is not kept ends with its client */
     {"dlv", KIND_PASSING},   /* its message is in the room, and its bot may be asked again */

@@ -19,7 +19,7 @@ static const char *const kinds[] = {
     "Topics",    "SharedTopics", "Queries",    "Lookups", "Recommendations",
     "Documents", "Jobs",         "Limits",     "Runs",    "Files",
     "Messages",  "Bots",         "Evaluations"};
-enum { GONE_MESSAGES = 10, GONE_BOTS, GONE_EVALUATIONS, KIND_N = sizeof kinds / sizeof *kinds };
+enum { GONE_MESSAGES = 11, GONE_BOTS, GONE_EVALUATIONS, KIND_N = sizeof kinds / sizeof *kinds };
 
 /* The first one uses up the request's nonce (Nonce: yes). */
 enum phase { PHASE_ROOMS, PHASE_BOTS, PHASE_EVALUATIONS, PHASE_REST, PHASE_NR };

@@ -14,7 +14,7 @@ import { shardOf, topicOn } from '../support/shards.mjs';
 import { unzip } from '../support/zip.mjs';
 
 const NAMESPACES = { acme: { secret: 'acme-secret', role: 'frontend', namespace: 'acme' }, other: { secret: 'other-secret', role: 'frontend', namespace: 'other' } };
-const KINDS = ['Topics', 'SharedTopics', 'Queries', 'Lookups', 'Recommendations', 'Documents', 'Jobs', 'Limits', 'Runs', 'Files', 'Messages', 'Bots', 'Evaluations'];
+const KINDS = ['Topics', 'SharedTopics', 'Queries', 'Lookups', 'Recommendations', 'Documents', 'Jobs', 'Limits', 'Runs', 'Files', 'Batches', 'Messages', 'Bots', 'Evaluations'];
 const NOTHING = Object.fromEntries(KINDS.map((kind) => [kind, 0]));
 
 suite('users', { args: SLOW_RESCUE, accounts: { ...ACCOUNTS, ...NAMESPACES } }, ({ test, cluster }) => {

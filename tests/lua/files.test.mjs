@@ -82,18 +82,18 @@ scripts('files', ({ cases, test, shard }) => {
 
 flow('files, as many and as large as they may be', async (m) => {
   const [blocks, n] = [m.n(25), m.n(10_000)];
-  await m.expect(/^ok/, ...begin({ bytes: blocks << 20, stored: 1e12, perUser: 1e12 }));
+  await m.expect(/^ok/, 'file_begin', ...begin({ bytes: blocks << 20, stored: 1e12, perUser: 1e12 }).slice(1));
   for (let i = 0; i < blocks; i++) await m.cmd('RPUSHX', m.key('pushed:f1'), 'x'.repeat(1 << 20));
-  await m.expect(/^ok/, ...store({ bytes: blocks << 20, blocks, stored: 1e12, perUser: 1e12 }));
-  await m.expect(/^ok/, ...of('file_show', 'f1'));
-  await m.expect(/^ok/, ...of('file_content', 'f1', {}, blocks - 1));
+  await m.expect(/^ok/, 'file_store', ...store({ bytes: blocks << 20, blocks, stored: 1e12, perUser: 1e12 }).slice(1));
+  await m.expect(/^ok/, 'file_show', ...of('file_show', 'f1').slice(1));
+  await m.expect(/^ok/, 'file_content', ...of('file_content', 'f1', {}, blocks - 1).slice(1));
   for (let i = 0; i < 1000; i++) await m.cmd('HSET', m.key(`file:${OWNER}-x${i}`), ...Object.entries(fields()).flat());
   const many = Array.from({ length: n - 1 }, (_, i) => [i + 1, `${OWNER}-x${i}`]).flat();
   await m.cmd('ZADD', m.key('files:F:alice'), ...many);
-  await m.expect(/^ok/, ...page({ limit: 500 }));
-  await m.expect(/^ok/, ...page({ purpose: 'user_data' }));
-  await m.expect(/^ok/, ...of('file_delete', 'f1'));
+  await m.expect(/^ok/, 'file_list', ...page({ limit: 500 }).slice(1));
+  await m.expect(/^ok/, 'file_list', ...page({ purpose: 'user_data' }).slice(1));
+  await m.expect(/^ok/, 'file_delete', ...of('file_delete', 'f1').slice(1));
   await m.cmd('HSET', m.key(`file:${OWNER}-l`), ...Object.entries(fields()).flat());
   await m.cmd('RPUSH', m.key(`file_bytes:${OWNER}-l`), ...Array(m.n(50_000)).fill('a line'));
-  await m.expect(/^ok/, ...of('file_content', 'l', {}, 0));
+  await m.expect(/^ok/, 'file_content', ...of('file_content', 'l', {}, 0).slice(1));
 });

@@ -8,7 +8,7 @@ import { ALICE, BOB, docId, jobId, keysOf, pushed } from '../support/lua_documen
 const STORED = lines('["42"]', '["hm"]', 'null', 1500, 'E');
 const LATER = 9e12;
 const remove = (user = 'alice') => ['delete_user', 0, user, `o:${user}`];
-const counts = ['topics', 'parts', 'queries', 'lookups', 'recommendations', 'documents', 'jobs', 'limits', 'runs', 'files'];
+const counts = ['topics', 'parts', 'queries', 'lookups', 'recommendations', 'documents', 'jobs', 'limits', 'runs', 'files', 'batches'];
 const gone = (isMore, given = {}) => lines('ok', isMore ? 1 : 0, ...counts.map((name) => given[name] ?? 0));
 const blankOf = (seq, model = 'default') => lines(999 + seq, `Frontend_1 % ${model} 1`, '""', JSON.stringify(model), '{}', '', '""');
 const WHY = 'C "Deleted with the data of its user."';
