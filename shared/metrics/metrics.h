@@ -77,7 +77,7 @@ enum metric_histogram {
         METRIC_HISTOGRAM_NR
 };
 
-enum { METRICS_VERBS_MAX = 192 };
+enum { METRICS_VERBS_MAX = 256 };
 
 /* Counts of one verb: measured from start to reply, which includes the wait for its turn. */
 struct verb_counts {
