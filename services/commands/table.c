@@ -25,6 +25,7 @@
     ROW(show)                                                                                      \
     ROW(top)                                                                                       \
     ROW(audit)                                                                                     \
+    ROW(size)                                                                                      \
     ROW(bench)                                                                                     \
     ROW(extract)                                                                                   \
     ROW(sign)                                                                                      \
