@@ -92,6 +92,14 @@ static void count_machines(const struct size_load *load, double node_cores, doub
     result->shards = shards_for(result->masters);
 }
 
+/* Returns the syncs of so many threads with a shard, in a second (docs/operations/growth.md). */
+static double syncs_per_s(double threads)
+{
+    if (threads <= SIZE_SYNCS_S)
+        return threads;
+    return at_least(threads / SIZE_SYNC_LATEST_S, SIZE_SYNCS_S);
+}
+
 /* Idle threads cost each shard something, and each server costs something for itself. The more
  * there are, the more are needed, which ends, because they cost far less than they carry. */
 static void add_idle(const struct size_load *load, double connections, struct size_result *result)
@@ -99,15 +107,15 @@ static void add_idle(const struct size_load *load, double connections, struct si
     enum { ROUNDS_MAX = 32 };
     const struct size_figures *f = &size_figures;
     double node_work = result->node_cores, redis_work = result->redis_cores;
-    double pairs = 0, before = -1;
-    for (unsigned i = 0; i < ROUNDS_MAX && pairs > before; i++) {
-        before = pairs;
-        result->node_cores = node_work + pairs * f->idle_node_us / US_PER_S;
+    double syncs = 0, before = -1;
+    for (unsigned i = 0; i < ROUNDS_MAX && syncs > before; i++) {
+        before = syncs;
+        result->node_cores = node_work + syncs * f->idle_node_us / US_PER_S;
         result->redis_cores =
             redis_work +
-            (pairs * f->idle_redis_us + (double)result->masters * f->server_redis_us) / US_PER_S;
+            (syncs * f->idle_redis_us + (double)result->masters * f->server_redis_us) / US_PER_S;
         count_machines(load, result->node_cores, result->redis_cores, connections, result);
-        pairs = (double)(result->nodes * result->threads * result->shards);
+        syncs = (double)result->shards * syncs_per_s((double)(result->nodes * result->threads));
     }
 }
 

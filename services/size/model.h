@@ -20,7 +20,7 @@
     ROW(socket_redis_us, 0.5)                                                                      \
     ROW(poll_node_us, 2) /* a parked poll, in a second */                                          \
     ROW(poll_redis_us, 1.7)                                                                        \
-    ROW(idle_node_us, 370) /* a thread and a shard, in a second */                                 \
+    ROW(idle_node_us, 370) /* a sync of a thread with a shard */                                   \
     ROW(idle_redis_us, 770)                                                                        \
     ROW(server_redis_us, 1650)      /* a server of Redis alone, in a second */                     \
     ROW(node_bytes, 20971520)       /* memory of a node that does nothing */                       \
@@ -83,7 +83,9 @@ struct size_result {
 enum {
     SIZE_BUSY_PERCENT = 60,       /* of a core, on average */
     SIZE_CONNECTIONS_MAX = 60000, /* of a node: LimitNOFILE less a reserve */
-    SIZE_SHARDS_MAX = 64
+    SIZE_SHARDS_MAX = 64,
+    SIZE_SYNCS_S = 8,       /* of all threads with a shard, once each has one a second, ... */
+    SIZE_SYNC_LATEST_S = 15 /* ... unless there are so many that one would wait for longer */
 };
 
 const char *size_bound_name(enum size_bound bound);

@@ -60,12 +60,13 @@ describe('parley size', () => {
   it('adds up what a load costs', async () => {
     const { Figures: f, ...result } = await size({ 'questions-per-second': 1000, 'tokens-per-answer': 100, engines: 200, polls: 50, 'stored-questions': 1_000_000, 'spare-nodes': 0 });
     assert.deepEqual([result.Answers, result.Viewers], [5000, 5000]);
-    const pairs = result.Nodes * result.Threads * result.Shards;
+    const threads = result.Nodes * result.Threads;
+    const syncs = result.Shards * Math.max(Math.min(threads, 8), threads / 15);
     const work = (kind) => 1000 * f[`cycle_${kind}_us`] + 100_000 * f[`token_${kind}_us`] + 200 * f[`socket_${kind}_us`] + 50 * f[`poll_${kind}_us`];
     const near = (actual, expected) => assert.ok(Math.abs(actual / expected - 1) < 0.001, `${actual}, not ${expected}`);
-    near(result.NodeCores, (work('node') + pairs * f.idle_node_us) / 1e6);
-    near(result.RedisCores, (work('redis') + pairs * f.idle_redis_us + result.RedisServers * f.server_redis_us) / 1e6);
-    const connections = (f.connections_n * pairs) / result.RedisServers;
+    near(result.NodeCores, (work('node') + syncs * f.idle_node_us) / 1e6);
+    near(result.RedisCores, (work('redis') + syncs * f.idle_redis_us + result.RedisServers * f.server_redis_us) / 1e6);
+    const connections = (f.connections_n * threads * result.Shards) / result.RedisServers;
     near(result.RedisBytes, 1e6 * (f.stored_bytes + (700 / 1024) * f.stored_per_kib_bytes) + result.RedisServers * (f.scripts_bytes + connections * f.connection_bytes));
     near(result.NodeBytes, f.node_bytes + (200 * f.socket_bytes + 50 * f.poll_bytes + 5000 * (f.viewer_bytes + f.answer_bytes)) / result.Nodes);
     near(result.ClientBitsPerSecond, 8 * (1000 * (f.cycle_client_bytes + 1400) + 100_000 * f.token_client_bytes));
