@@ -1,7 +1,7 @@
 -- batches: the batches of OpenAI's interface (/v1/batches), the hash batch:<id> each. An id is "<owner>-<batch>", on
 -- the shard of its files (files/files.lua). The node that holds a batch (turn/leased.lua) reads its input, sends each
--- line as a request of its own, and stores what comes back with batch_put. What is stored of a line, and that it is, change
--- in one step, so whatever node or engine is lost, each line is in the results once. The results are the lists
+-- line as a request of its own, and stores what comes back with batch_put. A line's result and its mark change in one
+-- step, so whatever node or engine is lost, each line is in the results once. The results are the lists
 -- batch_output:<id> and batch_errors:<id>, and become files at the end.
 --   validating -> failed | in_progress -> completed | expired; before the end cancelling -> cancelled
 --     done       lines (from 0) before it are stored
@@ -46,8 +46,8 @@ end
 local function read(turn, id)
     local key = turn.prefix .. 'batch:' .. id
     local b = hashes.fields(key, 'account', 'user', 'status', 'input', 'expires', 'total', 'done', 'at', 'fence',
-                            'node', 'output_n', 'output_bytes',
-                            'errors_n', 'errors_bytes', 'counted', 'is_full', 'taken')
+                            'node', 'output_n', 'output_bytes', 'errors_n', 'errors_bytes',
+                            'counted', 'is_full', 'taken')
     bounds.note_read(turn, 1, 0)
     if not b.account then return nil end
     b.key, b.id, b.whose = key, id, b.account .. ' ' .. b.user

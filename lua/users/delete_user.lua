@@ -11,7 +11,8 @@
 --   batches all.
 -- Wakes: nodes that wait for its queries, nodes that watch its documents.
 -- Bound: ROWS_MAX rows, where a topic counts as 10, a document as 250, a file or batch as 50; ends with
---   the row that reaches SCAN_BYTES; what one step of delete takes more; RECOMMENDATIONS_N of an account, JOBS_SHOWN jobs, TRASH_N vectors.
+--   the row that reaches SCAN_BYTES; what one step of delete takes more; RECOMMENDATIONS_N of an account, JOBS_SHOWN
+--   jobs, TRASH_N vectors.
 -- Lane: slow.  Home: every.  Nonce: yes.  Full: runs.  Durable: yes.
 -- Repeatable: yes.
 -- Arguments:

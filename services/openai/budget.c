@@ -99,11 +99,13 @@ void budget_take(struct budget *budget, struct request *r, struct str id,
 {
     const struct account *account = r->account;
     *budget = (struct budget){.id = id, .is_counted = true};
-    call_budget_take(request_call(r, on_reply), .account = account->name_token, .id = id,
-                     .requests = account->requests_per_minute > 0 ? account->requests_per_minute
-                                                                  : NO_NUMBER,
-                     .tokens = account->tokens_per_day > 0 ? account->tokens_per_day : NO_NUMBER,
-                     .running = account->max_concurrent > 0 ? account->max_concurrent : NO_NUMBER);
+    call_budget_take(
+        request_call(r, on_reply), .account = account->name_token, .id = id,
+        .requests = !r->is_behind && account->requests_per_minute > 0 ? account->requests_per_minute
+                                                                      : NO_NUMBER,
+        .tokens = account->tokens_per_day > 0 ? account->tokens_per_day : NO_NUMBER,
+        .running =
+            !r->is_behind && account->max_concurrent > 0 ? account->max_concurrent : NO_NUMBER);
 }
 
 bool budget_admit(struct budget *budget, struct request *r, enum err error, struct str reply)

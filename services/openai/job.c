@@ -25,6 +25,7 @@
 #include "shared/queue/row.h"
 
 enum {
+    BEHIND_MAX = 256, /* queries of a person that wait behind all others, on a shard */
     HEAD_OF_STREAM_MS = 1000,
     HEAD_MS = 45000,
     TAIL_MAX_BYTES = 64 << 10,
@@ -211,6 +212,19 @@ static struct str request_of(const struct job *job)
     return job->settings.request.at != NULL ? job->settings.request : request_entity(job->r);
 }
 
+/* In the fair order (lua/queue/behind.lua). */
+static struct str user_of(const struct job *job)
+{
+    struct str user = job->settings.person.user_name;
+    struct buf *scratch = &job->r->server->scratch;
+    if (!job->r->is_behind)
+        return user;
+    buf_clear(scratch);
+    buf_put(scratch, user);
+    buf_put_char(scratch, '+');
+    return buf_str(scratch);
+}
+
 static void ask(struct job *job)
 {
     struct request *r = job->r;
@@ -245,10 +259,11 @@ static void ask(struct job *job)
     else
         call_door_ask(request_call(r, on_asked), .topic = job->asked.topic,
                       .asker = str_of(job->asked.asker), .digest = str_of(job->asked.digest),
-                      .user = job->settings.person.user_name, .account = r->account->name_token,
+                      .user = user_of(job), .account = r->account->name_token,
                       .model = buf_str(&model), .weight = r->account->weight_text,
-                      .max_waiting = r->account->max_waiting, .tail = buf_str(&tail),
-                      .request = buf_str(&request), .grant = job->budget.id);
+                      .max_waiting = r->is_behind ? BEHIND_MAX : r->account->max_waiting,
+                      .tail = buf_str(&tail), .request = buf_str(&request),
+                      .grant = job->budget.id);
     buf_fini(&tail);
     buf_fini(&model);
     buf_fini(&request);

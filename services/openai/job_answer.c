@@ -198,6 +198,8 @@ void job_on_head_due(struct deadline *deadline)
     char position[24];
     if (job->is_over || job->stream.is_started)
         return;
+    if (job->r->inner != NULL && !job->settings.is_stream) /* nobody waits for the head */
+        return;
     if (job->follow.skips_position) {
         job->follow.skips_position = false;
         loop_set_deadline(job->r->server->loop, &job->head, JOB_POSITION_MS);

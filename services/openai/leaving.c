@@ -45,7 +45,7 @@ static void put_digest(struct asked *asked, struct request *r, const struct on_b
                        enum openai_api api, struct str form, struct str topic)
 {
     unsigned char bytes[EVP_MAX_MD_SIZE];
-    char route = (char)api;
+    char route = (char)(api + (r->is_behind ? OPENAI_API_NR : 0));
     EVP_MD_CTX *digest = EVP_MD_CTX_new();
     EVP_DigestInit_ex(digest, EVP_sha256(), NULL);
     put_part(digest, r->account->name_token);

@@ -28,6 +28,7 @@ struct openai {
     unsigned keeper_n;
     bool has_ended; /* the service: its queue goes before it does */
     struct file_ways *file_ways; /* files/files.h */
+    struct batches *batches;     /* batches/batches.h */
 };
 
 static inline struct openai *openai_of(const struct request *r)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * service.c - OpenAI's interface as one of the node's services (services/node/service.h). It comes
  * with the broker, whose queue it is. */
+#include "services/openai/batches/batches.h"
 #include "services/openai/files/files.h"
 #include "services/openai/owed.h"
 #include "services/openai/responses/keeper.h"
@@ -32,15 +33,43 @@ static void *create(struct server *server, struct queue *queue, const void *sett
     openai->server = server;
     openai->queue = queue;
     openai->file_ways = file_ways_create(server->loop, settings);
+    openai->batches = batches_create(openai);
     return openai;
 }
 
 static void end(void *state)
 {
     struct openai *openai = state;
+    batches_destroy(openai->batches);
+    openai->batches = NULL;
     openai->has_ended = true;
     owed_fini(openai);
     keepers_fini(openai);
+}
+
+static void on_event(void *state, struct str kind, struct lines *rest)
+{
+    const struct openai *openai = state;
+    (void)kind; /* there is one */
+    batches_on_event(openai->batches, rest);
+}
+
+static void on_up(void *state, unsigned shard)
+{
+    const struct openai *openai = state;
+    leases_on_up(&openai->batches->leases, shard);
+}
+
+static void before_flush(void *state)
+{
+    const struct openai *openai = state;
+    leases_before_flush(&openai->batches->leases);
+}
+
+static void drain(void *state)
+{
+    const struct openai *openai = state;
+    leases_drain(&openai->batches->leases);
 }
 
 static void destroy(void *state)
@@ -57,8 +86,13 @@ const struct service openai_service = {
     .comes_with = "broker",
     .groups = (const struct config_group *const[]){&options, NULL},
     .routes = openai_routes,
+    .events = (const char *const[]){"batch", NULL},
     .read = read_settings,
     .create = create,
     .end = end,
     .destroy = destroy,
+    .on_event = on_event,
+    .on_up = on_up,
+    .before_flush = before_flush,
+    .drain = drain,
 };

@@ -16,9 +16,8 @@ enum { ROUNDS_MAX = 300, PLACE_BYTES = 64 };
 
 /* First in the order of the reply of delete_user. */
 static const char *const kinds[] = {
-    "Topics",    "SharedTopics", "Queries",    "Lookups", "Recommendations",
-    "Documents", "Jobs",         "Limits",     "Runs",    "Files",
-    "Messages",  "Bots",         "Evaluations"};
+    "Topics", "SharedTopics", "Queries", "Lookups", "Recommendations", "Documents", "Jobs",
+    "Limits", "Runs",         "Files",   "Batches", "Messages",        "Bots",      "Evaluations"};
 enum { GONE_MESSAGES = 11, GONE_BOTS, GONE_EVALUATIONS, KIND_N = sizeof kinds / sizeof *kinds };
 
 /* The first one uses up the request's nonce (Nonce: yes). */

@@ -13,5 +13,8 @@
  * size counted for one topic. Nothing is counted for an account that has neither. */
 uint64_t storage_limit_of_account(const struct request *r);
 uint64_t storage_limit_of_user(const struct request *r);
+/* The same of an account without a request, on a cluster of `shard_n` shards. */
+uint64_t storage_limit_for(const struct account *account, unsigned shard_n);
+uint64_t storage_limit_for_user(const struct account *account, unsigned shard_n);
 
 #endif

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { assertOk, eventually, makeFolder, RedisClient, runParley, startCluster, startRedis } from '../support/harness.mjs';
 import { uploadIndexed } from '../support/documents.mjs';
-import { add, ANY_BYTES, complete, fillDocuments, fillFiles, fillQueue, fillRest, fillRooms, fillRuns, take } from '../support/filled.mjs';
+import { add, ANY_BYTES, complete, fillBatches, fillDocuments, fillFiles, fillQueue, fillRest, fillRooms, fillRuns, take } from '../support/filled.mjs';
 import { ALICE, BOB, docId, Indexer, shaOf, upload } from '../support/lua_documents.mjs';
 import { assertWhole, kept, openShard, snapshot } from '../support/keyspace.mjs';
 import { answer, began, stepped } from '../support/lua_workflow.mjs';
@@ -62,6 +62,7 @@ describe('a backup of a quiet cluster', () => {
     await fillRuns(source);
     await fillRooms(source);
     await fillFiles(source);
+    await fillBatches(source);
     const before = await snapshot(source.redis);
     assertWhole(before);
     const words = new Set([...before.keys()].map((name) => name.split(':')[0]));

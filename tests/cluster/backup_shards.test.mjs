@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { assertOk, assertProblem, eventually, makeFolder, newNonce, RedisClient, runParley, startCluster, startProcess, startRedis } from '../support/harness.mjs';
 import { uploadIndexed } from '../support/documents.mjs';
-import { add, complete, fillDocuments, fillFiles, fillQueue, fillRest, fillRooms, fillRuns, take } from '../support/filled.mjs';
+import { add, complete, fillBatches, fillDocuments, fillFiles, fillQueue, fillRest, fillRooms, fillRuns, take } from '../support/filled.mjs';
 import { assertWhole, assertWholeShards, DATA_VERSION, kept, mergedShards, openShard, snapshot } from '../support/keyspace.mjs';
 import { Indexer, shaOf, upload } from '../support/lua_documents.mjs';
 import { PREFIX, random } from '../support/lua.mjs';
@@ -72,6 +72,7 @@ describe('a backup that is restored with another number of shards', () => {
     await fillRuns(shard);
     await fillRooms(shard);
     await fillFiles(shard);
+    await fillBatches(shard);
     before1 = await snapshot(source);
     assertWhole(before1);
     await done(backup(source, file));

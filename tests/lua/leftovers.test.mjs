@@ -3,7 +3,7 @@
 // What stays in Redis once all that a cluster knows is deleted: everything is made by the verbs, then each user, bot,
 // room, document and question of Parley's own goes. A key that a deletion forgets is left over here.
 import assert from 'node:assert/strict';
-import { fillDocuments, fillFiles, fillQueue, fillRest, fillRooms, fillRuns } from '../support/filled.mjs';
+import { fillBatches, fillDocuments, fillFiles, fillQueue, fillRest, fillRooms, fillRuns } from '../support/filled.mjs';
 import { scripts } from '../support/lua.mjs';
 
 // What stays for a while, and why, and what belongs to no user.
@@ -33,7 +33,7 @@ const STAYS = {
   wf_files: 'the same',
 };
 // Of these fields none is left.
-const COUNTS = ['stored', 'waiting', 'shares', 'depths', 'models', 'messages_of', 'names_n', 'room_names', 'room_looks', 'rooms_n', 'bots_n', 'dlv_n', 'dlv_of', 'wf_open', 'evaluations_open', 'lookup_alias'];
+const COUNTS = ['stored', 'waiting', 'shares', 'depths', 'models', 'messages_of', 'names_n', 'room_names', 'room_looks', 'rooms_n', 'bots_n', 'dlv_n', 'dlv_of', 'wf_open', 'evaluations_open', 'batches_open', 'lookup_alias'];
 
 scripts('what deletions leave', ({ test, shard }) => {
   const found = async (pattern) => (await shard.names()).flatMap((name) => pattern.exec(name)?.[1] ?? []);
@@ -48,10 +48,10 @@ scripts('what deletions leave', ({ test, shard }) => {
     await all(/^ok\n1/, () => ['delete_user', 0, user, `o:${user}`]);
   };
   const fill = async () => {
-    for (const part of [fillQueue, fillRest, fillDocuments, fillRuns, fillRooms, fillFiles]) await part(shard);
+    for (const part of [fillQueue, fillRest, fillDocuments, fillRuns, fillRooms, fillFiles, fillBatches]) await part(shard);
   };
   const forgetAll = async () => {
-    const users = new Set(await found(/^(?:topics|rooms_of|wf_of|bots_of|evaluations_of|filers|docs:o|recommended:[^:]+):(.+)$/));
+    const users = new Set(await found(/^(?:topics|rooms_of|wf_of|bots_of|evaluations_of|filers|batchers|docs:o|recommended:[^:]+):(.+)$/));
     assert.ok(users.size >= 6, [...users].join());
     for (const user of users) await forget(user);
     for (const topic of await found(/^t:(ask-.+)$/)) for (let i = 0; i < 2; i++) await shard.call('ask_leave', topic, 0);

@@ -166,6 +166,26 @@ export async function fillFiles(shard) {
   }
 }
 
+// Batches in each state, on the homes of their files.
+export async function fillBatches(shard) {
+  for (let n = 0; n < 8; n++) {
+    const [user, account] = n % 3 ? ['alice', 'F'] : ['acme~bob', 'acme~F'];
+    const owner = createHash('md5').update(`${account} ${user} batches`).digest('hex').slice(0, 24), id = createHash('md5').update(`batch ${n}`).digest('hex').slice(0, 24);
+    assert.equal(await shard.call('file_begin', 0, owner, account, user, id, 10, '', ''), 'ok');
+    await shard.cmd('RPUSHX', shard.key(`pushed:${id}`), '{}');
+    assert.match(await shard.call('file_store', owner, account, user, id, 'batch', '"in"', 2, 1, '', '', ''), /^ok/);
+    assert.match(await shard.call('batch_create', 0, owner, account, user, id, id, '/v1/chat/completions', '{"a":"Ω"}', 86_400), /^ok/);
+    if (n % 4 === 0) continue;
+    for (const [taken, fence] of (await shard.call('batch_take', 20)).split('\n').flatMap((word, i, all) => (i % 4 ? [] : [[word, all[i + 1]]]))) {
+      const batch = taken.split('-')[1], put = (line, kind) => shard.call('batch_put', taken.split('-')[0], batch, fence, '', 1e9, '', line, 10 * line, kind, `${kind} ${line} Ω\n`);
+      assert.match(await shard.call('batch_check', taken.split('-')[0], batch, fence, 3, ''), /^ok/);
+      for (const line of [0, 2]) assert.match(await put(line, line ? 'error' : 'output'), /^ok/);
+      if (n % 4 === 1) assert.match(await put(1, 'output'), /^ok\ncompleted/);
+      if (n % 4 === 2) assert.match(await shard.call('batch_end', taken.split('-')[0], batch, fence, 'cancelled', ''), /^ok/);
+    }
+  }
+}
+
 // Rooms with messages of people and bots, bots of each kind, and evaluations in each state, on homes that several shards have.
 export async function fillRooms(shard) {
   const id = (what) => createHash('md5').update(what).digest('hex').slice(0, 24);

@@ -67,6 +67,8 @@ const ROUTES = [
   [/^DELETE \/responses\/[^/]+\/?$/, null], // has no body there
   [/^[A-Z]+ \/responses\/[^/]+(\/cancel)?\/?$/, 'Response', 'ResponseStreamEvent'],
   [/^[A-Z]+ \/embeddings\/?$/, 'CreateEmbeddingResponse'],
+  [/^GET \/batches\/?$/, 'ListBatchesResponse'],
+  [/^[A-Z]+ \/batches(\/[^/]+(\/cancel)?)?\/?$/, 'Batch'],
   [/^GET \/files\/?$/, 'ListFilesResponse'],
   [/^DELETE \/files\/[^/]+\/?$/, 'DeleteFileResponse'],
   [/^[A-Z]+ \/files(\/[^/]+)?\/?$/, 'OpenAIFile'],

@@ -27,6 +27,11 @@ static h2o_req_t *record_of(const struct inner_call *call)
         h2o_add_header_by_str(&h2o->pool, &h2o->headers, H2O_STRLIT("x-request-id"), 0, NULL,
                               id.base, id.len);
     }
+    if (call->user.n > 0) {
+        h2o_iovec_t user = copy(&h2o->pool, call->user);
+        h2o_add_header_by_str(&h2o->pool, &h2o->headers, H2O_STRLIT("x-parley-user"), 0, NULL,
+                              user.base, user.len);
+    }
     if (call->takes_events)
         h2o_add_header_by_str(&h2o->pool, &h2o->headers, H2O_STRLIT("accept"), 0, NULL,
                               H2O_STRLIT("text/event-stream"));
@@ -50,6 +55,7 @@ void inner_start(struct inner *inner, struct server *server, const struct inner_
     if (!is_admitted(r, call->account))
         abort();
     r->account = call->account;
+    r->is_behind = call->is_behind;
     r->peer = request_copy(r, call->peer);
     request_admit(r);
 }

@@ -32,10 +32,12 @@ struct inner_call {
     const struct account *account;
     struct str peer; /* the address of its client */
     struct str id;   /* X-Request-Id; n == 0: a new one */
+    struct str user; /* X-Parley-User, the person it asks for; n == 0: none */
     const char *method;
     struct str target; /* path and query */
     struct str body;   /* n == 0: none */
     bool takes_events; /* its owner has on_event and on_end */
+    bool is_behind;    /* its queries wait behind all others */
 };
 
 /* Copies what `call` points to, except the account. A route that does not exist, or that does

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+//
+// Batches at /v1/batches, by OpenAI's own client: each line is answered once, behind the questions of people; lines with
+// faults, cancelling, and what one may see.
+import assert from 'node:assert/strict';
+import OpenAI, { BadRequestError, ConflictError, NotFoundError } from 'openai';
+import { ended, ENDPOINT, isThere, lineOf, linesOf, looping, MODEL, resultsOf, start, upload } from '../support/batches.mjs';
+import { ACCOUNTS, assertOk, eventually, suite } from '../support/harness.mjs';
+import { ask, engineOf, fits, tokenOf } from '../support/openai.mjs';
+
+const accounts = { ...ACCOUNTS, Daily: { secret: 'daily', role: 'user', tokens_per_day: 20, requests_per_minute: 1, max_concurrent: 1 } };
+
+suite('batches', { accounts }, ({ test, cluster }) => {
+  const clientOf = async (as = 'User_1', node = 0, defaultHeaders = {}) => new OpenAI({ baseURL: `${cluster.pick(node).url}/v1`, apiKey: await tokenOf(cluster, as), maxRetries: 0, defaultHeaders });
+  const withEngines = async (n, options, use) => {
+    const engines = Array.from({ length: n }, (_, i) => looping(cluster, { ...options, node: i % 2 }));
+    try {
+      await isThere(cluster, await clientOf());
+      return await use(engines);
+    } finally {
+      await Promise.all(engines.map((engine) => engine.stop()));
+    }
+  };
+
+  test("OpenAI's client runs one on any node: each line is answered once", () => withEngines(2, {}, async () => {
+    const [here, there] = [await clientOf(), await clientOf('User_1', 1)];
+    const batch = await start(here, linesOf(300), { metadata: { name: 'ä' } });
+    assert.deepEqual([batch.status, batch.endpoint, batch.metadata, batch.expires_at - batch.created_at], ['validating', ENDPOINT, { name: 'ä' }, 86_400]);
+    const done = await ended(there, batch.id);
+    assert.equal(done.errors, undefined, JSON.stringify(done.errors));
+    assert.deepEqual([done.status, done.request_counts, done.error_file_id], ['completed', { total: 300, completed: 300, failed: 0 }, undefined]);
+    const results = await resultsOf(there, done.output_file_id);
+    assert.equal(results.size, 300);
+    for (let i = 0; i < 300; i++) assert.equal(results.get(`line-${i}`).response.body.choices[0].message.content, `Question ${i}`);
+    const file = await there.files.retrieve(done.output_file_id);
+    assert.deepEqual([file.purpose, file.filename], ['batch_output', `${batch.id}_output.jsonl`]);
+    assert.deepEqual((await here.batches.list()).data.map(({ id }) => id), [batch.id]);
+    fits('ListBatchesResponse', assertOk(await ask(cluster, 'GET', '/v1/batches', { as: 'User_1' })));
+    await assert.rejects(here.batches.cancel(batch.id), ConflictError);
+  }));
+
+  test('lines with faults fail it before anything is asked, each with its place', () => withEngines(1, {}, async ([{ asked }]) => {
+    const client = await clientOf();
+    const before = asked.length;
+    const faults = [
+      ['{', 'invalid_json_line'],
+      ['[]', 'invalid_json_line'],
+      [{ ...lineOf(1), custom_id: undefined }, 'missing_required_parameter'],
+      [lineOf(2, { custom_id: 'same' }), undefined],
+      [lineOf(3, { custom_id: 'sam\u0065' }), 'duplicate_custom_id'],
+      [lineOf(4, { method: 'GET' }), 'invalid_method'],
+      [lineOf(5, { url: '/v1/embeddings' }), 'mismatched_url'],
+      [lineOf(6, { url: `/openai${ENDPOINT}` }), undefined],
+      [lineOf(7, { body: 1 }), 'missing_required_parameter'],
+      [lineOf(8, {}, { stream: true }), 'invalid_value'],
+      [lineOf(9, {}, { model: 'nobody-has-it' }), 'model_not_found'],
+      [lineOf(10, {}, { model: undefined }), 'missing_required_parameter'],
+      ['', undefined],
+      [`${'['.repeat(100_000)}${']'.repeat(100_000)}`, 'invalid_json_line'],
+      ['x'.repeat(5 << 20), 'line_too_long'],
+      [lineOf(11), undefined],
+    ];
+    const batch = await ended(client, (await start(client, faults.map(([line]) => line))).id);
+    assert.equal(batch.status, 'failed');
+    const expected = faults.flatMap(([, code], i) => (code ? [[i + 1, code]] : []));
+    assert.deepEqual(batch.errors.data.map(({ line, code }) => [line, code]), expected);
+    const empty = await ended(client, (await start(client, [''])).id);
+    assert.deepEqual([empty.status, empty.errors.data[0].code], ['failed', 'empty_file']);
+    assert.equal(asked.length, before);
+  }));
+
+  test('a line that an engine refuses is in the error file, and the others are answered', () => withEngines(1, {}, async () => {
+    const client = await clientOf();
+    const batch = await ended(client, (await start(client, [lineOf(0), lineOf(1, {}, { messages: [] }), lineOf(2)])).id);
+    assert.deepEqual([batch.status, batch.request_counts], ['completed', { total: 3, completed: 2, failed: 1 }]);
+    assert.deepEqual([...(await resultsOf(client, batch.output_file_id)).keys()].toSorted(), ['line-0', 'line-2']);
+    const [[name, { response }]] = await resultsOf(client, batch.error_file_id);
+    assert.deepEqual([name, response.status_code], ['line-1', 400]);
+  }));
+
+  test('one that is cancelled keeps what was answered, and its lines are no longer asked', async () => {
+    const client = await clientOf();
+    let answered = 0;
+    const never = new Promise(() => {});
+    const engine = looping(cluster, { delay: () => (answered++ < 5 ? 0 : Promise.race([never, new Promise((resolve) => setTimeout(resolve, 3000))])) });
+    await isThere(cluster, client);
+    const { id } = await start(client, linesOf(50));
+    await eventually(async () => (await client.batches.retrieve(id)).request_counts.completed >= 5, { what: 'five lines are answered' });
+    const cancelling = await client.batches.cancel(id);
+    assert.ok(['cancelling', 'cancelled'].includes(cancelling.status));
+    const batch = await ended(client, id);
+    assert.equal(batch.status, 'cancelled');
+    const results = await resultsOf(client, batch.output_file_id);
+    assert.equal(results.size, batch.request_counts.completed);
+    assert.ok(results.size >= 5 && results.size < 50);
+    await eventually(async () => (await cluster.request('GET', '/api/status', { as: 'Operator_1' })).json.Depth === 0, { what: 'no line waits any more' });
+    await engine.stop();
+  });
+
+  test('one whose file is deleted fails with what it has', async () => {
+    const client = await clientOf();
+    await engineOf(cluster, { models: MODEL, apis: 'chat' }).then((engine) => engine.parked.abort());
+    const input = await upload(client, linesOf(600));
+    const { id } = await client.batches.create({ input_file_id: input.id, endpoint: ENDPOINT, completion_window: '24h' });
+    await eventually(async () => (await client.batches.retrieve(id)).status === 'in_progress', { what: 'it is in progress' });
+    await client.files.delete(input.id);
+    await withEngines(2, {}, async () => {
+      const batch = await ended(client, id);
+      assert.ok(['failed', 'completed'].includes(batch.status), batch.status); // what was read before is answered
+      assert.equal((await resultsOf(client, batch.output_file_id)).size, batch.request_counts.completed);
+    });
+  });
+
+  test('nobody else sees it, and what is wrong creates nothing', async () => {
+    const client = await clientOf();
+    const input = await upload(client, linesOf(1));
+    const good = { input_file_id: input.id, endpoint: ENDPOINT, completion_window: '24h' };
+    const other = await client.files.create({ file: new File(['{}'], 'x'), purpose: 'user_data' });
+    const stranger = await clientOf('User_2');
+    for (const [by, body] of [[stranger, good], [client, { ...good, input_file_id: other.id }], [client, { ...good, endpoint: '/v1/models' }], [client, { ...good, completion_window: '1h' }], [client, { ...good, input_file_id: 'x' }], [client, { ...good, metadata: { a: 1 } }]]) await assert.rejects(by.batches.create(body), BadRequestError);
+    const { id } = await client.batches.create(good);
+    await assert.rejects(stranger.batches.retrieve(id), NotFoundError);
+    await assert.rejects(stranger.batches.cancel(id), NotFoundError);
+    assert.ok(!(await stranger.batches.list()).data.some((batch) => batch.id === id));
+    const [ann, ben] = await Promise.all(['ann', 'ben'].map((name) => clientOf('Frontend_1', 0, { 'x-parley-user': name })));
+    await withEngines(1, {}, async () => {
+      const hers = await ended(ann, (await start(ann, linesOf(3))).id);
+      assert.equal(hers.status, 'completed');
+      await assert.rejects(ben.batches.retrieve(hers.id), NotFoundError);
+      await assert.rejects(ben.files.content(hers.output_file_id), NotFoundError);
+      assert.equal((await ended(client, id)).status, 'completed');
+    });
+  });
+
+  test('its lines count for the tokens of the day, and wait for the next one; not for requests a minute or at a time', () => withEngines(1, {}, async () => {
+    const client = await clientOf('Daily');
+    const { id } = await start(client, linesOf(12));
+    await eventually(async () => (await client.batches.retrieve(id)).request_counts.completed >= 4, { what: 'four lines are answered' });
+    const usage = assertOk(await ask(cluster, 'GET', '/api/usage', { as: 'Daily' })).accounts[0];
+    assert.ok(usage.tokens_per_day.used >= 20, JSON.stringify(usage));
+    const { status, request_counts: counts } = await client.batches.retrieve(id);
+    assert.equal(status, 'in_progress');
+    assert.ok(counts.completed < 12);
+    await client.batches.cancel(id);
+    assert.equal((await ended(client, id)).status, 'cancelled');
+  }));
+});
