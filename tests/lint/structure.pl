@@ -38,6 +38,7 @@ my @known = (
     'shared/embed: embed embed_read embed_server',
     'shared/extract: extract extract_csv extract_docx extract_eml extract_epub extract_html extract_json extract_odf '
         . 'extract_pptx extract_rtf extract_xlsx extract_xml office office_finish docx_body',
+    'services/openai/batches: feeder batches check input line',
     'shared/http/client: client client_call',
     'shared/http/websocket: websocket websocket_messages websocket_pump',
     'shared/http/wire: connection connection_head connection_read connection_idle connection_tls streams',

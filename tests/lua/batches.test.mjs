@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Batches of OpenAI's interface: each line's result is stored once, whoever stores it and however often; how a batch ends,
+// Batches of OpenAI's interface: each line's result is stored once, however many nodes store it, and however often; how a batch ends,
 // who may see it, and what is left of it.
 import assert from 'node:assert/strict';
 import { flow, lines, scripts } from '../support/lua.mjs';

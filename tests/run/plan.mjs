@@ -43,7 +43,7 @@ const NEW_CLIENTS = ['http/openai_clients', 'documents/mcp_conformance'];
 // Nightly: programs of others that are large.
 const TOOLS = ['http/anthropic_claude', 'http/openai_codex', 'http/openai_llama', 'http/openai_opencode'];
 // Nightly, with ten times the kills and restarts, or the answers.
-const CHAOS = ['cluster/chaos', 'cluster/rolling', 'cluster/tokens'];
+const CHAOS = ['cluster/chaos', 'cluster/rolling', 'cluster/tokens', 'cluster/batches'];
 // Nightly, with the Debian package, which is built from the sources that would be released.
 const RELEASE = 'cluster/release';
 const NIGHTLY_FUZZ_SECONDS = 60;

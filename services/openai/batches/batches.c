@@ -64,7 +64,7 @@ static void drop(struct lease *lease)
     feeder_drop(feeder_of(lease));
 }
 
-/* What its lines have asked is taken over by the next node, which sends the same requests. */
+/* The next node sends the same requests, which take over the queries of its lines. */
 static enum lease_use use_of(struct lease *lease)
 {
     const struct feeder *feeder = feeder_of(lease);

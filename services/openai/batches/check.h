@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * check: what is wrong with the lines of a batch, before any of them is sent: each line alone, and
+ * check: finds faults in the lines of a batch, before any of them is sent: each line alone, and
  * its custom_id among the others. In its owner, on the loop's thread.
  */
 #ifndef PARLEY_SERVICES_OPENAI_BATCH_CHECK_H

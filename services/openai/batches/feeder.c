@@ -8,6 +8,7 @@
 #include "shared/base/clock.h"
 #include "shared/base/log.h"
 #include "shared/base/mem.h"
+#include "shared/base/sm.h"
 #include "shared/http/access/gate.h"
 
 #include <stdlib.h>
@@ -19,10 +20,21 @@ enum {
     PUT_MAX = 64,              /* results of one call: lua/batches/batch_put.lua */
     PUT_MAX_BYTES = 4 << 20,   /* of them; one at least */
     TICK_MS = 1000,
-    LOOK_MS = 15000, /* whether it was cancelled, while nothing is stored */
+    ASK_MS = 15000, /* whether it was cancelled, while nothing is stored */
 };
 
-static void work(struct feeder *f);
+static const struct sm_state states[] = {
+    [FEEDER_LOADING] = {"LOADING", SM(FEEDER_CHECKING) | SM(FEEDER_FEEDING)},
+    [FEEDER_CHECKING] = {"CHECKING", SM(FEEDER_FEEDING) | SM(FEEDER_ENDING)},
+    [FEEDER_FEEDING] = {"FEEDING", SM(FEEDER_ENDING)},
+    [FEEDER_ENDING] = {"ENDING", SM(FEEDER_ENDING)},
+};
+static const struct sm sm = SM_OF("feeder", states);
+
+static void move(struct feeder *f, enum feeder_state to)
+{
+    f->state = sm_move(&sm, f->sm_id, f->state, to);
+}
 
 static struct loop *loop_of(const struct feeder *f)
 {
@@ -78,7 +90,7 @@ static void on_ended(struct call *call, enum err error, struct str reply)
 static void end_batch(struct feeder *f)
 {
     struct buf errors;
-    f->state = FEEDER_ENDING;
+    move(f, FEEDER_ENDING);
     free_lines(f);
     if (call_is_under_way(&f->put_call) || call_is_under_way(&f->call))
         return;
@@ -151,7 +163,7 @@ static void on_checked(struct call *call, enum err error, struct str reply)
         input_fini(&f->input);
         input_init(&f->input, 0);
         f->is_read = false;
-        f->state = FEEDER_FEEDING;
+        move(f, FEEDER_FEEDING);
         feeder_wake(f, 0);
     } else if (is_held && str_eq(status, STR("cancelling"))) {
         feeder_cancel(f);
@@ -332,7 +344,7 @@ static void on_put(struct call *call, enum err error, struct str reply)
     if (error != ERR_OK) {
         list_for_each (struct line, line, &f->lines, link)
             if (line->state == LINE_STORING)
-                line->state = LINE_ANSWERED;
+                line_move(line, LINE_ANSWERED);
         feeder_wake(f, TICK_MS);
         return;
     }
@@ -346,7 +358,7 @@ static void on_put(struct call *call, enum err error, struct str reply)
     list_for_each (struct line, line, &f->lines, link)
         if (line->state == LINE_STORING)
             line_free(line);
-    f->looked_ms = clock_mono_ms();
+    f->asked_ms = clock_mono_ms();
     f->is_cancelled |= str_eq(status, STR("cancelling"));
     feeder_wake(f, 0);
 }
@@ -375,7 +387,7 @@ static void store_lines(struct feeder *f, const struct account *account)
             break;
         put_batch_put_result(&verb, .line = line->number, .ends = line->ends,
                              .kind = kinds[line->kind], .text = buf_str(&line->result));
-        line->state = LINE_STORING;
+        line_move(line, LINE_STORING);
         bytes += line->result.n;
         n++;
     }
@@ -384,7 +396,7 @@ static void store_lines(struct feeder *f, const struct account *account)
 
 /* --- loading ---------------------------------------------------------------------------------- */
 
-static void on_looked(struct call *call, enum err error, struct str reply)
+static void on_asked(struct call *call, enum err error, struct str reply)
 {
     struct feeder *f = container_of(call, struct feeder, call);
     struct lines lines = lines_of(reply);
@@ -392,7 +404,7 @@ static void on_looked(struct call *call, enum err error, struct str reply)
         feeder_drop(f);
         return;
     }
-    f->looked_ms = clock_mono_ms();
+    f->asked_ms = clock_mono_ms();
     f->is_cancelled |= error == ERR_OK && str_eq(lines_next(&lines), STR("cancelling"));
     feeder_wake(f, 0);
 }
@@ -418,8 +430,8 @@ static void on_loaded(struct call *call, enum err error, struct str reply)
     struct str status = lines_next(&lines);
     f->endpoint = str_copy(lines_next(&lines));
     f->input_file = str_copy(lines_next(&lines));
-    f->looked_ms = clock_mono_ms();
-    f->expires_ms = f->looked_ms + lines_next_u64(&lines);
+    f->asked_ms = clock_mono_ms();
+    f->expires_ms = f->asked_ms + lines_next_u64(&lines);
     (void)lines_next(&lines); /* how many lines */
     f->next = lines_next_u64(&lines);
     input_init(&f->input, lines_next_u64(&lines));
@@ -429,7 +441,7 @@ static void on_loaded(struct call *call, enum err error, struct str reply)
         f->stored[f->stored_n++] = lines_next_u64(&lines);
     }
     f->is_cancelled |= str_eq(status, STR("cancelling"));
-    f->state = str_eq(status, STR("validating")) ? FEEDER_CHECKING : FEEDER_FEEDING;
+    move(f, str_eq(status, STR("validating")) ? FEEDER_CHECKING : FEEDER_FEEDING);
     feeder_wake(f, 0);
 }
 
@@ -451,8 +463,8 @@ static void work_on_lines(struct feeder *f)
         feed_lines(f);
     else if (f->line_n == 0 && !call_is_under_way(&f->put_call))
         fail(f, "input_file_changed", "The input file has fewer lines than before.");
-    if (now_ms >= f->looked_ms + LOOK_MS && !call_is_under_way(&f->call))
-        load(f, on_looked);
+    if (now_ms >= f->asked_ms + ASK_MS && !call_is_under_way(&f->call))
+        load(f, on_asked);
 }
 
 static void work(struct feeder *f)
@@ -484,6 +496,7 @@ void feeder_start(struct batches *all, struct str id, uint64_t fence, struct str
         return;
     struct feeder *f = mem_zeroed(sizeof *f);
     f->all = all;
+    f->sm_id = sm_number();
     f->account = str_copy(account);
     f->user = str_copy(user);
     f->tick.on_expire = on_tick;

@@ -2,10 +2,10 @@
  *
  * feeder: works on one batch while this node holds it (batches.h).
  *
- *   LOADING --validating--> CHECKING --its lines are good--> FEEDING --the last line is stored--> over
- *      |                        '--errors: the batch has failed--> over                 |
- *      '--in progress, where its former node has stopped--> FEEDING                     |
- *      '--cancelled, or its input is gone--> ENDING --> over <--------------------------'
+ *   LOADING --validating--> CHECKING --its lines are good--> FEEDING --the last is stored--> over
+ *      |                        '--errors: the batch has failed--> over            |
+ *      '--in progress, where its former node has stopped--> FEEDING                |
+ *   cancelled, or its input is gone: ENDING --> over <-----------------------------'
  *
  * On the loop's thread; frees itself when the batch is over, or another node has it.
  */
@@ -22,6 +22,7 @@ struct feeder {
     struct batches *all;
     struct lease lease;
     enum feeder_state state;
+    uint64_t sm_id;             /* for the log of its states */
     struct call call, put_call; /* one of each at a time */
     struct deadline tick;
     char owner[FILE_OWNER_CHARS + 1], batch[BATCH_ID_CHARS + 1];
@@ -35,7 +36,7 @@ struct feeder {
     uint64_t next;    /* the number of the next line, from 0 */
     uint64_t *stored; /* numbers of later lines that are stored already */
     size_t stored_n;
-    uint64_t expires_ms, looked_ms; /* of the loop's clock */
+    uint64_t expires_ms, asked_ms;  /* of the loop's clock */
     const char *fault_code, *fault; /* why it fails; NULL: it does not */
     bool is_cancelled, is_expired, is_full, is_read;
 };
@@ -48,7 +49,7 @@ void feeder_cancel(struct feeder *feeder);
 
 /* --- for line.c --- */
 
-/* Something has changed: it is looked at outside of callbacks. */
+/* Something has changed: it continues outside of callbacks. */
 void feeder_wake(struct feeder *feeder, uint64_t after_ms);
 
 #endif

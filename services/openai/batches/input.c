@@ -10,7 +10,7 @@ enum { LINE_MORE_BYTES = 64 << 10, MEMBERS_NR = 256 };
 /* A line has more than the request in it. */
 static size_t line_max(void)
 {
-    return openai_body_bytes + LINE_MORE_BYTES;
+    return (size_t)OPENAI_BODY_BYTES + LINE_MORE_BYTES;
 }
 
 void input_init(struct input *input, uint64_t at)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * input: the lines of a batch's input file, read block by block (lua/files/file_content.lua), and
- * what a line says. In its owner, on the loop's thread.
+ * the members of a line. In its owner, on the loop's thread.
  *
  *   input_next -> a line, the end, or INPUT_NEEDS_MORE: input_fetch, then again
  */
@@ -32,7 +32,7 @@ enum input_found input_next(struct input *input, struct str *ret_line, uint64_t 
 /* Adds the reply of file_content for `input->block`. Returns false if it is malformed. */
 bool input_add(struct input *input, struct lines *head, struct str parts) must_check;
 
-/* What a line says. Borrows from it. */
+/* The members of a line. Borrows from it. */
 struct input_line {
     struct str custom_id;     /* JSON, with its quotes; n == 0: none */
     struct str model;         /* JSON without quotes */

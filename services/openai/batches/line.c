@@ -5,6 +5,7 @@
 #include "services/openai/members.h"
 #include "shared/base/clock.h"
 #include "shared/base/mem.h"
+#include "shared/base/sm.h"
 
 #include <stdlib.h>
 
@@ -15,6 +16,19 @@ enum {
     LOST_MAX = 3, /* times that engines may fail at it */
     ID_BYTES = 12,
 };
+
+static const struct sm_state states[] = {
+    [LINE_WAITING] = {"WAITING", SM(LINE_RUNNING) | SM(LINE_ANSWERED)},
+    [LINE_RUNNING] = {"RUNNING", SM(LINE_WAITING) | SM(LINE_ANSWERED)},
+    [LINE_ANSWERED] = {"ANSWERED", SM(LINE_STORING)},
+    [LINE_STORING] = {"STORING", SM(LINE_ANSWERED)},
+};
+static const struct sm sm = SM_OF("line", states);
+
+void line_move(struct line *line, enum line_state to)
+{
+    line->state = sm_move(&sm, line->sm_id, line->state, to);
+}
 
 /* --- results ---------------------------------------------------------------------------------- */
 
@@ -37,7 +51,7 @@ void line_fail(struct line *line, enum line_kind kind, const char *code, const c
     buf_put_json(b, str_of(message));
     buf_lit(b, "}}\n");
     line->kind = kind;
-    line->state = LINE_ANSWERED;
+    line_move(line, LINE_ANSWERED);
 }
 
 /* JSON on one line. */
@@ -60,7 +74,7 @@ static void take_answer(struct line *line, int status, struct str body)
     put_body(b, body);
     buf_lit(b, "},\"error\":null}\n");
     line->kind = status == 200 ? LINE_OUTPUT : LINE_ERROR;
-    line->state = LINE_ANSWERED;
+    line_move(line, LINE_ANSWERED);
 }
 
 /* --- requests --------------------------------------------------------------------------------- */
@@ -98,7 +112,7 @@ static void wait_again(struct line *line)
 {
     uint64_t ms = (uint64_t)AGAIN_MIN_MS << (line->tries < 6 ? line->tries : 6);
     line->tries++;
-    line->state = LINE_WAITING;
+    line_move(line, LINE_WAITING);
     line->again_ms = clock_mono_ms() + (ms < AGAIN_MAX_MS ? ms : AGAIN_MAX_MS);
 }
 
@@ -128,7 +142,7 @@ static void on_end(struct inner *inner)
 
 void line_send(struct line *line, const struct account *account, struct str user)
 {
-    line->state = LINE_RUNNING;
+    line_move(line, LINE_RUNNING);
     inner_start(&line->inner, line->feeder->all->openai->server,
                 &(struct inner_call){.account = account,
                                      .peer = STR("127.0.0.1"),
@@ -146,6 +160,7 @@ void line_add(struct feeder *feeder, const struct input_line *said, uint64_t num
     struct line *line = mem_zeroed(sizeof *line);
     *line = (struct line){.feeder = feeder,
                           .inner = {.on_answer = on_answer, .on_event = on_event, .on_end = on_end},
+                          .sm_id = sm_number(),
                           .number = number,
                           .ends = ends,
                           .custom_id = str_copy(said->custom_id),

@@ -17,6 +17,7 @@ struct line {
     struct feeder *feeder;
     struct inner inner;
     enum line_state state;
+    uint64_t sm_id;      /* for the log of its states */
     enum line_kind kind; /* of the result */
     uint64_t number, ends;
     uint64_t again_ms; /* LINE_WAITING: when it is sent */
@@ -29,6 +30,7 @@ struct line {
 /* Adds a line to the feeder's; it waits to be sent. */
 void line_add(struct feeder *feeder, const struct input_line *said, uint64_t number, uint64_t ends);
 void line_free(struct line *line);
+void line_move(struct line *line, enum line_state to);
 /* Sends it. */
 void line_send(struct line *line, const struct account *account, struct str user);
 /* Its result is an error, and no request of it is under way any more. */

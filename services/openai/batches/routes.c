@@ -88,9 +88,10 @@ static bool refuse_create(struct request *r, struct str tag, struct lines *lines
         respond_error(r, ERR_BAD_REQUEST, "The file of a batch must have the purpose `batch`.");
     } else if (str_eq(tag, STR("open"))) {
         char detail[128];
+        uint64_t most = lines_next_u64(lines);
         snprintf(detail, sizeof detail,
-                 "This person has %llu batches that have not ended, which is the limit.",
-                 (unsigned long long)lines_next_u64(lines));
+                 "This person has %llu %s that have not ended, which is the limit.",
+                 COUNTED_AS(most, "batch", "batches"));
         respond_error_more(r, ERR_USER_QUEUE_FULL, detail, NULL, OPEN_RETRY_S);
     } else if (str_eq(tag, STR("many"))) {
         respond_error_more(r, ERR_USER_QUEUE_FULL,
