@@ -106,6 +106,27 @@ suite('responses', {}, ({ test, cluster }) => {
     assert.equal(fits('Response', assertOk(await response)).output[0].content[0].text, 'Done.');
   });
 
+  // As Codex has its tools.
+  test('a function of a namespace is called by both names, in a response that is kept, too', async () => {
+    const inner = [{ type: 'function', name: 'close', description: 'Closes.', parameters: { type: 'object', properties: {} }, strict: false }];
+    const space = { type: 'namespace', name: 'agents', description: 'Agents.', tools: inner };
+    const engine = await waiting();
+    const stream = await open(cluster, { store: true, tools: [{ type: 'web_search' }, space, ...TOOLS] });
+    await engine.take(engine.parked);
+    assert.deepEqual(engine.body.tools.map(({ function: { name } }) => name), ['agents__close', 'read']);
+    assertOk(await engine.answer([callOf(0, { id: 'call_1', type: 'function', function: { name: 'agents__close', arguments: '{}' } }), deltaOf({}, { finish_reason: 'tool_calls' })]));
+    const { id, output, tools } = assertEvents(await stream.whole()).at(-1).response;
+    assert.deepEqual([output[0].namespace, output[0].name], ['agents', 'close']);
+    assert.deepEqual(tools[0], space);
+    assert.deepEqual(fits('Response', assertOk(await ask(cluster, 'GET', `${PATH}/${id}`))).output, output);
+    const next = await waiting();
+    const response = respond(cluster, { previous_response_id: id, input: [{ type: 'function_call_output', call_id: 'call_1', output: 'closed' }] });
+    await next.take(next.parked);
+    assert.equal(next.body.messages.at(-2).tool_calls[0].function.name, 'agents__close');
+    assertOk(await next.answer([deltaOf({ content: 'Done.' }, { finish_reason: 'stop' })]));
+    fits('Response', assertOk(await response));
+  });
+
   test('an answer that is cut is incomplete', async () => {
     const engine = await waiting();
     const response = respond(cluster);
