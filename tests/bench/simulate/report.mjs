@@ -4,9 +4,9 @@
 //
 //   node tests/bench/simulate/report.mjs RESULTS.jsonl [FOLDER]
 //
-// Prints tables in Markdown. FOLDER gets a picture of each failure: growth-failure-N.svg.
+// Prints tables in Markdown. FOLDER gets a picture of each failure, failure-N.svg, to which the table links.
 import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fit } from './fits.mjs';
 
 const [path, folder] = process.argv.slice(2);
@@ -71,7 +71,7 @@ function failureTable(some) {
   for (const one of some) {
     const { usual, most, depth, lasted } = figuresOf(one);
     const verdict = one.wrongN + one.left === 0 ? 'nothing lost, nothing twice' : `${one.wrongN} wrong, ${one.left} left`;
-    lines.push(row(one.name, `${lasted} s`, round(usual), `${round(most)} (${round(most / usual, 1)} times)`, depth, `${count(one, 'moves')}, ${count(one, 'missed hand-overs')}`, one.figures.questions, verdict));
+    lines.push(row(folder ? `[${one.name}](${basename(folder)}/failure-${one.failure}.svg)` : one.name, `${lasted} s`, round(usual), `${round(most)} (${round(most / usual, 1)} times)`, depth, `${count(one, 'moves')}, ${count(one, 'missed hand-overs')}`, one.figures.questions, verdict));
   }
   return lines;
 }
@@ -121,4 +121,4 @@ if (of('failure').length) parts.push(failureTable(of('failure')));
 console.log(parts.map((lines) => lines.join('\n')).join('\n\n'));
 const wrong = results.flatMap((one) => (one.wrong ?? one.virtual?.wrong ?? []).map((text) => `${one.kind} ${one.nodes} ${one.shards}: ${text}`));
 if (wrong.length) console.log(`\n${wrong.join('\n')}`);
-if (folder) for (const one of of('failure')) writeFileSync(join(folder, `growth-failure-${one.failure}.svg`), pictureOf(one));
+if (folder) for (const one of of('failure')) writeFileSync(join(folder, `failure-${one.failure}.svg`), pictureOf(one));
