@@ -121,23 +121,28 @@ void credits_note_stated(struct poll_class *class, unsigned shard)
         class->reported &= ~shard_bit(shard);
 }
 
-void credits_grant_missing(struct poll_class *class)
+/* On shards except those in `but`; the syncs that state them come within `after_ms`. */
+static void grant_missing(struct poll_class *class, uint64_t but, uint64_t after_ms)
 {
     while (class->credit_n < class_idle_n(class)) {
-        unsigned shard = credits_least_shard(class, 0);
+        unsigned shard = credits_least_shard(class, but);
         if (shard == SHARDS_MAX)
             return; /* the sync of the first one that can be used again grants them */
         credits_note(class, shard);
-        part_sync_by(&class->queue->parts[shard], class->queue->config.rescan_ms);
+        part_sync_by(&class->queue->parts[shard], after_ms);
     }
+}
+
+void credits_grant_missing(struct poll_class *class)
+{
+    grant_missing(class, 0, class->queue->config.rescan_ms);
 }
 
 /* A claim, a credit that was taken back or a sync may have been lost with it, whether it ran or
  * not: the syncs that follow state every class once. Of several shards the others grant the credits
- * that this one had. */
+ * that this one had, at once. Only these sync, or each of many nodes would sync each shard. */
 void credits_on_lost(struct queue *queue, unsigned shard)
 {
-    bool is_granted_again = false;
     for (struct poll_class *class = NULL; (class = classes_next(queue, class)) != NULL;) {
         if (!class_is_at(class, shard))
             continue;
@@ -147,10 +152,8 @@ void credits_on_lost(struct queue *queue, unsigned shard)
             continue;
         class->credit_n -= class->credits[shard];
         class->credits[shard] = 0;
-        is_granted_again = true;
+        grant_missing(class, shard_bit(shard), 0);
     }
-    if (is_granted_again)
-        queue_sync_soon(queue, 0);
 }
 
 void credits_on_up(struct queue *queue, unsigned shard)

@@ -133,8 +133,8 @@ export class VirtualNode {
     part.isUp = part.isHinted = false;
     part.isReported = true;
     part.epoch++;
-    if (part.credits > 0) for (const one of this.parts) this.syncBy(one, 0);
     part.credits = 0;
+    this.grantMissing(0);
     return this.deafen(part);
   }
 
@@ -251,13 +251,13 @@ export class VirtualNode {
     return least;
   }
 
-  grantMissing() {
+  grantMissing(afterMs = this.rescanMs) {
     for (let missing = this.idleN() - this.creditN(); missing > 0; missing--) {
       const part = this.leastPart();
       if (!part) return;
       part.credits++;
       part.isReported = true;
-      this.syncBy(part, this.rescanMs);
+      this.syncBy(part, afterMs);
     }
   }
 
