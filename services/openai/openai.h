@@ -26,7 +26,7 @@ struct openai {
     unsigned owed_n;
     struct list keepers; /* responses/keeper.h */
     unsigned keeper_n;
-    bool has_ended; /* the service: its queue goes before it does */
+    bool has_ended;              /* the service: its queue goes before it does */
     struct file_ways *file_ways; /* files/files.h */
     struct batches *batches;     /* batches/batches.h */
 };

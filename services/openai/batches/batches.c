@@ -21,10 +21,10 @@ static struct batches *batches_of(struct leases *leases)
     return container_of(leases, struct batches, leases);
 }
 
-static void check(struct leases *leases, struct call_start start)
+static void check(struct leases *leases, struct call_start start, bool wants_age)
 {
     (void)leases;
-    call_batch_due(start);
+    call_batch_due(start, .wants_age = wants_age);
 }
 
 static void take(struct leases *leases, struct call_start start, unsigned limit)

@@ -10,7 +10,7 @@
 //   --nodes N, --shards N   --engines N   20 for each node   --rate N   questions a simulated second
 //   --servers N             Redis servers over which shards are spread
 //   --slow N                real seconds for a simulated one
-//   --unpaced               each node syncs each shard once a second, as before ADR 102
+//   --unpaced               each node syncs each shard once a second, as before ADR 101
 //   --failure N             which, of failures.mjs, from 0
 //   --idle S, --load S      simulated seconds that are measured
 //
