@@ -1,6 +1,7 @@
 -- status: returns the state of the queue, for operators.
 -- KEYS: meta, models, turns:<model>, open:<model>:<user>, leases, engines, drained, nodes, nodes_gone, node_info, idle,
---   stat:<minute>, lookups, failed, jobs, waiting_jobs, wf_open, dlv_n, evaluations_open.
+--   stat:<minute>, lookups, failed, jobs, waiting_jobs, wf_open, dlv_n, evaluations_open,
+--   batches_open.
 -- Wakes: nobody.
 -- Bound: STATUS_USERS users, ENGINES_MAX engines, all nodes; no text of clients but names.
 -- Lane: slow.  Home: every.  Nonce: yes.  Full: runs.
@@ -8,9 +9,9 @@
 -- Arguments: none.
 -- Replies: replay | ok/depth/oldest age ms/in flight/open lookups/parked polls/added, done and failed of the last two
 --   minutes/seconds they span/drained accounts, ','/Failed queries that are kept/unfinished runs, '' if too many to
---   count/jobs of documents that are running or next/those that no indexer can read/deliveries to bots/evaluations/n,
---   then n engines that are there as "<account> <engine>" / state (queue/presence.lua) / age ms / info (JSON), then per
---   node its id / `alive` or `gone` / age ms / info (JSON)
+--   count/jobs of documents that are running or next/those that no indexer can read/deliveries to bots/evaluations/
+--   batches/n, then n engines that are there as "<account> <engine>" / state (queue/presence.lua) / age ms / info
+--   (JSON), then per node its id / `alive` or `gone` / age ms / info (JSON)
 local fair = require('queue/fair')
 local idle = require('queue/idle')
 local nodes = require('queue/nodes')
@@ -28,7 +29,7 @@ local STATUS_USERS = 10000 -- looked at for the oldest query
 local SILENT_MS = 10000    -- two syncs of a node; of many nodes later (queue/pace.lua)
 
 -- The sum of a hash that counts by user, or by bot: runs of workflows (including those waiting for a person),
--- deliveries, evaluations. '': there are too many users to count.
+-- deliveries, evaluations, batches. '': there are too many users to count.
 local function sum_of(turn, name)
     local key, n = turn.prefix .. name, 0
     local fields = call('HLEN', key)
@@ -87,7 +88,7 @@ local function verb(turn, a)
         concat(call('SMEMBERS', P .. 'drained'), ','),
         call('ZCARD', P .. 'failed'), sum_of(turn, 'wf_open'),
         call('XLEN', P .. 'jobs'), call('ZCARD', P .. 'waiting_jobs'),
-        sum_of(turn, 'dlv_n'), sum_of(turn, 'evaluations_open')}
+        sum_of(turn, 'dlv_n'), sum_of(turn, 'evaluations_open'), sum_of(turn, 'batches_open')}
     local engines, engine_n = call('HGETALL', P .. 'engines'), #text + 1
     text[engine_n] = 0
     for i = 1, #engines, 2 do

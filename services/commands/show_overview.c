@@ -260,7 +260,8 @@ static void print_work(const struct overview *o)
                count_of(work, "Runs"));
     else
         printf("runs         many of workflows; ");
-    printf("%llu %s\n", COUNTED(count_of(work, "Evaluations"), "evaluation"));
+    printf("%llu %s, %llu %s\n", COUNTED(count_of(work, "Evaluations"), "evaluation"),
+           COUNTED_AS(count_of(work, "Batches"), "batch", "batches"));
     printf("bots         %llu %s on the way\n", COUNTED(count_of(work, "Deliveries"), "message"));
 }
 

@@ -4,8 +4,11 @@
  *   TOPICS -> THREAD -> LOOKUPS -+-> RECOMMENDATIONS -> RUNS -> MESSAGES -> BOTS --.
  *     ^--------------------------'                                                |
  *   .-----------------------------------------------------------------------------'
- *   '-> EVALUATIONS -> TURNS -+-> DOCUMENTS -> FILES -> CONTENT -+-> END
- *            ^----------------'                  ^---------------'
+ *   '-> EVALUATIONS -> TURNS -+-> DOCUMENTS -> FILES -> CONTENT -+--.
+ *            ^----------------'                  ^---------------'  |
+ *   .---------------------------------------------------------------'
+ *   '-> BATCHES -> UPLOADS -> UPLOAD -> BYTES -+-> END
+ *                                ^-------------'
  *
  * One page of a verb after the other. What a reply brings is put into `made`, from there in slices
  * into the zip, and what that has written to the client; the next page is asked for when the client
@@ -48,6 +51,10 @@ static void step(struct export *x)
     case EXPORT_DOCUMENTS: export_documents(x); break;
     case EXPORT_FILES: export_files(x); break;
     case EXPORT_CONTENT: export_content(x); break;
+    case EXPORT_BATCHES: export_batches(x); break;
+    case EXPORT_UPLOADS: export_uploads(x); break;
+    case EXPORT_UPLOAD: export_upload(x); break;
+    case EXPORT_BYTES: export_bytes(x); break;
     case EXPORT_END:
     case EXPORT_NR:
         zip_finish(&x->zip);

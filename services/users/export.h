@@ -2,7 +2,8 @@
  *
  * export: GET /api/users/{user}/export, all that is stored for a user as a zip file. What it does
  * step by step is export.c; what the files hold, export_topics.c, export_runs.c, export_rooms.c,
- * export_evaluations.c and export_documents.c. In the request's memory, on the loop's thread.
+ * export_evaluations.c, export_documents.c and export_files.c. In the request's memory, on the
+ * loop's thread.
  */
 #ifndef PARLEY_SERVICES_USERS_EXPORT_H
 #define PARLEY_SERVICES_USERS_EXPORT_H
@@ -28,6 +29,10 @@ enum export_stage {
     EXPORT_DOCUMENTS,       /* a page of the list */
     EXPORT_FILES,           /* a page of the same list, or the next document of the page */
     EXPORT_CONTENT,         /* a page of its content */
+    EXPORT_BATCHES,         /* a page of the shard's batches */
+    EXPORT_UPLOADS,         /* a page of the shard's files of /v1/files */
+    EXPORT_UPLOAD,          /* a page of the same list, or the next file of the page */
+    EXPORT_BYTES,           /* a page of its bytes */
     EXPORT_END,
     EXPORT_NR
 };
@@ -55,13 +60,13 @@ struct export
     struct buf page_after, after; /* where the next pages begin: of that list, of what is in it */
     bool is_page, is_last_page;
 
-    struct buf topic; /* its name */
-    struct buf noted; /* of several shards: which lookups it has */
+    struct buf topic; /* its name; of a file its account */
+    struct buf noted; /* of several shards: which lookups it has; of a file the owner of its id */
     struct buf own;   /* by Seq '1' where the query is the user's */
 
-    struct buf doc, filename; /* id; JSON. Of an evaluation its id and account */
+    struct buf doc, filename; /* id; JSON; of a file, too. Of an evaluation its id and account */
     struct buf what;          /* that is read of it: "" at first; of lookups who needs them */
-    uint64_t from;            /* block; room; turn */
+    uint64_t from;            /* block; room; turn; element */
 };
 
 /* export.c: the pool of struct users. */
@@ -85,6 +90,9 @@ void export_begin_item(struct export *x);
 void export_end_list(struct export *x);
 /* A member whose value is stored as JSON; null where there is none. */
 void export_put_member(struct buf *b, const char *key, struct str json);
+/* Puts a name from outside (JSON) so that it leads out of no folder and ends no program that
+ * unpacks it. */
+void export_put_filename(struct buf *b, struct str json);
 /* Keeps a page, to be taken line by line. */
 void export_on_page(struct request *r, enum err error, struct str reply);
 void export_set(struct buf *b, struct str s);
@@ -103,5 +111,9 @@ void export_turns(struct export *x);
 void export_documents(struct export *x);
 void export_files(struct export *x);
 void export_content(struct export *x);
+void export_batches(struct export *x);
+void export_uploads(struct export *x);
+void export_upload(struct export *x);
+void export_bytes(struct export *x);
 
 #endif

@@ -89,12 +89,14 @@ void export_files(struct export *x)
     } else if (!x->is_last_page) {
         x->is_page = false;
     } else {
-        x->stage = EXPORT_END;
+        x->is_page = false;
+        buf_clear(&x->page_after);
+        x->shard = 0;
+        x->stage = EXPORT_BATCHES;
     }
 }
 
-/* A name from outside, which must lead out of no folder and end no program that unpacks it. */
-static void put_filename(struct buf *b, struct str json)
+void export_put_filename(struct buf *b, struct str json)
 {
     struct buf name;
     buf_init(&name, 64 << 10);
@@ -120,7 +122,7 @@ static void begin_document(struct export *x, struct str what)
     buf_lit(&path, "documents/");
     buf_put(&path, buf_str(&x->doc));
     buf_put_char(&path, '/');
-    put_filename(&path, buf_str(&x->filename));
+    export_put_filename(&path, buf_str(&x->filename));
     if (str_has_prefix(what, STR("text.")))
         buf_lit(&path, ".txt");
     export_begin_file(x, buf_str(&path));

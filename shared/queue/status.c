@@ -19,6 +19,7 @@ static void read_work(struct status *status, struct lines *lines)
     status->unread_jobs += lines_next_u64(lines);
     status->deliveries += lines_next_u64(lines);
     status->evaluations += lines_next_u64(lines);
+    status->batches += lines_next_u64(lines);
 }
 
 void status_read(struct status *status, unsigned shard, struct str reply)
@@ -82,10 +83,10 @@ static void put_work(struct buf *b, const struct status *status)
         buf_lit(b, "null");
     buf_printf(b,
                ",\"IndexingJobs\":%llu,\"UnreadableJobs\":%llu,\"Deliveries\":%llu,"
-               "\"Evaluations\":%llu,\"FailedQuestions\":%llu}",
+               "\"Evaluations\":%llu,\"Batches\":%llu,\"FailedQuestions\":%llu}",
                (unsigned long long)status->jobs, (unsigned long long)status->unread_jobs,
                (unsigned long long)status->deliveries, (unsigned long long)status->evaluations,
-               (unsigned long long)status->failed_kept);
+               (unsigned long long)status->batches, (unsigned long long)status->failed_kept);
 }
 
 void status_put_counts(struct buf *b, const struct status *status)

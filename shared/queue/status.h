@@ -17,9 +17,9 @@ struct status {
     uint64_t depth, oldest_ms, in_flight, lookups, parked, added, done, failed, span_s;
     bool has_oldest;
     /* Failed queries that are kept, unfinished runs (if has_runs: not too many to count), jobs of
-     * documents that run or are next, those that no indexer can read, deliveries to bots, and
-     * evaluations. */
-    uint64_t failed_kept, runs, jobs, unread_jobs, deliveries, evaluations;
+     * documents that run or are next, those that no indexer can read, deliveries to bots,
+     * evaluations, and batches that have not ended. */
+    uint64_t failed_kept, runs, jobs, unread_jobs, deliveries, evaluations, batches;
     bool has_runs;
     unsigned shard_n;
     struct str drained;                                  /* the cluster's shard knows it */

@@ -86,6 +86,7 @@ suite('batches', { accounts }, ({ test, cluster }) => {
     await isThere(cluster, client);
     const { id } = await start(client, linesOf(50));
     await eventually(async () => (await client.batches.retrieve(id)).request_counts.completed >= 5, { what: 'five lines are answered' });
+    assert.ok((await cluster.request('GET', '/api/status', { as: 'Operator_1' })).json.Work.Batches >= 1);
     const cancelling = await client.batches.cancel(id);
     assert.ok(['cancelling', 'cancelled'].includes(cancelling.status));
     const batch = await ended(client, id);

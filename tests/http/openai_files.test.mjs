@@ -4,8 +4,9 @@
 // nothing.
 import assert from 'node:assert/strict';
 import OpenAI, { NotFoundError } from 'openai';
-import { ACCOUNTS, assertOk, assertOpenaiError, suite } from '../support/harness.mjs';
+import { ACCOUNTS, assertOk, assertOpenaiError, eventually, suite } from '../support/harness.mjs';
 import { ask, fits, tokenOf } from '../support/openai.mjs';
+import { unzip } from '../support/zip.mjs';
 
 const ROUTE = '/v1/files';
 const MIB = 1 << 20;
@@ -47,6 +48,23 @@ suite('files', { accounts }, ({ test, cluster }) => {
     await assert.rejects(here.files.retrieve(all[0].id), NotFoundError);
     await assert.rejects(here.files.content(all[0].id), NotFoundError);
     await isNothingStored();
+  });
+
+  test('an export of the person has them, with batches and their bytes', async () => {
+    const client = await clientOf('User_2');
+    const bytes = Buffer.from(Array.from({ length: 2 * MIB + 3 }, (_, i) => i % 249));
+    const files = [];
+    for (const name of ['a.jsonl', '.x:y']) files.push(await client.files.create({ file: fileOf(bytes, name), purpose: 'batch' }));
+    const { id } = await client.batches.create({ input_file_id: files[0].id, endpoint: '/v1/chat/completions', completion_window: '24h' });
+    await eventually(async () => (await client.batches.retrieve(id)).status === 'failed', { what: 'the lines are no JSON' });
+    const response = await cluster.request('GET', '/api/users/User_2/export', { as: 'User_2' });
+    assert.equal(response.status, 200, response.text.slice(0, 200));
+    const found = unzip(response.body), json = (name) => JSON.parse(found.get(name).toString());
+    const [batch] = json('batches.json');
+    assert.deepEqual([batch.account, batch.id, batch.status, batch.input_file_id], ['User_2', id, 'failed', files[0].id]);
+    assert.deepEqual(json('files.json').map((file) => [file.account, file.id, file.bytes, file.filename]), files.map((file) => ['User_2', file.id, bytes.length, file.filename]));
+    for (const [i, name] of ['a.jsonl', '_x_y'].entries()) assert.ok(found.get(`files/${files[i].id}/${name}`)?.equals(bytes), [...found.keys()].join());
+    for (const file of files) await client.files.delete(file.id);
   });
 
   test('nobody else sees them: another account, or another person of the same one', async () => {

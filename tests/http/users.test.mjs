@@ -198,7 +198,7 @@ suite('users', { args: SLOW_RESCUE, accounts: { ...ACCOUNTS, ...NAMESPACES } }, 
     assert.deepEqual(json('recommendations.json').map(({ Comment }) => Comment), ['good']);
     const [document] = json('documents.json');
     assert.deepEqual([document.id, document.filename, document.status], [documentId, 'Zoë’s notes.txt', 'INDEXED']);
-    assert.deepEqual([...files.keys()].slice(8), [`documents/${documentId}/Zoë’s notes.txt.txt`]);
+    assert.deepEqual([...files.keys()].slice(8), [`documents/${documentId}/Zoë’s notes.txt.txt`, 'batches.json', 'files.json']);
     assert.equal(files.get(`documents/${documentId}/Zoë’s notes.txt.txt`).toString().trim(), bytes.trim());
     for (const held of files.values()) assert.ok(!held.includes(other) && !held.includes('not yours') && !held.includes('theirs'));
   });
@@ -257,7 +257,7 @@ suite('users', { args: SLOW_RESCUE, accounts: { ...ACCOUNTS, ...NAMESPACES } }, 
 
   test('an export of a user of whom nothing is stored is a zip with empty lists', async () => {
     const { files, json } = await exported(newUser());
-    assert.deepEqual([...files.keys()], ['user.json', 'topics.json', 'recommendations.json', 'runs.json', 'messages.json', 'bots.json', 'evaluations.json', 'documents.json']);
+    assert.deepEqual([...files.keys()], ['user.json', 'topics.json', 'recommendations.json', 'runs.json', 'messages.json', 'bots.json', 'evaluations.json', 'documents.json', 'batches.json', 'files.json']);
     for (const name of ['topics', 'recommendations', 'runs', 'messages', 'bots', 'evaluations', 'documents']) assert.deepEqual(json(`${name}.json`), []);
   });
 

@@ -26,7 +26,7 @@ my @known = (
     'services/engine/models: rules rules_check rules_conditions rules_content rules_corrections rules_select',
     'services/engine/slots: slot slot_answer slot_hold slot_poll slot_release slot_text slot_work',
     'services/indexer: collection collection_upload',
-    'services/users: export export_documents export_evaluations export_rooms export_runs export_topics',
+    'services/users: export export_documents export_evaluations export_files export_rooms export_runs export_topics',
     'services/workflow/cli: run run_talk',
     'services/workflow/run: socket command',
     'services/workflow/trees: trees check file read reader',

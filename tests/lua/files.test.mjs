@@ -92,6 +92,8 @@ flow('files, as many and as large as they may be', async (m) => {
   await m.cmd('ZADD', m.key('files:F:alice'), ...many);
   await m.expect(/^ok/, 'file_list', ...page({ limit: 500 }).slice(1));
   await m.expect(/^ok/, 'file_list', ...page({ purpose: 'user_data' }).slice(1));
+  await m.expect(/^ok/, 'files_of', 0, 'alice', 'files', '');
+  await m.expect(/^ok/, 'files_of', 0, 'alice', 'batches', '');
   await m.expect(/^ok/, 'file_delete', ...of('file_delete', 'f1').slice(1));
   await m.cmd('HSET', m.key(`file:${OWNER}-l`), ...Object.entries(fields()).flat());
   await m.cmd('RPUSH', m.key(`file_bytes:${OWNER}-l`), ...Array(m.n(50_000)).fill('a line'));

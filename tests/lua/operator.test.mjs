@@ -25,7 +25,7 @@ scripts('status', ({ cases }) => {
   const near = (ms) => (found) => Math.abs(found - ms) < 10_000;
   const span = (found) => found >= 60 && found < 120;
   cases([
-    { name: 'nothing is there', call: ['status', 0], reply: fits(['ok', 0, '', 0, 0, 0, 0, 0, 0, span, '', 0, 0, 0, 0, 0, 0, 0]) },
+    { name: 'nothing is there', call: ['status', 0], reply: fits(['ok', 0, '', 0, 0, 0, 0, 0, 0, span, '', 0, 0, 0, 0, 0, 0, 0, 0]) },
     {
       name: 'depth, oldest age, in flight, lookups, polls, counts, engines and nodes',
       before: () => ({
@@ -49,9 +49,10 @@ scripts('status', ({ cases }) => {
         waiting_jobs: zset({ j: 1 }),
         dlv_n: { librarian: '3', ann: '1' },
         evaluations_open: { 'F alice': '1' },
+        batches_open: { 'F alice': '2' },
       }),
       call: ['status', 0],
-      reply: fits(['ok', 1, near(90_000), 2, 1, 5, 4, 3, 1, span, 'E', 2, 3, 0, 1, 4, 1, 1, 'E box', 'waiting', near(7000), '{"Models":"a","State":"waiting","ForMs":60000}',
+      reply: fits(['ok', 1, near(90_000), 2, 1, 5, 4, 3, 1, span, 'E', 2, 3, 0, 1, 4, 1, 2, 1, 'E box', 'waiting', near(7000), '{"Models":"a","State":"waiting","ForMs":60000}',
         'silent', 'gone', near(30_000), '{}', 'n2', 'alive', near(2000), '{"version":"1"}', 'n1', 'alive', near(1000), '{}',
         'dead', 'gone', near(90_000), '{"version":"2"}']),
       after: { idle: zset({ 'n1 E|*': credits(3, 2), 'n2 F|big': 2 }) },

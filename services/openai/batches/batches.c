@@ -53,6 +53,11 @@ static unsigned count_capacity(struct leases *leases)
     return n < HELD_MAX ? HELD_MAX - n : 0;
 }
 
+bool batches_are_full(struct batches *batches)
+{
+    return count_capacity(&batches->leases) == 0;
+}
+
 static void start(struct leases *leases, struct str id, uint64_t fence, struct lines *rest)
 {
     struct str account = lines_next(rest), user = lines_next(rest);

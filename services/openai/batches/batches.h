@@ -29,6 +29,8 @@ struct batches {
 struct batches *batches_create(struct openai *openai) must_check;
 /* Other nodes take its batches when their leases end. Accepts NULL. */
 void batches_destroy(struct batches *batches);
+/* Does it hold as many as it may? Then others may wait. */
+bool batches_are_full(struct batches *batches) must_check;
 /* A batch was cancelled: `rest` is its id. */
 void batches_on_event(struct batches *batches, struct lines *rest);
 

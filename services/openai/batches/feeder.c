@@ -21,6 +21,12 @@ enum {
     PUT_MAX_BYTES = 4 << 20,   /* of them; one at least */
     TICK_MS = 1000,
     ASK_MS = 15000, /* whether it was cancelled, while nothing is stored */
+
+    /* A node that holds as many batches as it may gives each back after a while, since accounts
+     * take turns at what is taken: first no more lines are sent, then those are taken back that no
+     * engine has answered in that time. */
+    TURN_MS = 60000,
+    LEAVE_MS = 60000,
 };
 
 static const struct sm_state states[] = {
@@ -285,7 +291,8 @@ static const struct account *account_of(const struct feeder *f)
                : NULL;
 }
 
-static void send_lines(struct feeder *f, const struct account *account)
+/* `ends_turn`: only ends requests that were answered. */
+static void send_lines(struct feeder *f, const struct account *account, bool ends_turn)
 {
     char bytes[1024];
     struct buf user = {.at = bytes, .cap = sizeof bytes, .max = sizeof bytes};
@@ -300,7 +307,7 @@ static void send_lines(struct feeder *f, const struct account *account)
         if (f->is_full)
             line_fail(line, LINE_SHORT, "insufficient_quota",
                       "The results of this batch have as much room as they may have.");
-        else if (line->again_ms <= now_ms)
+        else if (!ends_turn && line->again_ms <= now_ms)
             line_send(line, account, buf_str(&user));
     }
 }
@@ -447,9 +454,29 @@ static void on_loaded(struct call *call, enum err error, struct str reply)
 
 /* --- working ---------------------------------------------------------------------------------- */
 
+/* Its turn is over: others wait perhaps. */
+static bool is_leaving(const struct feeder *f, uint64_t now_ms)
+{
+    return now_ms >= f->turn_ms && batches_are_full(f->all);
+}
+
+/* Gives it back once nothing is under way, or for too long. Returns whether it did. */
+static bool leave(struct feeder *f, uint64_t now_ms)
+{
+    bool is_late = now_ms >= f->turn_ms + LEAVE_MS;
+    bool is_busy = call_is_under_way(&f->put_call);
+    list_for_each (struct line, line, &f->lines, link)
+        is_busy |= line->state == LINE_ANSWERED || (line->state == LINE_RUNNING && !is_late);
+    if (is_busy)
+        return false;
+    lease_give_back(&f->lease, 0);
+    return true;
+}
+
 static void work_on_lines(struct feeder *f)
 {
     uint64_t now_ms = clock_mono_ms();
+    bool ends_turn = is_leaving(f, now_ms);
     const struct account *account = account_of(f);
     if (account == NULL) {
         fail(f, "account_gone", "The account of this batch was removed.");
@@ -457,8 +484,12 @@ static void work_on_lines(struct feeder *f)
     }
     if (now_ms >= f->expires_ms)
         expire_lines(f);
-    send_lines(f, account);
+    if (ends_turn && leave(f, now_ms))
+        return;
+    send_lines(f, account, ends_turn);
     store_lines(f, account);
+    if (ends_turn)
+        return;
     if (!f->is_read)
         feed_lines(f);
     else if (f->line_n == 0 && !call_is_under_way(&f->put_call))
@@ -500,6 +531,7 @@ void feeder_start(struct batches *all, struct str id, uint64_t fence, struct str
     f->account = str_copy(account);
     f->user = str_copy(user);
     f->tick.on_expire = on_tick;
+    f->turn_ms = clock_mono_ms() + TURN_MS;
     memcpy(f->owner, owner.at, owner.n);
     memcpy(f->batch, rest.at, rest.n);
     lease_hold(&all->leases, &f->lease, id, fence);

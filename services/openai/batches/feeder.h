@@ -37,6 +37,7 @@ struct feeder {
     uint64_t *stored; /* numbers of later lines that are stored already */
     size_t stored_n;
     uint64_t expires_ms, asked_ms;  /* of the loop's clock */
+    uint64_t turn_ms;               /* the same: when others get the place that it has here */
     const char *fault_code, *fault; /* why it fails; NULL: it does not */
     bool is_cancelled, is_expired, is_full, is_read;
 };

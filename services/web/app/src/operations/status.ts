@@ -35,7 +35,7 @@ export interface Status {
   Engines: Engine[] | null;
   Nodes: Node[] | null;
   GoneNodes: Node[] | null;
-  Work: { Runs: number | null; IndexingJobs: number; UnreadableJobs: number; Deliveries: number; Evaluations: number; FailedQuestions: number } | null;
+  Work: { Runs: number | null; IndexingJobs: number; UnreadableJobs: number; Deliveries: number; Evaluations: number; Batches: number; FailedQuestions: number } | null;
   DifferentSettings: { Setting: string; Here: string; There: string; OtherNode: string }[];
   Redis: { Status: 'connected' | 'degraded' | 'away'; RoundTripUs: number | null; Trouble?: string; MissingShards?: number[] };
 }
