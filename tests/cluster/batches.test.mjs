@@ -32,12 +32,12 @@ suite('a batch in trouble', { nodes: 3, args: ['--lease-seconds', 3, '--max-atte
       await eventually(async () => {
         const { status, request_counts: counts } = await client.batches.retrieve(id);
         return status === 'completed' || counts.completed >= Math.floor((kill * LINES) / (KILLS + 2));
-      }, { what: `lines before kill ${kill}`, timeout: 300_000 });
+      }, { what: `lines before kill ${kill}`, ms: 300_000 });
       const others = cluster.nodes.filter((node, i) => i > 0 && node.alive);
       await others[kill % others.length].kill('SIGKILL');
       await cluster.startNode();
     }
-    const batch = await ended(client, id, { timeout: 900_000 });
+    const batch = await ended(client, id, { ms: 900_000 });
     isOver = true;
     await person;
     await Promise.all(engines.map((engine) => engine.stop()));

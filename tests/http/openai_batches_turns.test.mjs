@@ -5,7 +5,7 @@
 // Shards: 1, because an engine that asks one shard does not see what waits on another.
 import assert from 'node:assert/strict';
 import OpenAI from 'openai';
-import { ended, ENDPOINT, linesOf, looping, MODEL, start } from '../support/batches.mjs';
+import { ended, ENDPOINT, lineOf, linesOf, looping, MODEL, start } from '../support/batches.mjs';
 import { assertOk, eventually, suite } from '../support/harness.mjs';
 import { ask, engineOf, tokenOf } from '../support/openai.mjs';
 import { ownShards } from '../support/shards.mjs';
@@ -28,4 +28,18 @@ suite('lines of batches and questions', {}, ({ test, cluster }) => {
     assert.deepEqual(engine.asked.slice(0, 3).toSorted(), ['A', 'B', 'C']);
     assert.equal(engine.asked.length, 23);
   });
+
+  test('as many batches of one account as nodes hold leave a place to another account', async () => {
+    const clients = await Promise.all(['User_1', 'User_2'].map(async (as) => new OpenAI({ baseURL: `${cluster.pick(0).url}/v1`, apiKey: await tokenOf(cluster, as), maxRetries: 0 })));
+    const THREADS = 2, HELD = 16;
+    const slow = looping(cluster, { delay: (text) => new Promise((resolve) => setTimeout(resolve, text.startsWith('Slow') ? 20_000 : 0)) });
+    const lines = Array.from({ length: 20 }, (_, i) => lineOf(i, {}, { messages: [{ role: 'user', content: `Slow ${i}` }] }));
+    const many = [];
+    for (let i = 0; i < THREADS * HELD + 4; i += 1) many.push((await start(clients[0], lines)).id);
+    await eventually(async () => (await clients[0].batches.list({ limit: 100 })).data.filter(({ status }) => status === 'in_progress').length >= THREADS * HELD, { what: 'all places are taken' });
+    const { id } = await start(clients[1], linesOf(3));
+    assert.equal((await ended(clients[1], id, { ms: 500_000 })).status, 'completed');
+    for (const one of many) await clients[0].batches.cancel(one);
+    await slow.stop();
+  }, { skip: process.env.PARLEY_NIGHTLY !== '1' && 'it takes minutes: PARLEY_NIGHTLY=1', ms: 600_000 });
 });

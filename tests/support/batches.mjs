@@ -21,12 +21,12 @@ export const upload = async (client, lines) => client.files.create({ file: new F
 export const start = async (client, lines, more = {}) => client.batches.create({ input_file_id: (await upload(client, lines)).id, endpoint: ENDPOINT, completion_window: '24h', ...more });
 
 const ENDED = ['completed', 'failed', 'expired', 'cancelled'];
-export async function ended(client, id, { timeout = 60_000 } = {}) {
+export async function ended(client, id, { ms = 60_000 } = {}) {
   let batch;
   await eventually(async () => {
     batch = fits('Batch', await client.batches.retrieve(id));
     return ENDED.includes(batch.status);
-  }, { what: () => `the end of ${JSON.stringify(batch)}`, timeout });
+  }, { what: `the end of ${id}`, ms });
   return batch;
 }
 
