@@ -350,6 +350,7 @@ export function kept(keys) {
     let found = value;
     if (word === 't') found = withoutClaims(value);
     if (word === 'job') found = withoutRun(value);
+    if (word === 'batch') found = { ...value, fence: undefined, node: undefined };
     if (word === 'doc' && value.status === 'INDEXING') found = { ...value, status: 'QUEUED' };
     if (word === 'wf') found = { ...value, waiting: value.waiting || undefined };
     if (word === 'space') found = { ...value, version: undefined };
