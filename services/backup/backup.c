@@ -79,8 +79,7 @@ static bool read_all(struct units *units)
             tool_complain(units->tool, "%s: %s", units->tool->path, strerror(errno))) &&
            units_put_head(units) && tool_each_key(units->tool, "", visit_first, units) &&
            tool_each_key(units->tool, "", visit_rest, units) &&
-           tool_each_key(units->tool, "wf_file", visit_last, units) &&
-           tool_each_key(units->tool, "evaluation_t", visit_last, units) && units_put_end(units);
+           tool_each_key(units->tool, "", visit_last, units) && units_put_end(units);
 }
 
 /* --- where it is written ---------------------------------------------------------------------- */

@@ -40,6 +40,7 @@ export async function fillQueue(shard) {
   const response = await take(shard, 'chat/m');
   assert.match(await shard.call('complete', 0, 'responses', 1, response.lease, 'Inference_1', '', ANSWER, '', '', '', '', '', '', '{"a":1}', 0), /^ok/);
   assert.equal(await shard.call('response_keep', 'responses', 1, ANY_BYTES), 'ok');
+  assert.equal(await shard.call('response_cancel', 0, 'responses', 2, 'Frontend_1', 'alice', 'r2'), 'ok');
   await shard.cmd('DEL', shard.key('models_seen')); // it is no model that an engine names
   const one = await take(shard, 'done');
   assert.match(await complete(shard, 'done', 1, one.lease), /^ok/);

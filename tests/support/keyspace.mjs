@@ -308,7 +308,7 @@ export function mergedShards(shards) {
 
 const PASSING = /^(clock|served|leases|lease|partials|idle|idle_lookups|poll|nodes|node_info|nodes_gone|settings|depth|engines|watchers|trash|failures|restoring|pushed|cluster|hints|quiet|bound|left|outbox|released|rate|models_seen|deleting|wfw|dlv|dlv_due|dlv_done|dlv_n|dlv_of|dlv_pull|dlv_polls|names_known|name_uses|room_watch|vacancy_nodes)(:|$)/;
 
-const DERIVED = ['needs', 'lookup_due', 'open', 'turns', 'models', 'waiting', 'shares', 'depths', 'stored', 'meta', 'jobs', 'job_turns', 'queued_jobs', 'account_turns', 'queued_turns', 'delayed_jobs', 'wf_due', 'wf_files', 'evaluation_due'];
+const DERIVED = ['needs', 'lookup_due', 'open', 'turns', 'models', 'waiting', 'shares', 'depths', 'stored', 'meta', 'jobs', 'job_turns', 'queued_jobs', 'account_turns', 'queued_turns', 'delayed_jobs', 'wf_due', 'wf_files', 'evaluation_due', 'batches_due', 'batches_done'];
 
 // No claim is left: what was Pending is Open, with the attempt under way not counted; its claim has ended.
 function withoutClaims(hash) {
