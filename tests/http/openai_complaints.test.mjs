@@ -217,11 +217,17 @@ suite('what broke elsewhere', {}, ({ test, cluster }) => {
     assert.equal(events.at(-1).response.output[0].content[0].text, 'ab');
   });
 
-  test('30: a response that was not kept is 404 when it is to be resumed, and never 200 with nothing', async () => {
-    await serve([text('a'), END]);
-    const { chunks } = await (await openChat(cluster, { model: 'm', input: 'Hi' }, { path: '/v1/responses' })).whole();
-    const { id } = chunks.at(-1).response;
-    assertOpenaiError(await ask(cluster, 'GET', `/v1/responses/${id}`, { query: { stream: 'true', starting_after: 2 } }), 404);
+  test('30: a response is resumed with the rest of its events, and one that was not kept is 404, never 200 with nothing', async () => {
+    const respond = async (body) => {
+      await serve([text('a'), text('b'), END]);
+      return (await (await openChat(cluster, { model: 'm', input: 'Hi', ...body }, { path: '/v1/responses' })).whole()).chunks;
+    };
+    const resume = (id) => ask(cluster, 'GET', `/v1/responses/${id}`, { query: { stream: 'true', starting_after: 2 } });
+    const kept = await respond({});
+    const rest = (await resume(kept.at(-1).response.id)).text.split('\n').filter((line) => line.startsWith('data: ')).map((line) => JSON.parse(line.slice(6)));
+    assert.deepEqual(rest, kept.slice(3));
+    const passing = await respond({ store: false });
+    assertOpenaiError(await resume(passing.at(-1).response.id), 404);
   });
 
   test('32: members that are null count as absent', async () => {
