@@ -39,7 +39,8 @@ local function list_key(turn, account, user)
 end
 
 local function results_key(turn, id, kind)
-    return turn.prefix .. (kind == 'output' and 'batch_output:' or 'batch_errors:') .. id
+    local P = turn.prefix
+    return kind == 'output' and P .. 'batch_output:' .. id or P .. 'batch_errors:' .. id
 end
 
 -- A batch without its marks, or nil.
