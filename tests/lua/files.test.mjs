@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Files of OpenAI's interface: an upload begun and stored, whose files are seen by whom, pages, expiry, and what is counted.
+// Files of OpenAI's interface: uploads, pages, expiry, and what is counted; nobody sees the files of others.
 import assert from 'node:assert/strict';
 import { ago, flow, lines, list, scripts, set, soon, ttl, zset } from '../support/lua.mjs';
 

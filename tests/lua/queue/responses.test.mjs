@@ -2,7 +2,7 @@
 //
 // Responses that are kept: response_show, response_log, response_keep, response_cancel, response_delete, and their time.
 import assert from 'node:assert/strict';
-import { lines, rowOf, scripts, stream, zset } from '../../support/lua.mjs';
+import { lines, rowOf, scripts, stream } from '../../support/lua.mjs';
 
 const TEXT = lines('["Hi"]', 'null', 'null', 1500, 'E');
 const DAYS_30 = 2_592_000_000;
