@@ -15,6 +15,7 @@ const ARGS = ['--shards', SHARDS, '--indexers', 0];
 const SYNC_MS = 1000; // of few nodes
 const WATCHED_MS = 6000;
 const QUIET_MS = 100_000;
+const CROWD_MS = 120_000; // nodes that have heard of the others sync each shard once in 50 s
 
 const pass = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const onEach = (cluster, ...words) => Promise.all(PREFIXES.map((prefix) => cluster.redis.cmd(words[0], prefix + words[1], ...words.slice(2))));
@@ -27,7 +28,7 @@ async function crowd(cluster) {
   await eventually(async () => {
     const now = await Promise.all([0, 1].map((node) => verbCalls(cluster, node, 'sync')));
     return now.every((n, i) => n >= before[i] + 2 * SHARDS);
-  }, { what: 'both nodes have synced every shard' });
+  }, { ms: CROWD_MS, what: 'both nodes have synced every shard' });
 }
 
 suite('two of many nodes', { nodes: 2, args: [...ARGS, '--target', 'broker'], sweep: false }, ({ test, cluster }) => {
@@ -95,7 +96,7 @@ suite('checks for rows of others, of many nodes', { nodes: 2, args: ARGS, sweep:
     const usual = await checks(false);
     await checks(true); // each check that finds others doubles the wait
     const seldom = await checks(true);
-    assert.ok(seldom <= usual / 2, `${seldom} checks, alone ${usual}`);
-    await eventually(async () => (await checks(false)) > usual / 2, { what: 'the nodes find that the others have stopped' });
+    assert.ok(seldom <= 0.7 * usual, `${seldom} checks, alone ${usual}`);
+    await eventually(async () => (await checks(false)) > 0.7 * usual, { what: 'the nodes find that the others have stopped' });
   });
 });

@@ -179,7 +179,7 @@ suite('parley show', { nodes: 1, args: ['--rescan-seconds', '1'] }, ({ test, clu
       assert.deepEqual([code, stderr], [0, '']);
       assert.match(stdout, OVERVIEW);
       assert.equal(/^accounts +\d+ frontend, \d+ user, \d+ engine, 1 operator$/m.test(stdout), hasAccounts, stdout);
-      assert.match(stdout, /^documents +\d+ being indexed\nruns +\d+ of workflows[^\n]*; \d+ evaluations?\nbots +\d+ messages? on the way\ntroubles +\S/m);
+      assert.match(stdout, /^documents +\d+ being indexed\nruns +\d+ of workflows[^\n]*; \d+ evaluations?, \d+ batch(es)?\nbots +\d+ messages? on the way\ntroubles +\S/m);
       const json = await runParley(['show', '--json', ...args]);
       const { Depth, Work, Troubles, Nodes, Accounts } = JSON.parse(json.stdout);
       assert.deepEqual([json.code, Depth, Work.Runs, Nodes.length >= 3, Array.isArray(Troubles), Accounts !== undefined], [0, 1, 0, true, true, hasAccounts]);

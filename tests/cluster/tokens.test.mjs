@@ -6,7 +6,7 @@
 // and each world with other engines; with PARLEY_NIGHTLY=1 200 answers and 50 reconnects of each viewer, and all of them.
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { assertOk, newTopic, suite } from '../support/harness.mjs';
+import { assertOk, eventually, newTopic, suite } from '../support/harness.mjs';
 import { drawFrom, oneSeed } from '../support/seeds.mjs';
 import { ownShards } from '../support/shards.mjs';
 import { print } from './beyond.mjs';
@@ -74,7 +74,11 @@ for (const [w, [world, options]] of Object.entries(WORLDS).entries()) {
         const seed = oneSeed();
         const { views, written, questions } = await run(cluster, transport, seed);
         const answers = new Map();
-        for (const { Topic, Seq } of questions) answers.set(Topic, assertOk(await cluster.checkRaw({ Topic, Seq, detail: true })));
+        for (const { Topic, Seq } of questions) {
+          const stored = () => cluster.checkRaw({ Topic, Seq, detail: true });
+          await eventually(async () => (await stored()).status !== 503, { what: 'the nodes have found Redis again' });
+          answers.set(Topic, assertOk(await stored()));
+        }
         const { wrong, figures } = check({ views, written, answers });
         print(Object.entries({ seed, ...figures }).map(([name, n]) => `${name}: ${n}`).join(', '));
         assert.deepEqual(wrong.slice(0, 20), []);

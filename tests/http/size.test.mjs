@@ -48,12 +48,12 @@ describe('parley size', () => {
   });
 
   it('prints the examples of the page about scale', async () => {
-    const examples = [...SCALE.matchAll(/^ {4}(parley size .*)\n\n((?: {4}.*\n)+)/gm)];
+    const examples = [...SCALE.matchAll(/^```sh\n(parley size .*)\n```\n\n```\n([^`]+)```/gm)];
     assert.equal(examples.length, 5);
     for (const [, command, shown] of examples) {
       const { code, stdout, stderr } = await run(...command.split(' ').slice(2));
       assert.equal(code, 0, stderr);
-      assert.equal(stdout, shown.replace(/^ {4}/gm, ''), command);
+      assert.equal(stdout, shown, command);
     }
   });
 

@@ -129,7 +129,7 @@ scripts('after the clock went back', ({ cases, test, shard }) => {
   test('an engine that has not been heard of since is not there, and one that rested rests no longer than it said', async () => {
     const engines = (info) => ({ engines: { 'E box': info } });
     const stated = { waiting: (at) => `${at} {"Models":"*","State":"waiting","ForMs":60000}`, resting: (at) => `${at} {"RestingUntilMs":${at + 20_000}}` };
-    const seen = async () => (await shard.call('status', 0)).split('\n')[17];
+    const seen = async () => (await shard.call('status', 0)).split('\n')[18];
     for (const [info, n] of [[stated.waiting(then()), 0], [stated.waiting(Date.now()), 1], [stated.resting(then()), 1]]) {
       await shard.cmd('FLUSHALL');
       await shard.seed(engines(info));

@@ -7,6 +7,7 @@ export class Clock {
   constructor(slow) {
     this.slow = slow;
     this.origin = Date.now();
+    this.timers = new Set();
   }
 
   // Simulated ms.
@@ -14,8 +15,26 @@ export class Clock {
     return this.origin + (Date.now() - this.origin) / this.slow;
   }
 
+  // Once stopped, nothing: what was under way then cannot keep its process alive.
   after(ms, run) {
-    return setTimeout(run, Math.max(0, ms * this.slow));
+    if (this.isStopped) return undefined;
+    const timer = setTimeout(() => {
+      this.timers.delete(timer);
+      run();
+    }, Math.max(0, ms * this.slow));
+    this.timers.add(timer);
+    return timer;
+  }
+
+  cancel(timer) {
+    clearTimeout(timer);
+    this.timers.delete(timer);
+  }
+
+  stop() {
+    this.isStopped = true;
+    for (const timer of this.timers) clearTimeout(timer);
+    this.timers.clear();
   }
 
   pass(ms) {

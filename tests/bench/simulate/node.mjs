@@ -124,7 +124,7 @@ export class VirtualNode {
   // It is gone: SIGKILL. Its engines are load.mjs's.
   async die() {
     this.isUp = false;
-    for (const part of this.parts) for (const timer of Object.values(part.timers)) clearTimeout(timer);
+    for (const part of this.parts) for (const timer of Object.values(part.timers)) this.clock.cancel(timer);
     await Promise.all(this.parts.map((part) => this.deafen(part)));
   }
 
@@ -162,7 +162,7 @@ export class VirtualNode {
   syncBy(part, ms) {
     const at = this.clock.now() + ms;
     if (part.timers.sync && part.syncAt <= at) return;
-    clearTimeout(part.timers.sync);
+    this.clock.cancel(part.timers.sync);
     part.syncAt = at;
     part.timers.sync = this.clock.after(ms, () => {
       part.timers.sync = undefined;
@@ -171,7 +171,7 @@ export class VirtualNode {
   }
 
   sync(part) {
-    clearTimeout(part.timers.sync);
+    this.clock.cancel(part.timers.sync);
     part.timers.sync = undefined;
     if (!this.isUp || !part.isUp) return;
     this.syncBy(part, part.isSyncing ? 5 : this.nextSyncMs(part));
@@ -214,7 +214,7 @@ export class VirtualNode {
   reapBy(part, ms) {
     const at = this.clock.now() + ms;
     if (part.timers.reap && part.reapAt <= at) return;
-    clearTimeout(part.timers.reap);
+    this.clock.cancel(part.timers.reap);
     part.reapAt = at;
     part.timers.reap = this.clock.after(ms, () => {
       part.timers.reap = undefined;

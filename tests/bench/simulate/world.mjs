@@ -33,7 +33,7 @@ export class World {
       const keys = prefixesOf(this.shards).map((prefix, shard) => this.links.call(shard, ['HGET', `${prefix}meta`, 'depth']));
       const all = await Promise.all(keys).catch(() => [0]);
       this.depths.push([this.second(this.clock.now()), Math.max(...all.map(Number))]);
-      this.watching = this.clock.after(SECOND_MS, watch);
+      this.clock.after(SECOND_MS, watch);
     };
     await watch();
     return this;
@@ -53,11 +53,8 @@ export class World {
   }
 
   async stop() {
-    clearTimeout(this.watching);
-    for (const node of this.nodes) {
-      node.isUp = false;
-      for (const part of node.parts) for (const timer of Object.values(part.timers)) clearTimeout(timer);
-    }
+    this.clock.stop();
+    for (const node of this.nodes) node.isUp = false;
     this.links.close();
     for (const server of this.servers) await server.stop();
   }
