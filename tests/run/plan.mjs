@@ -8,6 +8,7 @@
 //   env           variables that are set for it
 //   server, tls, hiredis1   what it needs, see prepare.mjs
 //   builds        {preset: [targets]} that must be built before
+//   slots         how many jobs it counts as (queue.mjs)
 //   limitMs       when it is interrupted, if not after the usual time (queue.mjs)
 //   seconds       how long it took before: the longest begin first
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
@@ -46,6 +47,8 @@ const TOOLS = ['http/anthropic_claude', 'http/openai_codex', 'http/openai_llama'
 const CHAOS = ['cluster/chaos', 'cluster/rolling', 'cluster/tokens', 'cluster/batches'];
 // Nightly, with the Debian package, which is built from the sources that would be released.
 const RELEASE = 'cluster/release';
+// A browser takes a core and more; most other jobs wait most of the time.
+const WEB_SLOTS = 3;
 const NIGHTLY_FUZZ_SECONDS = 60;
 // For the long jobs of a nightly run.
 const LONG_MS = 5_400_000;
@@ -58,7 +61,7 @@ const pathOf = (name) => `tests/${name}.test.mjs`;
 function newJob(job) {
   const { kind, group, name, note } = job;
   const full = note ? `${name} [${note}]` : name;
-  return { env: {}, builds: {}, ...job, group: group ?? kind, name: full, seconds: expectedSeconds(full) };
+  return { env: {}, builds: {}, slots: job.group === 'web' ? WEB_SLOTS : 1, ...job, group: group ?? kind, name: full, seconds: expectedSeconds(full) };
 }
 
 // A file of Node's tests. PARLEY_BIN stands for every build.

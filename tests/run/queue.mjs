@@ -67,22 +67,30 @@ export async function runJob(job, { isShown = false } = {}) {
   return { job, seconds, output, ...kind.read({ ...ended, output }, job) };
 }
 
-// Runs all jobs, `slots` at a time. stateOf(job): 'ready', 'waits' (for a build, until changed() resolves), or 'dropped' (it
-// cannot be built). onEnd(result) is called as each ends.
+// Runs all jobs, as many at a time as fill `slots`, the longest first; one that takes more than are left waits, and none passes it
+// by. stateOf(job): 'ready', 'waits' (for a build, until changed() resolves), or 'dropped' (it cannot be built). onEnd(result) is
+// called as each ends.
 export async function runJobs(jobs, { slots, stateOf, changed, onEnd, isShown }) {
   let waiting = [...jobs].sort((a, b) => b.seconds - a.seconds);
-  async function work() {
-    for (;;) {
-      waiting = waiting.filter((job) => stateOf(job) !== 'dropped');
-      if (waiting.length === 0) return;
-      const i = waiting.findIndex((job) => stateOf(job) === 'ready');
-      if (i < 0) {
-        await changed();
-        continue;
-      }
-      const [job] = waiting.splice(i, 1);
-      onEnd(await runJob(job, { isShown }));
+  const running = new Set();
+  let free = slots;
+  const begin = (job) => {
+    free -= job.slots;
+    const ended = runJob(job, { isShown }).then((result) => {
+      free += job.slots;
+      running.delete(ended);
+      onEnd(result);
+    });
+    running.add(ended);
+  };
+  for (;;) {
+    waiting = waiting.filter((job) => stateOf(job) !== 'dropped');
+    const i = waiting.findIndex((job) => stateOf(job) === 'ready');
+    if (i >= 0 && (waiting[i].slots <= free || running.size === 0)) {
+      begin(waiting.splice(i, 1)[0]);
+      continue;
     }
+    if (waiting.length === 0 && running.size === 0) return;
+    await Promise.race([...running, ...(waiting.length > 0 && i < 0 ? [changed()] : [])]);
   }
-  await Promise.all(Array.from({ length: slots }, work));
 }

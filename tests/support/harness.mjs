@@ -32,13 +32,16 @@ export * from './redis.mjs';
 
 const TEST_MS = 180_000;
 const LOG_TAIL = 6_000;
+const [LOOK_MIN_MS, LOOK_MAX_MS] = [25, 250]; // of eventually()
 // What a lost message or delivery costs, made so long that a test which needs neither fails without the message.
 export const SLOW_RESCUE = ['--rescan-seconds', '60', '--delivery-seconds', '60'];
 
 // Resolves with the first truthy value of condition(); an exception of it counts as "not yet". The
-// last one is shown when the deadline has passed; it looks once more after that.
-export async function eventually(condition, { ms = 30_000, every = 25, what = 'the condition' } = {}) {
-  const deadline = Date.now() + ms;
+// last one is shown when the deadline has passed; it looks once more after that. Without `every` it looks the less often the
+// longer it waits, so that those who wait on a busy machine do not make it busier.
+export async function eventually(condition, { ms = 30_000, every, what = 'the condition' } = {}) {
+  const began = Date.now();
+  const deadline = began + ms;
   let last;
   for (;;) {
     const isLate = Date.now() > deadline;
@@ -50,7 +53,7 @@ export async function eventually(condition, { ms = 30_000, every = 25, what = 't
       last = error;
     }
     if (isLate) throw new Error(`${what} did not come true in ${ms} ms`, { cause: last });
-    await new Promise((resolve) => setTimeout(resolve, every));
+    await new Promise((resolve) => setTimeout(resolve, every ?? Math.min(LOOK_MAX_MS, Math.max(LOOK_MIN_MS, (Date.now() - began) / 20))));
   }
 }
 
