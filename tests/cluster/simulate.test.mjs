@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // The simulation of tests/bench/simulate still plays with the scripts: virtual nodes answer what clients ask, and nothing is lost or
-// doubled when a tenth of them dies, shards are away, or all engines reconnect.
+// doubled when a tenth of them dies, shards are away, one is slow, or all engines reconnect.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { FAILURES } from '../bench/simulate/failures.mjs';
+import { FAILURES, slowShard } from '../bench/simulate/failures.mjs';
 import { Load } from '../bench/simulate/load.mjs';
 import { World } from '../bench/simulate/world.mjs';
 import { ownShards } from '../support/shards.mjs';
@@ -13,7 +13,7 @@ import { check } from './chaos_checker.mjs';
 ownShards(); // its worlds say how many
 
 const [NODES, SHARDS] = [10, 8];
-const [BEFORE_MS, DURING_MS, DRAIN_MS] = [2000, 8000, 60_000];
+const [BEFORE_MS, DURING_MS, SLOW_MS, DRAIN_MS] = [2000, 8000, 4000, 60_000];
 
 async function play(fail) {
   const world = await new World({ nodes: NODES, shards: SHARDS }).start();
@@ -43,4 +43,5 @@ describe('a simulated cluster', () => {
     assert.equal(figures['given up by clients'], 0);
   });
   for (const name of ['a tenth of the nodes dies', 'a master with an eighth of the shards fails over', 'all engines reconnect within a second']) it(name, () => play(FAILURES[name]));
+  it('a slow shard', () => play((world) => slowShard(world, SLOW_MS)));
 });

@@ -8,6 +8,7 @@ export class Clock {
     this.slow = slow;
     this.origin = Date.now();
     this.timers = new Set();
+    this.late = { n: 0, sumMs: 0, mostMs: 0 }; // by how many simulated ms timers ran after they were due
   }
 
   // Simulated ms.
@@ -18,8 +19,13 @@ export class Clock {
   // Once stopped, nothing: what was under way then cannot keep its process alive.
   after(ms, run) {
     if (this.isStopped) return undefined;
+    const due = this.now() + Math.max(0, ms);
     const timer = setTimeout(() => {
       this.timers.delete(timer);
+      const late = Math.max(0, this.now() - due);
+      this.late.n++;
+      this.late.sumMs += late;
+      this.late.mostMs = Math.max(this.late.mostMs, late);
       run();
     }, Math.max(0, ms * this.slow));
     this.timers.add(timer);

@@ -6,7 +6,7 @@ import { shardOf } from '../../support/shards.mjs';
 const AWAY_MS = 5000; // of a master, until its replica has taken over
 const REGION_MS = 20_000;
 const SLOW_MS = 20_000;
-const DELAY_MS = 300;
+const DELAY_MS = 200;
 const BACKOFF_MS = [25, 2000]; // shared/redis/backoff.h
 
 // The engines of these nodes find others (load.mjs), those that wait there poll again.
@@ -23,6 +23,14 @@ async function away({ clock }, load, nodes, parts, ms) {
     await clock.pass(load.between(BACKOFF_MS));
     await node.reconnect(part);
   }));
+}
+
+// The server of one shard answers late, then as usual.
+export async function slowShard(world, ms = SLOW_MS) {
+  const shard = shardOf('slow', world.shards);
+  world.delays.set(shard, DELAY_MS);
+  await world.clock.pass(ms);
+  world.delays.delete(shard);
 }
 
 export const FAILURES = {
@@ -43,10 +51,5 @@ export const FAILURES = {
   },
   'three tenths of the nodes lose Redis for 20 s': (world, load) =>
     away(world, load, world.nodes.filter((_, i) => i % 10 < 3), Array.from({ length: world.shards }, (_, i) => i), REGION_MS),
-  'a slow shard': async (world) => {
-    const shard = shardOf('slow', world.shards);
-    world.delays.set(shard, DELAY_MS);
-    await world.clock.pass(SLOW_MS);
-    world.delays.delete(shard);
-  },
+  'a slow shard': (world) => slowShard(world),
 };

@@ -1,8 +1,21 @@
 // SPDX-License-Identifier: MIT
 //
-// fits: how a figure grows with nodes and shards: a sum of a constant, nodes, shards and nodes × shards with factors that are not
+// fits: how a figure grows with nodes and shards: a sum of a constant, nodes, shards, nodes × shards and syncs with factors that are not
 // negative, by least squares of relative errors. Of the fits whose error is within a tenth of the best, the one with the fewest terms.
-const TERMS = { constant: () => 1, nodes: ({ nodes }) => nodes, shards: ({ shards }) => shards, 'nodes × shards': ({ nodes, shards }) => nodes * shards };
+
+// Syncs of all nodes in a second, by the rule of lua/queue/pace.lua; unpaced as before it.
+export function syncsOf({ nodes, shards, unpaced = false }) {
+  const few = shards === 1 ? nodes / 5 : nodes;
+  return shards * (unpaced ? few : Math.min(few, Math.max(8, nodes / 15)));
+}
+
+const TERMS = {
+  constant: () => 1,
+  nodes: ({ nodes }) => nodes,
+  shards: ({ shards }) => shards,
+  syncs: syncsOf,
+  'nodes × shards': ({ nodes, shards }) => nodes * shards,
+};
 
 // Gaussian elimination; null if the terms cannot be told apart.
 function solve(matrix, vector) {

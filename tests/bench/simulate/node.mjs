@@ -30,7 +30,7 @@ export class VirtualNode {
     this.phase = shardOf(id, 65_536) * 17;
     this.parts = prefixesOf(this.shards).map((prefix, number) => ({
       number, prefix, verbs: [], paceMs: 0, syncedMs: 0, credits: 0, claims: 0, openN: 0, isHinted: false, isReported: false, isStated: true,
-      added: 0, done: 0, lease: '', engines: new Map(), unconfirmed: [], coveredMs: 0, isSyncing: false, isUp: true, epoch: 0, timers: {},
+      added: 0, done: 0, lease: '', engines: new Map(), unconfirmed: [], coveredMs: 0, isSyncing: false, isUp: true, epoch: 0, runMs: 0, timers: {},
     }));
     this.parked = []; // engines, oldest first
     this.moving = 0;
@@ -70,9 +70,10 @@ export class VirtualNode {
       this.count(`verb ${name}`);
     }
     this.world.noteCall(part.number, now);
-    const delay = this.world.delays.get(part.number);
+    // A connection keeps its order: no call overtakes one that a slow server has not run yet.
+    const at = (part.runMs = Math.max(part.runMs, now + (this.world.delays.get(part.number) ?? 0)));
     const send = () => this.world.links.call(part.number, words).then((reply) => this.onReply(part, epoch, verbs, joined(reply)), () => this.fail(verbs));
-    if (delay) this.clock.after(delay, send);
+    if (at > now) this.clock.after(at - now, send);
     else send();
   }
 

@@ -4,26 +4,31 @@
 //
 //   node tests/bench/simulate/report.mjs RESULTS.jsonl [FOLDER]
 //
-// Prints tables in Markdown. FOLDER gets a picture of each failure, failure-N.svg, to which the table links.
+// Prints tables in Markdown, and which runs are to be repeated with a larger --slow: their timers were late by more than LATE_MS on
+// average. FOLDER gets a picture of each failure, failure-FAILURE-NODES.svg, to which the table links.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fit } from './fits.mjs';
 
+const LATE_MS = 100; // simulated
 const [path, folder] = process.argv.slice(2);
 const results = readFileSync(path, 'utf8').split('\n').filter(Boolean).map((line) => JSON.parse(line));
 const round = (value, digits = 0) => value.toLocaleString('en', { maximumFractionDigits: digits, minimumFractionDigits: digits });
 const row = (...cells) => `| ${cells.join(' | ')} |`;
 const head = (...cells) => [row(...cells), `|${'---|'.repeat(cells.length)}`];
 
+const meanLate = ({ late }) => (late ? late.sumMs / late.n : NaN);
+const lateText = (one) => `${round(meanLate(one), 1)} (${round(one.late?.mostMs ?? NaN)})`;
+
 const SPANS = { idle: 'without engines', waiting: 'engines wait', loaded: 'under load' };
 const count = (span, name) => span.counts[name] ?? 0;
 
 function growthTable(some) {
-  const lines = head('Nodes', 'Shards', 'Calls: without engines', 'engines wait', 'under load', 'of each shard, engines wait', 'Script, us a call', 'Script, ms a shard', 'KiB a shard', 'Connections', 'Longest queue', 'Moves', 'Missed');
+  const lines = head('Nodes', 'Shards', 'Calls: without engines', 'engines wait', 'under load', 'of each shard, engines wait', 'Script, us a call', 'Script, ms a shard', 'KiB a shard', 'Connections', 'Longest queue', 'Moves', 'Missed', 'Timers late, ms (most)');
   for (const one of some) {
     const { idle, waiting, loaded, nodes, shards } = one;
     lines.push(row(nodes, shards, round(idle.calls), round(waiting.calls), round(loaded.calls), round(waiting.calls / shards, 1), round(waiting.usPerCall), round(waiting.scriptUs / shards / 1000, 1),
-      round(waiting.bytes / shards / 1024, 1), round(2 * nodes * shards), one.longest, count(loaded, 'moves'), count(loaded, 'missed hand-overs')));
+      round(waiting.bytes / shards / 1024, 1), round(2 * nodes * shards), one.longest, count(loaded, 'moves'), count(loaded, 'missed hand-overs'), lateText(one)));
   }
   return lines;
 }
@@ -56,6 +61,7 @@ function realTable(some) {
 
 // --- failures ----------------------------------------------------------------------------------
 
+const pictureName = ({ failure, nodes }) => `failure-${failure}-${nodes}.svg`;
 const median = (list) => [...list].sort((a, b) => a - b)[Math.floor(list.length / 2)] ?? 0;
 
 function figuresOf(one) {
@@ -67,11 +73,11 @@ function figuresOf(one) {
 }
 
 function failureTable(some) {
-  const lines = head('Failure', 'Lasts', 'Calls a second before', 'at most after', 'Longest queue', 'Moves, missed hand-overs', 'Questions', 'Checker');
+  const lines = head('Nodes', 'Shards', 'Failure', 'Lasts', 'Calls a second before', 'at most after', 'Longest queue', 'Moves, missed hand-overs', 'Questions', 'Timers late, ms (most)', 'Checker');
   for (const one of some) {
     const { usual, most, depth, lasted } = figuresOf(one);
     const verdict = one.wrongN + one.left === 0 ? 'nothing lost, nothing twice' : `${one.wrongN} wrong, ${one.left} left`;
-    lines.push(row(folder ? `[${one.name}](${basename(folder)}/failure-${one.failure}.svg)` : one.name, `${lasted} s`, round(usual), `${round(most)} (${round(most / usual, 1)} times)`, depth, `${count(one, 'moves')}, ${count(one, 'missed hand-overs')}`, one.figures.questions, verdict));
+    lines.push(row(one.nodes, one.shards, folder ? `[${one.name}](${basename(folder)}/${pictureName(one)})` : one.name, `${lasted} s`, round(usual), `${round(most)} (${round(most / usual, 1)} times)`, depth, `${count(one, 'moves')}, ${count(one, 'missed hand-overs')}`, one.figures.questions, lateText(one), verdict));
   }
   return lines;
 }
@@ -121,4 +127,6 @@ if (of('failure').length) parts.push(failureTable(of('failure')));
 console.log(parts.map((lines) => lines.join('\n')).join('\n\n'));
 const wrong = results.flatMap((one) => (one.wrong ?? one.virtual?.wrong ?? []).map((text) => `${one.kind} ${one.nodes} ${one.shards}: ${text}`));
 if (wrong.length) console.log(`\n${wrong.join('\n')}`);
-if (folder) for (const one of of('failure')) writeFileSync(join(folder, `failure-${one.failure}.svg`), pictureOf(one));
+const late = results.filter((one) => meanLate(one.virtual ?? one) > LATE_MS);
+for (const one of late) console.log(`\nTimers were late, repeat it with --slow ${2 * one.slow}: ${one.kind} ${one.failure} ${one.nodes} ${one.shards}`);
+if (folder) for (const one of of('failure')) writeFileSync(join(folder, pictureName(one)), pictureOf(one));

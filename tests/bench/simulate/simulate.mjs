@@ -77,8 +77,9 @@ async function growth() {
   const { wrong } = check({ questions: load.questions, events: load.events, threads: await load.threads() });
   load.isOver = true;
   const longest = Math.max(...world.depths.map(([, n]) => n));
+  const { late } = world.clock;
   await world.stop();
-  return { ...spans, questions: load.questions.length, longest, wrong };
+  return { ...spans, questions: load.questions.length, longest, late, wrong };
 }
 
 // Calls of each second before, during and after a failure, the longest queue of a shard, and what the checker says.
@@ -86,7 +87,7 @@ async function failure() {
   const [name, fail] = Object.entries(FAILURES)[options.failure];
   const world = await worldOf();
   const load = new Load(world, options);
-  await world.clock.pass(UP_MS + 1.5 * PACE_MS);
+  await world.clock.pass(UP_MS);
   load.start();
   await world.clock.pass(UP_MS + 1.5 * PACE_MS);
   const asking = load.askFor((30 + options.load) * SECOND_MS);
@@ -100,7 +101,7 @@ async function failure() {
   const left = load.open.size;
   const { wrong, figures } = check({ questions: load.questions, events: load.events, threads: await load.threads() });
   load.isOver = true;
-  const result = { name, began: world.second(began), ended: world.second(ended), perSecond: world.perSecond, depths: world.depths, counts: world.counts, left, wrong: wrong.slice(0, 20), wrongN: wrong.length, figures };
+  const result = { name, began: world.second(began), ended: world.second(ended), perSecond: world.perSecond, depths: world.depths, counts: world.counts, late: world.clock.late, left, wrong: wrong.slice(0, 20), wrongN: wrong.length, figures };
   await world.stop();
   return result;
 }
@@ -113,5 +114,5 @@ async function real() {
 
 const KINDS = { growth, failure, real };
 const result = await KINDS[positionals[0]]();
-console.log(JSON.stringify({ kind: positionals[0], ...options, ...result }));
+console.log(JSON.stringify({ kind: positionals[0], ...options, ...result, tookS: Math.round(process.uptime()) }));
 process.exit(0);
