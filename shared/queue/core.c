@@ -56,12 +56,6 @@ void part_reap_by(struct queue_shard *part, uint64_t after_ms)
     run_by(part, &part->reap_timer, after_ms);
 }
 
-void queue_sync_soon(struct queue *queue, uint64_t after_ms)
-{
-    for (unsigned i = 0; i < queue->shards.n; i++)
-        part_sync_by(&queue->parts[i], after_ms);
-}
-
 void part_cover_leases(struct queue_shard *part, uint64_t after_ms)
 {
     uint64_t until_ms = clock_mono_ms() + after_ms + QUEUE_REAP_AFTER_MS;

@@ -84,8 +84,7 @@ bool part_is_usable(const struct queue_shard *part);
 /* REDIS_FINE while it works. */
 enum redis_trouble part_trouble(const struct queue_shard *part);
 
-/* Within that time the node reports that it is alive (on every shard), and reaps. */
-void queue_sync_soon(struct queue *queue, uint64_t after_ms);
+/* Within that time the node reports that it is alive, and reaps. */
 void part_sync_by(struct queue_shard *part, uint64_t after_ms);
 void part_reap_by(struct queue_shard *part, uint64_t after_ms);
 /* Notes that a lease ends in that time, because no other node may be watching it. */

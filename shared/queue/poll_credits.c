@@ -162,11 +162,24 @@ void credits_on_up(struct queue *queue, unsigned shard)
         class_forget_hint(class, shard);
 }
 
+/* States hints again: of few nodes at once; of many each syncs its shards one after the other, or
+ * together they would make nodes × shards calls at once. */
+static void sync_all_shards(struct queue *queue)
+{
+    unsigned n = queue->shards.n, first = queue_hash(str_of(queue->config.node_id), 0) % n;
+    for (unsigned i = 0; i < n; i++) {
+        unsigned shard = (first + i) % n;
+        part_sync_by(&queue->parts[shard], queue->shards.pace_ms[shard] / 2 * i / n);
+    }
+}
+
 void credits_on_drained(struct queue *queue, struct str names)
 {
     bool is_freed = classes_set_drained(queue, names);
-    for (struct poll_class *class = NULL; (class = classes_next(queue, class)) != NULL;)
+    for (struct poll_class *class = NULL; (class = classes_next(queue, class)) != NULL;) {
         credits_withdraw_surplus(class);
+        grant_missing(class, 0, 0);
+    }
     if (is_freed)
-        queue_sync_soon(queue, 0); /* states the credits again */
+        sync_all_shards(queue);
 }

@@ -75,6 +75,30 @@ suite('two of many nodes', { nodes: 2, args: [...ARGS, '--target', 'broker'], sw
     const [[Seq, Query]] = Object.entries(claim.Queries[0]);
     await cluster.answer({ Topic, Seq: Number(Seq), Query, Lease: claim.Lease });
   });
+
+  test('an account that is let in again: its credit is stated at once, what it can do elsewhere shard by shard', async () => {
+    const drain = async (Drain) => assertOk(await cluster.request('POST', '/api/drain-engine', { as: 'Operator_1', body: { User: 'Inference_2', Drain } }));
+    // Nodes that died before have theirs for a while.
+    const credits = async () => (await onEach(cluster, 'ZRANGE', 'idle', 0, -1)).map((all) => all.filter((member) => member.endsWith(' Inference_2|*')).length);
+    await drain(true);
+    const poll = cluster.claimOpen({ as: 'Inference_2', wait: 100, detail: true, node: 0 });
+    await parked(cluster, 0, 1);
+    await crowd(cluster);
+    const before = await verbCalls(cluster, 0, 'sync');
+    await drain(false);
+    await eventually(async () => (await credits()).includes(1), { what: 'the credit is stated' });
+    const n = (await verbCalls(cluster, 0, 'sync')) - before;
+    assert.ok(n < SHARDS, `${n} syncs at once`);
+    const isHinted = (members) => members.some((member) => member.includes(' Inference_2|'));
+    await eventually(async () => (await onEach(cluster, 'ZRANGE', 'hints', 0, -1)).every(isHinted), { ms: CROWD_MS, what: 'every shard has its hint' });
+
+    const Topic = namesOfEachShard('freed-', SHARDS)[(await credits()).indexOf(0)];
+    await cluster.add({ Topic, node: 1 });
+    const claim = assertOk(await poll.response);
+    assert.equal(claim.Topic, Topic);
+    const [[Seq, Query]] = Object.entries(claim.Queries[0]);
+    await cluster.answer({ as: 'Inference_2', Topic, Seq: Number(Seq), Query, Lease: claim.Lease });
+  });
 });
 
 suite('checks for rows of others, of many nodes', { nodes: 2, args: ARGS, sweep: false }, ({ test, cluster }) => {

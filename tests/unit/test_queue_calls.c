@@ -132,7 +132,7 @@ static void make_engine_known(void)
 
 static void sync_now(void)
 {
-    queue_sync_soon(queue, 0);
+    part_sync_by(&queue->parts[0], 0);
     run_once();
     run_until_answered();
 }
@@ -346,7 +346,7 @@ static void a_sync_leaves_the_credit_of_a_poll_that_is_claiming(void **state)
     redis_fixture_stop();
     struct engine *claiming = start_poll(true);
     shards_flush(queue_shards(queue));
-    queue_sync_soon(queue, 0);
+    part_sync_by(&queue->parts[0], 0);
     run_once();
     redis_fixture_go_on();
     run_until_answered();
@@ -449,7 +449,7 @@ static void what_a_lost_sync_stated_is_stated_again(void **state)
     struct blocking_answer answer;
     assert_int_equal(blocking_command(redis, pause, 4, 0, &answer), ERR_OK);
     leave(engine);
-    queue_sync_soon(queue, 0);
+    part_sync_by(&queue->parts[0], 0);
     run_once();
     assert_true(shards_pending_n(queue_shards(queue)) > 0);
     kill_connections();
