@@ -8,7 +8,12 @@ export class Clock {
     this.slow = slow;
     this.origin = Date.now();
     this.timers = new Set();
-    this.late = { n: 0, sumMs: 0, mostMs: 0 }; // by how many simulated ms timers ran after they were due
+    this.measureLate();
+  }
+
+  // From now on: by how many simulated ms timers run after they are due.
+  measureLate() {
+    this.late = { n: 0, sumMs: 0, mostMs: 0 };
   }
 
   // Simulated ms.

@@ -67,7 +67,7 @@ const median = (list) => [...list].sort((a, b) => a - b)[Math.floor(list.length 
 function figuresOf(one) {
   const { began, ended, perSecond } = one;
   const before = perSecond.slice(began - 8, began);
-  const after = perSecond.slice(began, -3).map((n) => n ?? 0);
+  const after = perSecond.slice(began).map((n) => n ?? 0);
   const depths = new Map(one.depths);
   return { usual: median(before), most: Math.max(...after), depth: Math.max(...[...depths].filter(([s]) => s >= began).map(([, n]) => n)), lasted: ended - began };
 }

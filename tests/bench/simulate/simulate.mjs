@@ -44,7 +44,7 @@ const DRAIN_MS = 60_000;
 const worldOf = () => new World({ ...options, isPaced: !options.unpaced }).start();
 
 // Idle nodes, then the same with engines that wait, then under load.
-async function measure({ read, pass, startEngines, load }) {
+async function measure({ read, pass, startEngines, onSteady, load }) {
   const span = async (body) => {
     const before = await read();
     const result = await body();
@@ -55,6 +55,7 @@ async function measure({ read, pass, startEngines, load }) {
   const [idle] = await span(() => pass(spanMs));
   await startEngines();
   await pass(UP_MS + 1.5 * PACE_MS);
+  onSteady?.();
   const [waiting] = await span(() => pass(spanMs));
   const [loaded, asked] = await span(() => load(options.load * SECOND_MS));
   await Promise.all(asked ?? []);
@@ -71,6 +72,7 @@ async function growth() {
       load.start();
       await world.clock.pass(1500);
     },
+    onSteady: () => world.clock.measureLate(),
     load: (ms) => load.askFor(ms),
   });
   await load.drain(DRAIN_MS);
@@ -90,6 +92,7 @@ async function failure() {
   await world.clock.pass(UP_MS);
   load.start();
   await world.clock.pass(UP_MS + 1.5 * PACE_MS);
+  world.clock.measureLate();
   const asking = load.askFor((30 + options.load) * SECOND_MS);
   await world.clock.pass(10 * SECOND_MS);
   const began = world.clock.now();
