@@ -3,7 +3,8 @@
 --   room:<room>, rooms:<namespace>, rooms_of:<user>, room_members:<room>, messages_of, stored, room_names,
 --   bots:<namespace>, bots_of:<user>, bots_n, evaluation_last:<evaluation>, evaluations_of:<user>, evaluations_open,
 --   evaluation_due, evaluations_done; of files files:<account>:<user>, filers:<user>, files_due;
---   of batches batches:<account>:<user>, batchers:<user>, batches_open, batches_done, turn/due.lua with batches_due.
+--   of batches batches:<account>:<user>, batchers:<user>, batches_open, batches_n, batches_all, batches_done,
+--   turn/due.lua with batches_due.
 -- Wakes: nobody.
 -- Bound: one piece: 1 MiB, or one value.
 -- Lane: add.  Home: every.  Nonce: no.  Full: refused.

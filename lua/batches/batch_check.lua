@@ -1,6 +1,6 @@
 -- batch_check: the node has read all lines of a batch: it is in progress, or has failed because of some of them.
 -- Stops this race: another node has it by now, or it was cancelled meanwhile.
--- KEYS: batch:<id>, batches_open, batches_done, turn/due.lua with batches_due.
+-- KEYS: batch:<id>, batches_open, batches_n, batches_done, turn/due.lua with batches_due.
 -- Wakes: nobody.
 -- Bound: one batch.
 -- Lane: first.  Home: owner.  Nonce: no.  Full: runs.  Durable: yes.
@@ -28,6 +28,7 @@ local function verb(turn, a)
     else
         b.status = 'in_progress'
         call('HSET', b.key, 'status', b.status, 'in_progress', turn.now_text, 'total', total)
+        batches.count_lines(turn, total)
         leased.keep(turn, batches.KIND, b)
     end
     return 'ok\n' .. b.status

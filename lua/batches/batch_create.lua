@@ -1,6 +1,6 @@
 -- batch_create: creates a batch of the lines of a file. Some node takes it within a second or two (batch_take).
--- KEYS: batch:<id>, batches:<account>:<user>, batchers:<user>, batches_open, turn/due.lua with batches_due, file:<id>;
---   of the oldest batch, if there are too many, all of it.
+-- KEYS: batch:<id>, batches:<account>:<user>, batchers:<user>, batches_all, batches_open, batches_n, turn/due.lua with
+--   batches_due, file:<id>; of the oldest batch, if there are too many, all of it.
 -- Wakes: nobody.
 -- Bound: one batch; OPEN_MAX are looked at.
 -- Lane: add.  Home: owner.  Nonce: yes.  Full: refused.  Durable: yes.
@@ -31,7 +31,8 @@ local function verb(turn, a)
     local whose, id = account .. ' ' .. user, owner .. '-' .. batch
     if batches.open_n(turn, whose) >= batches.OPEN_MAX then return 'open\n' .. batches.OPEN_MAX end
     if not batches.make_room(turn, account, user) then return 'many' end
-    local b = {id = id, key = turn.prefix .. 'batch:' .. id, account = account, user = user}
+    local b = {id = id, key = turn.prefix .. 'batch:' .. id, account = account, user = user,
+        created = turn.now_text}
     local place = order.next(turn, batches.list_key(turn, account, user))
     call('HSET', b.key, 'account', account, 'user', user, 'status', 'validating', 'endpoint', endpoint, 'input', input,
          'metadata', metadata, 'created', turn.now_text, 'expires', format('%d', turn.now_ms + window_s * 1000),

@@ -1,7 +1,7 @@
 -- batch_end: ends a batch before all of its lines were answered, with the results that it has.
 -- Stops this race: another node has it by now (lost).
--- KEYS: batch:<id>, batch_output:<id>, batch_errors:<id>, batches_open, batches_done, turn/due.lua with batches_due,
---   and those of file_store.
+-- KEYS: batch:<id>, batch_output:<id>, batch_errors:<id>, batches_open, batches_n, batches_done,
+--   turn/due.lua with batches_due, and those of file_store.
 -- Wakes: nobody.
 -- Bound: one batch, none of its results.
 -- Lane: first.  Home: owner.  Nonce: no.  Full: runs.  Durable: yes.

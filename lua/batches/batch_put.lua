@@ -1,8 +1,8 @@
 -- batch_put: stores the results of lines of a batch, each once, and ends the batch with its last one.
 -- Stops these races: another node has the batch by now (lost); that node has stored the line already, or this call was
 --   sent again after a lost reply (the line is marked, and nothing is added).
--- KEYS: batch:<id>, batch_output:<id>, batch_errors:<id>, stored; at the end batches_open, batches_done, turn/due.lua
---   with batches_due, and those of file_store.
+-- KEYS: batch:<id>, batch_output:<id>, batch_errors:<id>, stored, batches_n; at the end batches_open, batches_done,
+--   turn/due.lua with batches_due, and those of file_store.
 -- Wakes: nobody.
 -- Bound: LINES_MAX lines, and the marks of those that were stored before their turn.
 -- Lane: first.  Home: owner.  Nonce: no.  Full: runs.  Durable: yes.
@@ -83,6 +83,8 @@ local function verb(turn, a)
          b.errors_n, 'errors_bytes', b.errors_bytes, 'counted', b.counted, 'is_full', b.is_full or '0', 'taken', 0)
     if completed > 0 then call('HINCRBY', b.key, 'completed', completed) end
     if failed > 0 then call('HINCRBY', b.key, 'failed', failed) end
+    b.completed, b.failed = b.completed + completed, b.failed + failed
+    batches.count_lines(turn, -completed - failed)
     if b.status == 'in_progress' and tonumber(b.done) >= tonumber(b.total) then
         batches.finish(turn, b, is_expired and 'expired' or 'completed')
     end

@@ -2,7 +2,7 @@
 -- and users take turns (turn/due.lua). Also deletes batches that ended 30 days ago, and files that have expired.
 -- Stops this race: two nodes take the same batch (the first one's fence moves its time). A batch that ends every node
 -- that takes it is taken less and less often.
--- KEYS: turn/due.lua with batches_due, batches_done, batch:<id>; of files that expire as file_delete.
+-- KEYS: turn/due.lua with batches_due, batches_done, batches_all, batch:<id>; of files that expire as file_delete.
 -- Wakes: nobody.
 -- Bound: as many batches as its argument says, TAKE_MAX at most; deletes DROP_MAX batches and files.
 -- Lane: slow.  Home: every.  Nonce: no.  Full: runs.

@@ -27,7 +27,7 @@ local OPEN_MAX = 100          -- of an account and user, that have not ended
 local KEPT_MAX = 1000         -- of them
 local KEPT_MS = 30 * 86400000 -- after its end; its results as long
 local RESULT_BYTES = 104857600 -- of each of its two files
-local COMMANDS = 14           -- to drop one
+local COMMANDS = 17           -- to drop one
 local FIELDS = {
     'endpoint', 'input', 'status', 'created', 'in_progress', 'expires', 'finalizing', 'completed_at', 'failed_at',
     'expired_at', 'cancelling_at', 'cancelled_at', 'total', 'completed', 'failed', 'output', 'error', 'errors',
@@ -48,7 +48,7 @@ local function read(turn, id)
     local key = turn.prefix .. 'batch:' .. id
     local b = hashes.fields(key, 'account', 'user', 'status', 'input', 'expires', 'total', 'done', 'at', 'fence',
                             'node', 'output_n', 'output_bytes', 'errors_n', 'errors_bytes',
-                            'counted', 'is_full', 'taken')
+                            'counted', 'is_full', 'taken', 'completed', 'failed', 'created')
     bounds.note_read(turn, 1, 0)
     if not b.account then return nil end
     b.key, b.id, b.whose = key, id, b.account .. ' ' .. b.user
@@ -74,10 +74,35 @@ local function as_text(turn, id)
     return files.short_of(id) .. '\n' .. concat(got, '\n')
 end
 
+local function add_to(key, field, delta)
+    if call('HINCRBY', key, field, delta) <= 0 then call('HDEL', key, field) end
+end
+
 -- One more of an account and user that has not ended, or one less.
 local function count_open(turn, whose, delta)
-    local key = turn.prefix .. 'batches_open'
-    if call('HINCRBY', key, whose, delta) <= 0 then call('HDEL', key, whose) end
+    add_to(turn.prefix .. 'batches_open', whose, delta)
+    add_to(turn.prefix .. 'batches_n', 'open', delta)
+end
+
+-- More lines of batches that have not ended have no result, or fewer.
+local function count_lines(turn, delta)
+    if delta ~= 0 then add_to(turn.prefix .. 'batches_n', 'lines', delta) end
+end
+
+local function lines_left(b)
+    return tonumber(b.total) - tonumber(b.completed) - tonumber(b.failed)
+end
+
+-- It has ended.
+local function uncount(turn, b)
+    count_open(turn, b.whose, -1)
+    count_lines(turn, -lines_left(b))
+end
+
+-- On this shard: batches that have not ended, and their lines without a result.
+local function counts(turn)
+    local got = call('HMGET', turn.prefix .. 'batches_n', 'open', 'lines')
+    return tonumber(got[1] or 0), tonumber(got[2] or 0)
 end
 
 local function open_n(turn, whose)
@@ -87,6 +112,7 @@ end
 -- Puts a batch into the lists.
 local function list_batch(turn, b, place)
     call('ZADD', list_key(turn, b.account, b.user), place, b.id)
+    call('ZADD', turn.prefix .. 'batches_all', b.created, b.id)
     call('SADD', turn.prefix .. 'batchers:' .. b.user, b.account)
 end
 
@@ -133,7 +159,7 @@ local function finish(turn, b, status)
     bounds.in_parts(marks, function(...) call('HDEL', b.key, ...) end)
     call('HSET', b.key, 'status', status, status == 'completed' and 'completed_at' or status .. '_at', turn.now_text,
          'finalizing', turn.now_text, 'counted', 0, 'output_n', 0, 'errors_n', 0, 'output_bytes', 0, 'errors_bytes', 0)
-    count_open(turn, b.whose, -1)
+    uncount(turn, b)
     leased.forget(turn, KIND, b)
     call('ZADD', turn.prefix .. 'batches_done', turn.now_text, b.id)
     b.status = status
@@ -143,13 +169,14 @@ end
 local function drop(turn, b)
     local P, mine = turn.prefix, list_key(turn, b.account, b.user)
     if OPEN[b.status] then
-        count_open(turn, b.whose, -1)
+        uncount(turn, b)
         leased.forget(turn, KIND, b)
     end
     local counted = tonumber(b.counted)
     if counted > 0 then stored.count(turn, b.account, b.whose, -counted) end
     call('UNLINK', b.key, results_key(turn, b.id, 'output'), results_key(turn, b.id, 'errors'))
     call('ZREM', mine, b.id)
+    call('ZREM', P .. 'batches_all', b.id)
     call('ZREM', P .. 'batches_done', b.id)
     if call('EXISTS', mine) == 0 then call('SREM', P .. 'batchers:' .. b.user, b.account) end
     bounds.note_read(turn, COMMANDS, 0)
@@ -161,6 +188,7 @@ local function drop_id(turn, id, account, user)
     if b then return drop(turn, b) end
     local mine = list_key(turn, account, user)
     call('ZREM', mine, id)
+    call('ZREM', turn.prefix .. 'batches_all', id)
     if call('EXISTS', mine) == 0 then call('SREM', turn.prefix .. 'batchers:' .. user, account) end
 end
 
@@ -200,6 +228,7 @@ local function restore(turn, name, fields)
     if OPEN[b.status] then
         call('HDEL', key, 'fence', 'node')
         count_open(turn, b.whose, 1)
+        count_lines(turn, lines_left(b))
         leased.put(turn, KIND, b, turn.now_ms)
     else
         call('ZADD', turn.prefix .. 'batches_done', turn.now_text, id)
@@ -217,6 +246,7 @@ end
 return {
     OPEN = OPEN, KIND = KIND, OPEN_MAX = OPEN_MAX, KEPT_MS = KEPT_MS, RESULT_BYTES = RESULT_BYTES, list_key = list_key,
     results_key = results_key, read = read, read_of = read_of, read_held = read_held, as_text = as_text,
-    count_open = count_open, open_n = open_n, list_batch = list_batch, count_results = count_results, finish = finish,
-    drop_id = drop_id, make_room = make_room, sweep = sweep, restore = restore, cut = cut,
+    count_open = count_open, count_lines = count_lines, counts = counts, open_n = open_n, list_batch = list_batch,
+    count_results = count_results, finish = finish, drop_id = drop_id, make_room = make_room, sweep = sweep,
+    restore = restore, cut = cut,
 }

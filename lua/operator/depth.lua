@@ -1,14 +1,16 @@
 -- depth: returns how much waits on this shard, by model, and how many engines serve it.
 -- Things that take long to read (oldest, engines, polls) are read once a second, however many ask.
--- KEYS: meta, models, depths, turns:<model>, open:<model>:<user>, leases, lookups, idle, engines, depth string with
---   TTL.
+-- KEYS: meta, models, depths, turns:<model>, open:<model>:<user>, leases, lookups, idle, engines, batches_n, depth
+--   string with TTL.
 -- Wakes: nobody.
 -- Bound: MODELS_MAX models, DEPTH_USERS users, ENGINES_MAX engines; no text of clients but names.
 -- Lane: slow.  Home: every.  Nonce: yes.  Full: runs.
 -- Repeatable: yes.
 -- Arguments: none.
--- Replies: replay | ok/depth/claims in flight/open lookups/parked polls/oldest age ms or ''/n, then n accounts with
---   engines: account/waiting/working/resting; then per model with Open queries: model/depth/oldest age ms
+-- Replies: replay | ok/depth/claims in flight/open lookups/parked polls/oldest age ms or ''/batches that have
+--   not ended/their lines without a result/n, then n accounts with engines: account/waiting/working/resting; then per
+--   model with Open queries: model/depth/oldest age ms
+local batches = require('batches/batches')
 local presence = require('queue/presence')
 local bounds = require('turn/bounds')
 local counters = require('turn/counters')
@@ -92,6 +94,7 @@ local function verb(turn, a)
     for i = 2, #credits, 2 do parked = parked + floor(credits[i]) end
     text[1], text[2], text[3] = 'ok', format('%d', max(counters.load(turn).depth, 0)), call('ZCARD', P .. 'leases')
     text[4], text[5], text[6] = call('ZCARD', P .. 'lookups'), format('%d', parked), oldest
+    text[7], text[8] = batches.counts(turn)
     scanned = scanned + put_engines(turn, text) + #credits / 2
     for i = 1, #of_models do text[#text + 1] = of_models[i] end
     local reply = concat(text, '\n')

@@ -130,6 +130,8 @@ static const struct {
     {"batches", KIND_DERIVED},
     {"batchers", KIND_DERIVED},
     {"batches_open", KIND_DERIVED},
+    {"batches_n", KIND_DERIVED},
+    {"batches_all", KIND_DERIVED},
     {"batches_due", KIND_DERIVED},
     {"batches_done", KIND_DERIVED},
     /* not there after a restore */

@@ -124,6 +124,10 @@ static void put_queue(struct buf *b, struct depth *total, const struct depth *sh
     buf_printf(b, "parley_claims_in_flight %llu\n", (unsigned long long)total->in_flight);
     put_family(b, "parley_lookups_open", "Lookups that wait for matches");
     buf_printf(b, "parley_lookups_open %llu\n", (unsigned long long)total->lookups);
+    put_family(b, "parley_batches_open", "Batches that have not ended");
+    buf_printf(b, "parley_batches_open %llu\n", (unsigned long long)total->batches);
+    put_family(b, "parley_batch_lines_waiting", "Lines of these batches without a result");
+    buf_printf(b, "parley_batch_lines_waiting %llu\n", (unsigned long long)total->batch_lines);
     put_family(b, "parley_engines", "Slots of engines by what they do");
     for (int i = 0; i < ENGINE_NR; i++)
         buf_printf(b, "parley_engines{state=\"%s\"} %llu\n", engine_state_names[i],

@@ -2,6 +2,7 @@
  * service.c - OpenAI's interface as one of the node's services (services/node/service.h). It comes
  * with the broker, whose queue it is. */
 #include "services/openai/batches/batches.h"
+#include "services/openai/batches/feeder.h"
 #include "services/openai/files/files.h"
 #include "services/openai/owed.h"
 #include "services/openai/responses/keeper.h"
@@ -91,6 +92,7 @@ const struct service openai_service = {
     .create = create,
     .end = end,
     .destroy = destroy,
+    .put_metrics = feeder_put_metrics,
     .on_event = on_event,
     .on_up = on_up,
     .before_flush = before_flush,

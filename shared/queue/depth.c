@@ -87,6 +87,8 @@ bool depth_add(struct depth *depth, struct str reply, struct str drained)
     depth->lookups += lines_next_u64(&lines);
     depth->parked += lines_next_u64(&lines);
     add_oldest(&depth->oldest_ms, lines_next(&lines));
+    depth->batches += lines_next_u64(&lines);
+    depth->batch_lines += lines_next_u64(&lines);
     for (uint64_t n = lines_next_u64(&lines); n > 0 && lines_are_left(&lines); n--)
         add_engines(depth, &lines, drained);
     while (lines_are_left(&lines)) {

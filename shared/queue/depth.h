@@ -33,6 +33,7 @@ struct depth {
     uint64_t lookups;   /* that wait for matches */
     uint64_t parked;    /* polls for queries that wait: how many claims could begin now */
     uint64_t oldest_ms; /* age of the oldest Open query; 0 if none */
+    uint64_t batches, batch_lines; /* that have not ended; their lines without a result */
     uint64_t engines[ENGINE_NR];
     struct depth_model *models; /* by name */
     size_t model_n;

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import OpenAI, { BadRequestError, ConflictError, NotFoundError } from 'openai';
 import { ended, ENDPOINT, isThere, lineOf, linesOf, looping, MODEL, resultsOf, start, upload } from '../support/batches.mjs';
-import { ACCOUNTS, assertOk, eventually, suite } from '../support/harness.mjs';
+import { ACCOUNTS, assertOk, assertProblem, eventually, suite } from '../support/harness.mjs';
 import { ask, engineOf, fits, tokenOf } from '../support/openai.mjs';
 
 const accounts = { ...ACCOUNTS, Daily: { secret: 'daily', role: 'user', tokens_per_day: 20, requests_per_minute: 1, max_concurrent: 1 } };
@@ -111,6 +111,41 @@ suite('batches', { accounts }, ({ test, cluster }) => {
       const answered = batch.output_file_id ? (await resultsOf(client, batch.output_file_id)).size : 0;
       assert.equal(answered, batch.request_counts.completed);
     });
+  });
+
+  test('operators see those of everybody, and may cancel one, which the audit log says; /metrics counts them', async () => {
+    const operator = (method, path, options = {}) => cluster.request(method, path, { as: 'Operator_1', ...options });
+    const [mine, hers] = [await clientOf(), await clientOf('Frontend_1', 0, { 'x-parley-user': 'ann' })];
+    const gauge = async (name) => Number(new RegExp(`^${name} (\\d+)$`, 'm').exec((await cluster.request('GET', '/metrics')).text)?.[1]);
+    const list = async (query = {}) => assertOk(await operator('GET', '/api/batches', { query }));
+    await engineOf(cluster, { models: MODEL, apis: 'chat' }).then((engine) => engine.parked.abort());
+    const ids = [(await start(mine, linesOf(3))).id, (await start(hers, linesOf(2))).id];
+    const row = async (id) => (await list()).batches.find((batch) => batch.id === id);
+    await eventually(async () => (await row(ids[0])).status === 'in_progress' && (await row(ids[1])).status === 'in_progress', { what: 'both are in progress' });
+    const { created, expires, in_progress: since, ...rest } = await row(ids[1]);
+    assert.deepEqual(rest, { id: ids[1], account: 'Frontend_1', user: 'ann', status: 'in_progress', endpoint: ENDPOINT, ended: null, lines: { total: 2, answered: 0, failed: 0 } });
+    assert.ok(created <= since && since < expires);
+    const seen = [];
+    for (let after; after !== null;) {
+      const page = await list({ limit: '1', after, status: 'in_progress' });
+      seen.push(...page.batches.map(({ id }) => id));
+      after = page.next;
+    }
+    assert.deepEqual(seen.filter((id) => ids.includes(id)), ids.toReversed());
+    assert.deepEqual((await list({ user: 'ann', account: 'Frontend_1', status: 'in_progress' })).batches.map(({ id }) => id), [ids[1]]);
+    await eventually(async () => (await gauge('parley_batches_open')) >= 2 && (await gauge('parley_batch_lines_waiting')) >= 5, { what: 'they are counted' });
+    for (const id of ids) {
+      const { account, user } = await row(id);
+      assert.equal(assertOk(await operator('POST', `/api/batches/${id}/cancel`, { body: { account, user } })).id, id);
+      assertProblem(await operator('POST', `/api/batches/${id}/cancel`, { body: { account, user: 'nobody' } }), 404);
+      await eventually(async () => (await row(id)).status === 'cancelled', { what: 'it is cancelled' });
+    }
+    const entry = await eventually(async () => assertOk(await operator('GET', '/api/audit', { query: { Limit: 250 } })).Events.find(({ Event, Path }) => Event === 'batch_cancelled' && Path.includes(ids[1])), { what: 'an entry says so' });
+    assert.deepEqual([entry.Class, entry.Account, entry.Owner, entry.OnBehalfOf, entry.Status], ['operator', 'Operator_1', 'Frontend_1', 'ann', 200]);
+    for (const query of [{ status: 'open' }, { limit: '101' }, { after: 'x' }, { after: `1-${'a'.repeat(24)}-b` }, { account: 'x'.repeat(129) }]) assertProblem(await operator('GET', '/api/batches', { query }), 400);
+    for (const body of [{}, { account: 'Frontend_1' }, { account: '', user: 'ann' }]) assertProblem(await operator('POST', `/api/batches/${ids[1]}/cancel`, { body }), 400);
+    assertProblem(await operator('POST', '/api/batches/x/cancel', { body: { account: 'F', user: 'u' } }), 404);
+    for (const as of ['User_1', 'Frontend_1', 'Inference_1']) assertProblem(await cluster.request('GET', '/api/batches', { as }), 403);
   });
 
   test('nobody else sees it, and what is wrong creates nothing', async () => {

@@ -82,6 +82,15 @@ suite('files', { accounts }, ({ test, cluster }) => {
     assertOpenaiError(nobody, 400, 'bad_request');
   });
 
+  test('a deletion is in the audit log', async () => {
+    const hers = await clientOf('Frontend_1', 0, { 'x-parley-user': 'eve' });
+    const { id } = await hers.files.create({ file: fileOf('x'), purpose: 'batch' });
+    await hers.files.delete(id);
+    const events = async () => assertOk(await cluster.request('GET', '/api/audit', { as: 'Operator_1', query: { Limit: 250 } })).Events;
+    const entry = await eventually(async () => (await events()).find(({ Path }) => Path?.endsWith(id)), { what: 'an entry says so' });
+    assert.deepEqual([entry.Class, entry.Event, entry.Account, entry.OnBehalfOf, entry.Status], ['deletion', 'file_deleted', 'Frontend_1', 'eve', 200]);
+  });
+
   test('what is wrong is refused with what to do, and stores nothing', async () => {
     const file = fileOf('x');
     const wrong = [

@@ -67,7 +67,7 @@ scripts('batches', ({ cases, test, shard }) => {
     assert.deepEqual([b.status, b.total, b.completed, b.failed], ['completed', '3', '2', '1']);
     assert.equal(await read(b.output), 'output 2\noutput 0\n');
     assert.equal(await read(b.error), 'error 1\n');
-    assert.deepEqual((await shard.names()).filter((name) => /^batch_|^batches_(due|open)/.test(name)), []);
+    assert.deepEqual((await shard.names()).filter((name) => /^batch_|^batches_(due|open|n)/.test(name)), []);
     assert.deepEqual(await take(), []);
   });
 
@@ -107,6 +107,34 @@ scripts('batches', ({ cases, test, shard }) => {
     assert.equal(await shard.call('batch_list', 0, OWNER, 'G', 'alice', '', 2), 'ok\n0');
   });
 
+  test('operators see those of everybody, the newest first, page by page, and how much is left of them', async () => {
+    await store();
+    for (const batch of ['b1', 'b2', 'b3', 'b4']) assert.match(await shard.call(...create({ batch })), /^ok/);
+    const places = [['b1', 5], ['b2', 7], ['b3', 7], ['b4', 7]];
+    await shard.cmd('ZADD', shard.key('batches_all'), ...places.flatMap(([batch, ms]) => [ms, idOf(batch)]));
+    const [{ fence }] = (await take()).filter(({ id }) => id === idOf('b2'));
+    await shard.call(...check(fence, 3, '', 'b2'));
+    await shard.call(...put(fence, [result(0), result(1, { kind: 'error' })], { batch: 'b2' }));
+    const list = async ({ account = '', user = '', status = '', after = '', limit = 9 } = {}) => {
+      const [tag, next, ...rest] = (await shard.call('batch_list_all', 0, account, user, status, after, limit)).split('\n');
+      assert.deepEqual([tag, rest.length % 12], ['ok', 0]);
+      return { next, rows: Array.from({ length: rest.length / 12 }, (_, i) => rest.slice(12 * i, 12 * i + 12)) };
+    };
+    const named = async (options) => (await list(options)).rows.map(([, id]) => id.split('-')[1]).join();
+    assert.equal(await named(), 'b4,b3,b2,b1');
+    const { next, rows } = await list({ limit: 2 });
+    assert.deepEqual([next, rows.length], [`7 ${idOf('b3')}`, 2]);
+    assert.equal(await named({ after: next }), 'b2,b1');
+    assert.equal((await list({ after: next })).next, '');
+    const [[ms, id, account, user, status, endpoint, since, expires, ended, ...counts]] = (await list({ status: 'in_progress' })).rows;
+    assert.deepEqual([ms, id, account, user, status, endpoint, ended, counts], ['7', idOf('b2'), 'F', 'alice', 'in_progress', '/v1/chat/completions', '', ['3', '1', '1']]);
+    assert.ok(Number(since) > 0 && Number(expires) > Number(since));
+    assert.deepEqual([await named({ user: 'bob' }), await named({ account: 'G' }), await named({ account: 'F', user: 'alice', status: 'failed' })], ['', '', '']);
+    assert.deepEqual(await shard.get('batches_n'), { open: '4', lines: '1' });
+    assert.equal(await shard.call(...put(fence, [result(2)], { batch: 'b2' })), lines('ok', 'completed'));
+    assert.deepEqual(await shard.get('batches_n'), { open: '3' });
+  });
+
   test('a cancelled batch wakes its node, which ends it with the results that it has', async () => {
     const fence = await begin();
     await shard.call(...put(fence, [result(0)]));
@@ -114,7 +142,9 @@ scripts('batches', ({ cases, test, shard }) => {
     assert.match(replies[0], /\ncancelling\n/);
     assert.deepEqual(events, [`batch\n${idOf('b1')}`]);
     assert.equal(await shard.call(...put(fence, [result(1)])), lines('ok', 'cancelling'));
+    assert.equal((await shard.get('batches_n')).lines, '1');
     assert.equal(await shard.call(...end(fence, 'cancelled')), 'ok');
+    assert.equal(await shard.get('batches_n'), undefined);
     const b = await show();
     assert.deepEqual([b.status, b.completed, await read(b.output)], ['cancelled', '2', 'output 0\noutput 1\n']);
     assert.match(await shard.call(...seen('batch_cancel')), /^ok/);
@@ -193,6 +223,9 @@ flow('batches, as large as they may be', async (m) => {
   await m.expect(/^ok/, 'batch_show', ...seen('batch_show').slice(1));
   for (let i = 0; i < 100; i++) await m.shard.call(...create({ batch: `c${i}` }));
   await m.expect(/^ok/, 'batch_list', 0, OWNER, 'F', 'alice', '', m.n(100));
+  await m.expect(/^ok/, 'batch_list_all', 0, '', '', '', '', m.n(101));
+  await m.cmd('ZADD', m.key('batches_all'), ...Array.from({ length: m.n(3000) }, (_, i) => [9e12 + i, `${OWNER}-x${i}`]).flat());
+  await m.expect(/^ok/, 'batch_list_all', 0, '', 'nobody', '', '', m.n(101));
   await m.expect(/^ok/, 'batch_cancel', ...seen('batch_cancel').slice(1));
   await m.expect(/^ok/, 'batch_release', OWNER, 'b1', fence, 0);
   await m.expect(/^ok/, 'batch_end', ...end(fence, 'cancelled').slice(1));

@@ -33,7 +33,7 @@ const STAYS = {
   wf_files: 'the same',
 };
 // Of these fields none is left.
-const COUNTS = ['stored', 'waiting', 'shares', 'depths', 'models', 'messages_of', 'names_n', 'room_names', 'room_looks', 'rooms_n', 'bots_n', 'dlv_n', 'dlv_of', 'wf_open', 'evaluations_open', 'batches_open', 'lookup_alias'];
+const COUNTS = ['stored', 'waiting', 'shares', 'depths', 'models', 'messages_of', 'names_n', 'room_names', 'room_looks', 'rooms_n', 'bots_n', 'dlv_n', 'dlv_of', 'wf_open', 'evaluations_open', 'batches_open', 'batches_n', 'lookup_alias'];
 
 scripts('what deletions leave', ({ test, shard }) => {
   const found = async (pattern) => (await shard.names()).flatMap((name) => pattern.exec(name)?.[1] ?? []);

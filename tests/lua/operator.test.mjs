@@ -68,7 +68,7 @@ scripts('depth', ({ cases }) => {
   };
   const near = (ms) => (found) => found !== '' && Math.abs(found - ms) < 10_000;
   cases([
-    { name: 'nothing is there', call: ['depth', 0], reply: lines('ok', 0, 0, 0, 0, '', 0) },
+    { name: 'nothing is there', call: ['depth', 0], reply: lines('ok', 0, 0, 0, 0, '', 0, 0, 0) },
     {
       name: 'models with their counts and oldest ages; what no count names is for default; engines by account and state',
       before: () => ({
@@ -81,6 +81,7 @@ scripts('depth', ({ cases }) => {
         depths: { big: '3' },
         leases: zset({ '1 x': LATER, '2 x': LATER }),
         lookups: zset({ aa: 1 }),
+        batches_n: { open: '2', lines: '70' },
         idle: zset({ 'n1 E|*': '3.000002', 'n2 F|big': 2 }),
         engines: {
           'E waits': `${Date.now() - 7000} {"Models":"*","State":"waiting","ForMs":60000}`,
@@ -92,14 +93,14 @@ scripts('depth', ({ cases }) => {
         },
       }),
       call: ['depth', 0],
-      reply: fits(['ok', 5, 2, 1, 5, near(90_000), 2, 'D', 1, 0, 1, 'E', 1, 1, 0, 'big', 3, near(90_000), 'default', 2, near(5000)]),
+      reply: fits(['ok', 5, 2, 1, 5, near(90_000), 2, 70, 2, 'D', 1, 0, 1, 'E', 1, 1, 0, 'big', 3, near(90_000), 'default', 2, near(5000)]),
       after: { idle: zset({ 'n1 E|*': credits(3, 2), 'n2 F|big': 2 }) },
     },
     {
       name: 'a costly look is kept for a second',
       before: { ...waiting, models: set(...Array.from({ length: 300 }, (_, i) => `m${i}`)), depths: Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`m${i}`, '1'])), meta: { lease: '7', depth: '300', vt: '0.000000' } },
       call: ['depth', 0],
-      reply: (reply) => reply.split('\n').length === 7 + 3 * 300,
+      reply: (reply) => reply.split('\n').length === 9 + 3 * 300,
       after: { depth: ttl(1, (reply) => reply.startsWith('ok\n300\n')) },
     },
     { name: 'what was kept is the answer', before: { depth: ttl(1, 'ok\n7') }, call: ['depth', 0], reply: 'ok\n7', after: {} },

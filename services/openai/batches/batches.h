@@ -36,5 +36,10 @@ void batches_on_event(struct batches *batches, struct lines *rest);
 
 /* Is that a path whose requests may be lines? `ret_api`: what its model must serve. */
 bool batch_endpoint(struct str path, enum openai_api *ret_api) must_check;
+/* Reads an id as clients have it. Returns false if it is none. Borrows from `text`. */
+bool batch_id_read(struct str text, struct str *ret_id) must_check;
+/* Answers what is refused of a batch that the path names, and returns true. */
+bool batch_refuse(struct request *r, enum err error, struct str tag,
+                  struct lines *lines) must_check;
 
 #endif

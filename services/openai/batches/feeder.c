@@ -11,6 +11,7 @@
 #include "shared/base/sm.h"
 #include "shared/http/access/gate.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 enum {
@@ -36,6 +37,19 @@ static const struct sm_state states[] = {
     [FEEDER_ENDING] = {"ENDING", SM(FEEDER_ENDING)},
 };
 static const struct sm sm = SM_OF("feeder", states);
+
+/* Lines whose results this process stored. */
+static atomic_ullong answered_n, failed_n;
+
+void feeder_put_metrics(struct buf *b)
+{
+    buf_printf(b,
+               "# HELP parley_batch_lines_total Lines of batches whose results were stored\n"
+               "# TYPE parley_batch_lines_total counter\n"
+               "parley_batch_lines_total{outcome=\"answered\"} %llu\n"
+               "parley_batch_lines_total{outcome=\"failed\"} %llu\n",
+               atomic_load(&answered_n), atomic_load(&failed_n));
+}
 
 static void move(struct feeder *f, enum feeder_state to)
 {
@@ -363,8 +377,10 @@ static void on_put(struct call *call, enum err error, struct str reply)
     }
     refuse_lines(f, &lines);
     list_for_each (struct line, line, &f->lines, link)
-        if (line->state == LINE_STORING)
+        if (line->state == LINE_STORING) {
+            atomic_fetch_add(line->kind == LINE_OUTPUT ? &answered_n : &failed_n, 1);
             line_free(line);
+        }
     f->asked_ms = clock_mono_ms();
     f->is_cancelled |= str_eq(status, STR("cancelling"));
     feeder_wake(f, 0);

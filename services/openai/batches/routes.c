@@ -103,7 +103,7 @@ static bool refuse_create(struct request *r, struct str tag, struct lines *lines
     return true;
 }
 
-static bool refuse(struct request *r, enum err error, struct str tag, struct lines *lines)
+bool batch_refuse(struct request *r, enum err error, struct str tag, struct lines *lines)
 {
     if (error == ERR_OK && str_eq(tag, STR("missing"))) {
         (void)!explain_missing(r, "batch", request_path_param(r, "batch_id"), NULL);
@@ -190,7 +190,7 @@ void openai_create_batch(struct request *r)
                       .metadata = metadata, .window_s = BATCH_WINDOW_S);
 }
 
-static bool read_id(struct str text, struct str *ret_id)
+bool batch_id_read(struct str text, struct str *ret_id)
 {
     struct str prefix = STR(BATCH_PREFIX);
     if (!str_has_prefix(text, prefix) || text.n != prefix.n + BATCH_ID_CHARS)
@@ -206,13 +206,13 @@ static bool find(struct request *r, struct file_owner *ret_owner, struct str *re
 {
     struct str id = request_path_param(r, "batch_id");
     return file_owner_of(r, ret_owner) &&
-           (read_id(id, ret_id) || explain_missing(r, "batch", id, NULL));
+           (batch_id_read(id, ret_id) || explain_missing(r, "batch", id, NULL));
 }
 
 static void on_shown(struct request *r, enum err error, struct str reply)
 {
     struct lines lines = lines_of(reply);
-    if (!refuse(r, error, lines_next(&lines), &lines))
+    if (!batch_refuse(r, error, lines_next(&lines), &lines))
         answer(r, &lines);
 }
 
@@ -274,7 +274,7 @@ void openai_list_batches(struct request *r)
     uint64_t limit;
     if (!file_owner_of(r, &owner) || !request_param_u64(r, "limit", 1, LIMIT_MAX, LIMIT, &limit))
         return;
-    if (after.at != NULL && !read_id(after, &id)) {
+    if (after.at != NULL && !batch_id_read(after, &id)) {
         (void)!explain_param(r, "after", "the id of a batch in this list");
         return;
     }

@@ -22,10 +22,18 @@ static const char *const event_names[AUDIT_EVENT_NR] = {
     [AUDIT_DOCUMENT_DELETED] = "document_deleted",
     [AUDIT_BOT_DELETED] = "bot_deleted",
     [AUDIT_ROOM_DELETED] = "room_deleted",
+    [AUDIT_FILE_DELETED] = "file_deleted",
+    [AUDIT_RESPONSE_DELETED] = "response_deleted",
+    [AUDIT_COMPLETION_DELETED] = "chat_completion_deleted",
+    [AUDIT_BATCH_CANCELLED] = "batch_cancelled",
 };
 
-/* Names of what a request is about, in its query or in its body. `User` of a query is who signs. */
-static const char *const subjects[] = {"Topic", "OnBehalfOf", "Id", "Seq", "Drain"};
+/* Names of what a request is about, in its query or in its body, and in the entry. `User` of a
+ * query is who signs. */
+static const struct {
+    const char *said, *shown;
+} subjects[] = {{"Topic", "Topic"}, {"OnBehalfOf", "OnBehalfOf"}, {"Id", "Id"},
+                {"Seq", "Seq"},     {"Drain", "Drain"},           {"account", "Owner"}};
 enum { SUBJECT_NR = sizeof subjects / sizeof *subjects };
 
 /* --- rows ------------------------------------------------------------------------------------- */
@@ -61,11 +69,11 @@ static void put_origin(struct buf *row, struct request *r)
     put_text(row, "Node", str_of(r->server->node_id));
 }
 
-static void put_subject(struct buf *row, struct request *r, const char *name)
+static void put_subject(struct buf *row, struct request *r, const char *said, const char *name)
 {
-    struct str text = request_param(r, name);
+    struct str text = request_param(r, said);
     const struct json_span *member =
-        r->members == NULL || text.at != NULL ? NULL : request_member(r, name);
+        r->members == NULL || text.at != NULL ? NULL : request_member(r, said);
     if (member != NULL && member->raw.n > 0 && member->kind != JSON_SPAN_TEXT) {
         if (member->raw.n < TEXT_MAX_BYTES && member->raw.at[0] != '{' &&
             member->raw.at[0] != '[') {
@@ -74,7 +82,17 @@ static void put_subject(struct buf *row, struct request *r, const char *name)
         }
         return;
     }
-    put_foreign(row, name, member == NULL ? text : request_member_text(r, name));
+    put_foreign(row, name, member == NULL ? text : request_member_text(r, said));
+}
+
+/* Below /v1 a frontend names its user in a header; of a batch an operator does, in the body. */
+static void put_person(struct buf *row, struct request *r)
+{
+    struct str user = request_header(r, "x-parley-user");
+    if (r->route->audit == AUDIT_BATCH_CANCELLED)
+        put_subject(row, r, "user", "OnBehalfOf");
+    else if (r->route->takes_api_key && r->account->role == ROLE_FRONTEND)
+        put_foreign(row, "OnBehalfOf", user);
 }
 
 static void put_status(struct buf *row, int status)
@@ -88,7 +106,8 @@ static void put_request(struct buf *row, struct request *r, int status)
     put_text(row, "Account", r->account->name);
     put_foreign(row, "Path", r->path);
     for (unsigned i = 0; i < SUBJECT_NR; i++)
-        put_subject(row, r, subjects[i]);
+        put_subject(row, r, subjects[i].said, subjects[i].shown);
+    put_person(row, r);
     if (r->members != NULL)
         put_foreign(row, "Engine", request_member_text(r, "User"));
     put_status(row, status);

@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 
-enum { SLOT_N = 512, PATTERNS_MAX = 64, METHODS_MAX = 6, ALLOW_MAX = 64, SPEAKERS_MAX = 8 };
+enum { SLOT_N = 512, PATTERNS_MAX = 96, METHODS_MAX = 6, ALLOW_MAX = 64, SPEAKERS_MAX = 8 };
 
 struct slot {
     const char *path;
