@@ -126,6 +126,22 @@ suite('answers that are not read', { nodes: 1, args: ['--threads=1', '--body-mem
     await leave(clients);
   });
 
+  test('downloads of files count as other answers do', async () => {
+    const headers = { Authorization: `Bearer ${(await cluster.request('GET', '/api/login', { as: 'User_1' })).json.Token}` };
+    const form = new FormData();
+    form.append('purpose', 'user_data');
+    form.append('file', new File([Buffer.alloc(3 * LENGTH, 'a')], 'a'));
+    const { id } = await (await fetch(`${cluster.nodes[0].url}/v1/files`, { method: 'POST', body: form, headers })).json();
+    const download = (from = HOME) => send(from, '*/*', `/v1/files/${id}/content`, headers);
+    const clients = [await unread(HOME, download), await unread(HOME, download)];
+    const refused = await download().read();
+    assert.equal(status(refused), 503, refused.slice(0, 300));
+    assert.match(refused, /"code":\s*"busy"/);
+    assert.ok((await download(ELSEWHERE).read()).length > 3 * LENGTH);
+    assert.ok((await clients.pop().read()).length > 3 * LENGTH, 'what waited is read to its end');
+    await leave(clients);
+  });
+
   test('a client that reads slowly keeps its connection, one that reads nothing loses it', async () => {
     Topic = await longAnswer();
     const [slow, silent] = [await unread(), await unread()];

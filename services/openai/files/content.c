@@ -48,6 +48,8 @@ static void on_page(struct request *r, enum err error, struct str reply)
         download_answer_head(r, content_type, name);
         return;
     }
+    if (!download_has_room(&reading->download, parts.n))
+        return;
     bool is_last = !str_parse_u64(lines_next(&lines), &reading->from);
     if (is_first)
         download_start(&reading->download, content_type, name);

@@ -54,6 +54,19 @@ void download_fini(struct download *d)
     d->is_ended = true;
 }
 
+bool download_has_room(struct download *d, size_t bytes)
+{
+    if (connection_has_room(&d->r->exchange, bytes))
+        return true;
+    if (d->is_started)
+        download_cut(d);
+    else
+        respond_error(d->r, ERR_BUSY,
+                      "Clients have left too many long answers of this node unread: read them, or "
+                      "retry shortly.");
+    return false;
+}
+
 static void start(struct request *r, const char *content_type, const char *filename,
                   h2o_generator_t *generator)
 {
