@@ -12,7 +12,8 @@ void openai_chat(struct request *r)
     if (!request_body(r) || !input_read(r, &settings) || !input_list(r, "messages"))
         return;
     settings.own = own_models_find(r, settings.model, &engine_model);
-    if (settings.own != NULL && !own_chat_read(r, &settings, engine_model))
+    if (settings.own != NULL &&
+        !own_chat_read(r, &settings, request_member(r, "messages"), engine_model))
         return;
     settings.title = input_title_of_messages(r, request_member(r, "messages"));
     job_start(r, &settings);

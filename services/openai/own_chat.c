@@ -50,12 +50,11 @@ static struct str text_of(struct request *r, const struct json_span *content, st
 }
 
 /* The contents of the last messages of the user, in a ring. Returns how many messages there are. */
-static size_t list_contents(struct request *r, struct json_span ring[OWN_TEXTS_MAX])
+static size_t list_contents(const struct json_span *messages, struct json_span ring[OWN_TEXTS_MAX])
 {
     struct members message;
     struct json_span item;
     size_t n = 0;
-    const struct json_span *messages = request_member(r, "messages");
     for (struct str rest = json_list_inside(messages); json_next_item(&rest, &item);) {
         if (!members_read(&message, item.raw))
             continue;
@@ -75,11 +74,11 @@ static bool is_question(struct str text)
 }
 
 static bool read_texts(struct request *r, const struct job_settings *settings,
-                       struct own_question *question)
+                       const struct json_span *messages, struct own_question *question)
 {
     struct json_span ring[OWN_TEXTS_MAX];
     struct str other = {NULL, 0};
-    size_t n = list_contents(r, ring);
+    size_t n = list_contents(messages, ring);
     const char *model = explain_quoted(r, settings->model);
     struct str last = n == 0 ? STR("") : text_of(r, &ring[(n - 1) % OWN_TEXTS_MAX], &other);
     if (other.at != NULL) {
@@ -119,10 +118,12 @@ static bool read_temperature(struct request *r, struct own_question *question)
 
 static bool read_max_tokens(struct request *r, struct own_question *question)
 {
+    static const char *const names[] = {"max_completion_tokens", "max_output_tokens", "max_tokens"};
     int64_t n = 0;
-    const char *name =
-        request_member(r, "max_completion_tokens") != NULL ? "max_completion_tokens" : "max_tokens";
-    if (request_member(r, name) != NULL && !request_number(r, name, 1, TOKENS_MAX, &n))
+    size_t i = 0;
+    while (i < 2 && request_member(r, names[i]) == NULL)
+        i++;
+    if (request_member(r, names[i]) != NULL && !request_number(r, names[i], 1, TOKENS_MAX, &n))
         return false;
     question->max_tokens = (unsigned)n;
     return true;
@@ -198,7 +199,8 @@ static void ask(struct job *job)
 
 /* --- the request ------------------------------------------------------------------------------ */
 
-bool own_chat_read(struct request *r, struct job_settings *settings, struct str engine_model)
+bool own_chat_read(struct request *r, struct job_settings *settings,
+                   const struct json_span *messages, struct str engine_model)
 {
     int64_t n = 1;
     struct own_question *question = request_alloc(r, sizeof *question);
@@ -215,5 +217,5 @@ bool own_chat_read(struct request *r, struct job_settings *settings, struct str 
     settings->ask = ask;
     return (request_member(r, "n") == NULL || request_number(r, "n", 1, 1, &n)) &&
            read_temperature(r, question) && read_max_tokens(r, question) &&
-           read_texts(r, settings, question);
+           read_texts(r, settings, messages, question);
 }

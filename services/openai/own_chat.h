@@ -9,10 +9,10 @@
 
 #include "services/openai/job.h"
 
-/* Reads the question of a request for the model `settings->own`, into `settings`. `engine_model`:
- * of own_models_find. Answers 400 and returns false if the request asks for what such a model
- * cannot do. */
+/* Reads the question of a request for the model `settings->own`, into `settings`. `messages`: the
+ * list of the chat. `engine_model`: of own_models_find. Answers 400 and returns false if the
+ * request asks for what such a model cannot do. */
 bool own_chat_read(struct request *r, struct job_settings *settings,
-                   struct str engine_model) must_check;
+                   const struct json_span *messages, struct str engine_model) must_check;
 
 #endif

@@ -109,6 +109,32 @@ suite('documents as a model', { accounts, args: ['--ask-seconds', '5'] }, ({ tes
       assert.ok(chunks.at(-1).usage.total_tokens > 0);
     }));
 
+  test('a response has the same text, with the citations as annotations of its message, plain and streamed', () =>
+    withEngine(cluster, ({ user: prompt }) => `\u00c4: it lasts 150 seconds [${markOf(prompt, '150 seconds')}], surely [9].`, async (engine) => {
+      const body = { model: MODEL, instructions: 'Be brief.', input: [{ role: 'user', content: [{ type: 'input_text', text: QUESTION }] }], max_output_tokens: 77 };
+      const whole = fits('Response', assertOk(await ask(cluster, 'POST', '/v1/responses', { body })));
+      const [{ type, content: [{ text, annotations }] }] = whole.output;
+      assert.deepEqual([whole.status, whole.model, whole.store, whole.output.length, type], ['completed', MODEL, false, 1, 'message']);
+      assert.equal(text, '\u00c4: it lasts 150 seconds [1], surely.');
+      const cited = (notes) => notes.map(({ type: kind, start_index: from, end_index: to, title }) => [kind, [...text].slice(from, to).join(''), title]);
+      assert.deepEqual(cited(annotations), [['url_citation', '[1]', 'leases.md']]);
+      assert.equal(engine.prompts[0].modifiers.max_tokens, 77);
+      const { chunks: events } = await (await openChat(cluster, body, { path: '/v1/responses' })).whole();
+      for (const event of events) fits('ResponseStreamEvent', event);
+      assert.deepEqual(events.map((event) => event.sequence_number), events.map((_, i) => i));
+      assert.equal(events.filter((event) => event.type === 'response.output_text.delta').map(({ delta }) => delta).join(''), text);
+      assert.deepEqual(events.filter((event) => event.type === 'response.output_text.annotation.added').map(({ annotation }) => annotation), annotations);
+      const { type: last, response } = events.at(-1);
+      assert.deepEqual([last, response.output[0].content], ['response.completed', whole.output[0].content]);
+      for (const [more, words] of [[{ store: true }, /`store`/], [{ background: true }, /background/], [{ input: 'x'.repeat(4001) }, /4000 characters/], [{ temperature: 3 }, /temperature/]]) {
+        const refused = await ask(cluster, 'POST', '/v1/responses', { body: { ...body, ...more } });
+        assertOpenaiError(refused, 400, 'bad_request');
+        assert.match(refused.json.error.message, words);
+      }
+      assertOpenaiError(await ask(cluster, 'GET', `/v1/responses/${whole.id}`), 404, 'not_found');
+      await isVoid();
+    }));
+
   test('pieces are shown as they come', async () => {
     const { hold, open } = gate();
     await withEngine(cluster, async (prompt) => {

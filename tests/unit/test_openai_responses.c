@@ -93,6 +93,11 @@ static void members_are_translated(void **state)
     "\"close\","                                                                                   \
     "\"parameters\":{}},{\"type\":\"function\",\"name\":\"open\"}]}"
 
+#define ALLOWED(LIST)                                                                              \
+    "{\"input\":\"a\",\"tools\":[" SPACE ",{\"type\":\"function\",\"name\":\"f\"},"                \
+    "{\"type\":\"web_search\"}],\"tool_choice\":{\"type\":\"allowed_tools\",\"mode\":\"auto\","    \
+    "\"tools\":[" LIST "]}}"
+
 /* As Codex sends them. */
 static void functions_of_a_namespace_have_its_name_and_searches_are_left_out(void **state)
 {
@@ -105,6 +110,18 @@ static void functions_of_a_namespace_have_its_name_and_searches_are_left_out(voi
         "\"function\","
         "\"function\":{\"name\":\"f\",\"strict\":false}}],"
         "\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}");
+    check(ALLOWED("{\"type\":\"function\",\"name\":\"f\"}"),
+          ",\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"f\"}}],\"tool_choice\":"
+          "\"auto\","
+          "\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}");
+    check(ALLOWED("{\"type\":\"function\",\"name\":\"open\",\"namespace\":\"agents\"},"
+                  "{\"type\":\"web_search\"}"),
+          ",\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"agents__open\"}}],"
+          "\"tool_choice\":\"auto\",\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}");
+    check(ALLOWED("{\"type\":\"namespace\",\"name\":\"agents\"}"),
+          ",\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"agents__close\","
+          "\"parameters\":{}}},{\"type\":\"function\",\"function\":{\"name\":\"agents__open\"}}],"
+          "\"tool_choice\":\"auto\",\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}");
     check("{\"input\":\"a\",\"tools\":[{\"type\":\"web_search_preview\"}]}",
           ",\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}");
     check("{\"input\":[{\"type\":\"function_call\",\"call_id\":\"c\",\"namespace\":\"agents\","
@@ -185,6 +202,14 @@ static void what_cannot_be_translated_is_named(void **state)
          "\"custom\"}]}]}",
          "tools[0].type"},
         {"{\"input\":\"a\",\"tool_choice\":{\"type\":\"mcp\"}}", "tool_choice.type"},
+        {ALLOWED(""), "tool_choice.tools"},
+        {ALLOWED("1"), "tool_choice.tools"},
+        {ALLOWED("{\"type\":\"function\",\"name\":\"g\"}"), "tool_choice.tools"},
+        {ALLOWED("{\"type\":\"function\",\"name\":\"open\"}"), "tool_choice.tools"},
+        {"{\"input\":\"a\",\"tool_choice\":{\"type\":\"allowed_tools\",\"mode\":\"auto\"}}",
+         "tool_choice.tools"},
+        {"{\"input\":\"a\",\"tool_choice\":{\"type\":\"allowed_tools\",\"tools\":[]}}",
+         "tool_choice.mode"},
         {"{\"input\":\"a\",\"text\":\"b\"}", "text"},
         {"{\"input\":\"a\",\"text\":{\"format\":{}}}", "text.format.type"},
         {"{\"input\":\"a\",\"reasoning\":\"low\"}", "reasoning"},
@@ -234,7 +259,7 @@ static void a_response_repeats_what_was_asked(void **state)
         STR("{\"temperature\":0.5,\"top_p\":\"x\",\"tools\":[{\"type\":\"function\",\"name\":\"f\","
             "\"x\":1}," SPACE ",{\"type\":\"web_search\"}],\"tool_choice\":\"none\",\"text\":{"
             "\"verbosity\":\"low\"},\"user\":\"u\"}"));
-    settings_put(&b, in.at, in.n);
+    settings_put(&b, in.at, in.n, true);
     buf_terminate(&b);
     assert_string_equal(
         b.at,

@@ -9,6 +9,7 @@
  */
 #include "services/openai/input.h"
 #include "services/openai/metadata.h"
+#include "services/openai/own_chat.h"
 #include "services/openai/own_models.h"
 #include "services/openai/responses/form.h"
 #include "services/openai/responses/kept.h"
@@ -22,8 +23,9 @@ struct asking {
     struct response_settings of_form;
     struct completion_id previous;
     struct translate_before before;
-    bool has_instructions; /* the response that it continues has */
-    bool is_count;         /* of its tokens */
+    struct str engine_model; /* of a model of this server, own_models_find */
+    bool has_instructions;   /* the response that it continues has */
+    bool is_count;           /* of its tokens */
 };
 
 /* --- starting --------------------------------------------------------------------------------- */
@@ -65,6 +67,11 @@ static void start(struct request *r, struct asking *asking)
     struct job_settings *settings = &asking->settings;
     if (!translate(r, &asking->before, &settings->request))
         return;
+    if (settings->own != NULL) {
+        struct json_span messages = input_messages(settings->request);
+        if (!own_chat_read(r, settings, &messages, asking->engine_model))
+            return;
+    }
     if (asking->is_count)
         answer_count(r, settings->request.n);
     else
@@ -156,16 +163,20 @@ static struct str title_of(struct request *r)
                                          : input_title_of_messages(r, input);
 }
 
-/* Reads what becomes of the response: it is kept unless its client says otherwise. */
+/* Reads what becomes of the response: it is kept unless its client says otherwise. Models of this
+ * server keep nothing, and answer while their client waits. */
 static bool read_storing(struct request *r, struct asking *asking)
 {
     struct job_settings *settings = &asking->settings;
     struct str lines;
     settings->metadata = (struct str){NULL, 0}; /* a response has its own */
-    if (!request_optional_bool(r, "store", true, &settings->is_stored) ||
+    settings->own = own_models_find(r, settings->model, &asking->engine_model);
+    if (!request_optional_bool(r, "store", settings->own == NULL, &settings->is_stored) ||
         !request_optional_bool(r, "background", false, &settings->is_background) ||
         !metadata_read(r, &lines))
         return false;
+    if (settings->is_background && settings->own != NULL)
+        return explain_member(r, "background", "false, or absent, for a model of this server");
     if (settings->is_background && !settings->is_stored)
         return explain_member(r, "background",
                               "false with store: false, since nobody could read it");
@@ -174,22 +185,13 @@ static bool read_storing(struct request *r, struct asking *asking)
     return true;
 }
 
-static bool is_of_engine(struct request *r, const struct job_settings *settings)
-{
-    struct str engine_model;
-    return own_models_find(r, settings->model, &engine_model) == NULL ||
-           explain_member(r, "model",
-                          "one of an engine: models of this server answer /v1/chat/completions");
-}
-
 static bool read_request(struct request *r, struct asking *asking)
 {
     struct job_settings *settings = &asking->settings;
     if (asking->is_count)
         return input_person(r, (struct str){NULL, 0}, &settings->person) &&
                read_previous(r, asking);
-    return input_read(r, settings) && is_of_engine(r, settings) && read_storing(r, asking) &&
-           read_previous(r, asking);
+    return input_read(r, settings) && read_storing(r, asking) && read_previous(r, asking);
 }
 
 static void ask(struct request *r, bool is_count)

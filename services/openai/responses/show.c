@@ -75,7 +75,7 @@ static void put(struct buf *b, struct request *r, const struct kept *kept)
     buf_init(&head, HEAD_MAX_BYTES);
     buf_init(&settings, ANSWER_MAX_BYTES);
     response_put_head(&head, id, kept->outcome.row.created_ms / 1000, kept->model);
-    settings_put(&settings, kept->members, kept->member_n);
+    settings_put(&settings, kept->members, kept->member_n, true);
     usage_init(&usage, kept->request_bytes);
     struct events events = {
         .id = {id.at + sizeof RESPONSE_PREFIX - 1, id.n - (sizeof RESPONSE_PREFIX - 1)},

@@ -30,6 +30,63 @@ static bool is_search(const struct members *tool)
     return type != NULL && str_has_prefix(type->raw, STR("web_search"));
 }
 
+/* --- those that may be called ----------------------------------------------------------------- */
+
+/* Does this entry of the list name that function? `namespace`: n == 0: it has none. */
+static bool names(const struct members *entry, const struct members *tool, struct str namespace)
+{
+    const struct json_span *within = members_get_kind(entry, "namespace", JSON_SPAN_TEXT);
+    if (tools_is_namespace(entry))
+        return namespace.n > 0 && str_eq(name_of(entry), namespace);
+    return is_type(entry, "function") && str_eq(name_of(entry), name_of(tool)) &&
+           str_eq(within == NULL ? STR("") : within->raw, namespace);
+}
+
+static bool is_allowed(const struct translation *t, const struct members *tool,
+                       struct str namespace)
+{
+    struct members entry;
+    struct json_span item;
+    for (struct str rest = t->has_allowed ? json_list_inside(&t->allowed) : STR("");
+         json_next_item(&rest, &item);)
+        if (members_read(&entry, item.raw) && names(&entry, tool, namespace))
+            return true;
+    return !t->has_allowed;
+}
+
+/* The same of any of a list of tools, in one namespace. */
+static bool names_any(const struct members *entry, const struct json_span *tools,
+                      struct str namespace)
+{
+    struct members tool;
+    struct json_span item;
+    for (struct str rest = tools == NULL ? STR("") : json_list_inside(tools);
+         json_next_item(&rest, &item);) {
+        if (!members_read(&tool, item.raw))
+            continue;
+        bool is_space = namespace.n == 0 && tools_is_namespace(&tool);
+        if (is_space
+                ? names_any(entry, members_get_kind(&tool, "tools", JSON_SPAN_LIST), name_of(&tool))
+                : names(entry, &tool, namespace))
+            return true;
+    }
+    return false;
+}
+
+bool tools_check_allowed(struct translation *t)
+{
+    struct members entry;
+    struct json_span item;
+    for (struct str rest = json_list_inside(&t->allowed); json_next_item(&rest, &item);) {
+        bool is_good = members_read(&entry, item.raw);
+        if (is_good && is_search(&entry))
+            continue;
+        if (!is_good || !names_any(&entry, t->tools, STR("")))
+            return translate_fail(t, ".tools", "a list of functions and namespaces in `tools`");
+    }
+    return true;
+}
+
 /* --- putting ---------------------------------------------------------------------------------- */
 
 /* Begins a tool after the one before it, if there is one. */
@@ -49,6 +106,8 @@ static bool put_function(struct translation *t, const struct members *tool, stru
         return translate_fail_type(t, ".type", members_get(tool, "type"), "function");
     if (name.n == 0)
         return translate_fail(t, ".name", "a text that is not empty");
+    if (!is_allowed(t, tool, namespace))
+        return true;
     begin(t, start);
     buf_put(t->b, namespace);
     buf_put(t->b, namespace.n > 0 ? SEPARATOR : STR(""));

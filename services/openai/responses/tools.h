@@ -9,9 +9,11 @@
 
 #include "services/openai/responses/translate_input.h"
 
-/* Puts `,"tools":[...]`, nothing if none is left: searches of the web are left out, since no model
- * could run them. */
+/* Puts `,"tools":[...]`, nothing if none is left: those that may not be called (t->allowed) are
+ * left out, and searches of the web, since no model could run them. */
 bool tools_put(struct translation *t, const struct json_span *tools) must_check;
+/* Checks that each tool that may be called is one of t->tools. */
+bool tools_check_allowed(struct translation *t) must_check;
 /* Returns whether a tool is a namespace of functions. */
 bool tools_is_namespace(const struct members *tool);
 /* Finds the namespace of a function that a chat has called, n == 0 if it has none, and its name

@@ -25,6 +25,43 @@ static void put_members(struct translation *t, const struct members *from,
     }
 }
 
+static bool is_text(const struct json_span *value, const char *text)
+{
+    return value != NULL && value->kind == JSON_SPAN_TEXT && str_eq(value->raw, str_of(text));
+}
+
+/* Many engines do not know it: theirs gets only these tools. */
+static bool put_allowed(struct translation *t, const struct members *choice)
+{
+    const struct json_span *mode = members_get(choice, "mode");
+    if (!is_text(mode, "auto") && !is_text(mode, "required"))
+        return translate_fail(t, ".mode", "auto or required");
+    if (!t->has_allowed || str_trim(json_list_inside(&t->allowed)).n == 0)
+        return translate_fail(t, ".tools", "a list that is not empty");
+    if (!tools_check_allowed(t))
+        return false;
+    buf_put_key(t->b, "tool_choice");
+    members_put_span(t->b, mode);
+    return true;
+}
+
+/* Notes which tools there are, and which of them may be called. */
+static void note_tools(struct translation *t, const struct json_member *member)
+{
+    const struct json_span *value = &member->value, *list = NULL;
+    struct members choice;
+    if (str_eq(member->name.raw, STR("tools")))
+        t->tools = value->kind == JSON_SPAN_LIST ? value : NULL;
+    if (!str_eq(member->name.raw, STR("tool_choice")))
+        return;
+    if (value->kind == JSON_SPAN_OBJECT && members_read(&choice, value->raw) &&
+        is_text(members_get(&choice, "type"), "allowed_tools"))
+        list = members_get_kind(&choice, "tools", JSON_SPAN_LIST);
+    t->has_allowed = list != NULL;
+    if (list != NULL)
+        t->allowed = *list;
+}
+
 static bool put_tool_choice(struct translation *t, const struct json_span *choice)
 {
     struct members members;
@@ -38,8 +75,10 @@ static bool put_tool_choice(struct translation *t, const struct json_span *choic
         return translate_fail(t, "", "\"none\", \"auto\", \"required\" or a function");
     const struct json_span *type = members_get(&members, "type"),
                            *name = members_get_kind(&members, "name", JSON_SPAN_TEXT);
-    if (type == NULL || !str_eq(type->raw, STR("function")))
-        return translate_fail_type(t, ".type", type, "function");
+    if (is_text(type, "allowed_tools"))
+        return put_allowed(t, &members);
+    if (!is_text(type, "function"))
+        return translate_fail_type(t, ".type", type, "function or allowed_tools");
     if (name == NULL)
         return translate_fail(t, ".name", "a text");
     buf_lit(t->b, ",\"tool_choice\":{\"type\":\"function\",\"function\":{\"name\":");
@@ -223,6 +262,8 @@ bool translate_request(const struct json_member *members, size_t n,
         return translate_fail(&t, "", "an object of at most 128 members");
     }
     buf_lit(b, "{\"stream\":true,\"stream_options\":{\"include_usage\":true}");
+    for (size_t i = 0; i < n; i++)
+        note_tools(&t, &members[i]);
     for (size_t i = 0; i < n && is_good; i++) {
         if (str_eq(members[i].name.raw, STR("input")))
             input = &members[i].value;

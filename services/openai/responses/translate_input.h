@@ -14,6 +14,11 @@ struct translation {
     struct translate_fault *fault;
     char at[64];       /* the path of what is being translated */
     bool has_logprobs; /* they are wanted */
+    /* The lists of the request: its tools (NULL: it has none), and those of them that may be called
+     * (`has_allowed`; else all). */
+    const struct json_span *tools;
+    struct json_span allowed;
+    bool has_allowed;
 };
 
 /* Sets the path: of a member, or of an item of a list. */
