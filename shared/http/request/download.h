@@ -31,8 +31,8 @@ void download_init(struct download *download, struct request *r, size_t max_byte
 void download_fini(struct download *download);
 /* Answers with 200 and that file name (ASCII, without quotes). */
 void download_start(struct download *download, const char *content_type, const char *filename);
-/* Returns whether `bytes` may be held for its client, until it has read them. Answers 503 before its
- * start, and cuts it later, if others have left too much unread. */
+/* Returns whether `bytes` may be held for its client, until it has read them. Answers 503 before
+ * its start, and cuts it later, if others have left too much unread. */
 bool download_has_room(struct download *download, size_t bytes) must_check;
 /* Answers HEAD as the download would begin. */
 void download_answer_head(struct request *r, const char *content_type, const char *filename);
