@@ -38,6 +38,15 @@ static void drop_taken(struct input *input)
     input->at = 0;
 }
 
+/* A line without white space, and the first one without the byte order mark of some editors. */
+static struct str without_mark(struct str line, bool is_first)
+{
+    struct str mark = STR("\xef\xbb\xbf");
+    if (is_first && str_has_prefix(line, mark))
+        line = (struct str){line.at + mark.n, line.n - mark.n};
+    return str_trim(line);
+}
+
 enum input_found input_next(struct input *input, struct str *ret_line, uint64_t *ret_ends)
 {
     struct buf *b = &input->pending;
@@ -55,10 +64,11 @@ enum input_found input_next(struct input *input, struct str *ret_line, uint64_t 
     if (end == NULL && rest.n == 0 && !was_long)
         return INPUT_END;
     size_t n = end == NULL ? rest.n : (size_t)(end - rest.at);
+    bool is_first = input->base + input->at == 0;
     input->at += end == NULL ? n : n + 1;
     input->is_in_long = false;
     *ret_ends = input->base + input->at;
-    *ret_line = str_trim((struct str){rest.at, n});
+    *ret_line = without_mark((struct str){rest.at, n}, is_first);
     return was_long || n > line_max() ? INPUT_LONG_LINE : INPUT_LINE;
 }
 
@@ -84,6 +94,7 @@ bool input_add(struct input *input, struct lines *head, struct str parts)
 struct found {
     struct json_member at[MEMBERS_NR];
     size_t n;
+    bool is_over; /* it has more */
 };
 
 static const struct json_span *find(const struct found *found, const char *name)
@@ -102,7 +113,8 @@ static bool scan(struct str text, struct found *found)
     bool is_object;
     if (!json_scan_object(text, found->at, MEMBERS_NR, &n, &reason, &at, &is_object))
         return false;
-    found->n = n < MEMBERS_NR ? n : MEMBERS_NR;
+    found->is_over = n > MEMBERS_NR;
+    found->n = found->is_over ? MEMBERS_NR : n;
     return true;
 }
 
@@ -135,7 +147,9 @@ static void read_body(struct input_line *line)
         return;
     }
     const struct json_span *model = find(&body, "model"), *stream = find(&body, "stream");
-    if (model == NULL || model->kind != JSON_SPAN_TEXT || model->raw.n == 0)
+    if (body.is_over)
+        refuse(line, "invalid_value", "body", "`body` has more than 256 members.");
+    else if (model == NULL || model->kind != JSON_SPAN_TEXT || model->raw.n == 0)
         refuse(line, "missing_required_parameter", "body.model",
                "`body` must have a `model`, a text.");
     else if (stream != NULL && str_eq(stream->raw, STR("true")))
@@ -168,6 +182,8 @@ void input_read_line(struct str text, struct str endpoint, struct input_line *re
         refuse(ret_line, "mismatched_url", "url", "`url` must be the endpoint of the batch.");
     else if (body == NULL || body->kind != JSON_SPAN_OBJECT)
         refuse(ret_line, "missing_required_parameter", "body", "`body` must be an object.");
+    else if (body->raw.n > openai_body_bytes) /* as the route refuses it */
+        refuse(ret_line, "line_too_long", "body", "`body` is longer than a request may be.");
     else {
         ret_line->body = body->raw;
         read_body(ret_line);
