@@ -108,12 +108,25 @@ static bool read_metadata(struct request *r, struct job_settings *settings)
     return settings->api != OPENAI_CHAT || !is_kept || metadata_read(r, &settings->metadata);
 }
 
+/* A line of a batch has its answer in the batch's output: it is neither streamed nor kept, which
+ * would put it among the person's own questions. */
+static bool check_line(struct request *r, const struct job_settings *settings)
+{
+    if (!r->is_behind)
+        return true;
+    if (settings->is_stream)
+        return explain_member(r, "stream", "false in a batch");
+    if (settings->topic.at != NULL)
+        return explain_member(r, "metadata.topic", "absent in a batch");
+    return !settings->is_stored || explain_member(r, "store", "false in a batch");
+}
+
 bool input_read(struct request *r, struct job_settings *settings)
 {
     return request_text(r, "model", 1, OPENAI_MODEL_MAX_BYTES, &settings->model) &&
            read_stream(r, settings) && read_n(r, settings) &&
            input_person(r, request_member_text(r, "user"), &settings->person) &&
-           read_topic(r, settings) && read_metadata(r, settings);
+           read_topic(r, settings) && check_line(r, settings) && read_metadata(r, settings);
 }
 
 bool input_read_message(struct request *r, struct job_settings *settings)

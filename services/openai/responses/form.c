@@ -31,7 +31,8 @@ static void open(struct job *job)
     buf_init(&head, HEAD_MAX_BYTES);
     buf_init(&settings, SETTINGS_MAX_BYTES);
     response_put_head(&head, id, job->created_s, job->settings.model);
-    settings_put(&settings, of_form->members, of_form->member_n, job->settings.own == NULL);
+    settings_put(&settings, of_form->members, of_form->member_n,
+                 job->settings.is_stored || job->is_view);
     id.at += sizeof RESPONSE_PREFIX - 1;
     id.n -= sizeof RESPONSE_PREFIX - 1;
     *events = (struct events){.id = id,

@@ -163,15 +163,16 @@ static struct str title_of(struct request *r)
                                          : input_title_of_messages(r, input);
 }
 
-/* Reads what becomes of the response: it is kept unless its client says otherwise. Models of this
- * server keep nothing, and answer while their client waits. */
+/* Reads what becomes of the response: it is kept unless its client says otherwise, or it is of a
+ * batch (input_read). Models of this server keep nothing, and answer while their client waits. */
 static bool read_storing(struct request *r, struct asking *asking)
 {
     struct job_settings *settings = &asking->settings;
     struct str lines;
     settings->metadata = (struct str){NULL, 0}; /* a response has its own */
     settings->own = own_models_find(r, settings->model, &asking->engine_model);
-    if (!request_optional_bool(r, "store", settings->own == NULL, &settings->is_stored) ||
+    if (!request_optional_bool(r, "store", settings->own == NULL && !r->is_behind,
+                               &settings->is_stored) ||
         !request_optional_bool(r, "background", false, &settings->is_background) ||
         !metadata_read(r, &lines))
         return false;

@@ -128,7 +128,7 @@ static void put_tool_choice(struct buf *b, const struct request_members *request
         buf_put(b, object != NULL ? object->raw : STR("\"auto\""));
 }
 
-void settings_put(struct buf *b, const struct json_member *members, size_t n, bool may_keep)
+void settings_put(struct buf *b, const struct json_member *members, size_t n, bool is_kept)
 {
     struct request_members request = {members, n};
     const struct json_span *previous = get(&request, "previous_response_id", JSON_SPAN_TEXT);
@@ -138,7 +138,7 @@ void settings_put(struct buf *b, const struct json_member *members, size_t n, bo
         members_put_span(b, previous);
     else
         buf_lit(b, "null");
-    buf_printf(b, ",\"store\":%s", !may_keep || is(&request, "store", "false") ? "false" : "true");
+    buf_printf(b, ",\"store\":%s", is_kept ? "true" : "false");
     put_repeated(b, &request);
     put_text(b, get(&request, "text", JSON_SPAN_OBJECT));
     put_tools(b, get(&request, "tools", JSON_SPAN_LIST));

@@ -10,8 +10,8 @@
 
 /* Puts `,"background":...` and the others that each response has before its output. `members`: of a
  * request that translate_request has accepted; one of the wrong kind counts as absent, since its
- * engine decides about it. `may_keep`: it is kept unless the request says otherwise. */
-void settings_put(struct buf *b, const struct json_member *members, size_t n, bool may_keep);
+ * engine decides about it. */
+void settings_put(struct buf *b, const struct json_member *members, size_t n, bool is_kept);
 /* Returns the list of its tools as it was sent; n == 0: none. */
 struct str settings_tools(const struct json_member *members, size_t n);
 
