@@ -6,6 +6,8 @@
 #include "shared/ask/topic_name.h"
 #include "shared/base/mem.h"
 
+size_t openai_body_bytes = OPENAI_BODY_BYTES;
+
 enum { TITLE_CHARS = 200, TITLE_RAW_BYTES = TITLE_CHARS * 12 };
 
 bool input_person(struct request *r, struct str member, struct on_behalf *ret_person)

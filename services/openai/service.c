@@ -18,7 +18,6 @@ static const struct config_group options = {
                       "engines of any version must be able to read."),
         {0}}};
 
-size_t openai_body_bytes = OPENAI_BODY_BYTES;
 
 static bool read_settings(const struct service_process *process, void **ret_settings)
 {
