@@ -14,6 +14,7 @@
 --   endpoint  text 64
 --   metadata  json 64k  an object
 --   window_s  number    after which it expires
+--   kept_s    number    how long the files of its results are kept
 -- Replies: ok, then 20 lines as batches.as_text | missing (the file) | purpose (it has another one)
 --   | open/limit (so many have not ended) | many (are kept, and none of the oldest ones has ended) | replay
 local batches = require('batches/batches')
@@ -37,7 +38,7 @@ local function verb(turn, a)
     call('HSET', b.key, 'account', account, 'user', user, 'status', 'validating', 'endpoint', endpoint, 'input', input,
          'metadata', metadata, 'created', turn.now_text, 'expires', format('%d', turn.now_ms + window_s * 1000),
          'place', place, 'total', 0, 'completed', 0, 'failed', 0, 'done', 0, 'at', 0, 'output_n', 0, 'output_bytes', 0,
-         'errors_n', 0, 'errors_bytes', 0, 'counted', 0, 'taken', 0)
+         'errors_n', 0, 'errors_bytes', 0, 'counted', 0, 'taken', 0, 'kept', kept_s)
     batches.list_batch(turn, b, place)
     batches.count_open(turn, whose, 1)
     leased.put(turn, batches.KIND, b, turn.now_ms)

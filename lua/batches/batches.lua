@@ -25,7 +25,7 @@ local KIND = {
 } -- turn/leased.lua
 local OPEN_MAX = 100          -- of an account and user, that have not ended
 local KEPT_MAX = 1000         -- of them
-local KEPT_MS = 30 * 86400000 -- after its end; its results as long
+local KEPT_MS = 30 * 86400000 -- after its end; its results as long, or as its client has asked
 local RESULT_BYTES = 104857600 -- of each of its two files
 local COMMANDS = 17           -- to drop one
 local FIELDS = {
@@ -48,7 +48,7 @@ local function read(turn, id)
     local key = turn.prefix .. 'batch:' .. id
     local b = hashes.fields(key, 'account', 'user', 'status', 'input', 'expires', 'total', 'done', 'at', 'fence',
                             'node', 'output_n', 'output_bytes', 'errors_n', 'errors_bytes',
-                            'counted', 'is_full', 'taken', 'completed', 'failed', 'created')
+                            'counted', 'is_full', 'taken', 'completed', 'failed', 'created', 'kept')
     bounds.note_read(turn, 1, 0)
     if not b.account then return nil end
     b.key, b.id, b.whose = key, id, b.account .. ' ' .. b.user
@@ -132,10 +132,11 @@ local function make_file(turn, b, kind, counted)
     if n == '0' then return 0 end
     local owner, short = match(b.id, '^([^-]+)%-(.*)$')
     local name = sub(redis.sha1hex(b.id .. ' ' .. kind), 1, 24)
+    local kept_ms = b.kept and tonumber(b.kept) * 1000 or KEPT_MS
     local f = {
         id = owner .. '-' .. name, account = b.account, user = b.user, purpose = 'batch_output',
         filename = '"batch_' .. short .. '_' .. kind .. '.jsonl"', bytes = tonumber(bytes),
-        expires = format('%d', turn.now_ms + KEPT_MS),
+        expires = format('%d', turn.now_ms + kept_ms),
     }
     call('RENAME', results_key(turn, b.id, kind), files.bytes_key(turn, f.id))
     files.create(turn, f, counted)

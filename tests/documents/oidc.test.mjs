@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { createPublicKey } from 'node:crypto';
 import { connect, constants } from 'node:http2';
 import { after, it } from 'node:test';
-import { assertMembers, assertOk, assertProblem, eventually, newTopic, suite } from '../support/harness.mjs';
+import { assertMembers, assertOk, assertOpenaiError, assertProblem, eventually, newTopic, suite } from '../support/harness.mjs';
 import { forge, startProvider } from '../support/oidc.mjs';
 import { openWatch } from '../support/websocket.mjs';
 import { assertDown, assertRefused, me, newAddress, settings, withToken } from './oidc_requests.mjs';
@@ -253,6 +253,21 @@ suite('tokens of an OpenID provider', { args: settings(first, '--oidc-retry-seco
     const token = first.sign({ roles: ['operator', 'engine'], role: 'operator' });
     assertProblem(await withToken(cluster, token, 'GET', '/api/get-new-queries'), 403, 'forbidden');
     assertProblem(await withToken(cluster, token, 'GET', '/api/status'), 403, 'forbidden');
+  });
+
+  test('a user of the provider has files and no batches, since nothing proves its rights when its token has expired', async () => {
+    const headers = { Authorization: `Bearer ${first.sign({ sub: 'batcher' })}` };
+    const form = new FormData();
+    form.append('purpose', 'batch');
+    form.append('file', new File(['{}'], 'a'));
+    const response = await fetch(`${cluster.pick(0).url}/v1/files`, { method: 'POST', body: form, headers });
+    const { id } = await response.json();
+    assert.equal(response.status, 200);
+    const body = { input_file_id: id, endpoint: '/v1/chat/completions', completion_window: '24h' };
+    const refused = await cluster.request('POST', '/v1/batches', { as: undefined, headers, body });
+    assert.match(assertOpenaiError(refused, 403).message, /until it expires/);
+    assert.deepEqual(assertOk(await cluster.request('GET', '/v1/batches', { as: undefined, headers })).data, []);
+    assertOk(await cluster.request('DELETE', `/v1/files/${id}`, { as: undefined, headers }));
   });
 
   test('login, whose tokens are for accounts, gives a user of the provider none', async () => {

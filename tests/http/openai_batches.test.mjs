@@ -148,13 +148,47 @@ suite('batches', { accounts }, ({ test, cluster }) => {
     for (const as of ['User_1', 'Frontend_1', 'Inference_1']) assertProblem(await cluster.request('GET', '/api/batches', { as }), 403);
   });
 
+  test('one whose time is over is expired, with what was answered, and an error for each other line', async () => {
+    const client = await clientOf();
+    await eventually(async () => (await cluster.request('GET', '/api/status', { as: 'Operator_1' })).json.Depth === 0, { what: 'no line of another batch waits' });
+    let asked = 0;
+    const never = new Promise(() => {});
+    const over = new Promise((resolve) => (client.over = resolve));
+    const engine = looping(cluster, { delay: () => (asked++ < 5 ? 0 : Promise.race([never, over])) });
+    await isThere(cluster, client);
+    const { id } = await start(client, linesOf(600), { output_expires_after: { anchor: 'created_at', seconds: 3600 } });
+    await eventually(async () => (await client.batches.retrieve(id)).request_counts.completed >= 5, { what: 'five lines are answered' });
+    // Its time is over soon, as the next node finds that takes it.
+    const [key] = await cluster.redis.cmd('KEYS', `*batch:*-${id.slice('batch_'.length)}`);
+    await cluster.redis.cmd('HSET', key, 'expires', Date.now() + 8000, 'fence', 0);
+    const batch = await ended(client, id);
+    client.over();
+    assert.equal(batch.status, 'expired');
+    assert.ok(batch.expired_at >= batch.expires_at);
+    const { total, completed, failed } = batch.request_counts;
+    assert.deepEqual([total, completed + failed], [600, 600]);
+    assert.ok(completed >= 5 && completed < 600);
+    const [output, errors] = [await resultsOf(client, batch.output_file_id), await resultsOf(client, batch.error_file_id)];
+    assert.deepEqual([output.size, errors.size], [completed, failed]);
+    for (const [name, { response, error }] of errors) {
+      assert.deepEqual([response, error.code], [null, 'batch_expired']);
+      assert.ok(!output.has(name));
+    }
+    for (const file of [batch.output_file_id, batch.error_file_id]) {
+      const { created_at, expires_at } = await client.files.retrieve(file);
+      assert.equal(expires_at - created_at, 3600);
+    }
+    await eventually(async () => (await cluster.request('GET', '/api/status', { as: 'Operator_1' })).json.Depth === 0, { what: 'no line waits any more' });
+    await engine.stop();
+  });
+
   test('nobody else sees it, and what is wrong creates nothing', async () => {
     const client = await clientOf();
     const input = await upload(client, linesOf(1));
     const good = { input_file_id: input.id, endpoint: ENDPOINT, completion_window: '24h' };
     const other = await client.files.create({ file: new File(['{}'], 'x'), purpose: 'user_data' });
     const stranger = await clientOf('User_2');
-    for (const [by, body] of [[stranger, good], [client, { ...good, input_file_id: other.id }], [client, { ...good, endpoint: '/v1/models' }], [client, { ...good, completion_window: '1h' }], [client, { ...good, input_file_id: 'x' }], [client, { ...good, metadata: { a: 1 } }]]) await assert.rejects(by.batches.create(body), BadRequestError);
+    for (const [by, body] of [[stranger, good], [client, { ...good, input_file_id: other.id }], [client, { ...good, endpoint: '/v1/models' }], [client, { ...good, completion_window: '1h' }], [client, { ...good, input_file_id: 'x' }], [client, { ...good, metadata: { a: 1 } }], ...[1, {}, { anchor: 'created_at' }, { anchor: 'created_at', seconds: 3599 }, { anchor: 'created_at', seconds: 2_592_001 }, { anchor: 'now', seconds: 3600 }].map((after) => [client, { ...good, output_expires_after: after }])]) await assert.rejects(by.batches.create(body), BadRequestError);
     const { id } = await client.batches.create(good);
     await assert.rejects(stranger.batches.retrieve(id), NotFoundError);
     await assert.rejects(stranger.batches.cancel(id), NotFoundError);

@@ -7,7 +7,7 @@ import { flow, lines, scripts } from '../support/lua.mjs';
 
 const OWNER = 'a'.repeat(24), HALF = 50 << 20;
 const idOf = (batch) => `${OWNER}-${batch}`;
-const create = ({ batch = 'b1', input = 'f1', account = 'F', user = 'alice', window = 86_400 } = {}) => ['batch_create', 0, OWNER, account, user, batch, input, '/v1/chat/completions', '{}', window];
+const create = ({ batch = 'b1', input = 'f1', account = 'F', user = 'alice', window = 86_400, kept = 2_592_000 } = {}) => ['batch_create', 0, OWNER, account, user, batch, input, '/v1/chat/completions', '{}', window, kept];
 const seen = (verb, { batch = 'b1', account = 'F', user = 'alice' } = {}) => [verb, 0, OWNER, account, user, batch];
 const check = (fence, total, errors = '', batch = 'b1') => ['batch_check', OWNER, batch, fence, total, errors];
 const put = (fence, results, { batch = 'b1', isExpired = '', stored = '', perUser = '' } = {}) => ['batch_put', OWNER, batch, fence, isExpired, stored, perUser, ...results.flat()];
@@ -69,6 +69,19 @@ scripts('batches', ({ cases, test, shard }) => {
     assert.equal(await read(b.error), 'error 1\n');
     assert.deepEqual((await shard.names()).filter((name) => /^batch_|^batches_(due|open|n)/.test(name)), []);
     assert.deepEqual(await take(), []);
+  });
+
+  test('its results expire when its client has asked for', async () => {
+    await store();
+    await shard.call(...create({ kept: 3600 }));
+    const [{ fence }] = await take();
+    await shard.call(...check(fence, 2));
+    await shard.call(...put(fence, [result(0), result(1, { kind: 'error' })]));
+    const b = await show();
+    for (const id of [b.output, b.error]) {
+      const [, , , created, expires] = (await shard.call('file_show', 0, OWNER, 'F', 'alice', id)).split('\n');
+      assert.equal(expires - created, 3_600_000);
+    }
   });
 
   test('a node that was presumed dead stores nothing, and the next one continues where it was', async () => {
@@ -211,7 +224,7 @@ scripts('batches', ({ cases, test, shard }) => {
 flow('batches, as large as they may be', async (m) => {
   const n = m.n(64);
   await m.cmd('HSET', m.key(`file:${OWNER}-f1`), 'account', 'F', 'user', 'alice', 'purpose', 'batch', 'filename', '"a"', 'bytes', 1, 'created', 1, 'expires', '', 'counted', 0);
-  await m.expect(/^ok/, 'batch_create', ...create().slice(1, -2), JSON.stringify({ a: m.text(60_000) }), 86_400);
+  await m.expect(/^ok/, 'batch_create', ...create().slice(1, -3), JSON.stringify({ a: m.text(60_000) }), 86_400, 3600);
   await m.expect(/^1/, 'batch_due');
   const [, fence] = (await m.expect(/^a/, 'batch_take', 10)).split('\n');
   await m.expect(/^$/, 'batch_renew', idOf('b1'), fence);

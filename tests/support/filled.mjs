@@ -175,7 +175,7 @@ export async function fillBatches(shard) {
     assert.equal(await shard.call('file_begin', 0, owner, account, user, id, 10, '', ''), 'ok');
     await shard.cmd('RPUSHX', shard.key(`pushed:${id}`), '{}');
     assert.match(await shard.call('file_store', owner, account, user, id, 'batch', '"in"', 2, 1, '', '', ''), /^ok/);
-    assert.match(await shard.call('batch_create', 0, owner, account, user, id, id, '/v1/chat/completions', '{"a":"Ω"}', 86_400), /^ok/);
+    assert.match(await shard.call('batch_create', 0, owner, account, user, id, id, '/v1/chat/completions', '{"a":"Ω"}', 86_400, 7200), /^ok/);
     if (n % 4 === 0) continue;
     for (const [taken, fence] of (await shard.call('batch_take', 20)).split('\n').flatMap((word, i, all) => (i % 4 ? [] : [[word, all[i + 1]]]))) {
       const batch = taken.split('-')[1], put = (line, kind) => shard.call('batch_put', taken.split('-')[0], batch, fence, '', 1e9, '', line, 10 * line, kind, `${kind} ${line} Ω\n`);

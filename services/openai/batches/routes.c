@@ -4,6 +4,7 @@
 
 #include "generated/verbs.h"
 #include "services/openai/files/files.h"
+#include "services/openai/members.h"
 #include "services/openai/metadata.h"
 #include "shared/ask/reply.h"
 #include "shared/http/request/explain.h"
@@ -149,6 +150,25 @@ static bool read_endpoint(struct request *r, struct str *ret_endpoint)
                           "/v1/chat/completions, /v1/completions, /v1/embeddings or /v1/responses");
 }
 
+/* How long its results are kept: from when they become files. */
+static bool read_kept(struct request *r, uint64_t *ret_kept_s)
+{
+    const struct json_span *given = request_member(r, "output_expires_after");
+    struct members members;
+    *ret_kept_s = FILE_KEPT_S;
+    if (given == NULL)
+        return true;
+    if (given->kind == JSON_SPAN_OBJECT && members_read(&members, given->raw)) {
+        const struct json_span *anchor = members_get_kind(&members, "anchor", JSON_SPAN_TEXT);
+        *ret_kept_s = members_u64(&members, "seconds", 0);
+        if (anchor != NULL && str_eq(anchor->raw, STR("created_at")) &&
+            *ret_kept_s >= FILE_EXPIRES_MIN_S && *ret_kept_s <= FILE_EXPIRES_MAX_S)
+            return true;
+    }
+    return explain_member(r, "output_expires_after",
+                          "an object with the anchor `created_at` and 3600 to 2592000 seconds");
+}
+
 static bool read_metadata(struct request *r, struct str *ret_json)
 {
     struct str lines;
@@ -167,9 +187,11 @@ void openai_create_batch(struct request *r)
     struct file_owner owner;
     struct str endpoint, input, window, metadata, file;
     char id[BATCH_ID_CHARS + 1];
+    uint64_t kept_s;
     if (!request_body(r) || !file_owner_of(r, &owner) || !read_endpoint(r, &endpoint) ||
         !request_text(r, "input_file_id", 1, 128, &input) ||
-        !request_text(r, "completion_window", 1, 16, &window) || !read_metadata(r, &metadata))
+        !request_text(r, "completion_window", 1, 16, &window) || !read_kept(r, &kept_s) ||
+        !read_metadata(r, &metadata))
         return;
     if (!str_eq(window, STR("24h"))) {
         (void)!explain_member(r, "completion_window", "24h");
@@ -179,15 +201,17 @@ void openai_create_batch(struct request *r)
         (void)!explain_member(r, "input_file_id", "the id of a file of this person");
         return;
     }
-    if (r->identity != NULL) { /* its account lives as long as the request */
-        respond_error(r, ERR_FORBIDDEN, "A batch needs an account of this cluster.");
+    if (r->identity != NULL) { /* ADR 99 */
+        respond_error(r, ERR_FORBIDDEN,
+                      "A batch may run for 24 hours, but the provider's token proves this user's "
+                      "rights only until it expires. Use the key of an account of this cluster.");
         return;
     }
     str_random_hex(BATCH_ID_CHARS / 2, id);
     call_batch_create(request_call(r, on_created), .owner = owner.owner,
                       .account = r->account->name_token, .user = owner.person.user_name,
                       .batch = str_of(id), .input = file, .endpoint = endpoint,
-                      .metadata = metadata, .window_s = BATCH_WINDOW_S);
+                      .metadata = metadata, .window_s = BATCH_WINDOW_S, .kept_s = kept_s);
 }
 
 bool batch_id_read(struct str text, struct str *ret_id)

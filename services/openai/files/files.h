@@ -18,6 +18,8 @@ enum {
     FILE_ID_CHARS = 24,                             /* after the prefix, hex digits */
     FILE_OWNER_CHARS = 24,
     FILE_KEPT_S = 30 * 86400,
+    FILE_EXPIRES_MIN_S = 3600, /* what a client may ask for */
+    FILE_EXPIRES_MAX_S = 30 * 86400,
 };
 
 /* Whose files a request is about. In the request's pool. */

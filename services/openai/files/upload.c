@@ -15,7 +15,7 @@
 #include "shared/http/request/respond.h"
 #include "shared/redis/blocks.h"
 
-enum { EXPIRES_MIN_S = 3600, EXPIRES_MAX_S = 30 * 86400, NAME_MAX_BYTES = 2048 };
+enum { NAME_MAX_BYTES = 2048 };
 
 struct upload {
     struct request *r;
@@ -77,7 +77,7 @@ static bool read_expiry(struct upload *upload)
         return true;
     if (anchor.bytes.at != NULL && str_eq(anchor.bytes, STR("created_at")) &&
         seconds.bytes.at != NULL && str_parse_u64(seconds.bytes, &upload->expires_s) &&
-        upload->expires_s >= EXPIRES_MIN_S && upload->expires_s <= EXPIRES_MAX_S)
+        upload->expires_s >= FILE_EXPIRES_MIN_S && upload->expires_s <= FILE_EXPIRES_MAX_S)
         return true;
     respond_error(upload->r, ERR_BAD_REQUEST,
                   "`expires_after` must have the anchor `created_at` and 3600 to 2592000 seconds.");
