@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+//
+// Files and batches while Redis is full, or is killed and started again from its log: what was acknowledged is
+// there, refusals are 503 with Retry-After, and each line is answered once.
+import assert from 'node:assert/strict';
+import OpenAI from 'openai';
+import { isThere, linesOf, looping, resultsOf, start, textOf, upload } from '../support/batches.mjs';
+import { assertOpenaiError, eventually, suite } from '../support/harness.mjs';
+import { ask, tokenOf } from '../support/openai.mjs';
+
+const MIB = 1 << 20;
+const LINES = 200;
+
+suite('files and batches while Redis is in trouble', { aof: true, args: ['--lease-seconds', 3, '--max-attempts', 10] }, ({ test, cluster }) => {
+  const clientOf = async () => new OpenAI({ baseURL: `${cluster.pick(0).url}/v1`, apiKey: await tokenOf(cluster, 'User_1'), maxRetries: 0 });
+  const ready = () => eventually(async () => (await Promise.all(cluster.nodes.map((node) => cluster.request('GET', '/readyz', { node })))).every(({ status }) => status === 200), { what: 'nodes are ready', ms: 60_000 });
+  // `trouble` comes when some lines are answered, and not all of them.
+  async function during(trouble) {
+    const client = await clientOf();
+    let isSlow = true;
+    const engine = looping(cluster, { delay: () => isSlow && new Promise((resolve) => setTimeout(resolve, 20)) });
+    await isThere(cluster, client);
+    const { id } = await start(client, linesOf(LINES));
+    await eventually(async () => (await client.batches.retrieve(id)).request_counts.completed >= 5, { what: 'some lines are answered' });
+    await trouble(client);
+    isSlow = false;
+    let batch;
+    await eventually(async () => (batch = await client.batches.retrieve(id)).status === 'completed', { what: 'the batch ends', ms: 120_000 });
+    await engine.stop();
+    assert.deepEqual(batch.request_counts, { total: LINES, completed: LINES, failed: 0 });
+    const results = await resultsOf(client, batch.output_file_id);
+    assert.equal(results.size, LINES);
+    for (let i = 0; i < LINES; i++) assert.equal(results.get(`line-${i}`).response.body.choices[0].message.content, `Question ${i}`);
+  }
+  async function send(bytes) {
+    const form = new FormData();
+    form.append('purpose', 'batch');
+    form.append('file', new File([bytes], 'a'));
+    const response = await fetch(`${cluster.pick(0).url}/v1/files`, { method: 'POST', body: form, headers: { authorization: `Bearer ${await tokenOf(cluster, 'User_1')}` } });
+    return { status: response.status, headers: Object.fromEntries(response.headers), json: await response.json(), text: '' };
+  }
+  const isRefused = (answer) => {
+    assertOpenaiError(answer, 503);
+    assert.ok(Number(answer.headers['retry-after']) >= 1);
+  };
+
+  test('full: uploads and batches are refused, files are read, and a batch continues when there is room', () => during(async (client) => {
+    const kept = await upload(client, linesOf(3));
+    await cluster.redis.cmd('CONFIG', 'SET', 'maxmemory', '1');
+    try {
+      isRefused(await send(Buffer.alloc(2 * MIB)));
+      isRefused(await ask(cluster, 'POST', '/v1/batches', { body: { input_file_id: kept.id, endpoint: '/v1/chat/completions', completion_window: '24h' } }));
+      assert.equal(await (await client.files.content(kept.id)).text(), textOf(linesOf(3)));
+      assert.equal((await client.files.delete(kept.id)).deleted, true);
+      assert.deepEqual(await cluster.redis.cmd('KEYS', '*pushed:*'), []);
+    } finally {
+      await cluster.redis.cmd('CONFIG', 'SET', 'maxmemory', '0');
+    }
+  }));
+
+  test('killed and started again in the midst of a batch and of uploads: what was acknowledged is there', () => during(async (client) => {
+    const bytes = Buffer.alloc(8 * MIB, 'kept');
+    const kept = await client.files.create({ file: new File([bytes], 'a'), purpose: 'user_data' });
+    const uploads = Array.from({ length: 4 }, () => send(bytes));
+    await eventually(async () => (await cluster.redis.cmd('KEYS', '*pushed:*')).length > 0, { every: 1, what: 'blocks arrive' });
+    await cluster.redis.kill('SIGKILL');
+    await cluster.redis.restart();
+    await ready();
+    for (const answer of await Promise.all(uploads)) {
+      if (answer.status !== 200) isRefused(answer);
+      else assert.equal((await client.files.content(answer.json.id).then((response) => response.arrayBuffer())).byteLength, bytes.length);
+    }
+    assert.ok(Buffer.from(await (await client.files.content(kept.id)).arrayBuffer()).equals(bytes));
+  }));
+});
