@@ -18,7 +18,6 @@ static const struct config_group options = {
                       "engines of any version must be able to read."),
         {0}}};
 
-
 static bool read_settings(const struct service_process *process, void **ret_settings)
 {
     openai_body_bytes = config_number(process->config, "openai-body-mib") << 20;
