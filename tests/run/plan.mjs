@@ -40,7 +40,7 @@ const ON_TLS = `http/add_wait http/bad_http http/sse http/unread http/strangers 
 // Nightly: what takes Redis over TLS, and so hiredis 1, which Debian 12 has not.
 const ON_HIREDIS1 = 'cluster/redis_over_tls';
 // Nightly: clients that need Node 22.
-const NEW_CLIENTS = ['http/openai_clients', 'documents/mcp_conformance'];
+const NEW_CLIENTS = ['http/openai_clients', 'http/openai_clients_responses', 'documents/mcp_conformance'];
 // Nightly: programs of others that are large.
 const TOOLS = ['http/anthropic_claude', 'http/openai_codex', 'http/openai_llama', 'http/openai_opencode'];
 // Nightly, with ten times the kills and restarts, or the answers.
