@@ -295,7 +295,7 @@ export function mergedShards(shards) {
   for (const [name, found] of shards.flatMap((keys) => [...keys])) {
     const before = merged.get(name);
     let { value } = found;
-    if (before && /^(stat:|tokens:|account_tokens:|(wf_open|messages_of|rooms_n|evaluations_open)$)/.test(name)) value = Object.fromEntries([...new Set([...Object.keys(before.value), ...Object.keys(value)])].map((field) => [field, String(Number(before.value[field] ?? 0) + Number(value[field] ?? 0))]));
+    if (before && /^(stat:|tokens:|account_tokens:|(wf_open|messages_of|rooms_n|evaluations_open|batches_n)$)/.test(name)) value = Object.fromEntries([...new Set([...Object.keys(before.value), ...Object.keys(value)])].map((field) => [field, String(Number(before.value[field] ?? 0) + Number(value[field] ?? 0))]));
     else if (before && name.startsWith('wf_file:')) value = { ...value, runs: String(Number(before.value.runs) + Number(value.runs)) };
     else if (before && found.type === 'set') value = [...new Set([...before.value, ...value])].sort();
     else if (before && isPlain(value)) value = { ...before.value, ...value };
