@@ -63,6 +63,7 @@ suite('rooms and Redis', { servers: 1, sweep: false, aof: true }, ({ test, clust
     } finally {
       await cluster.redis.resume();
     }
+    for (const i of [0, 1]) await eventually(async () => (await cluster.request('GET', '/readyz', { node: i })).status === 200, { what: 'the nodes have found Redis again' });
   });
 
   test('sockets of a room that is gone with Redis\'s data are closed', async () => {
