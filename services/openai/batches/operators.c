@@ -155,14 +155,6 @@ static struct str account_name(struct request *r, struct str account)
     return request_copy(r, buf_str(b));
 }
 
-static bool is_hex(struct str text)
-{
-    for (size_t i = 0; i < text.n; i++)
-        if (text.at[i] == '\0' || strchr("0123456789abcdef", text.at[i]) == NULL)
-            return false;
-    return true;
-}
-
 /* "<ms>-<owner>-<batch>" */
 static bool read_after(struct request *r, struct str after, struct str *ret_after)
 {
@@ -174,7 +166,7 @@ static bool read_after(struct request *r, struct str after, struct str *ret_afte
     if (after.at == NULL)
         return true;
     if (!str_parse_u64(ms, &at_ms) || owner.n != FILE_OWNER_CHARS || rest.n != BATCH_ID_CHARS ||
-        !is_hex(owner) || !is_hex(rest))
+        !file_is_hex(owner) || !file_is_hex(rest))
         return explain_param(r, "after", "the `next` of an earlier answer");
     buf_printf(&place, "%llu %.*s", (unsigned long long)at_ms, STR_ARG(id));
     *ret_after = request_copy(r, buf_str(&place));

@@ -220,10 +220,7 @@ bool batch_id_read(struct str text, struct str *ret_id)
     if (!str_has_prefix(text, prefix) || text.n != prefix.n + BATCH_ID_CHARS)
         return false;
     *ret_id = (struct str){text.at + prefix.n, BATCH_ID_CHARS};
-    for (size_t i = 0; i < ret_id->n; i++)
-        if (ret_id->at[i] == '\0' || strchr("0123456789abcdef", ret_id->at[i]) == NULL)
-            return false;
-    return true;
+    return file_is_hex(*ret_id);
 }
 
 static bool find(struct request *r, struct file_owner *ret_owner, struct str *ret_id)

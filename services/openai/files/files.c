@@ -73,16 +73,21 @@ bool file_owner_of(struct request *r, struct file_owner *ret_owner)
     return true;
 }
 
+bool file_is_hex(struct str text)
+{
+    for (size_t i = 0; i < text.n; i++)
+        if (memchr("0123456789abcdef", text.at[i], 16) == NULL)
+            return false;
+    return true;
+}
+
 bool file_id_read(struct str text, struct str *ret_id)
 {
     size_t before = sizeof FILE_PREFIX - 1;
     if (!str_has_prefix(text, STR(FILE_PREFIX)) || text.n != before + FILE_ID_CHARS)
         return false;
-    for (size_t i = before; i < text.n; i++)
-        if (text.at[i] == '\0' || strchr("0123456789abcdef", text.at[i]) == NULL)
-            return false;
     *ret_id = (struct str){text.at + before, FILE_ID_CHARS};
-    return true;
+    return file_is_hex(*ret_id);
 }
 
 /* --- answers ---------------------------------------------------------------------------------- */

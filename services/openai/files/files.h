@@ -43,6 +43,8 @@ void file_owner_digest(struct str account, struct str user_name, char *ret_owner
 bool file_owner_of(struct request *r, struct file_owner *ret_owner) must_check;
 /* Reads an id as clients have it. Returns false if it is none. Borrows from `text`. */
 bool file_id_read(struct str text, struct str *ret_id) must_check;
+/* Is it of lower-case hex digits alone, as ids of files and batches are? */
+bool file_is_hex(struct str text) must_check;
 /* Takes 6 lines and puts the file as OpenAI has it. `ret_id`: without prefix, borrowed; may be
  * NULL. */
 void file_put(struct buf *b, struct lines *lines, struct str *ret_id);
