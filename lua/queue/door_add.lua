@@ -26,8 +26,9 @@
 --   is_own       flag      the user must have a tie to the topic, if it exists
 --   max_stored   number?   bytes that the account may have on this shard; without: its bytes are not counted
 --   max_stored_per_user  number?  of them each of its users; no limit without
+--   other        name?     the model for another Api: if an engine is there for it, nothing is queued
 -- Replies: ok/topic/seq/place of the topic among the user's (microseconds)/created (ms) | attached/topic/seq/asker that
---   made it/done or runs/place/created | missing | no_model | no_engine
+--   made it/done or runs/place/created | missing | other | no_model | no_engine
 --   | full/depth/eta | waiting/depth/eta/user, account, models (of the account) or topic
 --   | stored/bytes/limit/account or user | replay
 local asks = require('queue/asks')
@@ -61,7 +62,7 @@ local function verb(turn, a)
     local got = call('HMGET', key, 'seq', 'u:' .. user, 'open', 'stored')
     local last, tie = got[1], got[2]
     if is_own and last and not tie then return 'missing' end
-    local counted, refusal = nil, doors.refusal_of(turn, model)
+    local counted, refusal = nil, doors.refusal_of(turn, model, other)
     if refusal then return refusal end
     local seq = enqueue.next_seq(last)
     local row = enqueue.row_of(turn, account, user, model, weight, tail)

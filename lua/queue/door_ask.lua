@@ -19,9 +19,10 @@
 --   tail         text 64k  lines 3 to 7 of a row
 --   request      json 9m   the body, a string
 --   grant        name?     the id with which it was counted against the account's budgets (budget_take)
--- Replies: ok/topic/seq | attached/topic/seq/asker that made it/done or runs | no_model (no engine has named it within
---   the last hour) | no_engine | full/depth/eta | waiting/depth/eta/user, account, models (of the account) or topic
---   | replay
+--   other        name?     the model for another Api: if an engine is there for it, nothing is queued
+-- Replies: ok/topic/seq | attached/topic/seq/asker that made it/done or runs | other | no_model (no engine has named it
+--   within the last hour) | no_engine | full/depth/eta | waiting/depth/eta/user, account, models (of the account) or
+--   topic | replay
 local asks = require('queue/asks')
 local doors = require('queue/doors')
 local enqueue = require('queue/enqueue')
@@ -37,7 +38,7 @@ local function verb(turn, a)
     if reply then return reply end
     if call('EXISTS', key) == 1 then return 'ok\n' .. topic .. '\n1' end
     local row = enqueue.row_of(turn, account, user, model, weight, tail)
-    local refusal = doors.refusal_of(turn, model)
+    local refusal = doors.refusal_of(turn, model, other)
         or enqueue.put(turn, key, topic, '1', nil, user, account, model, weight, max_waiting, row, request, 'w:1',
                        turn.node, 'r:1', request, 'x:1', doors.watcher(turn.node, asker, asker))
     if refusal then return refusal end

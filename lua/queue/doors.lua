@@ -15,8 +15,10 @@ local AGAIN_MAX = 16 -- equal requests at a time; of more, those that came later
 
 local KNOWN_MS = 3600000
 
+-- `other`: the same model for an Api that would be better; '': none.
 -- With several shards an engine may be at work for another one, and then this shard does not know that it is there.
-local function refusal_of(turn, model)
+local function refusal_of(turn, model, other)
+    if other ~= '' and idle.has_engine(turn, other) then return 'other' end
     local is_there, age = idle.has_engine(turn, model)
     if is_there then return nil end
     if not age or age >= KNOWN_MS then return 'no_model' end

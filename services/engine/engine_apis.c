@@ -138,7 +138,7 @@ bool engine_apis_check(const struct config *config)
             url);
     if (!read_apis(config, &apis))
         return engine_flags_refuse(
-            "apis", "takes auto, none, or a list of chat, completions and embeddings",
+            "apis", "takes auto, none, or a list of chat, completions, embeddings and messages",
             config_text(config, "apis"));
     if ((apis & API_BIT(API_EMBEDDINGS)) != 0 && url == NULL)
         return engine_flags_complain(
@@ -147,6 +147,9 @@ bool engine_apis_check(const struct config *config)
     if ((apis & API_BIT(API_COMPLETIONS)) != 0 && llm == NULL)
         return engine_flags_complain(
             "--apis with completions needs --llm: the built-in model serves chat");
+    if ((apis & API_BIT(API_MESSAGES)) != 0 && llm == NULL)
+        return engine_flags_complain(
+            "--apis with messages needs --llm: the built-in model serves chat");
     if (url != NULL && llm == NULL && (apis & API_BIT(API_CHAT)) != 0)
         return engine_flags_complain(
             "--apis with chat and --embeddings-url needs --llm: clients could not tell "

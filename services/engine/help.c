@@ -58,9 +58,11 @@ static const struct config_group model_options = {
                     "The models to request from the server; the first answers what names none. "
                     "Unset: those that the server lists, as far as they fit into 256 bytes."),
         OPTION_TEXT("apis", "LIST", "auto",
-                    "What is served to clients of OpenAI's interface (/v1): chat, completions, "
-                    "embeddings, as a comma list. Their requests are passed on to the server "
-                    "whole. auto: what the server should have: chat and completions with --llm, "
+                    "What is served to clients of OpenAI's and Anthropic's interfaces (/v1): chat, "
+                    "completions, embeddings, messages, as a comma list. Their requests are passed "
+                    "on to the server whole. messages: the server has Anthropic's /messages; "
+                    "without it, such requests come as chats. auto: what the server should have: "
+                    "chat and completions with --llm, "
                     "embeddings with --embeddings-url; the built-in model serves chat. none: "
                     "nothing, and queries for any model are taken unless --models names some."),
         OPTION_TEXT("embeddings-url", "URL", NULL,

@@ -29,6 +29,7 @@ enum {
     HEAD_OF_STREAM_MS = 1000,
     HEAD_MS = 45000,
     TAIL_MAX_BYTES = 64 << 10,
+    MODEL_MAX_BYTES = 1024,
     REQUEST_MAX_BYTES = 9 << 20, /* as lua/queue/door_ask.lua takes it */
 };
 
@@ -170,6 +171,46 @@ static void answer_queued(struct job *job)
     buf_fini(&b);
 }
 
+static void ask(struct job *job);
+
+/* There is no engine of the Api that it was put to, or the other one is better. Puts it to that
+ * one, unless there is none either. */
+static bool ask_elsewhere(struct job *job, struct str tag)
+{
+    const struct job_settings *settings = &job->settings;
+    if (settings->passing_api == NULL)
+        return false;
+    if (!str_eq(tag, STR("other"))) {
+        job->is_refused[job->is_passed] = true;
+        job->lacks_engine |= str_eq(tag, STR("no_engine"));
+        if (job->is_refused[!job->is_passed] || (job->is_passed && settings->fault.at != NULL))
+            return false;
+    }
+    job->is_passed = !job->is_passed;
+    openai_of(job->r)->prefers_passing = job->is_passed;
+    ask(job);
+    return true;
+}
+
+static void refuse_engine(struct job *job, struct str tag)
+{
+    if (job->lacks_engine || str_eq(tag, STR("no_engine"))) {
+        job_finish(job);
+        respond_error_more(job->r, ERR_NO_ENGINE, NULL, NULL, JOB_RETRY_S);
+    } else if (job->settings.fault.at != NULL) {
+        job_finish(job);
+        explain(job->r, ERR_BAD_REQUEST, "%.*s", STR_ARG(job->settings.fault));
+    } else {
+        job_refuse_model(job);
+    }
+}
+
+static bool is_without_engine(struct str tag)
+{
+    return str_eq(tag, STR("no_model")) || str_eq(tag, STR("no_engine")) ||
+           str_eq(tag, STR("other"));
+}
+
 static void on_asked(struct request *r, enum err error, struct str reply)
 {
     struct job *job = r->state;
@@ -178,6 +219,8 @@ static void on_asked(struct request *r, enum err error, struct str reply)
     bool is_attached = error == ERR_OK && str_eq(tag, STR("attached"));
     bool is_queued = is_attached || (error == ERR_OK && str_eq(tag, STR("ok")));
     job->may_be_queued = is_queued || error != ERR_OK;
+    if (error == ERR_OK && is_without_engine(tag) && !job->is_over && ask_elsewhere(job, tag))
+        return;
     if (job->may_be_queued && !is_attached) /* one that has ended will charge nobody */
         budget_pass(&job->budget, r, is_queued);
     if (job->is_over)
@@ -195,21 +238,20 @@ static void on_asked(struct request *r, enum err error, struct str reply)
             job_wait(job);
         return;
     }
-    if (error == ERR_OK && str_eq(tag, STR("no_model"))) {
-        job_refuse_model(job);
+    if (error == ERR_OK && is_without_engine(tag)) {
+        refuse_engine(job, tag);
         return;
     }
     job_finish(job);
-    if (error == ERR_OK && str_eq(tag, STR("no_engine")))
-        respond_error_more(r, ERR_NO_ENGINE, NULL, NULL, JOB_RETRY_S);
-    else if (!reply_refuse(r, error, tag, &lines))
+    if (!reply_refuse(r, error, tag, &lines))
         respond_error(r, ERR_INTERNAL, NULL);
 }
 
 /* The text that engines get. */
 static struct str request_of(const struct job *job)
 {
-    return job->settings.request.at != NULL ? job->settings.request : request_entity(job->r);
+    bool is_body = job->is_passed || job->settings.request.at == NULL;
+    return is_body ? request_entity(job->r) : job->settings.request;
 }
 
 /* In the fair order (lua/queue/behind.lua). */
@@ -225,24 +267,36 @@ static struct str user_of(const struct job *job)
     return buf_str(scratch);
 }
 
+/* In the queue (lua/queue/apis.lua). */
+static void put_model(struct buf *b, const char *api, const struct job *job)
+{
+    buf_put(b, str_of(api));
+    buf_put_char(b, '/');
+    buf_put_name(b, job->settings.model);
+}
+
 static void ask(struct job *job)
 {
     struct request *r = job->r;
-    struct buf tail, model, request;
+    struct buf tail, model, other, request;
+    const char *passing = job->settings.passing_api;
+    bool has_other = passing != NULL && !job->is_passed && !job->is_refused[true];
     if (job->settings.ask != NULL) {
         job->settings.ask(job);
         return;
     }
     buf_init(&tail, TAIL_MAX_BYTES);
-    buf_init(&model, 1024);
+    buf_init(&model, MODEL_MAX_BYTES);
+    buf_init(&other, MODEL_MAX_BYTES);
     buf_init(&request, REQUEST_MAX_BYTES);
     row_put_who(&tail, job->settings.person.user, job->settings.model);
-    buf_put(&tail, job->settings.is_one_text ? STR("{}") : STR("{\"Continue\":false}"));
+    buf_put(&tail,
+            job->settings.is_one_text && !job->is_passed ? STR("{}") : STR("{\"Continue\":false}"));
     row_put_trace(&tail, request_header(r, "traceparent"), r->id);
     buf_put_json(&tail, job->settings.title);
-    buf_put(&model, str_of(job_apis[job->settings.api].name));
-    buf_put_char(&model, '/');
-    buf_put_name(&model, job->settings.model);
+    put_model(&model, job->is_passed ? passing : job_apis[job->settings.api].name, job);
+    if (has_other)
+        put_model(&other, passing, job);
     buf_put_json(&request, request_of(job));
     job->may_be_queued = true;
     if (job->asked.is_kept)
@@ -255,17 +309,18 @@ static void ask(struct job *job)
             .metadata = job->settings.metadata, .response = job->settings.response,
             .is_background = job->settings.is_background, .request_bytes = request_of(job).n,
             .is_own = r->account->role == ROLE_USER, .max_stored = storage_limit_of_account(r),
-            .max_stored_per_user = storage_limit_of_user(r));
+            .max_stored_per_user = storage_limit_of_user(r), .other = buf_str(&other));
     else
         call_door_ask(request_call(r, on_asked), .topic = job->asked.topic,
                       .asker = str_of(job->asked.asker), .digest = str_of(job->asked.digest),
                       .user = user_of(job), .account = r->account->name_token,
                       .model = buf_str(&model), .weight = r->account->weight_text,
                       .max_waiting = r->is_behind ? BEHIND_MAX : r->account->max_waiting,
-                      .tail = buf_str(&tail), .request = buf_str(&request),
-                      .grant = job->budget.id);
+                      .tail = buf_str(&tail), .request = buf_str(&request), .grant = job->budget.id,
+                      .other = buf_str(&other));
     buf_fini(&tail);
     buf_fini(&model);
+    buf_fini(&other);
     buf_fini(&request);
 }
 
@@ -314,6 +369,8 @@ static struct job *create(struct request *r, const struct job_settings *settings
     usage_init(&job->unused, 0);
     merged_init(&job->merged, settings->api, settings->is_stream ? &job->unused : &job->usage);
     prepare_stream(job);
+    job->is_passed = settings->passing_api != NULL &&
+                     (settings->fault.at != NULL || openai_of(r)->prefers_passing);
     follow_init(&job->follow, openai_of(r)->queue, &job_events, (struct piece_id){0, 0});
     job->follow.takes_deltas = settings->own == NULL;
     r->state = job;

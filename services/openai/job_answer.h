@@ -28,6 +28,8 @@ struct job_settings {
     enum openai_api api;
     const struct job_form *form; /* NULL: job_chat_form */
     struct str request;          /* for engines; at == NULL: the body. Lives as long as it */
+    struct str fault;            /* why no engine of `api` can get it; at == NULL: one can */
+    const char *passing_api;     /* engines of that one get the body, and are preferred, or NULL */
     struct str model;            /* as the client named it: 1 to OPENAI_MODEL_MAX_BYTES, UTF-8 */
     struct str title;            /* of the query, for people */
     struct on_behalf person;
@@ -70,6 +72,9 @@ struct job {
     struct usage unused;    /* of `merged`, where chunks count */
     struct str finish;      /* why the model stopped, if its engine said it */
     uint64_t began_ms;
+    bool is_passed;     /* it is put to engines of passing_api */
+    bool is_refused[2]; /* there is no engine: of `api`, of passing_api */
+    bool lacks_engine;  /* one of these was there within the hour */
     bool may_be_queued; /* from asking on, unless it was refused */
     bool is_view;       /* of a query that another request has made */
     bool has_ended;     /* its query has */

@@ -6,18 +6,23 @@ static void read_api(struct lines *lines, struct known_model *model)
 {
     struct str api = lines_next(lines);
     uint64_t age_ms = lines_next_u64(lines);
-    if (model->api_n < OPENAI_API_NR)
+    if (model->api_n < KNOWN_APIS_MAX)
         model->apis[model->api_n++] = api;
     if (age_ms < model->age_ms)
         model->age_ms = age_ms;
-    if (str_eq(api, STR("chat")))
+    bool is_chat = str_eq(api, STR("chat"));
+    if (is_chat)
         model->chat_age_ms = age_ms;
+    if ((is_chat || str_eq(api, STR("messages"))) && age_ms < model->message_age_ms)
+        model->message_age_ms = age_ms;
 }
 
 bool known_models_next(struct lines *lines, struct known_model *ret_model)
 {
-    struct known_model model = {
-        .name = lines_next(lines), .age_ms = UINT64_MAX, .chat_age_ms = UINT64_MAX};
+    struct known_model model = {.name = lines_next(lines),
+                                .age_ms = UINT64_MAX,
+                                .chat_age_ms = UINT64_MAX,
+                                .message_age_ms = UINT64_MAX};
     if (model.name.n == 0)
         return false;
     read_api(lines, &model);
@@ -40,6 +45,14 @@ bool known_models_find(struct lines *lines, struct str name, struct known_model 
     if (is_found)
         *ret_model = model;
     return is_found;
+}
+
+bool known_model_is_for(const struct known_model *model, struct str api)
+{
+    for (unsigned i = 0; i < model->api_n; i++)
+        if (str_eq(model->apis[i], api))
+            return true;
+    return false;
 }
 
 bool known_models_find_chat(struct str reply, struct str name, uint64_t *ret_age_ms)

@@ -26,6 +26,7 @@ struct openai {
     unsigned owed_n;
     struct list keepers; /* responses/keeper.h */
     unsigned keeper_n;
+    bool prefers_passing;        /* the last request that could be passed was (job.c) */
     bool has_ended;              /* the service: its queue goes before it does */
     struct file_ways *file_ways; /* files/files.h */
     struct batches *batches;     /* batches/batches.h */

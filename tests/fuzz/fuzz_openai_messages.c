@@ -2,7 +2,9 @@
  * fuzz_openai_messages.c - requests of Anthropic's interface as chat requests, and what an engine
  * sends as its events: JSON, whatever came. */
 #include "services/openai/messages/events.h"
+#include "services/openai/messages/passed.h"
 #include "services/openai/messages/translate.h"
+#include "services/openai/messages/whole.h"
 
 #include <stdlib.h>
 
@@ -55,10 +57,39 @@ static void answer(struct str text)
     buf_fini(&b);
 }
 
+/* The same of an engine that serves messages itself. */
+static void pass(struct str text)
+{
+    const struct usage usage = {.request_bytes = 1};
+    struct passed passed;
+    struct members event;
+    struct buf b;
+    passed_init(&passed, true);
+    buf_init(&b, MESSAGE_EVENT_MAX_BYTES);
+    while (text.at != NULL) {
+        struct str line = str_cut(&text, '\n');
+        const char *name;
+        if (passed_is_event(line, &event) &&
+            passed_take(&passed, line, &event, &name) == PASSED_WRONG)
+            break;
+    }
+    passed_put_start(&passed, &b, STR("msg_1"), STR("m"), &usage);
+    expect_json(&b);
+    buf_clear(&b);
+    passed_put_end(&passed, &b, STR(""), &usage);
+    expect_json(&b);
+    buf_clear(&b);
+    passed_put_whole(&passed, &b, STR("msg_1"), STR("m"), STR(""), &usage);
+    expect_json(&b);
+    buf_fini(&b);
+    passed_fini(&passed);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct str text = {(const char *)data, size};
     translate(text);
     answer(text);
+    pass(text);
     return 0;
 }

@@ -2,6 +2,7 @@
  * fuzz_sse_parse.c - what a model server sends: events, <think>, citation marks, and the deltas
  * that are made of it. The first byte says how the rest is cut into pieces; the result must be that
  * of the whole. */
+#include "services/engine/models/messages_delta.h"
 #include "services/engine/models/openai_delta.h"
 #include "services/engine/models/openai_reply.h"
 #include "services/engine/models/stream.h"
@@ -15,6 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 struct run {
     struct buf events, think, answer, cited, replied;
     struct delta_maker maker;
+    struct messages_maker messages;
 };
 
 static bool on_event(void *context, struct str type, struct str data)
@@ -58,6 +60,28 @@ static bool on_chunk(void *context, const json_t *json, bool is_repaired)
     return delta_maker_feed(&run->maker, json, is_repaired);
 }
 
+static bool on_event_chunk(void *context, const json_t *json, bool is_repaired)
+{
+    struct run *run = context;
+    return messages_maker_feed(&run->messages, json, is_repaired);
+}
+
+/* The same body, as the engine reads it of Anthropic's interface. */
+static void reply_to_message(struct run *run, struct str in, size_t step)
+{
+    struct openai_reply reply;
+    bool goes_on = true;
+    reply_init(&reply, on_text, on_event_chunk, run);
+    reply.is_of_messages = true;
+    messages_maker_init(&run->messages, on_delta, run);
+    for (size_t at = 0; at < in.n && goes_on; at += step)
+        goes_on = reply_feed(&reply, (struct str){in.at + at, in.n - at < step ? in.n - at : step});
+    reply_finish(&reply, goes_on);
+    messages_maker_fini(&run->messages);
+    buf_printf(&run->replied, "%s %s %d", reply.finish, reply.reason, reply_is_whole(&reply));
+    reply_fini(&reply);
+}
+
 /* The same body, as the engine reads it. */
 static void reply_to(struct run *run, struct str in, size_t step)
 {
@@ -98,6 +122,7 @@ static void feed(struct run *run, struct str in, size_t step)
     cite_finish(&cite, &run->cited);
     sse_fini(&sse);
     reply_to(run, in, step);
+    reply_to_message(run, in, step);
     http_put_error_text(&run->replied, in);
     if (!str_is_utf8((struct str){run->replied.at, run->replied.n}))
         abort();

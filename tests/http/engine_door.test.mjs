@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { gate } from '../support/asking.mjs';
+import { withDoor } from '../support/door_engine.mjs';
 import { chunk, startModel } from '../support/door_model.mjs';
 import { startDoorNode } from '../support/door_node.mjs';
 import { startEngine } from '../support/engines.mjs';
@@ -20,26 +21,6 @@ const USAGE = { choices: [], usage: { prompt_tokens: 5, completion_tokens: 2, to
 const messages = [{ role: 'user', content: 'Hi?' }];
 const chat = (more = {}, options = {}) => ({ api: 'chat', model: 'm', request: { model: 'm', messages, ...more }, ...options });
 const tool = (index, more) => ({ tool_calls: [{ index, ...more }] });
-
-// Runs body({node, model, engine, start}) with an engine of these arguments.
-async function withDoor(socket, answer, body, { args = ['--model', 'm'], models, odd } = {}) {
-  const node = await startDoorNode({ socket });
-  const model = odd ?? (await startModel(answer, { models }));
-  const start = (more = args) => startEngine({ nodes: [node] }, ['--llm', model.url, '--transport', socket ? 'socket' : 'routes', '--slots', 2, ...more]);
-  const engine = await start();
-  try {
-    await body({ node, model, engine, start });
-    if (!engine.stopped) assert.deepEqual(await engine.stop(), { code: 0, signal: null }, engine.stderr);
-    assert.doesNotMatch(engine.stderr, /Sanitizer|runtime error:/);
-  } catch (error) {
-    console.error(`--- log of the engine\n${engine.stderr.slice(-4000)}\n---`);
-    throw error;
-  } finally {
-    engine.child.kill('SIGKILL');
-    await model.stop();
-    await node.stop();
-  }
-}
 
 for (const socket of [false, true])
   describe(`requests of a door, ${socket ? 'over the socket' : 'by the routes'}`, () => {
@@ -173,10 +154,17 @@ for (const socket of [false, true])
       assert.equal(job.claims, 1);
     });
 
-    test('one that gives up a long output: deltas that a node lost are sent again', (_, response) => response.events([...Array.from({ length: 300 }, (__, i) => chunk({ content: `${i} ${'é'.repeat(500)}` })), chunk({}, 'stop')]), async ({ node }) => {
+    const forgotten = gate();
+    test('one that gives up a long output: deltas that a node lost are sent again', async (_, response) => {
+      const all = Array.from({ length: 300 }, (__, i) => chunk({ content: `${i} ${'é'.repeat(500)}` }));
+      response.events(all.slice(0, 200), { done: false, end: false });
+      await forgotten.hold;
+      response.events([...all.slice(200), chunk({}, 'stop')]);
+    }, async ({ node }) => {
       const job = node.ask(chat());
       await job.until(({ deltas }) => deltas.length > 20, 'some deltas');
       job.forget(7);
+      forgotten.open();
       await job.over();
       assert.equal(job.deltas.length, 301);
       assert.deepEqual(job.choices().slice(0, -1).map(({ delta }) => Number(delta.content.split(' ')[0])), Array.from({ length: 300 }, (__, i) => i));

@@ -3,6 +3,7 @@
  * engines as its events and messages. */
 #include "services/openai/messages/events.h"
 #include "services/openai/messages/translate.h"
+#include "services/openai/messages/whole.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * api: the interfaces of OpenAI that an engine may serve to clients of a door (ADR 95). Pure.
+ * api: the interfaces of OpenAI and Anthropic that an engine may serve to clients of a door (ADRs
+ * 95 and 102). Pure.
  */
 #ifndef PARLEY_SERVICES_ENGINE_MODELS_API_H
 #define PARLEY_SERVICES_ENGINE_MODELS_API_H
@@ -12,6 +13,7 @@ enum api {
     API_CHAT,
     API_COMPLETIONS,
     API_EMBEDDINGS,
+    API_MESSAGES,
     API_NR
 };
 
@@ -24,7 +26,8 @@ static inline const char *api_name(enum api api)
     static const char *const names[API_NR] = {[API_NONE] = "",
                                               [API_CHAT] = "chat",
                                               [API_COMPLETIONS] = "completions",
-                                              [API_EMBEDDINGS] = "embeddings"};
+                                              [API_EMBEDDINGS] = "embeddings",
+                                              [API_MESSAGES] = "messages"};
     return names[api];
 }
 

@@ -20,6 +20,7 @@
 #include "shared/base/mem.h"
 #include "shared/base/trace.h"
 
+#include <openssl/crypto.h>
 #include <stdio.h>
 
 enum {
@@ -111,8 +112,8 @@ static void note_refused(struct completion *completion)
     if (!completion->reply.has_choice)
         return;
     refused->stream |= !completion->wishes.stream;
-    refused->usage |=
-        openai_is_passed(completion) && completion->wishes.stream && !completion->wishes.usage;
+    refused->usage |= openai_is_passed(completion) && !openai_is_of_messages(completion) &&
+                      completion->wishes.stream && !completion->wishes.usage;
 }
 
 static void on_done(void *context, const struct http_response *response)
@@ -175,7 +176,7 @@ static void start_call(struct completion *completion)
     struct openai *server = completion->server;
     const struct prompt *prompt = completion->prompt;
     char traceparent[HEADER_MAX_BYTES], id[HEADER_MAX_BYTES];
-    const char *headers[3] = {NULL};
+    const char *headers[5] = {NULL};
     size_t n = 0;
     struct buf body;
     buf_init(&body, REQUEST_MAX_BYTES);
@@ -194,6 +195,11 @@ static void start_call(struct completion *completion)
     if (prompt->request_id.n > 0) {
         snprintf(id, sizeof id, "X-Request-Id: %.*s", STR_ARG(prompt->request_id));
         headers[n++] = id;
+    }
+    if (openai_is_of_messages(completion)) {
+        headers[n++] = "anthropic-version: 2023-06-01";
+        if (server->key_header != NULL)
+            headers[n++] = server->key_header;
     }
     struct http_request request = {
         .headers = headers,
@@ -221,21 +227,23 @@ static struct completion *openai_start(struct backend *backend, const struct pro
     struct openai *server = (struct openai *)backend;
     bool is_passing = prompt->api != API_NONE, is_text = prompt->api != API_EMBEDDINGS;
     struct completion *completion = mem_zeroed(sizeof *completion);
-    *completion =
-        (struct completion){.server = server,
-                            .prompt = prompt,
-                            .events = events,
-                            .context = context,
-                            .wishes = {.stream = is_text && !server->refused.stream,
-                                       .usage = is_passing && is_text && !server->refused.stream &&
-                                                !server->refused.usage},
-                            .timer = {.fire = on_waited, .context = completion},
-                            .cite = {.source_n = prompt->source_n}};
+    *completion = (struct completion){
+        .server = server,
+        .prompt = prompt,
+        .events = events,
+        .context = context,
+        .wishes = {.stream = is_text && !server->refused.stream,
+                   .usage = is_passing && is_text && prompt->api != API_MESSAGES &&
+                            !server->refused.stream && !server->refused.usage},
+        .timer = {.fire = on_waited, .context = completion},
+        .cite = {.source_n = prompt->source_n}};
     if (server->model == NULL) {
         struct str names = str_of(openai_models(backend));
         server->model = str_copy(str_trim(str_cut(&names, ',')));
     }
     reply_init(&completion->reply, openai_on_text, is_passing ? openai_on_chunk : NULL, completion);
+    completion->reply.is_of_messages = prompt->api == API_MESSAGES;
+    messages_maker_init(&completion->messages, openai_on_delta, completion);
     delta_maker_init(&completion->maker, prompt->api, openai_on_delta, completion);
     buf_init(&completion->think, TEXT_MAX_BYTES);
     buf_init(&completion->answer, TEXT_MAX_BYTES);
@@ -276,6 +284,9 @@ static void openai_destroy(struct backend *backend)
     http_endpoint_fini(&self->list_endpoint);
     buf_fini(&self->found);
     free(self->model);
+    if (self->key_header != NULL)
+        OPENSSL_cleanse(self->key_header, strlen(self->key_header));
+    free(self->key_header);
     free(self->own);
     free(self->models);
     free(self);
@@ -292,7 +303,8 @@ struct backend *backend_create_openai(struct timers *timers, struct http_client 
     static const char *const paths[API_NR] = {[API_NONE] = "/chat/completions",
                                               [API_CHAT] = "/chat/completions",
                                               [API_COMPLETIONS] = "/completions",
-                                              [API_EMBEDDINGS] = "/embeddings"};
+                                              [API_EMBEDDINGS] = "/embeddings",
+                                              [API_MESSAGES] = "/messages"};
     static const struct backend_ops ops = {.start = openai_start,
                                            .cancel = openai_cancel,
                                            .check = openai_check,
@@ -312,6 +324,8 @@ struct backend *backend_create_openai(struct timers *timers, struct http_client 
                             .models = copy_text(settings->models),
                             .own = copy_text(settings->model),
                             .idle_timeout_s = settings->idle_timeout_s};
+    if (settings->key != NULL && asprintf(&self->key_header, "x-api-key: %s", settings->key) < 0)
+        abort();
     if (settings->model != NULL)
         self->model = str_copy(str_trim(str_cut(&names, ',')));
     buf_init(&self->found, MODELS_MAX_BYTES);

@@ -52,50 +52,6 @@ static json_t *copy_object(const json_t *object)
     return copy;
 }
 
-/* ---- halves of characters ---- */
-
-static void join_half(json_t *object, const char *name, struct half_join *half, bool is_repaired)
-{
-    struct str text = json_member_str(object, name);
-    struct buf joined;
-    if (text.at == NULL || (!is_repaired && half->high == 0))
-        return;
-    buf_init(&joined, SIZE_MAX / 2);
-    half_join_feed(half, text, is_repaired, &joined);
-    delta_set(object, name, delta_text(buf_str(&joined)));
-    buf_fini(&joined);
-}
-
-/* Returns a copy without the marks of repair_json. */
-static json_t *clean(const json_t *value)
-{
-    const char *name;
-    const json_t *item;
-    json_t *copy;
-    size_t i;
-    if (json_is_string(value)) {
-        struct half_join half = {0};
-        struct buf text;
-        buf_init(&text, SIZE_MAX / 2);
-        half_join_feed(&half, json_str(value), true, &text);
-        half_join_finish(&half, &text);
-        copy = delta_text(buf_str(&text));
-        buf_fini(&text);
-    } else if (json_is_array(value)) {
-        copy = json_array();
-        json_array_foreach(value, i, item) delta_append(copy, clean(item));
-    } else if (json_is_object(value)) {
-        copy = json_object();
-        json_object_foreach((json_t *)(uintptr_t)value, name, item)
-            delta_set(copy, name, clean(item));
-    } else {
-        copy = json_incref((json_t *)(uintptr_t)value);
-    }
-    if (copy == NULL)
-        abort();
-    return copy;
-}
-
 /* ---- tool calls ---- */
 
 /* NULL: there are too many. */
@@ -166,7 +122,7 @@ static void name_call(json_t *call, bool is_new)
 static void make_input(struct delta_tool *tool, json_t *call, bool is_repaired)
 {
     json_t *custom = copy_object(json_object_get(call, "custom"));
-    join_half(custom, "input", &tool->half, is_repaired);
+    delta_join_half(custom, "input", &tool->half, is_repaired);
     tool->has_arguments = true;
     delta_set(call, "custom", custom);
 }
@@ -175,7 +131,7 @@ static void make_arguments(struct delta_tool *tool, json_t *call, bool is_new, b
 {
     json_t *function = copy_object(json_object_get(call, "function"));
     write_arguments(function, is_new);
-    join_half(function, "arguments", &tool->half, is_repaired);
+    delta_join_half(function, "arguments", &tool->half, is_repaired);
     tool->has_arguments = tool->has_arguments || json_member_str(function, "arguments").n > 0;
     delta_set(call, "function", function);
 }
@@ -296,7 +252,7 @@ static json_t *make_delta(struct delta_choice *choice, const json_t *given, bool
     join_parts(delta);
     make_calls(choice, delta, is_repaired);
     for (size_t k = 0; k < TEXT_NR; k++)
-        join_half(delta, text_names[k], &choice->halves[k], is_repaired);
+        delta_join_half(delta, text_names[k], &choice->halves[k], is_repaired);
     choice->has_delta = choice->has_delta || (!is_message && says_something(delta));
     return delta;
 }
@@ -305,7 +261,7 @@ static json_t *make_text(struct delta_choice *choice, const json_t *given, bool 
 {
     json_t *text = copy_object(NULL);
     delta_set(text, "text", delta_text(json_member_str(given, "text")));
-    join_half(text, "text", &choice->halves[TEXT_CONTENT], is_repaired);
+    delta_join_half(text, "text", &choice->halves[TEXT_CONTENT], is_repaired);
     return text;
 }
 
@@ -381,7 +337,7 @@ bool delta_maker_feed(struct delta_maker *maker, const json_t *json, bool is_rep
         delta_set(delta, "usage", json_incref((json_t *)(uintptr_t)usage));
     if (is_repaired) {
         json_t *marked = delta;
-        delta = clean(marked);
+        delta = delta_clean(marked);
         json_decref(marked);
     }
     bool goes_on = is_empty || delta_put(&maker->sink, delta);

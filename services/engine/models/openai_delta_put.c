@@ -29,7 +29,7 @@ void delta_append(json_t *list, json_t *value)
         abort();
 }
 
-static bool hand_on(const struct delta_sink *sink, const json_t *delta)
+bool delta_hand_on(const struct delta_sink *sink, const json_t *delta)
 {
     struct buf text;
     buf_init(&text, DELTA_MAX_BYTES);
@@ -39,7 +39,7 @@ static bool hand_on(const struct delta_sink *sink, const json_t *delta)
     return goes_on;
 }
 
-static bool fits(const json_t *delta)
+bool delta_fits(const json_t *delta)
 {
     struct buf text;
     buf_init(&text, DELTA_MAX_BYTES);
@@ -49,10 +49,55 @@ static bool fits(const json_t *delta)
     return is_fit;
 }
 
+/* ---- halves of characters ---- */
+
+void delta_join_half(json_t *object, const char *name, struct half_join *half, bool is_repaired)
+{
+    struct str text = json_member_str(object, name);
+    struct buf joined;
+    if (text.at == NULL || (!is_repaired && half->high == 0))
+        return;
+    buf_init(&joined, SIZE_MAX / 2);
+    half_join_feed(half, text, is_repaired, &joined);
+    delta_set(object, name, delta_text(buf_str(&joined)));
+    buf_fini(&joined);
+}
+
+json_t *delta_clean(const json_t *value)
+{
+    const char *name;
+    const json_t *item;
+    json_t *copy;
+    size_t i;
+    if (json_is_string(value)) {
+        struct half_join half = {0};
+        struct buf text;
+        buf_init(&text, SIZE_MAX / 2);
+        half_join_feed(&half, json_str(value), true, &text);
+        half_join_finish(&half, &text);
+        copy = delta_text(buf_str(&text));
+        buf_fini(&text);
+    } else if (json_is_array(value)) {
+        copy = json_array();
+        json_array_foreach(value, i, item) delta_append(copy, delta_clean(item));
+    } else if (json_is_object(value)) {
+        copy = json_object();
+        json_object_foreach((json_t *)(uintptr_t)value, name, item)
+            delta_set(copy, name, delta_clean(item));
+    } else {
+        copy = json_incref((json_t *)(uintptr_t)value);
+    }
+    if (copy == NULL)
+        abort();
+    return copy;
+}
+
+/* ---- choices ---- */
+
 static bool hand_on_choice(const struct delta_sink *sink, json_t *choice)
 {
     json_t *delta = json_pack("{s:[O]}", "choices", choice);
-    bool goes_on = hand_on(sink, delta);
+    bool goes_on = delta_hand_on(sink, delta);
     json_decref(delta);
     return goes_on;
 }
@@ -69,8 +114,7 @@ static json_t *bare_choice(const struct delta_sink *sink, const json_t *choice)
     return bare;
 }
 
-/* Cuts the first piece off `rest`, between characters. */
-static struct str cut_piece(struct str *rest)
+struct str delta_cut(struct str *rest)
 {
     struct str piece = {rest->at,
                         text_floor(*rest, rest->n < PIECE_MAX_BYTES ? rest->n : PIECE_MAX_BYTES)};
@@ -92,7 +136,7 @@ static bool hand_on_text(const struct delta_sink *sink, json_t *object, const ch
     }
     delta_set(object, name, json_string(""));
     while (rest.n > 0 && goes_on) {
-        delta_set(into, name, delta_text(cut_piece(&rest)));
+        delta_set(into, name, delta_text(delta_cut(&rest)));
         goes_on = hand_on_choice(sink, carrier);
     }
     json_decref(text);
@@ -222,12 +266,12 @@ static bool split(const struct delta_sink *sink, json_t *delta)
     if (usage == NULL || !goes_on)
         return goes_on;
     json_t *last = json_pack("{s:[], s:O}", "choices", "usage", usage);
-    goes_on = hand_on(sink, last);
+    goes_on = delta_hand_on(sink, last);
     json_decref(last);
     return goes_on;
 }
 
 bool delta_put(const struct delta_sink *sink, json_t *delta)
 {
-    return fits(delta) ? hand_on(sink, delta) : split(sink, delta);
+    return delta_fits(delta) ? delta_hand_on(sink, delta) : split(sink, delta);
 }

@@ -119,7 +119,7 @@ static void fail(struct completion *completion, const char *lost)
 bool openai_is_whole(const struct completion *completion)
 {
     const struct openai_reply *reply = &completion->reply;
-    if (!openai_is_passed(completion))
+    if (!openai_is_passed(completion) || openai_is_of_messages(completion))
         return reply_is_whole(reply);
     /* The end of one choice is not that of the others. */
     return !reply->is_broken && (reply->is_over || openai_is_failure(str_of(reply->finish)) ||
@@ -130,7 +130,9 @@ bool openai_is_whole(const struct completion *completion)
 /* The whole answer of a request that was passed on. */
 static void conclude_passed(struct completion *completion)
 {
-    if (completion->maker.choice_n == 0) {
+    if (openai_is_of_messages(completion)) {
+        openai_finish(completion, COMPLETION_DONE);
+    } else if (completion->maker.choice_n == 0) {
         openai_set_reason(completion, "the model returned no choice", STR(""));
         openai_finish(completion, COMPLETION_RETRY);
     } else if (!delta_maker_finish(&completion->maker)) {
@@ -146,6 +148,9 @@ void openai_conclude(struct completion *completion, const char *lost)
     struct openai_reply *reply = &completion->reply;
     if (completion->is_enough) {
         openai_finish(completion, COMPLETION_DONE);
+    } else if (completion->messages.is_disordered) {
+        openai_set_reason(completion, "the model server sent events in no order", STR(""));
+        openai_finish(completion, COMPLETION_RETRY);
     } else if (completion->is_full) {
         openai_set_reason(completion, "the answer is too large", STR(""));
         openai_refuse(completion, 500, NULL);

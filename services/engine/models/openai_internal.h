@@ -7,6 +7,7 @@
 #define PARLEY_SERVICES_ENGINE_MODELS_OPENAI_INTERNAL_H
 
 #include "services/engine/models/backend.h"
+#include "services/engine/models/messages_delta.h"
 #include "services/engine/models/openai_pass.h"
 #include "services/engine/models/openai_reply.h"
 #include "shared/http/client/endpoint.h"
@@ -20,6 +21,7 @@ struct openai {
     struct http_endpoint list_endpoint; /* of the models */
     char *model;                        /* the usual one; NULL: the first of `found` */
     char *own, *models;                 /* of the settings */
+    char *key_header;                   /* as Anthropic's interface has it; NULL without a key */
     struct buf found;                   /* the names that the server lists, comma-separated */
     uint64_t idle_timeout_s;
     struct openai_wishes refused, granted; /* by the server, as far as is known */
@@ -39,12 +41,18 @@ struct completion {
     uint64_t spoken_ms; /* when the server last said something */
     struct openai_wishes wishes;
     struct openai_reply reply;
-    struct delta_maker maker; /* of a request of a door */
+    struct delta_maker maker;       /* of a request of a door */
+    struct messages_maker messages; /* of Anthropic's */
     struct think_split split;
     struct cite_filter cite;
     struct buf think, answer, cited; /* of one piece, on its way through the filters */
     char reason[REPLY_REASON_MAX_BYTES];
 };
+
+static inline bool openai_is_of_messages(const struct completion *completion)
+{
+    return completion->prompt->api == API_MESSAGES;
+}
 
 static inline bool openai_is_passed(const struct completion *completion)
 {

@@ -99,17 +99,18 @@ static bool put_continued_prompt(struct buf *b, const struct json_span *given, s
     return true;
 }
 
-static bool is_ours(const struct json_member *member, bool is_text)
+static bool is_ours(const struct json_member *member, enum api api)
 {
-    return is_named(member, "model") ||
-           (is_text && (is_named(member, "stream") || is_named(member, "stream_options")));
+    return is_named(member, "model") || (api != API_EMBEDDINGS && is_named(member, "stream")) ||
+           (api != API_EMBEDDINGS && api != API_MESSAGES && is_named(member, "stream_options"));
 }
 
 bool openai_put_pass(struct buf *b, const struct prompt *prompt, const char *model,
                      struct openai_wishes wishes, const char **ret_reason)
 {
     struct members members;
-    bool is_text = prompt->api != API_EMBEDDINGS, is_good = true;
+    bool is_text = prompt->api != API_EMBEDDINGS,
+         is_good = prompt->api != API_MESSAGES || prompt->continued.n == 0;
     const char *continued = prompt->api == API_CHAT ? "messages" : "prompt";
     *ret_reason = "the engine cannot read the request";
     if (!read_members(prompt->request, &members))
@@ -118,7 +119,7 @@ bool openai_put_pass(struct buf *b, const struct prompt *prompt, const char *mod
     buf_put_json(b, prompt->model.n > 0 ? prompt->model : str_of(model));
     for (size_t i = 0; i < members.n; i++) {
         const struct json_member *member = &members.at[i];
-        if (is_ours(member, is_text))
+        if (is_ours(member, prompt->api))
             continue;
         put_key(b, member);
         if (prompt->continued.n == 0 || !is_named(member, continued))
@@ -140,6 +141,8 @@ bool openai_put_pass(struct buf *b, const struct prompt *prompt, const char *mod
 bool openai_wants_one(const struct prompt *prompt)
 {
     struct members members;
+    if (prompt->api == API_MESSAGES)
+        return true;
     if (!read_members(prompt->request, &members))
         return false;
     const struct json_span *n = find(&members, "n"), *given = find(&members, "prompt");

@@ -34,8 +34,8 @@ static void put_content(const json_t *content, struct buf *think, struct buf *an
 
 void openai_put_texts(const json_t *text, struct buf *think, struct buf *answer)
 {
-    /* Some servers send their thoughts under two names. */
-    static const char *const names[] = {"reasoning_content", "reasoning"};
+    /* Some servers send their thoughts under two names. The third is Anthropic's. */
+    static const char *const names[] = {"reasoning_content", "reasoning", "thinking"};
     size_t before = think->n;
     for (size_t i = 0; i < sizeof names / sizeof *names && think->n == before; i++)
         put_content(json_object_get(text, names[i]), think, think);

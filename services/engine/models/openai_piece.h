@@ -19,6 +19,7 @@ struct openai_piece {
     bool has_tools;     /* the model calls tools */
     struct str finish;  /* its finish_reason; empty: more is to come */
     struct str refusal; /* what the model says instead of an answer */
+    bool is_last;       /* nothing of the answer follows */
 };
 struct openai_piece openai_read_piece(const json_t *json);
 

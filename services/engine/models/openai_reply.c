@@ -3,7 +3,7 @@
  * begins with a brace, events with the name of a field or a colon. */
 #include "services/engine/models/openai_reply.h"
 
-#include "services/engine/models/openai_piece.h"
+#include "services/engine/models/messages_piece.h"
 #include "shared/http/request/error_text.h"
 #include "shared/text/text.h"
 
@@ -103,17 +103,22 @@ static bool take_json(struct openai_reply *reply, const json_t *json, bool is_er
         reply->error = json_incref((json_t *)(uintptr_t)json);
         return fail(reply, "the model server reported an error", http_error_message(json));
     }
-    if (openai_read_usage(json, &reply->prompt_tokens, &reply->completion_tokens))
+    bool is_of_messages = reply->is_of_messages;
+    if ((is_of_messages ? messages_read_usage : openai_read_usage)(json, &reply->prompt_tokens,
+                                                                   &reply->completion_tokens))
         reply->has_usage = true;
-    struct openai_piece piece = openai_read_piece(json);
+    struct openai_piece piece =
+        is_of_messages ? messages_read_piece(json) : openai_read_piece(json);
     bool goes_on = true;
+    reply->is_over |= piece.is_last;
     if (piece.has_choice) {
         reply->has_choice = true;
         note_end(reply, &piece);
         goes_on = take_text(reply, &piece, is_repaired);
     }
-    return goes_on &&
-           (reply->on_chunk == NULL || reply->on_chunk(reply->context, json, is_repaired));
+    goes_on =
+        goes_on && (reply->on_chunk == NULL || reply->on_chunk(reply->context, json, is_repaired));
+    return goes_on && !reply->is_over;
 }
 
 /* Parses `text`, if need be after repair. NULL: it is not JSON. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * openai_reply: reads the body of a response of /chat/completions while it comes: events or one
- * object, whatever its content type says, because servers send both under any type. It passes on
- * text and whole chunks, and knows at the end whether there was an answer and what ended it. Single
- * thread; in its owner's storage.
+ * openai_reply: reads the body of a response of /chat/completions, or of Anthropic's /messages,
+ * while it comes: events or one object, whatever its content type says, because servers send both
+ * under any type. It passes on text and whole chunks, and knows at the end whether there was an
+ * answer and what ended it. Single thread; in its owner's storage.
  */
 #ifndef PARLEY_SERVICES_ENGINE_MODELS_OPENAI_REPLY_H
 #define PARLEY_SERVICES_ENGINE_MODELS_OPENAI_REPLY_H
@@ -28,6 +28,7 @@ struct openai_reply {
     reply_callback on_text;
     reply_chunk_callback on_chunk; /* NULL: none is wanted */
     void *context;
+    bool is_of_messages; /* Anthropic's interface; set it after reply_init */
     enum reply_form form;
     struct sse sse;
     struct buf object; /* of REPLY_OBJECT */
@@ -40,7 +41,7 @@ struct openai_reply {
     uint64_t chunk_n; /* JSON texts that came */
     bool has_usage, has_choice, has_tools;
     bool has_delta;   /* whole texts are then repetitions */
-    bool is_over;     /* [DONE]: nothing after it counts */
+    bool is_over;     /* [DONE], or message_stop: nothing after it counts */
     bool is_broken;   /* what came cannot be an answer: see `reason` */
     bool is_hopeless; /* and never will for this prompt */
     json_t *error;    /* that the server reported; NULL: none, or not as JSON */

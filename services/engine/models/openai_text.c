@@ -7,6 +7,7 @@ void openai_free(struct completion *completion)
     timer_stop(&completion->timer);
     reply_fini(&completion->reply);
     delta_maker_fini(&completion->maker);
+    messages_maker_fini(&completion->messages);
     buf_fini(&completion->think);
     buf_fini(&completion->answer);
     buf_fini(&completion->cited);
@@ -38,7 +39,9 @@ bool openai_on_delta(void *context, struct str delta)
 bool openai_on_chunk(void *context, const json_t *json, bool is_repaired)
 {
     struct completion *completion = context;
-    bool goes_on = delta_maker_feed(&completion->maker, json, is_repaired);
+    bool goes_on = openai_is_of_messages(completion)
+                       ? messages_maker_feed(&completion->messages, json, is_repaired)
+                       : delta_maker_feed(&completion->maker, json, is_repaired);
     completion->is_full = !goes_on;
     return goes_on;
 }

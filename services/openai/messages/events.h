@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * events: the events of /v1/messages, made of the deltas of a chat engine, and its answer in one
- * piece. In their owner; single thread.
+ * events: the events of /v1/messages, made of the deltas of a chat engine. In their owner; single
+ * thread.
  *
  * A message is a row of blocks: thinking, text, a tool_use each. One begins with the first delta of
  * its kind, or of its call, and ends when another one begins.
@@ -41,12 +41,5 @@ bool message_events_give(struct message_events *events, struct str delta) must_c
 /* The end of the open block, message_delta and message_stop. `finish`: why the model stopped, if no
  * delta said it; n == 0: unknown. */
 void message_events_end(struct message_events *events, struct str finish);
-
-/* Puts a message in one piece. `answer`: a chat completion of one choice. Returns false if it has
- * none. */
-bool message_put_whole(struct buf *b, struct str id, struct str model,
-                       struct str answer) must_check;
-/* Puts input_tokens and output_tokens as an object. */
-void message_put_usage(struct buf *b, const struct usage *usage);
 
 #endif

@@ -26,7 +26,7 @@ static bool next_model(struct request *r, struct lines *lines, struct known_mode
     struct str engine_model;
     while (known_models_next(lines, model)) {
         buf_clear(plain);
-        if (model->chat_age_ms != UINT64_MAX && buf_put_unnamed(plain, model->name) &&
+        if (model->message_age_ms != UINT64_MAX && buf_put_unnamed(plain, model->name) &&
             own_models_find(r, buf_str(plain), &engine_model) == NULL)
             return true;
     }
@@ -42,7 +42,7 @@ static void put_model(struct buf *b, const struct known_model *model)
     buf_put_json_of_name(b, model->name);
     buf_put_key(b, "created_at");
     buf_put_char(b, '"');
-    buf_put_timestamp(b, (clock_wall_ms() - model->chat_age_ms) / 1000);
+    buf_put_timestamp(b, (clock_wall_ms() - model->message_age_ms) / 1000);
     buf_lit(b, "Z\"}");
 }
 
@@ -139,7 +139,7 @@ bool message_models_show(struct request *r, const struct known_model *model)
 {
     struct buf b;
     respond_header(r, "request-id", r->id);
-    if (model->chat_age_ms == UINT64_MAX)
+    if (model->message_age_ms == UINT64_MAX)
         return false;
     buf_init(&b, PAGE_MAX_BYTES);
     put_model(&b, model);

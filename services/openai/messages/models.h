@@ -13,7 +13,7 @@ bool message_models_are_asked(struct request *r);
 /* Answers with a page: what `limit`, `after_id` and `before_id` of its query ask for. `models`: the
  * lines of the verb's reply, borrowed. */
 void message_models_list(struct request *r, const struct lines *models);
-/* Answers with one; false, without an answer, if it is not served for chat. */
+/* Answers with one; false, without an answer, if it is served for neither. */
 bool message_models_show(struct request *r, const struct known_model *model) must_check;
 
 #endif

@@ -53,7 +53,7 @@ struct http_call *http_endpoint_post(const struct http_endpoint *endpoint,
                                      struct http_client *client, const struct http_request *request,
                                      const struct http_events *events, void *context)
 {
-    enum { OWN = 2, MORE = 2 };
+    enum { OWN = 2, MORE = 4 };
     const char *headers[OWN + MORE + 1] = {"Content-Type: application/json"}; /* NULL ends */
     size_t n = 1;
     struct http_request whole = *request;

@@ -34,7 +34,7 @@ void http_endpoint_fini(struct http_endpoint *endpoint);
 struct http_call *http_endpoint_get(const struct http_endpoint *endpoint,
                                     struct http_client *client, const struct http_request *request,
                                     const struct http_events *events, void *context) must_check;
-/* Starts a POST of JSON: `request` gives the body and the limits, and at most two headers; its URL
+/* Starts a POST of JSON: `request` gives the body and the limits, and at most four headers; its URL
  * and method are ignored. Otherwise as http_call_start. */
 struct http_call *http_endpoint_post(const struct http_endpoint *endpoint,
                                      struct http_client *client, const struct http_request *request,

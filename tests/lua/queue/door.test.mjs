@@ -10,7 +10,7 @@ const TAIL = tailOf({ user: 'alice', model: 'llama3', query: 'Hi' });
 const REQUEST = JSON.stringify('{"model":"llama3",\n"messages":[]}');
 const LONG = JSON.stringify('x'.repeat(70_000));
 const seen = (ms = 0) => ({ models_seen: { [MODEL]: `${Date.now() - ms} E ` } });
-const ask = ({ topic = 'ask.1', asker = topic, digest = topic, model = MODEL, request = REQUEST, max = 100 } = {}) => ['door_ask', 0, topic, asker, digest, 'alice', 'Frontend_1', model, 1, max, TAIL, request];
+const ask = ({ topic = 'ask.1', asker = topic, digest = topic, model = MODEL, request = REQUEST, max = 100, other = '' } = {}) => ['door_ask', 0, topic, asker, digest, 'alice', 'Frontend_1', model, 1, max, TAIL, request, '', other];
 const leave = (how, { topic = 'ask.1', asker = topic, digest = topic } = {}) => ['door_leave', topic, 1, asker, digest, '', how];
 const asked = (topic = 'ask.1') => lines('ok', topic, 1);
 const row = rowOf({ user: 'alice', model: 'llama3', query: 'Hi' });
@@ -23,8 +23,15 @@ scripts('door_ask', ({ cases, test, shard }) => {
     { name: 'a model that no engine has named', call: ask(), reply: 'no_model' },
     { name: 'one that was named more than an hour ago', before: () => seen(3_601_000), call: ask(), reply: 'no_model' },
     { name: 'one whose engine is gone', before: () => seen(31_000), call: ask(), reply: 'no_engine' },
+    { name: 'one that an engine serves by a better Api', before: () => ({ models_seen: { 'messages/llama3': `${Date.now()} E `, [MODEL]: `${Date.now()} E ` } }), call: ask({ other: 'messages/llama3' }), reply: 'other' },
+    { name: 'one that no engine serves by any Api', before: () => ({ models_seen: { 'messages/llama3': `${Date.now() - 31_000} E ` } }), call: ask({ other: 'messages/llama3' }), reply: 'no_model' },
     { name: 'an engine that takes any model is none for it', before: { idle: zset({ 'n1 E|*': 1 }) }, call: ask(), reply: 'no_model', after: { idle: (found) => found['n1 E|*'] >= 1 } },
   ]);
+
+  test('it waits where no engine serves a better Api', async () => {
+    await shard.seed(seen());
+    assert.equal(await shard.call(...ask({ other: 'messages/llama3' })), asked());
+  });
 
   test('it waits with its request beside the row, and the same call again changes nothing', async () => {
     await shard.seed(seen());
