@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { skip, surviveKill, TOOLS } from '../support/agents.mjs';
+import { MESSAGES, skip, surviveKill, TOOLS } from '../support/agents.mjs';
 import { ROOT, startProcess, suite } from '../support/harness.mjs';
 import { ownShards } from '../support/shards.mjs';
 
@@ -39,5 +39,18 @@ suite('Claude Code', { nodes: 2 }, ({ test, cluster }) => {
     });
     assert.match(stdout, /The tool says: 42 is the meaning/);
     assert.ok(requests.every(({ path }) => path === '/v1/messages'), JSON.stringify(requests));
+  }, { skip, ms: 300_000 });
+
+  test('does the same with a model server that has its interface, and sends it back what it has signed', async () => {
+    const { stdout, seen } = await surviveKill(cluster, {
+      start: startClaude,
+      model: MESSAGES,
+      call: () => ({ name: 'Bash', args: { command: 'echo $((6 * 7)) is the meaning', description: 'Says it' } }),
+    });
+    assert.match(stdout, /The tool says: 42 is the meaning/);
+    assert.ok(seen.every(({ path }) => path.startsWith('/v1/messages')), JSON.stringify(seen.map(({ path }) => path)));
+    const blocks = seen.at(-1).body.messages.flatMap(({ content }) => content);
+    assert.ok(blocks.some(({ type, thinking, signature }) => type === 'thinking' && thinking === 'Hm.' && signature === 'c2ln'), JSON.stringify(blocks));
+    assert.ok(blocks.some(({ cache_control }) => cache_control), 'marks for a cache reach the server');
   }, { skip, ms: 300_000 });
 });

@@ -19,11 +19,6 @@ const hello = [...textEvents('Hello ', 'you.')];
 const END = messageDelta({ stop_reason: 'end_turn', stop_sequence: null }, { output_tokens: 2 });
 const HELLO = [messageStart(), { type: 'ping' }, ...hello, END, STOP];
 const ask = (more = {}) => ({ api: 'messages', model: 'm', request: { model: 'm', max_tokens: 9, messages: MESSAGES, ...more } });
-const sse = (response, events, { end = true } = {}) => {
-  if (!response.headersSent) response.writeHead(200, { 'content-type': 'text/event-stream' });
-  for (const event of events) response.write(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
-  if (end) response.end();
-};
 const WHOLE = {
   id: 'msg_x', type: 'message', role: 'assistant', model: 'odd', stop_reason: 'tool_use', stop_sequence: null, usage: { input_tokens: 5, cache_read_input_tokens: 3, output_tokens: 7 },
   content: [{ type: 'thinking', thinking: 'Hm.', signature: 'c2ln' }, { type: 'text', text: 'ä'.repeat(200_000) }, { type: 'tool_use', id: 'toolu_1', name: 'f', input: { a: ['x'.repeat(100_000)] } }],
@@ -50,7 +45,7 @@ for (const socket of [false, true])
     const args = ['--model', 'm', '--apis', 'chat,messages'];
     const test = (name, answer, body, options = {}) => it(name, { timeout: 90_000 }, () => withDoor(socket, answer, body, { args, ...options }));
 
-    test('a request goes to the server whole, and its events to the node one by one', (_, response) => sse(response, HELLO), async ({ node, model }) => {
+    test('a request goes to the server whole, and its events to the node one by one', (_, response) => response.named(HELLO), async ({ node, model }) => {
       const more = { system: 'Be brief.', tools: [{ type: 'web_search_20250305', name: 'web_search' }], stream_options: { odd: 1 }, odd: { deep: [1.0] } };
       const job = node.ask(ask({ ...more, stream: false }));
       const { answer } = await job.over();
@@ -64,7 +59,7 @@ for (const socket of [false, true])
       assert.deepEqual([node.polls[0].Models, node.polls[0].Apis], ['m', 'chat,messages']);
     });
 
-    test('thinking, calls of tools, and what only this server has', (_, response) => sse(response, [
+    test('thinking, calls of tools, and what only this server has', (_, response) => response.named([
       messageStart({ usage: { input_tokens: 5, cache_creation_input_tokens: 2, cache_read_input_tokens: 4, output_tokens: 1 } }),
       blockStart(0, { type: 'thinking', thinking: '', signature: '' }), blockDelta(0, { type: 'thinking_delta', thinking: 'Hm.' }), blockDelta(0, { type: 'signature_delta', signature: 's' }), blockStop(0),
       blockStart(1, { type: 'odd_block', odd: [1] }), blockStop(1), { type: 'odd_event' },
@@ -96,16 +91,16 @@ for (const socket of [false, true])
 
     test('half a character at the end of one event and the other at the start of the next', (_, response) => {
       const half = (text) => `event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"${text}"}}\n\n`;
-      sse(response, [messageStart(), hello[0]], { end: false });
+      response.named([messageStart(), hello[0]], { end: false });
       response.write(half('a\\ud83d') + half('\\ude00b'));
-      sse(response, [blockStop(0), END, STOP]);
+      response.named([blockStop(0), END, STOP]);
     }, async ({ node }) => {
       const job = node.ask(ask());
       const { answer } = await job.over();
       assert.deepEqual([contentOf(job.chunks)[0].text, answer.Answer], ['a😀b', ['a😀b']]);
     });
 
-    test('a long delta is cut', (_, response) => sse(response, [messageStart(), ...textEvents('é'.repeat(300_000)), END, STOP]), async ({ node }) => {
+    test('a long delta is cut', (_, response) => response.named([messageStart(), ...textEvents('é'.repeat(300_000)), END, STOP]), async ({ node }) => {
       const job = node.ask(ask());
       await job.over();
       assert.equal(contentOf(job.chunks)[0].text, 'é'.repeat(300_000));
@@ -114,7 +109,7 @@ for (const socket of [false, true])
     const refusals = {
       'what the server refuses is the client\'s error': [(_, response) => response.json({ type: 'error', error: { type: 'invalid_request_error', message: 'prompt is too long' } }, 400), { status: 400, message: 'prompt is too long', type: 'invalid_request_error', param: null, code: null }],
       'a server without the route': [(_, response) => response.json({ error: { message: 'no such route' } }, 404), { status: 404, message: 'no such route', type: null, param: null, code: null }],
-      'an error in the stream that will come again': [(_, response) => sse(response, [messageStart(), { type: 'error', error: { type: 'invalid_request_error', message: 'no' } }]), { status: 400, message: 'no', type: 'invalid_request_error', param: null, code: null }],
+      'an error in the stream that will come again': [(_, response) => response.named([messageStart(), { type: 'error', error: { type: 'invalid_request_error', message: 'no' } }]), { status: 400, message: 'no', type: 'invalid_request_error', param: null, code: null }],
     };
     for (const [name, [answer, error]] of Object.entries(refusals))
       test(name, answer, async ({ node }) => {
@@ -130,7 +125,7 @@ for (const socket of [false, true])
       'the end of a block that never began': [[messageStart(), blockStop(0), END, STOP], /in no order/],
     };
     for (const [name, [events, reason]] of Object.entries(lost))
-      test(`${name} is an attempt`, (_, response) => sse(response, events), async ({ node }) => {
+      test(`${name} is an attempt`, (_, response) => response.named(events), async ({ node }) => {
         const { release } = await node.ask(ask()).over();
         assert.ok(release, 'it is given back');
         assert.match(release.Reason, reason);
@@ -142,7 +137,7 @@ it('the key reaches the server as both interfaces have it', { timeout: 60_000 },
   const folder = makeFolder();
   const file = join(folder.dir, 'key');
   writeFileSync(file, 'k-1\n', { mode: 0o600 });
-  await withDoor(false, (_, response) => sse(response, HELLO), async ({ node, model }) => {
+  await withDoor(false, (_, response) => response.named(HELLO), async ({ node, model }) => {
     await node.ask(ask()).over();
     const { authorization, 'x-api-key': key } = model.seen[0].headers;
     assert.deepEqual([authorization, key], ['Bearer k-1', 'k-1']);
@@ -165,7 +160,7 @@ for (const transport of ['socket', 'routes'])
     const request = { model: 'm', max_tokens: 9, messages: MESSAGES };
 
     test('plain and streamed, with thinking that is sent back in the next turn', () =>
-      withServer((_, response) => sse(response, [
+      withServer((_, response) => response.named([
         messageStart(), blockStart(0, { type: 'thinking', thinking: '', signature: '' }), blockDelta(0, { type: 'thinking_delta', thinking: 'Hm.' }), blockDelta(0, { type: 'signature_delta', signature: 'c2ln' }), blockStop(0),
         blockStart(1, { type: 'text', text: '' }), ...Array.from({ length: 300 }, (_, i) => blockDelta(1, { type: 'text_delta', text: `${i} ${'é'.repeat(300)}\n` })), blockStop(1),
         messageDelta({ stop_reason: 'stop_sequence', stop_sequence: 'END' }, { output_tokens: 20 }), STOP,

@@ -6,7 +6,8 @@
 //   model.seen     what came: {path, body, text, isGone}, without GET /models
 //   await model.stop();
 //
-// `response` is Node's, with: events(objects, {done, end}), each one an event, then [DONE]; json(value, status).
+// `response` is Node's, with: events(objects, {done, end}), each one an event, then [DONE]; named(objects, {end}), each one an event
+// whose name is its type, as Anthropic has them; json(value, status).
 import { sendJson, startScripted } from './scripted_server.mjs';
 
 export const chunk = (delta, finish_reason = null, more = {}) => ({ id: 'x', object: 'chat.completion.chunk', model: 'odd', choices: [{ index: 0, delta, finish_reason, ...more }] });
@@ -22,6 +23,11 @@ function extend(response) {
     event(value) {
       if (!response.headersSent) response.writeHead(200, { 'content-type': 'text/event-stream' });
       return response.write(`data: ${JSON.stringify(value)}\n\n`);
+    },
+    named(values, { end = true } = {}) {
+      if (!response.headersSent) response.writeHead(200, { 'content-type': 'text/event-stream' });
+      for (const value of values) response.write(`event: ${value.type}\ndata: ${JSON.stringify(value)}\n\n`);
+      if (end) response.end();
     },
     events(values, { done = true, end = true } = {}) {
       for (const value of values) response.event(value);
