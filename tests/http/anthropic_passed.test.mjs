@@ -4,7 +4,7 @@
 // Anthropic's own client as they came. Beside them are engines of chats, and engines that lie.
 import assert from 'node:assert/strict';
 import Anthropic, { APIError, BadRequestError } from '@anthropic-ai/sdk';
-import { assertAnthropicError, assertOk, eventually, suite } from '../support/harness.mjs';
+import { ACCOUNTS, assertAnthropicError, assertOk, eventually, newTopic, suite } from '../support/harness.mjs';
 import { blockDelta, blockStart, blockStop, messageDelta, messageStart, textEvents } from '../support/anthropic.mjs';
 import { ask, deltaOf, Engine, engineOf, openChat, tokenOf } from '../support/openai.mjs';
 
@@ -13,7 +13,9 @@ const REQUEST = { model: 'claude', max_tokens: 100, messages: MESSAGES };
 const SEARCH = { type: 'web_search_20250305', name: 'web_search', max_uses: 1 };
 const given = (events) => events.map((event) => JSON.stringify(event));
 
-suite('engines that serve messages', { nodes: 2 }, ({ test, cluster }) => {
+const accounts = { ...ACCOUNTS, Three: { secret: 'secret-of-Three', role: 'user', requests_per_minute: 3, max_concurrent: 1, tokens_per_day: 1000 } };
+
+suite('engines that serve messages', { nodes: 2, accounts, sweep: false }, ({ test, cluster }) => {
   const clientOf = async ({ node = 0, as = 'User_1', ...options } = {}) =>
     new Anthropic({ baseURL: cluster.pick(node).url, apiKey: await tokenOf(cluster, as), maxRetries: 0, ...options });
   const engineFor = (models = 'claude', options = {}) => engineOf(cluster, { models, apis: 'messages', ...options });
@@ -110,6 +112,33 @@ suite('engines that serve messages', { nodes: 2 }, ({ test, cluster }) => {
       assert.equal(assertOk(await translated).content[0].text, 'Chat');
     }
     ofChat.parked.abort?.();
+  });
+
+  test('a request that is put to both Apis counts once, and its tokens are charged', async () => {
+    const usageOf = async () => assertOk(await ask(cluster, 'GET', '/api/usage', { as: 'Three' })).accounts[0];
+    const body = { ...REQUEST, model: 'charged' };
+    for (const [round, apis] of [[1, 'messages'], [2, 'chat'], [3, 'messages']]) {
+      const engine = await engineOf(cluster, { models: `charged${round}`, apis });
+      const asked = send({ ...body, model: `charged${round}` }, { as: 'Three' });
+      await engine.take(engine.parked);
+      const deltas = apis === 'chat' ? [deltaOf({ content: 'Six' }, { finish_reason: 'stop' })] : given([...textEvents('Six'), messageDelta({ stop_reason: 'end_turn' }, { output_tokens: 4 })]);
+      assertOk(await engine.answer(deltas, { Usage: { prompt_tokens: 6, completion_tokens: 4 } }));
+      assert.equal(assertOk(await asked).content[0].text, 'Six');
+    }
+    await eventually(async () => (await usageOf()).tokens_per_day.used === 30, { what: 'the tokens are charged' });
+    assertAnthropicError(await send({ ...body, model: 'charged3' }, { as: 'Three' }), 429);
+  });
+
+  test('one that a topic keeps is in its thread', async () => {
+    const engine = await engineFor();
+    const topic = newTopic();
+    const asked = send(REQUEST, { headers: { 'x-parley-topic': topic } });
+    await engine.take(engine.parked);
+    assert.equal(engine.of.Topic, topic);
+    assertOk(await engine.answer(given([...textEvents('Six'), messageDelta({ stop_reason: 'end_turn' }, { output_tokens: 1 })]), { Answer: ['Six'] }));
+    assert.equal(assertOk(await asked).content[0].text, 'Six');
+    const rows = assertOk(await ask(cluster, 'GET', '/api/get-topic-thread', { query: { Topic: topic } }));
+    assert.deepEqual(rows.map(({ Query, Answer }) => [Query, Answer]), [[MESSAGES[0].content, ['Six']]]);
   });
 
   test('what no chat can say is refused where there is no engine for it, before anything is stored', async () => {

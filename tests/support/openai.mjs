@@ -11,6 +11,7 @@ import http from 'node:http';
 import { assertOk, eventually } from './harness.mjs';
 import { fits } from './openai_schemas.mjs';
 import { eventCheck, noteResponse } from './openapi.mjs';
+import { keysOfAll, SHARDS } from './shards.mjs';
 
 export { fits };
 
@@ -171,6 +172,9 @@ export class Engine {
       return (await Promise.all(keys.map((key) => this.cluster.redis.cmd('ZRANGE', key, 0, -1)))).flat();
     };
     await eventually(async () => (await classes()).some((name) => name.includes(model)), { what: `a poll for ${model} waits` });
+    // The other shards know of a new model by the next sync.
+    const isSeen = (key) => this.cluster.redis.cmd('HEXISTS', key, model);
+    if (SHARDS > 1 && !this.models.includes(',')) await eventually(async () => (await Promise.all(keysOfAll('models_seen').map(isSeen))).every(Boolean), { what: `all shards know ${model}` });
     return this;
   }
 
