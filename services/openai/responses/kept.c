@@ -7,7 +7,12 @@
 
 #include <zlib.h>
 
-enum { DELTAS_MAX_BYTES = 32 << 20, BODY_MAX_BYTES = 8 << 20, MEMBERS_MOST = 128 };
+enum {
+    DELTAS_MAX_BYTES = 32 << 20,
+    BODY_MAX_BYTES = 8 << 20,
+    MEMBERS_MOST = 128,
+    ITEMS_MAX_BYTES = 16 << 20
+};
 
 /* --- packing ---------------------------------------------------------------------------------- */
 
@@ -156,4 +161,20 @@ void kept_replay(const struct kept *kept, struct events *events)
         events_add(events, lines_next(&lines));
     usage_say_facts(events->usage, kept->outcome.facts);
     events_end(events, outcome_cut_by(&kept->outcome));
+}
+
+struct str kept_items(struct request *r, const struct kept *kept, struct str id)
+{
+    struct usage usage;
+    struct events events = {.id = id, .usage = &usage};
+    struct buf b;
+    usage_init(&usage, 0);
+    buf_init(&b, ITEMS_MAX_BYTES);
+    kept_replay(kept, &events);
+    events_put_output(&events, &b);
+    struct str items = request_copy(r, buf_str(&b));
+    events_fini(&events);
+    usage_fini(&usage);
+    buf_fini(&b);
+    return items;
 }

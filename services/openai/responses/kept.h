@@ -41,6 +41,10 @@ const struct json_span *kept_member(const struct kept *kept, const char *name, e
 /* Gives events the deltas, and what its engine said at the end. */
 void kept_replay(const struct kept *kept, struct events *events);
 
+/* Returns the items of one that is Done, as inside a list, in the request's pool. `id`: of the
+ * response, without its prefix, for theirs. */
+struct str kept_items(struct request *r, const struct kept *kept, struct str id);
+
 /* Puts deltas as response_keep takes them. */
 void kept_pack(struct buf *b, struct str deltas);
 

@@ -3,9 +3,10 @@
  * gets it as one of a chat. One that continues a response begins with the messages that its engine
  * got, and its items.
  *
- *   read --previous_response_id--> that response, and what its engine got
- *     |                                       |
- *     +---------------------------------------+--> translated --> a job, or a count
+ *   read --item_reference--> the items --previous_response_id--> that response, and what its
+ *     |                          |                                 engine got
+ *     +--------------------------+---------------------------------+--> translated --> a job, or a
+ *                                                                       count
  */
 #include "services/openai/input.h"
 #include "services/openai/metadata.h"
@@ -13,16 +14,18 @@
 #include "services/openai/own_models.h"
 #include "services/openai/responses/form.h"
 #include "services/openai/responses/kept.h"
+#include "services/openai/responses/references.h"
 #include "services/openai/responses/translate.h"
 #include "shared/http/request/explain.h"
-
-enum { BEFORE_MAX_BYTES = 16 << 20 };
 
 struct asking {
     struct job_settings settings;
     struct response_settings of_form;
     struct completion_id previous;
     struct translate_before before;
+    /* The request, with the items in the places of those that it only names. */
+    const struct json_member *members;
+    size_t member_n;
     struct str engine_model; /* of a model of this server, own_models_find */
     bool has_instructions;   /* the response that it continues has */
     bool is_count;           /* of its tokens */
@@ -43,13 +46,13 @@ static void answer_count(struct request *r, size_t bytes)
 }
 
 /* Makes the request that engines get, in the request's pool. */
-static bool translate(struct request *r, const struct translate_before *before,
-                      struct str *ret_request)
+static bool translate(struct request *r, const struct asking *asking, struct str *ret_request)
 {
     struct translate_fault fault;
     struct buf b;
     buf_init(&b, OPENAI_BODY_BYTES);
-    bool is_good = translate_request(r->members, r->member_n, before, &b, &fault);
+    bool is_good =
+        translate_request(asking->members, asking->member_n, &asking->before, &b, &fault);
     if (!is_good)
         explain_member(r, fault.member, fault.expected);
     else if (b.is_over)
@@ -65,7 +68,7 @@ static bool translate(struct request *r, const struct translate_before *before,
 static void start(struct request *r, struct asking *asking)
 {
     struct job_settings *settings = &asking->settings;
-    if (!translate(r, &asking->before, &settings->request))
+    if (!translate(r, asking, &settings->request))
         return;
     if (settings->own != NULL) {
         struct json_span messages = input_messages(settings->request);
@@ -91,23 +94,6 @@ static struct str messages_of(struct str request, bool has_instructions)
     return list;
 }
 
-/* The items of the response, in the request's pool. */
-static struct str items_of(struct request *r, const struct kept *kept)
-{
-    struct usage usage;
-    struct events events = {.id = STR(""), .usage = &usage};
-    struct buf b;
-    usage_init(&usage, 0);
-    buf_init(&b, BEFORE_MAX_BYTES);
-    kept_replay(kept, &events);
-    events_put_output(&events, &b);
-    struct str items = request_copy(r, buf_str(&b));
-    events_fini(&events);
-    usage_fini(&usage);
-    buf_fini(&b);
-    return items;
-}
-
 static void on_sent(struct request *r, enum err error, struct str reply)
 {
     struct asking *asking = r->state;
@@ -128,7 +114,7 @@ static void on_previous(struct request *r, enum err error, struct str reply)
         (void)!explain_member(r, "previous_response_id", "of a response that is completed");
         return;
     }
-    asking->before.items = items_of(r, &kept);
+    asking->before.items = kept_items(r, &kept, STR(""));
     asking->has_instructions = kept_member(&kept, "instructions", JSON_SPAN_TEXT) != NULL;
     kept_show(r, &asking->settings.person, &asking->previous, RESPONSE_SHOW_SENT, on_sent);
 }
@@ -195,6 +181,31 @@ static bool read_request(struct request *r, struct asking *asking)
     return input_read(r, settings) && read_storing(r, asking) && read_previous(r, asking);
 }
 
+static void read_before(struct request *r, struct asking *asking)
+{
+    if (asking->previous.topic.n == 0)
+        start(r, asking);
+    else
+        kept_show(r, &asking->settings.person, &asking->previous, RESPONSE_SHOW_ANSWER,
+                  on_previous);
+}
+
+static void on_resolved(struct request *r, struct str body)
+{
+    struct asking *asking = r->state;
+    struct json_member *members = request_alloc(r, (r->member_n + 1) * sizeof *members);
+    const char *reason;
+    size_t at;
+    bool is_object;
+    if (!json_scan_object(body, members, r->member_n + 1, &asking->member_n, &reason, &at,
+                          &is_object))
+        abort(); /* it is made of what was read */
+    asking->members = members;
+    if (asking->settings.is_stored)
+        asking->settings.response = body;
+    read_before(r, asking);
+}
+
 static void ask(struct request *r, bool is_count)
 {
     struct asking *asking = request_alloc(r, sizeof *asking);
@@ -205,15 +216,16 @@ static void ask(struct request *r, bool is_count)
                               .is_count = is_count};
     if (!read_request(r, asking))
         return;
+    asking->members = r->members;
+    asking->member_n = r->member_n;
     asking->of_form = (struct response_settings){r->members, r->member_n, -1};
     asking->settings.of_form = &asking->of_form;
     asking->settings.title = title_of(r);
-    if (asking->previous.topic.n == 0) {
-        start(r, asking);
-        return;
-    }
     r->state = asking;
-    kept_show(r, &asking->settings.person, &asking->previous, RESPONSE_SHOW_ANSWER, on_previous);
+    if (references_are_there(r))
+        references_resolve(r, &asking->settings.person, on_resolved);
+    else
+        read_before(r, asking);
 }
 
 void openai_respond(struct request *r)
