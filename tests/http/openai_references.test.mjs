@@ -86,7 +86,7 @@ suite('items that are only named', { nodes: 2 }, ({ test, cluster }) => {
     const again = generateText({ model: openai('llama3'), messages: [...messages, ...response.messages, { role: 'user', content: 'Sure?' }] });
     await serve(SAID);
     assert.equal((await again).text, 'Forty-two "ä"');
-    assert.deepEqual(sent.map(({ input }) => input.filter(({ type }) => type === 'item_reference').length), [0, 1, 2]);
+    assert.ok(sent.at(-1).input.some(({ type }) => type === 'item_reference'), JSON.stringify(sent.at(-1).input));
     assert.deepEqual(seen.at(-1).map(({ role, content, tool_calls }) => [role, content, tool_calls?.[0].function.arguments]), [
       ['user', 'Read x.', undefined], ['assistant', null, '{"path":"x"}'], ['tool', 'x is 1', undefined], ['assistant', 'It is 1.', undefined], ['user', 'Sure?', undefined],
     ]);

@@ -75,6 +75,30 @@ static void add_call_item(struct events *e, size_t index)
     if (item->call_id.n == 0)
         buf_printf(&item->call_id, "call_%.*s_%zu", STR_ARG(e->id), index);
     give_item(e, "response.output_item.added", index, "in_progress");
+    if (item->text.n > 0 && !item->is_wrapped)
+        give_call_delta(e, index, buf_str(&item->text));
+}
+
+/* Takes the text of a custom tool out of the arguments of the function that it was; leaves them if
+ * they have none. */
+static void unwrap(struct events *e, size_t index)
+{
+    struct events_item *item = &e->items[index];
+    const struct json_span arguments = {
+        .kind = JSON_SPAN_TEXT, .has_escape = true, .raw = buf_str(&item->text)};
+    struct members members;
+    struct buf plain;
+    buf_init(&plain, EVENT_MAX_BYTES);
+    buf_put_span_text(&plain, &arguments);
+    const struct json_span *input = members_read(&members, buf_str(&plain))
+                                        ? members_get_kind(&members, CUSTOM_INPUT, JSON_SPAN_TEXT)
+                                        : NULL;
+    if (input != NULL) {
+        buf_clear(&item->text);
+        buf_put(&item->text, input->raw);
+    }
+    buf_fini(&plain);
+    item->is_wrapped = false;
     if (item->text.n > 0)
         give_call_delta(e, index, buf_str(&item->text));
 }
@@ -86,6 +110,8 @@ static void end_item(struct events *e, size_t index, bool is_whole)
         return;
     if (item->kind == ITEM_CALL) {
         add_call_item(e, index);
+        if (item->is_wrapped)
+            unwrap(e, index);
         give_call_end(e, index);
     }
     if (item->kind == ITEM_REASONING)
@@ -256,7 +282,10 @@ static void add_call(struct events *e, struct str json, uint64_t at)
     struct members members, function;
     if (!members_read(&members, json))
         return;
-    const struct json_span *body = members_get_kind(&members, "function", JSON_SPAN_OBJECT),
+    const struct json_span *function_body =
+                               members_get_kind(&members, "function", JSON_SPAN_OBJECT),
+                           *custom = members_get_kind(&members, "custom", JSON_SPAN_OBJECT),
+                           *body = function_body != NULL ? function_body : custom,
                            *id = members_get(&members, "id");
     if (body == NULL || !members_read(&function, body->raw))
         return;
@@ -265,19 +294,23 @@ static void add_call(struct events *e, struct str json, uint64_t at)
         return;
     struct events_item *item = &e->items[index];
     const struct json_span *name = members_get(&function, "name"),
-                           *arguments = members_get(&function, "arguments");
+                           *arguments =
+                               members_get(&function, body == custom ? "input" : "arguments");
     if (is_text(id) && item->call_id.n == 0)
         buf_put(&item->call_id, id->raw);
     if (is_text(name) && item->name.n == 0) {
         struct str plain;
         tools_split_name(e->tools, name->raw, &item->namespace, &plain);
         buf_put(&item->name, plain);
+        enum tool_kind kind = tools_kind(e->tools, item->namespace, plain);
+        item->is_custom = kind == TOOL_CUSTOM || (kind == TOOL_UNKNOWN && body == custom);
+        item->is_wrapped = item->is_custom && body != custom;
     }
     if (is_text(arguments))
         append(e, &item->text, arguments->raw);
     if (!item->is_added && item->name.n > 0)
         add_call_item(e, index);
-    else if (item->is_added && is_text(arguments))
+    else if (item->is_added && is_text(arguments) && !item->is_wrapped)
         give_call_delta(e, index, arguments->raw);
 }
 

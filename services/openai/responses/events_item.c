@@ -37,7 +37,8 @@ static void put_quoted(struct buf *b, const struct buf *escaped)
 
 void events_item_put_id(struct buf *b, const struct events_item *item, struct str id, size_t index)
 {
-    buf_printf(b, "\"%s%.*s_%zu\"", prefixes[item->kind], STR_ARG(id), index);
+    buf_printf(b, "\"%s%.*s_%zu\"", item->is_custom ? "ctc_" : prefixes[item->kind], STR_ARG(id),
+               index);
 }
 
 void events_item_put_part(struct buf *b, const struct events_item *item, enum events_part part,
@@ -87,14 +88,15 @@ void events_item_put(struct buf *b, const struct events_item *item, struct str i
     buf_lit(b, "{\"id\":");
     events_item_put_id(b, item, id, index);
     if (item->kind == ITEM_CALL) {
-        buf_printf(b, ",\"type\":\"function_call\",\"status\":\"%s\",\"call_id\":", status);
+        buf_printf(b, ",\"type\":\"%s\",\"status\":\"%s\",\"call_id\":",
+                   item->is_custom ? "custom_tool_call" : "function_call", status);
         put_quoted(b, &item->call_id);
         buf_lit(b, ",\"name\":");
         put_quoted(b, &item->name);
         if (item->namespace.n > 0)
             buf_printf(b, ",\"namespace\":\"%.*s\"", STR_ARG(item->namespace));
-        buf_lit(b, ",\"arguments\":");
-        if (is_empty)
+        buf_put_key(b, item->is_custom ? "input" : "arguments");
+        if (is_empty || (item->text.n == 0 && item->is_custom))
             buf_lit(b, "\"\"");
         else if (item->text.n == 0)
             buf_lit(b, "\"{}\"");

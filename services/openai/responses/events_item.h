@@ -17,6 +17,8 @@ struct events_item {
     bool has_text, has_refusal; /* of a message: the part has begun */
     bool is_text_done, is_done;
     bool is_added;            /* of a call: its name is known */
+    bool is_custom;           /* of one: its tool takes a text */
+    bool is_wrapped;          /* and `text` is JSON that has it, until the call ends */
     uint64_t call_index;      /* as the engine numbers it */
     struct buf text;          /* escaped, as all: text, thought, or arguments */
     struct buf refusal;       /* of a message */

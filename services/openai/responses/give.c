@@ -69,6 +69,8 @@ static const struct words words_of_part[] = {
     [PART_REFUSAL] = {"response.refusal.delta", "response.refusal.done", "refusal"}};
 static const struct words words_of_call = {"response.function_call_arguments.delta",
                                            "response.function_call_arguments.done", "arguments"};
+static const struct words words_of_custom = {"response.custom_tool_call_input.delta",
+                                             "response.custom_tool_call_input.done", "input"};
 
 void give_put_text(struct buf *b, const char *member, struct str escaped)
 {
@@ -115,13 +117,16 @@ void give_part_end(struct events *e, size_t index, enum events_part part)
 void give_call_end(struct events *e, size_t index)
 {
     const struct events_item *item = &e->items[index];
+    const struct words *words = item->is_custom ? &words_of_custom : &words_of_call;
+    bool is_bare = item->text.n == 0 && !item->is_custom;
     struct buf b;
     if (e->put == NULL)
         return;
-    give_begin_item(e, &b, words_of_call.done, index, -1);
-    give_put_text(&b, "name", buf_str(&item->name));
-    give_put_text(&b, words_of_call.member, item->text.n == 0 ? STR("{}") : buf_str(&item->text));
-    give_end(e, &b, words_of_call.done);
+    give_begin_item(e, &b, words->done, index, -1);
+    if (!item->is_custom)
+        give_put_text(&b, "name", buf_str(&item->name));
+    give_put_text(&b, words->member, is_bare ? STR("{}") : buf_str(&item->text));
+    give_end(e, &b, words->done);
 }
 
 void give_part_delta(struct events *e, size_t index, enum events_part part, struct str escaped,
@@ -133,5 +138,6 @@ void give_part_delta(struct events *e, size_t index, enum events_part part, stru
 
 void give_call_delta(struct events *e, size_t index, struct str escaped)
 {
-    give_some(e, &words_of_call, index, -1, escaped, NULL);
+    give_some(e, e->items[index].is_custom ? &words_of_custom : &words_of_call, index, -1, escaped,
+              NULL);
 }

@@ -2,6 +2,7 @@
  * kept.c - see kept.h. */
 #include "services/openai/responses/kept.h"
 
+#include "services/openai/responses/settings.h"
 #include "shared/ask/reply.h"
 #include "shared/http/request/explain.h"
 
@@ -166,7 +167,8 @@ void kept_replay(const struct kept *kept, struct events *events)
 struct str kept_items(struct request *r, const struct kept *kept, struct str id)
 {
     struct usage usage;
-    struct events events = {.id = id, .usage = &usage};
+    struct events events = {
+        .id = id, .usage = &usage, .tools = settings_tools(kept->members, kept->member_n)};
     struct buf b;
     usage_init(&usage, 0);
     buf_init(&b, ITEMS_MAX_BYTES);

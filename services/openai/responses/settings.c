@@ -108,7 +108,7 @@ static void put_tools(struct buf *b, const struct json_span *tools)
             continue;
         if (!is_first)
             buf_put_char(b, ',');
-        if (tools_is_namespace(&tool))
+        if (tools_is_namespace(&tool) || tools_is_custom(&tool))
             buf_put(b, item.raw);
         else
             put_tool(b, &tool);

@@ -17,6 +17,11 @@ bool tools_is_namespace(const struct members *tool)
     return is_type(tool, "namespace");
 }
 
+bool tools_is_custom(const struct members *tool)
+{
+    return is_type(tool, "custom");
+}
+
 static struct str name_of(const struct members *tool)
 {
     const struct json_span *name = members_get_kind(tool, "name", JSON_SPAN_TEXT);
@@ -38,7 +43,9 @@ static bool names(const struct members *entry, const struct members *tool, struc
     const struct json_span *within = members_get_kind(entry, "namespace", JSON_SPAN_TEXT);
     if (tools_is_namespace(entry))
         return namespace.n > 0 && str_eq(name_of(entry), namespace);
-    return is_type(entry, "function") && str_eq(name_of(entry), name_of(tool)) &&
+    bool is_same = (is_type(entry, "function") && is_type(tool, "function")) ||
+                   (is_type(entry, "custom") && is_type(tool, "custom"));
+    return is_same && str_eq(name_of(entry), name_of(tool)) &&
            str_eq(within == NULL ? STR("") : within->raw, namespace);
 }
 
@@ -82,7 +89,7 @@ bool tools_check_allowed(struct translation *t)
         if (is_good && is_search(&entry))
             continue;
         if (!is_good || !names_any(&entry, t->tools, STR("")))
-            return translate_fail(t, ".tools", "a list of functions and namespaces in `tools`");
+            return translate_fail(t, ".tools", "a list of tools and namespaces in `tools`");
     }
     return true;
 }
@@ -96,14 +103,53 @@ static void begin(struct translation *t, size_t start)
     buf_lit(t->b, "{\"type\":\"function\",\"function\":{\"name\":\"");
 }
 
+/* The parameters of a function. */
+static void put_parameters(struct translation *t, const struct members *tool)
+{
+    static const char *const names[] = {"description", "parameters", "strict"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const struct json_span *value = members_get(tool, names[i]);
+        if (value == NULL)
+            continue;
+        buf_put_key(t->b, names[i]);
+        members_put_span(t->b, value);
+    }
+}
+
+/* Those of a custom tool. A grammar of its input is described: engines cannot hold a model to it.
+ */
+static void put_input(struct translation *t, const struct members *tool)
+{
+    const struct json_span *description = members_get_kind(tool, "description", JSON_SPAN_TEXT),
+                           *format = members_get_kind(tool, "format", JSON_SPAN_OBJECT);
+    struct members grammar = {.n = 0};
+    if (format != NULL)
+        (void)members_read(&grammar, format->raw);
+    const struct json_span *syntax = members_get_kind(&grammar, "syntax", JSON_SPAN_TEXT),
+                           *definition = members_get_kind(&grammar, "definition", JSON_SPAN_TEXT);
+    buf_lit(t->b, ",\"description\":\"");
+    if (description != NULL)
+        buf_put(t->b, description->raw);
+    if (syntax != NULL && definition != NULL) {
+        buf_lit(t->b, "\\n\\nThe input follows this grammar (");
+        buf_put(t->b, syntax->raw);
+        buf_lit(t->b, "):\\n");
+        buf_put(t->b, definition->raw);
+    }
+    buf_lit(t->b, "\",\"parameters\":{\"type\":\"object\",\"properties\":{\"" CUSTOM_INPUT
+                  "\":{\"type\":\"string\",\"description\":\"The input of the tool, a plain "
+                  "text.\"}},\"required\":[\"" CUSTOM_INPUT "\"],"
+                  "\"additionalProperties\":false}");
+}
+
 /* `namespace`: n == 0: none. */
 static bool put_function(struct translation *t, const struct members *tool, struct str namespace,
                          size_t start)
 {
-    static const char *const names[] = {"description", "parameters", "strict"};
     struct str name = name_of(tool);
-    if (!is_type(tool, "function"))
-        return translate_fail_type(t, ".type", members_get(tool, "type"), "function");
+    bool is_custom = tools_is_custom(tool);
+    if (!is_custom && !is_type(tool, "function"))
+        return translate_fail_type(t, ".type", members_get(tool, "type"), "function or custom");
     if (name.n == 0)
         return translate_fail(t, ".name", "a text that is not empty");
     if (!is_allowed(t, tool, namespace))
@@ -113,13 +159,10 @@ static bool put_function(struct translation *t, const struct members *tool, stru
     buf_put(t->b, namespace.n > 0 ? SEPARATOR : STR(""));
     buf_put(t->b, name);
     buf_put_char(t->b, '"');
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const struct json_span *value = members_get(tool, names[i]);
-        if (value == NULL)
-            continue;
-        buf_put_key(t->b, names[i]);
-        members_put_span(t->b, value);
-    }
+    if (is_custom)
+        put_input(t, tool);
+    else
+        put_parameters(t, tool);
     buf_lit(t->b, "}}");
     return true;
 }
@@ -206,4 +249,23 @@ void tools_split_name(struct str tools, struct str called, struct str *ret_names
         *ret_name = name;
         return;
     }
+}
+
+enum tool_kind tools_kind(struct str tools, struct str namespace, struct str name)
+{
+    const struct json_span list = {.kind = JSON_SPAN_LIST, .raw = tools};
+    struct members tool;
+    struct json_span item;
+    for (struct str rest = tools.n == 0 ? STR("") : json_list_inside(&list);
+         json_next_item(&rest, &item);) {
+        if (!members_read(&tool, item.raw))
+            continue;
+        const struct json_span *inner = members_get_kind(&tool, "tools", JSON_SPAN_LIST);
+        bool is_space = tools_is_namespace(&tool);
+        if (is_space && inner != NULL && namespace.n > 0 && str_eq(name_of(&tool), namespace))
+            return tools_kind(inner->raw, STR(""), name);
+        if (!is_space && namespace.n == 0 && str_eq(name_of(&tool), name))
+            return tools_is_custom(&tool) ? TOOL_CUSTOM : TOOL_FUNCTION;
+    }
+    return TOOL_UNKNOWN;
 }

@@ -77,8 +77,8 @@ static bool put_tool_choice(struct translation *t, const struct json_span *choic
                            *name = members_get_kind(&members, "name", JSON_SPAN_TEXT);
     if (is_text(type, "allowed_tools"))
         return put_allowed(t, &members);
-    if (!is_text(type, "function"))
-        return translate_fail_type(t, ".type", type, "function or allowed_tools");
+    if (!is_text(type, "function") && !is_text(type, "custom"))
+        return translate_fail_type(t, ".type", type, "function, custom or allowed_tools");
     if (name == NULL)
         return translate_fail(t, ".name", "a text");
     buf_lit(t->b, ",\"tool_choice\":{\"type\":\"function\",\"function\":{\"name\":");

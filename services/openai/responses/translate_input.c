@@ -286,6 +286,32 @@ static bool add_call(struct messages *m, const struct members *item)
     return true;
 }
 
+/* The call of a custom tool as one of the function that it is in a chat (tools.h). */
+static bool add_custom_call(struct messages *m, const struct members *item)
+{
+    const struct json_span *input = members_get_kind(item, "input", JSON_SPAN_TEXT);
+    struct members call = *item;
+    struct buf object, arguments;
+    if (input == NULL || call.n == MEMBERS_MAX)
+        return translate_fail(m->t, "", "a custom_tool_call with call_id, name and input, texts");
+    buf_init(&object, m->t->b->max);
+    buf_init(&arguments, m->t->b->max);
+    buf_lit(&object, "{\"" CUSTOM_INPUT "\":\"");
+    buf_put(&object, input->raw);
+    buf_lit(&object, "\"}");
+    buf_put_json(&arguments, buf_str(&object));
+    m->t->b->is_over |= object.is_over || arguments.is_over;
+    struct str quoted = buf_str(&arguments);
+    call.at[call.n++] = (struct json_member){
+        .name = {.kind = JSON_SPAN_TEXT, .raw = STR("arguments")},
+        .value = {.kind = JSON_SPAN_TEXT,
+                  .raw = quoted.n < 2 ? STR("") : (struct str){quoted.at + 1, quoted.n - 2}}};
+    bool is_good = add_call(m, &call);
+    buf_fini(&object);
+    buf_fini(&arguments);
+    return is_good;
+}
+
 /* --- items ------------------------------------------------------------------------------------ */
 
 static bool put_output(struct messages *m, const struct members *item)
@@ -335,11 +361,14 @@ static bool put_item(struct messages *m, const struct json_span *item)
         return put_said(m, &members);
     if (is_type(type, "function_call"))
         return add_call(m, &members);
-    if (is_type(type, "function_call_output"))
+    if (is_type(type, "custom_tool_call"))
+        return add_custom_call(m, &members);
+    if (is_type(type, "function_call_output") || is_type(type, "custom_tool_call_output"))
         return put_output(m, &members);
     if (!is_type(type, "reasoning"))
         return translate_fail_type(m->t, ".type", type,
-                                   "message, function_call, function_call_output or reasoning");
+                                   "message, function_call, function_call_output, "
+                                   "custom_tool_call, custom_tool_call_output or reasoning");
     add_thought(m, &members);
     return true;
 }

@@ -9,6 +9,9 @@
 #include "services/openai/members.h"
 #include "services/openai/responses/translate_fault.h"
 
+/* The parameter of the function that a custom tool is in a chat (tools.h). */
+#define CUSTOM_INPUT "input"
+
 struct translation {
     struct buf *b;
     struct translate_fault *fault;
