@@ -11,11 +11,11 @@ import { startEngine } from './engines.mjs';
 import { assertOk, eventually } from './harness.mjs';
 import { ask } from './openai.mjs';
 
-// `args`: more of the engine; URL in it is that of the server.
-export async function startServed(cluster, answer, args = []) {
-  const model = await startModel(answer, { models: ['m'] });
+// `args`: more of the engine; URL in it is that of the server. `name`: of the server's model.
+export async function startServed(cluster, answer, args = [], { name = 'm' } = {}) {
+  const model = await startModel(answer, { models: [name] });
   const engine = await startEngine(cluster, ['--llm', model.url, ...args.map((arg) => (arg === 'URL' ? model.url : arg))]);
-  const isListed = async () => assertOk(await ask(cluster, 'GET', '/v1/models')).data.some(({ id }) => id === 'm');
+  const isListed = async () => assertOk(await ask(cluster, 'GET', '/v1/models')).data.some(({ id }) => id === name);
   await eventually(isListed, { what: 'the model is listed' });
   const stop = async () => {
     await engine.stop();
