@@ -73,7 +73,9 @@ export function looping(cluster, { node, as = 'Inference_1', asked = [], answer 
       asked.push(text);
       await delay(text);
       const body = { Topic: claim.Topic, Seq: Number(seq), Lease: claim.Lease, Offset: 0, Deltas: [put(answer(text))], Answer: [answer(text)], Usage: USAGE };
-      await cluster.request('POST', '/api/give-new-answer', { as, node, body }).catch(() => undefined);
+      // As engines do: until it is known to be stored, or that it is not wanted any more.
+      const give = async () => (await cluster.request('POST', '/api/give-new-answer', { as, node, body }).catch(() => undefined))?.status ?? 503;
+      while ((await give()) === 503 && !isOver) await new Promise((resolve) => setTimeout(resolve, 50));
     }
   };
   const end = run();
