@@ -423,12 +423,16 @@ static void on_asked(struct call *call, enum err error, struct str reply)
 {
     struct feeder *f = container_of(call, struct feeder, call);
     struct lines lines = lines_of(reply);
-    if (error == ERR_OK && !str_eq(lines_next(&lines), STR("ok"))) {
+    if (error != ERR_OK) { /* it is asked again */
+        feeder_wake(f, TICK_MS);
+        return;
+    }
+    if (!str_eq(lines_next(&lines), STR("ok"))) {
         feeder_drop(f);
         return;
     }
     f->asked_ms = clock_mono_ms();
-    f->is_cancelled |= error == ERR_OK && str_eq(lines_next(&lines), STR("cancelling"));
+    f->is_cancelled |= str_eq(lines_next(&lines), STR("cancelling"));
     feeder_wake(f, 0);
 }
 
