@@ -56,7 +56,7 @@ static void on_event(void *state, struct str kind, struct lines *rest)
 static void on_up(void *state, unsigned shard)
 {
     const struct openai *openai = state;
-    leases_on_up(&openai->batches->leases, shard);
+    batches_on_up(openai->batches, shard);
 }
 
 static void before_flush(void *state)

@@ -122,3 +122,12 @@ void batches_on_event(struct batches *batches, struct lines *rest)
         if (str_eq(str_of(lease->id), id))
             feeder_cancel(feeder_of(lease));
 }
+
+void batches_on_up(struct batches *batches, unsigned shard)
+{
+    const struct turn *turn = batches->leases.shards->turns[shard];
+    list_for_each (struct lease, lease, &batches->leases.rows, link)
+        if (lease->turn == turn)
+            feeder_ask(feeder_of(lease));
+    leases_on_up(&batches->leases, shard);
+}

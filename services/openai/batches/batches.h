@@ -34,6 +34,9 @@ bool batches_are_full(struct batches *batches) must_check;
 /* A batch was cancelled: `rest` is its id. */
 void batches_on_event(struct batches *batches, struct lines *rest);
 
+/* What was sent to this node meanwhile may be lost. */
+void batches_on_up(struct batches *batches, unsigned shard);
+
 /* Is that a path whose requests may be lines? `ret_api`: what its model must serve. */
 bool batch_endpoint(struct str path, enum openai_api *ret_api) must_check;
 /* Reads an id as clients have it. Returns false if it is none. Borrows from `text`. */

@@ -133,6 +133,12 @@ void feeder_cancel(struct feeder *f)
     feeder_wake(f, 0);
 }
 
+void feeder_ask(struct feeder *f)
+{
+    f->asked_ms = 0;
+    feeder_wake(f, 0);
+}
+
 static void fail(struct feeder *f, const char *code, const char *why)
 {
     f->fault_code = code;

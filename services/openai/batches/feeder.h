@@ -47,6 +47,8 @@ void feeder_start(struct batches *all, struct str id, uint64_t fence, struct str
                   struct str user);
 void feeder_drop(struct feeder *feeder);
 void feeder_cancel(struct feeder *feeder);
+/* It asks soon whether it was cancelled. */
+void feeder_ask(struct feeder *feeder);
 /* Puts the metrics of all feeders of this process. Any thread. */
 void feeder_put_metrics(struct buf *b);
 
