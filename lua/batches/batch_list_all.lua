@@ -20,7 +20,8 @@ local format, match = string.format, string.match
 local concat = table.concat
 local min = math.min
 
-local PAGE_MAX, SCAN_MAX = 101, 2000
+local PAGE_MAX, SCAN_MAX = 101, 1000
+local COMMANDS = 2 -- as which one counts that was looked at
 local FIELDS = {'account', 'user', 'status', 'endpoint', 'in_progress', 'expires', 'finalizing', 'total', 'completed',
     'failed'}
 local STATUS = 3
@@ -52,7 +53,7 @@ local function verb(turn, a)
             text[#text + 1] = ms .. '\n' .. id .. '\n' .. concat(got, '\n')
         end
     end
-    bounds.note_read(turn, #found / 2, 0)
+    bounds.note_read(turn, COMMANDS * #found / 2, 0)
     if n < most and #found < 2 * SCAN_MAX then text[2] = '' end
     return concat(text, '\n')
 end

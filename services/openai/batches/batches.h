@@ -34,7 +34,7 @@ bool batches_are_full(struct batches *batches) must_check;
 /* A batch was cancelled: `rest` is its id. */
 void batches_on_event(struct batches *batches, struct lines *rest);
 
-/* What was sent to this node meanwhile may be lost. */
+/* Redis is back: events for this node may have been lost. */
 void batches_on_up(struct batches *batches, unsigned shard);
 
 /* Is that a path whose requests may be lines? `ret_api`: what its model must serve. */
