@@ -60,11 +60,18 @@ static bool is_served(const struct job *job)
            (!job->stream.is_started || job->stream.is_ended) && !request_write_failed(job->r);
 }
 
+static enum leaving_how how_left(const struct job *job)
+{
+    if (is_served(job))
+        return LEAVING_SERVED;
+    return job->r->is_withdrawn ? LEAVING_WITHDRAWN : LEAVING_LEFT;
+}
+
 static void on_gone(struct request *r)
 {
     struct job *job = r->state;
     struct loop *loop = r->server->loop;
-    enum leaving_how how = is_served(job) ? LEAVING_SERVED : LEAVING_LEFT;
+    enum leaving_how how = how_left(job);
     loop_cancel_deadline(loop, &job->head);
     loop_cancel_deadline(loop, &job->last);
     loop_cancel_deadline(loop, &job->paused);

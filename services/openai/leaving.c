@@ -92,10 +92,12 @@ static void send_over(struct owed *owed, struct call_start start)
 
 void leaving_start(struct openai *openai, const struct asked *asked, enum leaving_how how)
 {
+    static const enum verb_door_leave_how hows[] = {[LEAVING_LEFT] = DOOR_LEAVE_LEFT,
+                                                    [LEAVING_SERVED] = DOOR_LEAVE_SERVED,
+                                                    [LEAVING_WITHDRAWN] = DOOR_LEAVE_OVER};
     struct turn *turn = shards_turn(queue_shards(openai->queue), asked->topic);
     if (turn_is_up(turn)) /* else an equal request does not take it over */
-        leave(turn_forget(turn), asked,
-              how == LEAVING_SERVED ? DOOR_LEAVE_SERVED : DOOR_LEAVE_LEFT);
+        leave(turn_forget(turn), asked, hows[how]);
     if (how == LEAVING_SERVED)
         return;
     struct leaving *leaving = mem_zeroed(sizeof *leaving + asked->topic.n);

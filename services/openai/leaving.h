@@ -22,7 +22,11 @@ struct asked {
     char first[2 * ASKER_BYTES + 1];   /* the asker that the query was made for: names its answer */
 };
 
-enum leaving_how { LEAVING_LEFT, LEAVING_SERVED /* the client has the whole answer */ };
+enum leaving_how {
+    LEAVING_LEFT,
+    LEAVING_SERVED,    /* the client has the whole answer */
+    LEAVING_WITHDRAWN, /* nobody sends the request again: the query is cancelled at once */
+};
 
 /* For a request of that person, Api, form ("" or as job_form names it) and body, without its
  * `client_metadata`; equal ones find each other. `topic`: that keeps it;

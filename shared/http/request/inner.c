@@ -80,3 +80,10 @@ void inner_end(struct inner *inner, bool is_taken)
     h2o_mem_clear_pool(&h2o->pool); /* which notifies handle.c */
     free(h2o);
 }
+
+void inner_withdraw(struct inner *inner)
+{
+    if (inner->request != NULL)
+        inner->request->is_withdrawn = true;
+    inner_end(inner, false);
+}

@@ -48,5 +48,8 @@ struct str inner_header(const struct inner *inner, const char *name);
 /* `is_taken`: its answer has arrived; otherwise work that it hands out is taken back. Does nothing
  * if it has ended. */
 void inner_end(struct inner *inner, bool is_taken);
+/* Ends one whose answer nobody wants any more, now or later: what it has begun is not kept for an
+ * equal request. */
+void inner_withdraw(struct inner *inner);
 
 #endif

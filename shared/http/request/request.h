@@ -71,6 +71,7 @@ struct request {
     bool has_secret;              /* authenticated by the secret itself, in the clear */
     bool is_cut;                  /* refused by its head: the body was not read, no handler runs */
     bool is_behind;               /* its queries wait behind all others (lua/queue/behind.lua) */
+    bool is_withdrawn;            /* nobody sends it again (inner_withdraw) */
     bool was_parked;              /* its duration is the wait of a long poll */
     bool is_nonce_held;           /* as reported to Redis, see held_nonces.h */
     char *nonce_mark;             /* of held_nonces.c; NULL: none */
