@@ -4,7 +4,7 @@
 // faults, cancelling, and what one may see.
 import assert from 'node:assert/strict';
 import OpenAI, { BadRequestError, ConflictError, NotFoundError } from 'openai';
-import { ended, ENDPOINT, isThere, lineOf, linesOf, looping, MODEL, resultsOf, start, upload } from '../support/batches.mjs';
+import { ended, ENDPOINT, isThere, lineOf, linesOf, looping, MODEL, named, resultsOf, start, upload } from '../support/batches.mjs';
 import { ACCOUNTS, assertOk, assertProblem, eventually, suite } from '../support/harness.mjs';
 import { ask, engineOf, fits, tokenOf } from '../support/openai.mjs';
 
@@ -111,6 +111,20 @@ suite('batches', { accounts }, ({ test, cluster }) => {
       const answered = batch.output_file_id ? (await resultsOf(client, batch.output_file_id)).size : 0;
       assert.equal(answered, batch.request_counts.completed);
     });
+  });
+
+  test('once a batch is cancelled, no engine gets a line of it that waited', async () => {
+    const client = await clientOf();
+    await named(cluster);
+    const { id } = await start(client, linesOf(20));
+    await eventually(async () => (await cluster.request('GET', '/api/status', { as: 'Operator_1' })).json.Depth === 20, { what: 'its lines wait' });
+    await client.batches.cancel(id);
+    assert.equal((await ended(client, id)).status, 'cancelled');
+    const { id: next } = await start(client, [lineOf(99)]); // which waits behind lines that wait already
+    const engine = looping(cluster);
+    assert.equal((await ended(client, next)).status, 'completed');
+    await engine.stop();
+    assert.deepEqual(engine.asked, ['Question 99']);
   });
 
   test('operators see those of everybody, and may cancel one, which the audit log says; /metrics counts them', async () => {

@@ -111,6 +111,8 @@ static void end_batch(struct feeder *f)
 {
     struct buf errors;
     move(f, FEEDER_ENDING);
+    list_for_each (struct line, line, &f->lines, link)
+        inner_withdraw(&line->inner);
     free_lines(f);
     if (call_is_under_way(&f->put_call) || call_is_under_way(&f->call))
         return;

@@ -45,7 +45,7 @@ static void begin_result(struct line *line)
 void line_fail(struct line *line, enum line_kind kind, const char *code, const char *message)
 {
     struct buf *b = &line->result;
-    inner_end(&line->inner, false);
+    inner_withdraw(&line->inner);
     begin_result(line);
     buf_printf(b, ",\"response\":null,\"error\":{\"code\":\"%s\",\"message\":", code);
     buf_put_json(b, str_of(message));
