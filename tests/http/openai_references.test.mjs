@@ -50,6 +50,16 @@ suite('items that are only named', { nodes: 2 }, ({ test, cluster }) => {
     assertOpenaiError(await respond({ input: [reference(first.output[1].id), user('Why?')] }), 404);
   });
 
+  test('items of an input, as the list of them has named them', async () => {
+    const first = await answered();
+    const second = await answered({ input: [user('Read it.'), { role: 'assistant', content: 'No.' }] });
+    const idsOf = async ({ id }) => assertOk(await ask(cluster, 'GET', `${PATH}/${id}/input_items?order=asc`)).data.map((item) => item.id);
+    const ids = [...await idsOf(first), ...await idsOf(second)];
+    const { messages } = await answered({ input: [...ids.map(reference), user('Why?')] });
+    assert.deepEqual(messages, [told[0], user('Read it.'), { role: 'assistant', content: 'No.' }, user('Why?')]);
+    for (const wrong of [`${first.id}-1`, `${first.id}-`, `${first.id}-x`, first.id, `${first.id}-18446744073709551616`]) assertOpenaiError(await respond({ input: [reference(wrong), user('Why?')] }), 404);
+  });
+
   test('beside previous_response_id, in a request that is not kept, and in a count of tokens', async () => {
     const first = await answered();
     const other = await answered({ input: 'Other.' }, [deltaOf({ content: 'Yes.' }, { finish_reason: 'stop' })]);

@@ -7,8 +7,21 @@
 #include "shared/http/request/explain.h"
 
 enum {
-    RESPONSES_MAX = 256,         /* that a request may refer to */
-    DELTAS_MAX_BYTES = 16 << 20, /* of all of these */
+    RESPONSES_MAX = 256,  /* that a request may refer to */
+    BYTES_MAX = 16 << 20, /* of these, with their requests */
+};
+
+/* In the request's pool. */
+struct item_list {
+    struct json_span *at;
+    size_t n;
+};
+
+/* Where an item is. */
+struct item_place {
+    struct str response; /* its id, in the request's pool */
+    uint64_t at;
+    bool is_input; /* it is one of its input_items (items.c), not of its output */
 };
 
 /* A response that is referred to. */
@@ -16,8 +29,7 @@ struct referred {
     struct str name; /* its id */
     struct str item; /* the id of the first item that was asked for */
     struct completion_id id;
-    struct json_span *items; /* once it was read, in the request's pool */
-    size_t item_n;
+    struct item_list output, input; /* once it was read */
 };
 
 struct references {
@@ -25,7 +37,7 @@ struct references {
     references_cb *on_resolved;
     void *state; /* of the request, before */
     struct referred all[RESPONSES_MAX];
-    size_t n, read_n, deltas_bytes;
+    size_t n, read_n, bytes;
 };
 
 /* --- finding ---------------------------------------------------------------------------------- */
@@ -61,24 +73,24 @@ bool references_are_there(struct request *r)
     return false;
 }
 
-/* Reads `<kind>_<id of the response>_<index>`; false: it is none. The id of the response is then in
- * the request's pool. */
-static bool read_id(struct request *r, struct str text, struct str *ret_response, uint64_t *ret_at)
+/* Reads `<kind>_<id of the response>_<index>`, or `resp_<id>-<index>`; false: it is neither. */
+static bool read_id(struct request *r, struct str text, struct item_place *ret_place)
 {
-    struct str middle = text, at;
     struct buf *scratch = &r->server->scratch;
+    bool is_input = str_has_prefix(text, STR(RESPONSE_PREFIX));
+    struct str middle = text;
     (void)str_cut(&middle, '_');
     size_t n = middle.at == NULL ? 0 : middle.n;
-    while (n > 0 && middle.at[n - 1] != '_')
+    while (n > 0 && middle.at[n - 1] != (is_input ? '-' : '_'))
         n--;
     if (n < 2)
         return false;
-    at = (struct str){middle.at + n, middle.n - n};
     buf_clear(scratch);
     buf_lit(scratch, RESPONSE_PREFIX);
     buf_put(scratch, (struct str){middle.at, n - 1});
-    *ret_response = request_copy(r, buf_str(scratch));
-    return str_parse_u64(at, ret_at);
+    ret_place->response = request_copy(r, buf_str(scratch));
+    ret_place->is_input = is_input;
+    return str_parse_u64((struct str){middle.at + n, middle.n - n}, &ret_place->at);
 }
 
 static bool refuse_missing(struct request *r, struct str item)
@@ -98,20 +110,19 @@ static struct referred *find(struct references *refs, struct str name)
 static bool note(struct request *r, struct references *refs, const struct json_span *id, size_t i)
 {
     char member[48];
-    struct str name;
-    uint64_t at;
+    struct item_place place;
     snprintf(member, sizeof member, "input[%zu].id", i);
     if (id->kind != JSON_SPAN_TEXT || str_eq(id->raw, STR("item_reference")))
         return explain_member(r, member, "the id of an item");
-    if (!read_id(r, id->raw, &name, &at))
+    if (!read_id(r, id->raw, &place))
         return refuse_missing(r, id->raw);
-    if (find(refs, name) != NULL)
+    if (find(refs, place.response) != NULL)
         return true;
     if (refs->n == RESPONSES_MAX)
         return explain_member(r, "input", "of items of at most 256 responses");
     struct referred *new = &refs->all[refs->n];
-    *new = (struct referred){.name = name, .item = request_copy(r, id->raw)};
-    if (!completion_id_read(r, RESPONSE_PREFIX, name, &new->id))
+    *new = (struct referred){.name = place.response, .item = request_copy(r, id->raw)};
+    if (!completion_id_read(r, RESPONSE_PREFIX, new->name, &new->id))
         return refuse_missing(r, new->item);
     refs->n++;
     return true;
@@ -123,8 +134,7 @@ static bool put_items(struct request *r, struct references *refs, struct buf *b)
 {
     struct members members;
     struct json_span item;
-    struct str name;
-    uint64_t at;
+    struct item_place place;
     buf_put_char(b, '[');
     size_t start = b->n;
     for (struct str rest = input_of(r); json_next_item(&rest, &item);) {
@@ -135,10 +145,13 @@ static bool put_items(struct request *r, struct references *refs, struct buf *b)
             members_put_span(b, &item);
             continue;
         }
-        const struct referred *of = read_id(r, id->raw, &name, &at) ? find(refs, name) : NULL;
-        if (of == NULL || at >= of->item_n)
+        const struct referred *of = read_id(r, id->raw, &place) ? find(refs, place.response) : NULL;
+        const struct item_list *list = of == NULL       ? NULL
+                                       : place.is_input ? &of->input
+                                                        : &of->output;
+        if (list == NULL || place.at >= list->n)
             return refuse_missing(r, id->raw);
-        members_put_span(b, &of->items[at]);
+        members_put_span(b, &list->at[place.at]);
     }
     buf_put_char(b, ']');
     return true;
@@ -196,15 +209,35 @@ static void read_next(struct request *r, struct references *refs)
         kept_show(r, &refs->person, &refs->all[refs->read_n].id, RESPONSE_SHOW_ANSWER, on_shown);
 }
 
-static void split(struct request *r, struct referred *of, struct str list)
+static struct item_list split(struct request *r, struct str inside)
 {
+    struct item_list list = {.n = 0};
     struct json_span item;
-    for (struct str rest = list; json_next_item(&rest, &item);)
-        of->item_n++;
-    of->items = request_alloc(r, (of->item_n + 1) * sizeof *of->items);
+    for (struct str rest = inside; json_next_item(&rest, &item);)
+        list.n++;
+    list.at = request_alloc(r, (list.n + 1) * sizeof *list.at);
     size_t i = 0;
-    for (struct str rest = list; json_next_item(&rest, &item);)
-        of->items[i++] = item;
+    for (struct str rest = inside; json_next_item(&rest, &item);)
+        list.at[i++] = item;
+    return list;
+}
+
+/* A text is one item. */
+static struct item_list input_items(struct request *r, const struct kept *kept)
+{
+    const struct json_span *list = kept_member(kept, "input", JSON_SPAN_LIST),
+                           *text = kept_member(kept, "input", JSON_SPAN_TEXT);
+    struct item_list one = {.n = 0};
+    struct buf b;
+    if (text == NULL)
+        return split(r, list == NULL ? STR("") : json_list_inside(list));
+    buf_init(&b, BYTES_MAX);
+    buf_lit(&b, "{\"type\":\"message\",\"role\":\"user\",\"content\":");
+    members_put_span(&b, text);
+    buf_put_char(&b, '}');
+    one = split(r, request_copy(r, buf_str(&b)));
+    buf_fini(&b);
+    return one;
 }
 
 static void on_shown(struct request *r, enum err error, struct str reply)
@@ -219,18 +252,17 @@ static void on_shown(struct request *r, enum err error, struct str reply)
     }
     if (!kept_read(r, error, reply, of->name, &kept))
         return;
-    refs->deltas_bytes += kept.deltas.n;
+    refs->bytes += kept.deltas.n + kept.text.n;
     if (!str_eq(kept.outcome.status, STR("Done"))) {
         (void)!explain_member(r, "input", "of items of responses that are completed");
-    } else if (refs->deltas_bytes > DELTAS_MAX_BYTES) {
+    } else if (refs->bytes > BYTES_MAX) {
         explain(r, ERR_TOO_LARGE,
-                "The responses that this request refers to have more than %d bytes.",
-                DELTAS_MAX_BYTES);
+                "The responses that this request refers to have more than %d bytes.", BYTES_MAX);
     } else {
-        split(r, of,
-              kept_items(r, &kept,
-                         (struct str){of->name.at + strlen(RESPONSE_PREFIX),
-                                      of->name.n - strlen(RESPONSE_PREFIX)}));
+        struct str id = {of->name.at + strlen(RESPONSE_PREFIX),
+                         of->name.n - strlen(RESPONSE_PREFIX)};
+        of->output = split(r, kept_items(r, &kept, id));
+        of->input = input_items(r, &kept);
         refs->read_n++;
         read_next(r, refs);
     }
