@@ -20,6 +20,7 @@ void events_fini(struct events *e)
 {
     for (size_t i = 0; i < e->item_n; i++)
         events_item_fini(&e->items[i]);
+    tool_index_fini(&e->tool_index);
     free(e->items);
     e->items = NULL;
     e->item_n = 0;
@@ -299,11 +300,11 @@ static void add_call(struct events *e, struct str json, uint64_t at)
     if (is_text(id) && item->call_id.n == 0)
         buf_put(&item->call_id, id->raw);
     if (is_text(name) && item->name.n == 0) {
-        struct str plain;
-        tools_split_name(e->tools, name->raw, &item->namespace, &plain);
-        buf_put(&item->name, plain);
-        enum tool_kind kind = tools_kind(e->tools, item->namespace, plain);
-        item->is_custom = kind == TOOL_CUSTOM || (kind == TOOL_UNKNOWN && body == custom);
+        struct tool_found tool;
+        tools_find(&e->tool_index, e->tools, name->raw, &tool);
+        buf_put(&item->name, tool.name);
+        item->namespace = tool.namespace;
+        item->is_custom = tool.kind == TOOL_CUSTOM || (tool.kind == TOOL_UNKNOWN && body == custom);
         item->is_wrapped = item->is_custom && body != custom;
     }
     if (is_text(arguments))

@@ -8,6 +8,7 @@
 #define PARLEY_SERVICES_OPENAI_RESPONSES_GIVE_H
 
 #include "services/openai/responses/events_item.h"
+#include "services/openai/responses/tools.h"
 
 /* Why a response has ended. */
 enum events_finish { EVENTS_WHOLE, EVENTS_TOO_LONG, EVENTS_FILTERED };
@@ -17,6 +18,7 @@ struct events {
     struct str head;     /* `{"id":...,"object":"response","created_at":...` */
     struct str settings; /* what was asked for: `,"instructions":...` (settings.h) */
     struct str tools;    /* the list of the request (tools.h); n == 0: none */
+    struct tool_index tool_index;
     struct usage *usage;
     int64_t after; /* events up to this number are not given; -1: all are */
 

@@ -2,6 +2,8 @@
  * tools.c - see tools.h. */
 #include "services/openai/responses/tools.h"
 
+#include "shared/base/mem.h"
+
 #include <stdio.h>
 
 #define SEPARATOR STR("__")
@@ -210,48 +212,29 @@ bool tools_put(struct translation *t, const struct json_span *tools)
 
 /* --- finding ---------------------------------------------------------------------------------- */
 
-static bool has_function(const struct members *space, struct str name)
+/* A tool, by what a chat calls it. */
+struct tool_entry {
+    size_t at, n; /* of that name, in `names` of the index */
+    size_t place; /* in the list */
+    struct tool_found found;
+};
+
+static void add_entry(struct tool_index *index, const struct members *tool, struct str namespace)
 {
-    const struct json_span *tools = members_get_kind(space, "tools", JSON_SPAN_LIST);
-    struct members tool;
-    struct json_span item;
-    for (struct str rest = tools == NULL ? STR("") : json_list_inside(tools);
-         json_next_item(&rest, &item);)
-        if (members_read(&tool, item.raw) && str_eq(name_of(&tool), name))
-            return true;
-    return false;
+    struct str name = name_of(tool);
+    index->entries = mem_grow(index->entries, index->n, sizeof *index->entries);
+    struct tool_entry *entry = &index->entries[index->n];
+    *entry = (struct tool_entry){
+        .at = index->names.n,
+        .place = index->n++,
+        .found = {namespace, name, tools_is_custom(tool) ? TOOL_CUSTOM : TOOL_FUNCTION}};
+    buf_put(&index->names, namespace);
+    buf_put(&index->names, namespace.n > 0 ? SEPARATOR : STR(""));
+    buf_put(&index->names, name);
+    entry->n = index->names.n - entry->at;
 }
 
-static bool cut_prefix(struct str *text, struct str prefix)
-{
-    if (!str_has_prefix(*text, prefix))
-        return false;
-    *text = (struct str){text->at + prefix.n, text->n - prefix.n};
-    return true;
-}
-
-void tools_split_name(struct str tools, struct str called, struct str *ret_namespace,
-                      struct str *ret_name)
-{
-    const struct json_span list = {.kind = JSON_SPAN_LIST, .raw = tools};
-    struct members tool;
-    struct json_span item;
-    *ret_namespace = STR("");
-    *ret_name = called;
-    for (struct str rest = tools.n == 0 ? STR("") : json_list_inside(&list);
-         json_next_item(&rest, &item);) {
-        struct str name = called;
-        if (!members_read(&tool, item.raw) || !tools_is_namespace(&tool) ||
-            !cut_prefix(&name, name_of(&tool)) || !cut_prefix(&name, SEPARATOR) ||
-            !has_function(&tool, name))
-            continue;
-        *ret_namespace = name_of(&tool);
-        *ret_name = name;
-        return;
-    }
-}
-
-enum tool_kind tools_kind(struct str tools, struct str namespace, struct str name)
+static void add_entries(struct tool_index *index, struct str tools, struct str namespace)
 {
     const struct json_span list = {.kind = JSON_SPAN_LIST, .raw = tools};
     struct members tool;
@@ -262,10 +245,66 @@ enum tool_kind tools_kind(struct str tools, struct str namespace, struct str nam
             continue;
         const struct json_span *inner = members_get_kind(&tool, "tools", JSON_SPAN_LIST);
         bool is_space = tools_is_namespace(&tool);
-        if (is_space && inner != NULL && namespace.n > 0 && str_eq(name_of(&tool), namespace))
-            return tools_kind(inner->raw, STR(""), name);
-        if (!is_space && namespace.n == 0 && str_eq(name_of(&tool), name))
-            return tools_is_custom(&tool) ? TOOL_CUSTOM : TOOL_FUNCTION;
+        if (!is_space)
+            add_entry(index, &tool, namespace);
+        else if (inner != NULL && namespace.n == 0 && name_of(&tool).n > 0)
+            add_entries(index, inner->raw, name_of(&tool));
     }
-    return TOOL_UNKNOWN;
+}
+
+static int compare_names(struct str a, struct str b)
+{
+    int order = memcmp(a.at, b.at, a.n < b.n ? a.n : b.n);
+    return order != 0 ? order : (a.n > b.n) - (a.n < b.n);
+}
+
+static struct str name_at(const struct tool_index *index, const struct tool_entry *entry)
+{
+    return (struct str){index->names.at + entry->at, entry->n};
+}
+
+/* Two with one name: that of a namespace comes first, then the one that is first in the list. */
+static int compare_entries(const void *a, const void *b, void *context)
+{
+    const struct tool_entry *x = a, *y = b;
+    const struct tool_index *index = context;
+    int order = compare_names(name_at(index, x), name_at(index, y));
+    if (order == 0)
+        order = (x->found.namespace.n == 0) - (y->found.namespace.n == 0);
+    return order != 0 ? order : (x->place > y->place) - (x->place < y->place);
+}
+
+static void build(struct tool_index *index, struct str tools)
+{
+    buf_init(&index->names, SIZE_MAX / 2);
+    buf_put_char(&index->names, ' '); /* so that names have an address */
+    add_entries(index, tools, STR(""));
+    if (index->n > 1)
+        qsort_r(index->entries, index->n, sizeof *index->entries, compare_entries, index);
+    index->is_built = true;
+}
+
+void tools_find(struct tool_index *index, struct str tools, struct str called,
+                struct tool_found *ret_found)
+{
+    size_t from = 0, to;
+    if (!index->is_built)
+        build(index, tools);
+    for (to = index->n; from < to;) {
+        size_t middle = from + (to - from) / 2;
+        if (compare_names(name_at(index, &index->entries[middle]), called) < 0)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    bool is_there = from < index->n && str_eq(name_at(index, &index->entries[from]), called);
+    *ret_found =
+        is_there ? index->entries[from].found : (struct tool_found){STR(""), called, TOOL_UNKNOWN};
+}
+
+void tool_index_fini(struct tool_index *index)
+{
+    buf_fini(&index->names);
+    free(index->entries);
+    *index = (struct tool_index){.n = 0};
 }

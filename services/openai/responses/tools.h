@@ -21,11 +21,23 @@ bool tools_check_allowed(struct translation *t) must_check;
 bool tools_is_namespace(const struct members *tool);
 /* Returns whether a tool takes a text. */
 bool tools_is_custom(const struct members *tool);
-/* Finds the namespace of a function that a chat has called, n == 0 if it has none, and its name
- * there. `tools`: the list of the request, which the namespace borrows; n == 0: none. */
-void tools_split_name(struct str tools, struct str called, struct str *ret_namespace,
-                      struct str *ret_name);
-/* Returns which kind of tool that is. `namespace`: n == 0: it is in none. */
-enum tool_kind tools_kind(struct str tools, struct str namespace, struct str name);
+/* The tools of a request by the names that chats call them. Zeroed at the start; built when it is
+ * first asked, so that each call of an answer finds its tool at once. */
+struct tool_index {
+    bool is_built;
+    struct tool_entry *entries; /* by name */
+    size_t n;
+    struct buf names;
+};
+void tool_index_fini(struct tool_index *index);
+
+struct tool_found {
+    struct str namespace, name; /* n == 0: it is in none */
+    enum tool_kind kind;
+};
+/* Finds the tool that a chat has called. TOOL_UNKNOWN: the name is as it was called. `tools`: the
+ * list of the request, the same each time, which the result borrows; n == 0: none. */
+void tools_find(struct tool_index *index, struct str tools, struct str called,
+                struct tool_found *ret_found);
 
 #endif
