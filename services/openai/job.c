@@ -194,7 +194,6 @@ static bool ask_elsewhere(struct job *job, struct str tag)
             return false;
     }
     job->is_passed = !job->is_passed;
-    openai_of(job->r)->prefers_passing = job->is_passed;
     ask(job);
     return true;
 }
@@ -233,6 +232,8 @@ static void on_asked(struct request *r, enum err error, struct str reply)
     if (job->is_over)
         return;
     if (is_queued) {
+        if (job->settings.passing_api != NULL)
+            openai_of(r)->prefers_passing = job->is_passed;
         if (!is_attached)
             queue_count_added(job->follow.queue, job->asked.topic);
         else

@@ -55,12 +55,10 @@ void usage_put(const struct usage *usage, struct buf *b, bool has_completion)
 {
     struct members members;
     (void)members_read(&members, buf_str(&usage->said));
-    uint64_t prompt =
-        members_u64(&members, "prompt_tokens", usage->request_bytes / USAGE_BYTES_PER_TOKEN + 1);
-    uint64_t completion = !has_completion
-                              ? 0
-                              : members_u64(&members, "completion_tokens",
-                                            usage->text_bytes / USAGE_BYTES_PER_TOKEN + 1);
+    uint64_t prompt = members_u64(&members, "prompt_tokens", usage_tokens_of(usage->request_bytes));
+    uint64_t completion = !has_completion ? 0
+                                          : members_u64(&members, "completion_tokens",
+                                                        usage_tokens_of(usage->text_bytes));
     buf_printf(b, "{\"prompt_tokens\":%llu", (unsigned long long)prompt);
     if (has_completion)
         buf_printf(b, ",\"completion_tokens\":%llu", (unsigned long long)completion);

@@ -16,6 +16,12 @@ struct usage {
     size_t request_bytes, text_bytes; /* for an estimate */
 };
 
+/* The estimate. */
+static inline uint64_t usage_tokens_of(size_t bytes)
+{
+    return bytes / USAGE_BYTES_PER_TOKEN + 1;
+}
+
 /* `request_bytes`: of what was asked. */
 void usage_init(struct usage *usage, size_t request_bytes);
 void usage_fini(struct usage *usage);

@@ -237,7 +237,7 @@ static void answer_count(struct request *r, size_t bytes)
     struct buf b;
     buf_init(&b, 64);
     buf_lit(&b, "{\"input_tokens\":");
-    buf_put_u64(&b, bytes / USAGE_BYTES_PER_TOKEN + 1);
+    buf_put_u64(&b, usage_tokens_of(bytes));
     buf_put_char(&b, '}');
     respond_json(r, 200, &b);
     buf_fini(&b);

@@ -56,7 +56,8 @@ void passed_fini(struct passed *p)
 
 bool passed_is_event(struct str delta, struct members *ret_event)
 {
-    return members_read(ret_event, delta) && members_get(ret_event, "choices") == NULL &&
+    return !str_has_prefix(delta, STR("{\"choices\"")) && members_read(ret_event, delta) &&
+           members_get(ret_event, "choices") == NULL &&
            members_get_kind(ret_event, "type", JSON_SPAN_TEXT) != NULL;
 }
 
